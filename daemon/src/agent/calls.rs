@@ -1,0 +1,132 @@
+//! Runs one tool call and says in the log's words how it ended.
+
+use std::sync::Arc;
+
+use loopd_proto::event::Ephemeral;
+use loopd_proto::event::tool::{ToolPartial, ToolResult};
+use loopd_proto::id::{EventId, SessionId};
+use loopd_proto::permission::PermissionRequest;
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+
+use super::model_call::say;
+use crate::app::Services;
+use crate::gate::Grant;
+use crate::kernel::command::{CallNeed, CallOutcome, CallStatusReport};
+use crate::kernel::model::ToolCall;
+use crate::publish::Audience;
+use crate::tool::{DynTool, Need, Outcome, Status, ToolContext};
+
+pub struct CallInput {
+    pub call: ToolCall,
+    pub grant: Option<PermissionRequest>,
+    pub context: ToolContext,
+    pub partial: mpsc::Receiver<String>,
+    pub session: SessionId,
+    pub tip: Option<EventId>,
+    pub audience: Audience,
+    pub services: Arc<Services>,
+}
+
+/// Asks a built-in tool what a call needs.
+pub async fn need(tool: &dyn DynTool, arguments: &Value, context: &ToolContext) -> CallNeed {
+    match tool.need(arguments, context).await {
+        Need::Nothing => CallNeed::Nothing,
+        Need::Permission(request) => CallNeed::Permission(request),
+        Need::Refused(outcome) => CallNeed::Refused(into_call_outcome(outcome, None)),
+    }
+}
+
+/// Runs a built-in tool, passing on what it shows while it runs.
+pub async fn run(tool: &dyn DynTool, input: CallInput) -> CallOutcome {
+    let CallInput {
+        call,
+        grant,
+        context,
+        mut partial,
+        session,
+        tip,
+        audience,
+        services,
+    } = input;
+    let path = match &grant {
+        Some(PermissionRequest::Write { file_name, .. }) => Some(file_name.clone()),
+        _ => None,
+    };
+    let grant = Grant::allowed(grant);
+    let id = call.id.clone();
+    let work = async move {
+        let outcome = tool.run(&grant, call.arguments, &context).await;
+        // Closes the channel of partial output, which ends the loop below.
+        drop(context);
+        outcome
+    };
+    let pass_on = async {
+        while let Some(output) = partial.recv().await {
+            let event = Ephemeral::ToolPartial(ToolPartial {
+                tool_call_id: id.clone(),
+                partial_output: output,
+            });
+            say(&services, &audience, &session, tip.clone(), &event);
+        }
+    };
+    let (outcome, ()) = tokio::join!(work, pass_on);
+    into_call_outcome(outcome, path)
+}
+
+fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutcome {
+    let telemetry = match (&changed, outcome.status) {
+        (Some(path), Status::Success) => {
+            Some(change_telemetry(path, outcome.detail.as_deref().unwrap_or_default()))
+        }
+        _ => None,
+    };
+    let contents: Vec<Value> = outcome
+        .images
+        .iter()
+        .map(|image| json!({"type": "image", "data": image.base64, "mimeType": image.media_type}))
+        .collect();
+    let status = match outcome.status {
+        Status::Success => CallStatusReport::Success,
+        Status::Failure => CallStatusReport::Failure {
+            code: "failure".to_owned(),
+        },
+    };
+    CallOutcome {
+        result: ToolResult {
+            detailed_content: match outcome.status {
+                Status::Success => outcome.detail,
+                Status::Failure => None,
+            },
+            content: outcome.text,
+            contents: (!contents.is_empty()).then_some(contents),
+        },
+        status,
+        telemetry,
+    }
+}
+
+/// Counts the lines of a diff, for the totals of the session.
+fn change_telemetry(path: &str, diff: &str) -> Map<String, Value> {
+    let body = |marker: char, header: &str| {
+        diff.lines()
+            .filter(|line| line.starts_with(marker) && !line.starts_with(header))
+            .count()
+    };
+    let mut telemetry = Map::new();
+    telemetry.insert("properties".to_owned(), json!({"filePath": path}));
+    telemetry.insert(
+        "metrics".to_owned(),
+        json!({"linesAdded": body('+', "+++"), "linesRemoved": body('-', "---")}),
+    );
+    telemetry
+}
+
+/// The model asked for a tool that is not there.
+pub fn unknown_tool<'a>(name: &str, available: impl Iterator<Item = &'a str>) -> CallOutcome {
+    let list = available.collect::<Vec<_>>().join(", ");
+    CallOutcome::failure(
+        "failure",
+        format!("Tool '{name}' does not exist. Available tools that can be called are {list}."),
+    )
+}

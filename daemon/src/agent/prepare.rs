@@ -1,0 +1,156 @@
+//! Makes user messages ready for the model: what they carry, which model answers, what the system
+//! message says.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use loopd_proto::event::fact::PendingMessage;
+use loopd_proto::id::SessionId;
+use loopd_proto::session::{Mode, SectionAction, SessionOptions};
+use loopd_proto::time::Timestamp;
+use loopd_proto::wire::Peer;
+use serde::{Deserialize, Serialize};
+
+use super::prompt::{self, PromptInput, Sections};
+use super::route::Route;
+use super::attachments;
+use crate::kernel::command::{ModelFailure, Prepared, PreparedMessage};
+
+/// How long a client may take to rewrite a section.
+const TRANSFORM_WAIT: Duration = Duration::from_secs(30);
+
+pub struct PrepareInput {
+    pub messages: Vec<PendingMessage>,
+    pub now: Timestamp,
+    pub cwd: String,
+    pub session: SessionId,
+    pub options: SessionOptions,
+    pub agent: Option<String>,
+    pub mode: Mode,
+    pub model: Option<String>,
+    pub reasoning_effort: Option<String>,
+    /// Client tools that the model knew and that are gone.
+    pub tools_gone: Vec<String>,
+    pub tool_names: Vec<String>,
+    /// Connections that may rewrite sections of the system message.
+    pub transformers: Vec<Peer>,
+    pub route: Route,
+}
+
+/// Does all of it; nothing here changes anything.
+pub async fn prepare(input: PrepareInput) -> Result<Prepared, ModelFailure> {
+    let model = match input.model.clone().or_else(|| input.options.model.clone()) {
+        Some(model) => model,
+        None => input.route.default_model().await?,
+    };
+    let mut messages = Vec::with_capacity(input.messages.len());
+    for (index, message) in input.messages.iter().enumerate() {
+        let mut text = format!("<current_datetime>{}</current_datetime>\n\n", input.now);
+        if index == 0 && !input.tools_gone.is_empty() {
+            text.push_str(&prompt::tools_gone_notice(&input.tools_gone));
+            text.push_str("\n\n");
+        }
+        text.push_str(&attachments::render(&message.prompt, &message.attachments).await);
+        messages.push(PreparedMessage {
+            id: message.id.clone(),
+            text,
+        });
+    }
+    let system = system_message(&input, &model).await;
+    Ok(Prepared {
+        messages,
+        model,
+        reasoning_effort: input
+            .reasoning_effort
+            .or_else(|| input.options.reasoning_effort.clone()),
+        system,
+    })
+}
+
+async fn system_message(input: &PrepareInput, model: &str) -> String {
+    let agent_prompt = input.agent.as_ref().and_then(|name| {
+        let agents = input.options.custom_agents.as_ref()?;
+        agents.iter().find(|agent| agent.name == *name)
+    });
+    let sections = prompt::sections(&PromptInput {
+        cwd: &input.cwd,
+        model,
+        tool_names: &input.tool_names,
+        mode: input.mode,
+        agent_prompt: agent_prompt.map(|agent| agent.prompt.as_str()),
+    });
+    let Some(config) = &input.options.system_message else {
+        return sections.text();
+    };
+    let content = config.content.as_deref().unwrap_or_default();
+    match config.mode.as_deref().unwrap_or("append") {
+        "replace" => content.to_owned(),
+        "customize" => {
+            let mut sections = sections;
+            let mut wanted = BTreeMap::new();
+            for (name, section) in config.sections.iter().flatten() {
+                if section.action == SectionAction::Transform {
+                    wanted.insert(name.clone(), sections.get(name));
+                } else {
+                    sections.change(name, section);
+                }
+            }
+            transform(input, &mut sections, wanted).await;
+            prompt::with_appended(sections.text(), content)
+        }
+        _ => prompt::with_appended(sections.text(), content),
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct SectionContent {
+    content: String,
+}
+
+/// Lets the client that asked for it rewrite sections; without an answer they stay as they are.
+async fn transform(
+    input: &PrepareInput,
+    sections: &mut Sections,
+    wanted: BTreeMap<String, String>,
+) {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params<'a> {
+        session_id: &'a SessionId,
+        sections: BTreeMap<&'a str, SectionContent>,
+    }
+    #[derive(Deserialize)]
+    struct Rewritten {
+        sections: BTreeMap<String, SectionContent>,
+    }
+    if wanted.is_empty() {
+        return;
+    }
+    for peer in &input.transformers {
+        let params = Params {
+            session_id: &input.session,
+            sections: wanted
+                .iter()
+                .map(|(name, content)| {
+                    let content = content.clone();
+                    (name.as_str(), SectionContent { content })
+                })
+                .collect(),
+        };
+        let asked = peer.request::<_, Rewritten>("systemMessage.transform", &params);
+        match tokio::time::timeout(TRANSFORM_WAIT, asked).await {
+            Ok(Ok(rewritten)) => {
+                for (name, section) in rewritten.sections {
+                    sections.set(&name, section.content);
+                }
+                return;
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(session = %input.session, %error, "a client did not rewrite the system message");
+            }
+            Err(_) => {
+                tracing::warn!(session = %input.session, "a client took too long to rewrite the system message");
+            }
+        }
+    }
+}

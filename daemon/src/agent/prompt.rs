@@ -1,0 +1,201 @@
+//! The system message, section by section, so that clients can change each on its own.
+
+use std::fmt::Write as _;
+
+use loopd_proto::session::{Mode, SectionAction, SectionOverride};
+
+/// What the sections depend on. No clock and nothing else that changes from call to call: an equal
+/// beginning lets providers reuse their cache.
+pub struct PromptInput<'a> {
+    pub cwd: &'a str,
+    pub model: &'a str,
+    pub tool_names: &'a [String],
+    pub mode: Mode,
+    pub agent_prompt: Option<&'a str>,
+}
+
+/// The named sections in the order they are read.
+#[derive(Debug, Clone)]
+pub struct Sections {
+    parts: Vec<(&'static str, String)>,
+}
+
+/// The sections that clients address together as `identity`.
+const IDENTITY_GROUP: [&str; 3] = ["preamble", "tone", "tool_efficiency"];
+
+/// Builds the sections.
+pub fn sections(input: &PromptInput<'_>) -> Sections {
+    let mut parts = vec![
+        ("preamble", preamble(input)),
+        ("tone", TONE.to_owned()),
+        ("tool_efficiency", TOOL_EFFICIENCY.to_owned()),
+        ("environment_context", environment(input)),
+        ("code_change_rules", CODE_CHANGES.to_owned()),
+        ("guidelines", GUIDELINES.to_owned()),
+        ("safety", SAFETY.to_owned()),
+        ("tool_instructions", TOOLS.to_owned()),
+        ("custom_instructions", String::new()),
+        ("runtime_instructions", mode_text(input.mode).to_owned()),
+        ("last_instructions", LAST.to_owned()),
+    ];
+    if let Some(agent) = input.agent_prompt {
+        parts.insert(
+            1,
+            (
+                "agent_instructions",
+                format!("<agent_instructions>\n{agent}\n</agent_instructions>"),
+            ),
+        );
+    }
+    Sections { parts }
+}
+
+impl Sections {
+    /// The whole text, empty sections left out.
+    pub fn text(&self) -> String {
+        let texts: Vec<&str> = self
+            .parts
+            .iter()
+            .map(|(_, text)| text.trim())
+            .filter(|text| !text.is_empty())
+            .collect();
+        texts.join("\n\n")
+    }
+
+    fn covers(name: &str, part: &str) -> bool {
+        part == name || (name == "identity" && IDENTITY_GROUP.contains(&part))
+    }
+
+    /// A section's text; of a group, its first part's.
+    pub fn get(&self, name: &str) -> String {
+        let covered = self.parts.iter().find(|(part, _)| Self::covers(name, part));
+        covered.map(|(_, text)| text.clone()).unwrap_or_default()
+    }
+
+    /// Gives a section this text, and takes the rest of a group away.
+    pub fn set(&mut self, name: &str, content: String) {
+        let mut content = Some(content);
+        for (part, text) in &mut self.parts {
+            if Self::covers(name, part) {
+                *text = content.take().unwrap_or_default();
+            }
+        }
+        // A section that we do not have still carries what the client wants said.
+        if let Some(content) = content {
+            self.parts.push(("client", content));
+        }
+    }
+
+    /// Applies a client's wish; transforms are asked of the client elsewhere.
+    pub fn change(&mut self, name: &str, wish: &SectionOverride) {
+        let content = wish.content.clone().unwrap_or_default();
+        match wish.action {
+            SectionAction::Replace => self.set(name, content),
+            SectionAction::Remove => self.set(name, String::new()),
+            SectionAction::Append => self.set(name, join(&self.get(name), &content)),
+            SectionAction::Prepend => self.set(name, join(&content, &self.get(name))),
+            SectionAction::Preserve | SectionAction::Transform => {}
+        }
+    }
+}
+
+fn join(first: &str, second: &str) -> String {
+    if first.is_empty() || second.is_empty() {
+        format!("{first}{second}")
+    } else {
+        format!("{first}\n\n{second}")
+    }
+}
+
+/// Adds what the client wants said at the end.
+pub fn with_appended(text: String, content: &str) -> String {
+    join(&text, content)
+}
+
+/// Tells the model that tools have left with their client.
+pub fn tools_gone_notice(names: &[String]) -> String {
+    format!(
+        "<tools_changed_notice>\nTools no longer available: {}\n\nImportant: Do not attempt to call tools that are \
+         no longer available unless you've been notified that they're available again.\n</tools_changed_notice>",
+        names.join(", ")
+    )
+}
+
+fn preamble(input: &PromptInput<'_>) -> String {
+    format!(
+        "You are a software engineering agent running inside loopd, a background daemon that keeps your session \
+         alive across clients and restarts. You help with code, shells, git and GitHub work in the user's own \
+         project. The model behind you is {}.",
+        input.model
+    )
+}
+
+fn environment(input: &PromptInput<'_>) -> String {
+    let mut text = String::from("<environment_context>\n");
+    // Writing to a string cannot fail.
+    writeln!(text, "Working directory: {}", input.cwd).ok();
+    writeln!(text, "Operating system: {}", std::env::consts::OS).ok();
+    if !input.tool_names.is_empty() {
+        writeln!(text, "Tools: {}", input.tool_names.join(", ")).ok();
+    }
+    text.push_str("</environment_context>");
+    text
+}
+
+fn mode_text(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Interactive => "",
+        Mode::Plan => PLAN_MODE,
+        Mode::Autopilot => AUTOPILOT_MODE,
+    }
+}
+
+const TONE: &str = "<tone>\n\
+- Answer in as few words as the question deserves; lead with the result.\n\
+- Before a longer piece of work, say in a sentence what you are about to do.\n\
+- Say plainly when something failed, was skipped or could not be checked.\n\
+</tone>";
+
+const TOOL_EFFICIENCY: &str = "<tool_efficiency>\n\
+- Ask for independent tool calls together, in one message.\n\
+- Search before you read; read the part you need, not the whole file.\n\
+- Join shell commands that belong together into one call.\n\
+</tool_efficiency>";
+
+const CODE_CHANGES: &str = "<code_change_instructions>\n\
+- Change only what the task needs, in the style of the code around it.\n\
+- Leave failures alone that were there before, unless you were asked to fix them; mention them.\n\
+- Run the project's own build, linters and tests on what you changed, where there are any.\n\
+- Do not add dependencies or new tools without need.\n\
+</code_change_instructions>";
+
+const GUIDELINES: &str = "<guidelines>\n\
+- Look at the files before you make claims about them.\n\
+- Ask the user when a decision is theirs and the answer changes what you do.\n\
+- Clean up temporary files that you made.\n\
+</guidelines>";
+
+const SAFETY: &str = "<safety>\n\
+- Stay within the user's project unless asked to go elsewhere.\n\
+- Never show, send or store secrets that you come across.\n\
+- Do not take actions that destroy work or reach outside systems unless the user asked for exactly that.\n\
+- A permission that was refused is an answer: do not work around it.\n\
+</safety>";
+
+const TOOLS: &str = "<tool_instructions>\n\
+- Prefer the file tools over shell commands for viewing, searching and editing.\n\
+- Use absolute paths.\n\
+- Commands run without a terminal to type into: pass flags that keep programs from asking.\n\
+</tool_instructions>";
+
+const LAST: &str = "<last_instructions>\n\
+Keep going until the user's request is answered or you need something that only the user can give.\n\
+</last_instructions>";
+
+const PLAN_MODE: &str = "<plan_mode>\n\
+You are planning: read and search as you like, but change nothing. Finish with a plan that the user can approve.\n\
+</plan_mode>";
+
+const AUTOPILOT_MODE: &str = "<autopilot_mode>\n\
+Nobody is watching closely: make reasonable decisions yourself and go on until the task is complete.\n\
+</autopilot_mode>";

@@ -1,0 +1,89 @@
+//! The command line, as the official SDKs and people use it.
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// The background daemon that owns AI agent sessions.
+///
+/// SDKs start it with `--headless --stdio` or `--headless [--port N]`; `loopd serve` runs it in the
+/// foreground for everybody on this machine's socket.
+#[derive(Debug, Parser)]
+#[command(name = "loopd", version, disable_help_subcommand = true)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Option<Verb>,
+
+    /// Serve a program instead of a person.
+    #[arg(long)]
+    pub headless: bool,
+
+    /// Speak on stdin and stdout.
+    #[arg(long, requires = "headless")]
+    pub stdio: bool,
+
+    /// Listen on this TCP port of the loopback interface; 0 or nothing takes any free one.
+    #[arg(long, value_name = "PORT", requires = "headless", conflicts_with = "stdio")]
+    pub port: Option<u16>,
+
+    /// How much to write to stderr.
+    #[arg(long, value_name = "LEVEL", default_value = "error")]
+    pub log_level: LogLevel,
+
+    /// The environment variable that holds the token for the Copilot API.
+    #[arg(long, value_name = "NAME")]
+    pub auth_token_env: Option<String>,
+
+    /// Do not look for stored credentials; accepted for compatibility, none are ever looked for.
+    #[arg(long)]
+    pub no_auto_login: bool,
+
+    /// Do not update; accepted for compatibility, the daemon never updates itself.
+    #[arg(long)]
+    pub no_auto_update: bool,
+
+    /// End sessions that were idle for this many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    pub session_idle_timeout: Option<u64>,
+
+    /// Accepted for compatibility; sessions are local.
+    #[arg(long)]
+    pub remote: bool,
+
+    /// Allow every tool without asking.
+    #[arg(long)]
+    pub yolo: bool,
+
+    /// Keep everything in this process instead of sharing a daemon.
+    #[arg(long)]
+    pub private: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Run the daemon in the foreground, on this user's socket.
+    Serve,
+}
+
+/// The levels that the SDKs know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogLevel {
+    None,
+    Error,
+    Warning,
+    Info,
+    Debug,
+    All,
+}
+
+impl LogLevel {
+    /// The same as a filter for tracing.
+    pub fn filter(self) -> &'static str {
+        match self {
+            Self::None => "off",
+            Self::Error => "error",
+            Self::Warning => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::All => "trace",
+        }
+    }
+}

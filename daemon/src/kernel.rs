@@ -1,0 +1,14 @@
+//! The functional core: what a session is and how it changes, free of IO, clocks and randomness.
+//!
+//! `decide` turns a command into steps, `apply` folds stored events into the state, `context` reads
+//! the conversation for the model out of it. Imports `proto` and `std` (and serde for its data),
+//! nothing else of the daemon.
+
+pub mod apply;
+pub mod command;
+pub mod context;
+pub mod decide;
+pub mod model;
+pub mod policy;
+pub mod state;
+pub mod texts;

@@ -1,0 +1,348 @@
+//! Folds one stored event into the state. Total: whatever the log holds, the state goes on.
+
+use loopd_proto::attachment::Attachment;
+use loopd_proto::event::fact::{NamedBy, QueueItem, QueuePlace};
+use loopd_proto::event::tool::ToolComplete;
+use loopd_proto::event::turn::{AssistantMessage, UserMessage};
+use loopd_proto::event::session::CodeChanges;
+use loopd_proto::event::{Durable, Head, Visibility};
+use loopd_proto::id::ToolCallId;
+
+use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
+use super::state::{
+    CallState, CallStatus, Entry, Name, Phase, Preparing, Stage, State, Turn, TurnKey,
+};
+use super::texts;
+
+/// Takes the event in. Events that do not fit the phase change nothing: old logs must load.
+pub fn apply(state: &mut State, head: &Head, event: &Durable) {
+    state.seq = state.seq.next();
+    if event.visibility() == Visibility::Public {
+        state.tip = Some(head.id.clone());
+        state.visible += 1;
+    }
+    match event {
+        Durable::SessionStart(start) => {
+            state.created = start.start_time;
+            state.model.clone_from(&start.selected_model);
+            state.reasoning_effort.clone_from(&start.reasoning_effort);
+            if let Some(context) = &start.context {
+                state.cwd.clone_from(&context.cwd);
+            }
+        }
+        Durable::SessionResume(_) => state.closed = false,
+        Durable::SessionShutdown(_) => state.closed = true,
+        Durable::SessionError(_) | Durable::SessionInfo(_) | Durable::SessionWarning(_) => {
+            // Said to people; the loop does not hang on it.
+        }
+        Durable::Abort(_) => {
+            if let Phase::Turn(turn) = &mut state.phase {
+                turn.aborting = true;
+            }
+        }
+        Durable::ModelChange(change) => {
+            state.model = Some(change.new_model.clone());
+            state.reasoning_effort.clone_from(&change.reasoning_effort);
+        }
+        Durable::ModeChanged(change) => state.mode = change.new_mode,
+        Durable::PlanChanged(change) => {
+            use loopd_proto::event::session::FileOperation;
+            state.plan_exists = !matches!(change.operation, FileOperation::Delete);
+        }
+        Durable::AgentSelected(selected) => state.agent = Some(selected.agent_name.clone()),
+        Durable::AgentDeselected(_) => state.agent = None,
+        Durable::UserMessage(message) => {
+            state.totals.user_requests += 1;
+            state.history.push(Entry::User(parts(message)));
+        }
+        Durable::SystemMessage(message) => state.system = Some(message.content.clone()),
+        Durable::TurnStart(start) => {
+            let interaction = start.interaction_id.clone().unwrap_or_else(|| "".into());
+            state.phase = Phase::Turn(Turn {
+                key: TurnKey {
+                    interaction,
+                    number: start.turn_id.parse().unwrap_or(0),
+                },
+                stage: Stage::Calling,
+                aborting: false,
+            });
+        }
+        Durable::AssistantMessage(message) => said(state, message),
+        Durable::TurnEnd(_) => {
+            // The next event says whether the loop goes on or has ended.
+        }
+        Durable::ToolStart(_) => {
+            // The call is known from the message that asked for it.
+        }
+        Durable::ExternalToolRequested(asked) => set_status(
+            state,
+            &asked.tool_call_id,
+            CallStatus::External {
+                request: asked.request_id.clone(),
+            },
+        ),
+        Durable::PermissionRequested(asked) => {
+            if let Some(call) = call_of(&asked.permission_request) {
+                set_status(
+                    state,
+                    &call,
+                    CallStatus::Asking {
+                        request: asked.request_id.clone(),
+                        permission: asked.permission_request.clone(),
+                    },
+                );
+            }
+        }
+        Durable::PermissionCompleted(completed) => {
+            if let Some(call) = &completed.tool_call_id {
+                set_status(state, call, CallStatus::Started);
+            }
+        }
+        Durable::ToolComplete(complete) => finished(state, complete),
+        Durable::Configured(configured) => {
+            state.options = configured.options.clone();
+            state.cwd.clone_from(&configured.working_directory);
+        }
+        Durable::Named(named) => {
+            let by_user = named.by == NamedBy::User;
+            if by_user || !state.name.as_ref().is_some_and(|name| name.by_user) {
+                state.name = Some(Name {
+                    text: named.name.clone(),
+                    by_user,
+                });
+            }
+        }
+        Durable::Permissions(set) => state.permissions = set.permissions.clone(),
+        Durable::Queued(queued) => match (queued.place, &queued.item) {
+            (QueuePlace::Steering, QueueItem::Message(message)) => {
+                state.steering.push(message.clone());
+            }
+            (QueuePlace::First, item) => state.queue.insert(0, item.clone()),
+            (QueuePlace::Last | QueuePlace::Steering, item) => state.queue.push(item.clone()),
+        },
+        Durable::Taken(taken) => take(state, &taken.ids),
+        Durable::Unqueued(unqueued) => {
+            state.queue.retain(|item| !unqueued.ids.contains(item.id()));
+            state.steering.retain(|m| !unqueued.ids.contains(&m.id));
+        }
+        Durable::Asked(asked) => {
+            use loopd_proto::event::fact::Asked;
+            if let Asked::UserInput(question) = asked
+                && let Some(call) = &question.tool_call_id
+            {
+                let request = question.request_id.clone();
+                set_status(state, call, CallStatus::UserInput { request });
+            }
+            state
+                .questions
+                .insert(asked.request_id().clone(), asked.clone());
+        }
+        Durable::Answered(answered) => {
+            state.questions.remove(&answered.request_id);
+        }
+        Durable::LoopEnded(_) => come_to_rest(state),
+        Durable::UsageRecorded(usage) => {
+            state.totals.api_duration_ms += usage.duration_ms;
+            let metrics = state.totals.models.entry(usage.model.clone()).or_default();
+            metrics.requests.count += 1;
+            metrics.usage.input_tokens += usage.tokens.input_tokens;
+            metrics.usage.output_tokens += usage.tokens.output_tokens;
+            metrics.usage.cache_read_tokens += usage.tokens.cache_read_tokens;
+            metrics.usage.cache_write_tokens += usage.tokens.cache_write_tokens;
+            metrics.usage.reasoning_tokens += usage.tokens.reasoning_tokens;
+        }
+    }
+}
+
+fn call_of(
+    request: &loopd_proto::permission::PermissionRequest,
+) -> Option<ToolCallId> {
+    use loopd_proto::permission::PermissionRequest as P;
+    match request {
+        P::Shell { tool_call_id, .. }
+        | P::Write { tool_call_id, .. }
+        | P::Read { tool_call_id, .. }
+        | P::Url { tool_call_id, .. }
+        | P::Mcp { tool_call_id, .. }
+        | P::CustomTool { tool_call_id, .. } => tool_call_id.clone(),
+    }
+}
+
+/// The message as the model reads it: its text, then what was attached as bytes.
+fn parts(message: &UserMessage) -> Vec<Part> {
+    let text = message
+        .transformed_content
+        .as_ref()
+        .unwrap_or(&message.content);
+    let mut parts = vec![Part::Text(text.clone())];
+    for attachment in message.attachments.iter().flatten() {
+        if let Attachment::Blob {
+            data,
+            mime_type,
+            display_name,
+        } = attachment
+            && mime_type.starts_with("image/")
+        {
+            if let Some(name) = display_name {
+                parts.push(Part::Text(name.clone()));
+            }
+            parts.push(Part::Image {
+                media_type: mime_type.clone(),
+                base64: data.clone(),
+            });
+        }
+    }
+    parts
+}
+
+fn said(state: &mut State, message: &AssistantMessage) {
+    let reasoning = match (&message.reasoning_text, &message.reasoning_opaque) {
+        (None, None) => None,
+        (text, opaque) => Some(Reasoning {
+            text: text.clone(),
+            opaque: opaque.clone(),
+        }),
+    };
+    let calls: Vec<ToolCall> = message
+        .tool_requests
+        .iter()
+        .map(|request| ToolCall {
+            id: request.tool_call_id.clone(),
+            name: request.name.clone(),
+            arguments: request.arguments.clone(),
+        })
+        .collect();
+    if let Phase::Turn(turn) = &mut state.phase {
+        turn.stage = Stage::Tools(
+            calls
+                .iter()
+                .map(|call| CallState {
+                    call: call.clone(),
+                    status: CallStatus::Started,
+                    rejected: false,
+                })
+                .collect(),
+        );
+    }
+    state.history.push(Entry::Assistant(AssistantTurn {
+        text: message.content.clone(),
+        reasoning,
+        calls,
+    }));
+}
+
+fn finished(state: &mut State, complete: &ToolComplete) {
+    set_status(state, &complete.tool_call_id, CallStatus::Done);
+    let rejected = complete
+        .error
+        .as_ref()
+        .is_some_and(|error| error.code.as_deref() == Some(texts::REJECTED_CODE));
+    if let Some(call) = open_turn_call(state, &complete.tool_call_id) {
+        call.rejected = rejected;
+    }
+    count_changes(&mut state.totals.code_changes, complete);
+    let text = complete
+        .result
+        .as_ref()
+        .map(|result| &result.content)
+        .or(complete.error.as_ref().map(|error| &error.message))
+        .cloned()
+        .unwrap_or_default();
+    state.history.push(Entry::Result {
+        call: complete.tool_call_id.clone(),
+        text,
+    });
+    for content in complete.result.iter().filter_map(|r| r.contents.as_ref()).flatten() {
+        let field = |name: &str| content.get(name).and_then(serde_json::Value::as_str);
+        if let (Some("image"), Some(data), Some(media)) = (field("type"), field("data"), field("mimeType")) {
+            state.history.push(Entry::Image {
+                path: field("path").unwrap_or_default().to_owned(),
+                part: Part::Image {
+                    media_type: media.to_owned(),
+                    base64: data.to_owned(),
+                },
+            });
+        }
+    }
+}
+
+fn set_status(state: &mut State, id: &ToolCallId, status: CallStatus) {
+    if let Some(call) = open_turn_call(state, id) {
+        call.status = status;
+    }
+}
+
+fn open_turn_call<'a>(state: &'a mut State, id: &ToolCallId) -> Option<&'a mut CallState> {
+    let Phase::Turn(turn) = &mut state.phase else {
+        return None;
+    };
+    let Stage::Tools(calls) = &mut turn.stage else {
+        return None;
+    };
+    calls.iter_mut().find(|call| call.call.id == *id)
+}
+
+/// Adds up what file tools report about the lines they changed.
+fn count_changes(changes: &mut CodeChanges, complete: &ToolComplete) {
+    let Some(telemetry) = &complete.tool_telemetry else {
+        return;
+    };
+    let metric = |name: &str| {
+        telemetry
+            .get("metrics")
+            .and_then(|metrics| metrics.get(name))
+            .and_then(serde_json::Value::as_u64)
+            .unwrap_or(0)
+    };
+    changes.lines_added += metric("linesAdded");
+    changes.lines_removed += metric("linesRemoved");
+    let path = telemetry
+        .get("properties")
+        .and_then(|properties| properties.get("filePath"))
+        .and_then(serde_json::Value::as_str);
+    if let Some(path) = path
+        && !changes.files_modified.iter().any(|known| known == path)
+    {
+        changes.files_modified.push(path.to_owned());
+    }
+}
+
+/// Moves items from the queue into the phase that works on them.
+fn take(state: &mut State, ids: &[loopd_proto::id::MessageId]) {
+    let mut messages = Vec::new();
+    let mut command = None;
+    let mut waiting = Vec::with_capacity(state.queue.len());
+    let steering: Vec<_> = state.steering.drain(..).collect();
+    for message in steering {
+        if ids.contains(&message.id) {
+            messages.push(message);
+        } else {
+            state.steering.push(message);
+        }
+    }
+    for item in state.queue.drain(..) {
+        match item {
+            QueueItem::Message(message) if ids.contains(&message.id) => messages.push(message),
+            QueueItem::Command(pending) if ids.contains(&pending.id) => command = Some(pending),
+            item @ (QueueItem::Message(_) | QueueItem::Command(_)) => waiting.push(item),
+        }
+    }
+    state.queue = waiting;
+    let joins = state.turn().map(|turn| turn.key.clone());
+    if let Some(command) = command {
+        state.phase = Phase::Commanding(command);
+    } else if !messages.is_empty() {
+        state.phase = Phase::Preparing(Preparing { messages, joins });
+    }
+}
+
+/// The loop is over; messages that never reached the model wait again, in their old order.
+fn come_to_rest(state: &mut State) {
+    let phase = std::mem::replace(&mut state.phase, Phase::Idle);
+    if let Phase::Preparing(preparing) = phase {
+        let back = preparing.messages.into_iter().map(QueueItem::Message);
+        state.queue.splice(0..0, back);
+    }
+    let late = state.steering.drain(..).map(QueueItem::Message);
+    state.queue.splice(0..0, late.collect::<Vec<_>>());
+}

@@ -1,0 +1,387 @@
+//! What can be asked of a session, and what it wants done in return.
+
+use std::collections::BTreeMap;
+
+use ulid::Ulid;
+
+use loopd_proto::attachment::Attachment;
+use loopd_proto::event::ask::ElicitationAction;
+use loopd_proto::event::fact::{Asked, NamedBy, PendingMessage};
+use loopd_proto::event::session::{FileOperation, WorkContext};
+use loopd_proto::event::tool::ToolResult;
+use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, ToolCallId};
+use loopd_proto::permission::{Approval, PermissionDecision, PermissionRequest, Permissions};
+use loopd_proto::session::{Mode, SessionOptions};
+use loopd_proto::time::Timestamp;
+use serde_json::Value;
+
+use super::model::{ModelReply, ToolCall};
+use super::state::TurnKey;
+
+/// The outside world as values: the time, and ids that were not used before.
+pub struct Mint<'a> {
+    pub now: Timestamp,
+    pub ids: &'a mut dyn FnMut() -> Ulid,
+}
+
+impl Mint<'_> {
+    pub fn message(&mut self) -> MessageId {
+        (self.ids)().into()
+    }
+
+    pub fn request(&mut self) -> RequestId {
+        (self.ids)().into()
+    }
+
+    pub fn interaction(&mut self) -> InteractionId {
+        (self.ids)().into()
+    }
+}
+
+/// Something that happened to a session or is asked of it.
+#[derive(Debug)]
+pub enum Command {
+    Create(Create),
+    Resume(Resume),
+    /// The log was loaded; close what was in flight.
+    Recover,
+    Send(Send),
+    Abort,
+    Suspend,
+    Shutdown,
+    EnqueueCommand(String),
+    CommandHandled {
+        request: RequestId,
+        stop: bool,
+    },
+    ClearQueue,
+    RemoveLastQueued,
+
+    Prepared(Prepared),
+    PrepareFailed(ModelFailure),
+    ModelReplied(Box<ModelReplied>),
+    ModelFailed {
+        turn: TurnKey,
+        failure: ModelFailure,
+    },
+    Assessed(Assessed),
+    /// A tool turned out to run in a client.
+    CallClient {
+        turn: TurnKey,
+        call: ToolCallId,
+    },
+    /// A tool turned out to be a question to the user.
+    AskUser {
+        turn: TurnKey,
+        call: ToolCallId,
+        question: String,
+        choices: Option<Vec<String>>,
+        allow_freeform: bool,
+    },
+    ToolFinished {
+        turn: TurnKey,
+        call: ToolCallId,
+        outcome: CallOutcome,
+    },
+    /// The time that an abort gives to running tools is over.
+    GraceOver {
+        turn: TurnKey,
+    },
+
+    AnswerPermission {
+        request: RequestId,
+        decision: PermissionDecision,
+    },
+    AnswerTool {
+        request: RequestId,
+        outcome: CallOutcome,
+    },
+    AnswerUserInput {
+        request: RequestId,
+        answer: String,
+        freeform: bool,
+    },
+    Elicit {
+        request: RequestId,
+        message: String,
+        schema: Value,
+    },
+    AnswerElicitation {
+        request: RequestId,
+        action: ElicitationAction,
+        content: Option<Value>,
+    },
+
+    SetName {
+        name: String,
+        by: NamedBy,
+    },
+    SetMode(Mode),
+    SetModel {
+        model: String,
+        reasoning_effort: Option<String>,
+    },
+    SetPermissions(Box<Permissions>),
+    SelectAgent(Option<AgentChoice>),
+    PlanChanged(FileOperation),
+    Log {
+        level: LogLevel,
+        kind: String,
+        message: String,
+        url: Option<String>,
+        tip: Option<String>,
+        stored: bool,
+    },
+}
+
+#[derive(Debug)]
+pub struct Create {
+    pub options: SessionOptions,
+    pub context: WorkContext,
+    pub permissions: Permissions,
+    pub version: String,
+}
+
+#[derive(Debug)]
+pub struct Resume {
+    pub options: SessionOptions,
+    pub working_directory: Option<String>,
+    pub context: WorkContext,
+    pub was_active: bool,
+    pub already_in_use: bool,
+    pub continue_pending_work: bool,
+    pub announce: bool,
+}
+
+#[derive(Debug)]
+pub struct Send {
+    pub id: Option<MessageId>,
+    pub prompt: String,
+    pub display_prompt: Option<String>,
+    pub attachments: Vec<Attachment>,
+    pub agent_mode: Option<String>,
+    /// For the model requests of this message only; may hold secrets, so the actor keeps them in
+    /// memory and the log never sees them.
+    pub request_headers: BTreeMap<String, String>,
+    pub source: Option<String>,
+    pub place: SendPlace,
+}
+
+/// When a message wants to be heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendPlace {
+    Enqueue,
+    Prepend,
+    Immediate,
+}
+
+/// Messages made ready, and everything else the next model call needs.
+#[derive(Debug)]
+pub struct Prepared {
+    pub messages: Vec<PreparedMessage>,
+    pub model: String,
+    pub reasoning_effort: Option<String>,
+    pub system: String,
+}
+
+#[derive(Debug)]
+pub struct PreparedMessage {
+    pub id: MessageId,
+    /// What the model reads.
+    pub text: String,
+}
+
+#[derive(Debug)]
+pub struct ModelReplied {
+    pub turn: TurnKey,
+    pub message: MessageId,
+    pub model: String,
+    pub reply: ModelReply,
+    pub duration_ms: u64,
+    pub first_token_ms: Option<f64>,
+    pub endpoint: Option<String>,
+    pub tool_count: u64,
+    pub initiator: &'static str,
+}
+
+/// A model call that could not be made or did not come to an end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelFailure {
+    pub kind: String,
+    pub code: Option<String>,
+    pub message: String,
+    pub status: Option<u16>,
+    pub provider_call_id: Option<String>,
+    pub model: Option<String>,
+}
+
+#[derive(Debug)]
+pub struct Assessed {
+    pub turn: TurnKey,
+    pub call: ToolCallId,
+    pub need: CallNeed,
+    /// Whether somebody who is attached answers permission questions, or nobody is attached at all.
+    pub can_ask: bool,
+    /// Whether the launch was started with everything allowed.
+    pub bypass: bool,
+}
+
+#[derive(Debug)]
+pub enum CallNeed {
+    Nothing,
+    Permission(PermissionRequest),
+    Refused(CallOutcome),
+}
+
+/// How a tool call ended, in the words of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallOutcome {
+    pub status: CallStatusReport,
+    /// What the model reads, and on success what people read.
+    pub result: ToolResult,
+    pub telemetry: Option<serde_json::Map<String, Value>>,
+}
+
+/// Success, or a failure with its code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallStatusReport {
+    Success,
+    Failure { code: String },
+}
+
+impl CallOutcome {
+    pub fn failure(code: &str, text: impl Into<String>) -> Self {
+        Self {
+            status: CallStatusReport::Failure {
+                code: code.to_owned(),
+            },
+            result: ToolResult {
+                content: text.into(),
+                ..ToolResult::default()
+            },
+            telemetry: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentChoice {
+    pub name: String,
+    pub display_name: String,
+    pub tools: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogLevel {
+    Info,
+    Warning,
+    Error,
+}
+
+/// What follows from a command, in order.
+#[derive(Debug, Default)]
+pub struct Decision {
+    pub steps: Vec<Step>,
+    pub answer: Answer,
+}
+
+#[derive(Debug)]
+pub enum Step {
+    Store(Durable),
+    Tell(Ephemeral),
+    Do(Effect),
+}
+
+/// What the asker is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Answer {
+    #[default]
+    Done,
+    Message(MessageId),
+    /// Whether the command found what it was for.
+    Accepted(bool),
+}
+
+/// Why a command was refused; nothing changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("Session not found: {0}")]
+    Closed(SessionId),
+    #[error("the queue of this session is full ({limit} items); wait for it to drain or clear it")]
+    QueueFull { limit: usize },
+}
+
+/// Slow work that the actor starts; its end comes back as a command.
+#[derive(Debug)]
+pub enum Effect {
+    /// Make messages ready: attachments, model, system message.
+    Prepare {
+        messages: Vec<PendingMessage>,
+    },
+    /// Call the model with the context of the state as it is then.
+    CallModel(TurnKey),
+    /// Find out what a call needs.
+    Assess { turn: TurnKey, call: ToolCall },
+    /// Run a call that is allowed.
+    Run {
+        turn: TurnKey,
+        call: ToolCall,
+        grant: Option<PermissionRequest>,
+    },
+    /// Stop everything that runs for the current turn.
+    CancelTurn,
+    /// Report `GraceOver` when the grace time has passed.
+    StartGrace(TurnKey),
+    /// Put the question to the clients that answer such questions by request.
+    AskClients(Asked),
+    /// The question is closed; whoever was asked need not answer.
+    Withdraw(RequestId),
+    /// Hand the answer of an elicitation to the one that waits for it.
+    Resolve {
+        request: RequestId,
+        action: ElicitationAction,
+        content: Option<Value>,
+    },
+    /// Remember an approval beyond this session.
+    Remember(Approval, RememberScope),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RememberScope {
+    Location(String),
+    Always,
+}
+
+impl Effect {
+    /// Whether the effect may start before the events it follows from are committed.
+    ///
+    /// A model request only reads; everything else touches the world and waits.
+    pub fn may_precede_commit(&self) -> bool {
+        matches!(self, Self::CallModel(_) | Self::Prepare { .. })
+    }
+}
+
+impl Decision {
+    pub fn store(&mut self, event: Durable) -> &mut Self {
+        self.steps.push(Step::Store(event));
+        self
+    }
+
+    pub fn tell(&mut self, event: Ephemeral) -> &mut Self {
+        self.steps.push(Step::Tell(event));
+        self
+    }
+
+    pub fn run(&mut self, effect: Effect) -> &mut Self {
+        self.steps.push(Step::Do(effect));
+        self
+    }
+
+    pub fn answering(answer: Answer) -> Self {
+        Self {
+            steps: Vec::new(),
+            answer,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The conversation for the model: a pure function of the state.
+//!
+//! Whatever the history looks like (cut short by a crash, an abort, a fork), what comes out is a
+//! conversation that a provider accepts: every tool call has exactly one result, right after the
+//! message that asked for it and in the order of the calls.
+
+use std::collections::HashMap;
+
+use loopd_proto::id::ToolCallId;
+
+use super::model::{ModelMessage, Part};
+use super::state::{Entry, State};
+use super::texts;
+
+/// Builds the message list of the next model request.
+pub fn messages(state: &State) -> Vec<ModelMessage> {
+    let mut out = Vec::with_capacity(state.history.len() + 1);
+    if let Some(system) = &state.system {
+        out.push(ModelMessage::System(system.clone()));
+    }
+    let mut entries = state.history.iter().peekable();
+    while let Some(entry) = entries.next() {
+        match entry {
+            Entry::User(parts) => out.push(ModelMessage::User(parts.clone())),
+            Entry::Assistant(turn) => {
+                let mut results: HashMap<&ToolCallId, &String> = HashMap::new();
+                let mut images: Vec<(&String, &Part)> = Vec::new();
+                while let Some(Entry::Result { .. } | Entry::Image { .. }) = entries.peek() {
+                    match entries.next() {
+                        Some(Entry::Result { call, text }) => {
+                            results.entry(call).or_insert(text);
+                        }
+                        Some(Entry::Image { path, part }) => images.push((path, part)),
+                        Some(Entry::User(_) | Entry::Assistant(_)) | None => {}
+                    }
+                }
+                if turn.text.is_empty() && turn.calls.is_empty() {
+                    continue;
+                }
+                out.push(ModelMessage::Assistant(turn.clone()));
+                for call in &turn.calls {
+                    let text = results
+                        .get(&call.id)
+                        .map_or_else(|| texts::INTERRUPTED.to_owned(), |text| (*text).clone());
+                    out.push(ModelMessage::ToolResult {
+                        call: call.id.clone(),
+                        text,
+                    });
+                }
+                for (path, image) in images {
+                    out.push(ModelMessage::User(vec![
+                        Part::Text(texts::image_at(path)),
+                        image.clone(),
+                    ]));
+                }
+            }
+            // A result without the message that asked for it has no place in a conversation.
+            Entry::Result { .. } | Entry::Image { .. } => {}
+        }
+    }
+    out
+}
+
+/// Roughly how many tokens a text is, for figures shown to people.
+pub fn estimate_tokens(text: &str) -> u64 {
+    (text.len() as u64).div_ceil(4)
+}
+
+/// Roughly how many tokens the conversation is, without the system message.
+pub fn conversation_tokens(state: &State) -> u64 {
+    state
+        .history
+        .iter()
+        .map(|entry| match entry {
+            Entry::User(parts) => parts
+                .iter()
+                .map(|part| match part {
+                    Part::Text(text) => estimate_tokens(text),
+                    Part::Image { .. } => 1_000,
+                })
+                .sum(),
+            Entry::Assistant(turn) => {
+                estimate_tokens(&turn.text)
+                    + turn
+                        .calls
+                        .iter()
+                        .map(|call| estimate_tokens(&call.arguments.to_string()))
+                        .sum::<u64>()
+            }
+            Entry::Result { text, .. } => estimate_tokens(text),
+            Entry::Image { .. } => 1_000,
+        })
+        .sum()
+}

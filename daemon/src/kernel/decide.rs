@@ -1,0 +1,126 @@
+//! Turns a command into what follows from it: events to store and tell, effects to start.
+//!
+//! Pure: looks at the state, changes nothing. One file below per kind of command.
+
+mod answer;
+mod life;
+mod queue;
+mod settings;
+mod tools;
+mod turn;
+
+use loopd_proto::event::fact::{LoopEnded, LoopOutcome};
+use loopd_proto::event::session::Idle;
+use loopd_proto::event::turn::AssistantIdle;
+use loopd_proto::event::{Durable, Ephemeral};
+
+use super::command::{Command, Decision, Mint, Refusal};
+use super::state::State;
+
+/// Decides one command.
+pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<Decision, Refusal> {
+    match command {
+        Command::Create(create) => Ok(life::create(state, create, mint)),
+        Command::Resume(resume) => Ok(life::resume(state, resume, mint)),
+        Command::Recover => Ok(life::recover(state)),
+        Command::Suspend => Ok(life::suspend(state)),
+        Command::Shutdown => Ok(life::shutdown(state)),
+
+        Command::Send(send) => queue::send(state, send, mint),
+        Command::EnqueueCommand(command) => queue::enqueue_command(state, command, mint),
+        Command::CommandHandled { request, stop } => {
+            Ok(queue::command_handled(state, &request, stop))
+        }
+        Command::ClearQueue => Ok(queue::clear(state)),
+        Command::RemoveLastQueued => Ok(queue::remove_last(state)),
+
+        Command::Prepared(prepared) => Ok(turn::prepared(state, prepared, mint)),
+        Command::PrepareFailed(failure) => Ok(turn::prepare_failed(state, failure)),
+        Command::ModelReplied(replied) => Ok(turn::model_replied(state, *replied)),
+        Command::ModelFailed { turn, failure } => Ok(turn::model_failed(state, &turn, failure)),
+        Command::Abort => Ok(turn::abort(state)),
+        Command::GraceOver { turn } => Ok(turn::grace_over(state, &turn)),
+
+        Command::Assessed(assessed) => Ok(tools::assessed(state, assessed, mint)),
+        Command::CallClient { turn, call } => Ok(tools::call_client(state, &turn, &call, mint)),
+        Command::AskUser {
+            turn,
+            call,
+            question,
+            choices,
+            allow_freeform,
+        } => Ok(tools::ask_user(
+            state,
+            &turn,
+            &call,
+            tools::Question {
+                question,
+                choices,
+                allow_freeform,
+            },
+            mint,
+        )),
+        Command::ToolFinished {
+            turn,
+            call,
+            outcome,
+        } => Ok(tools::finished(state, &turn, &call, outcome)),
+
+        Command::AnswerPermission { request, decision } => {
+            Ok(answer::permission(state, &request, decision))
+        }
+        Command::AnswerTool { request, outcome } => Ok(answer::tool(state, &request, outcome)),
+        Command::AnswerUserInput {
+            request,
+            answer,
+            freeform,
+        } => Ok(answer::user_input(state, &request, answer, freeform)),
+        Command::Elicit {
+            request,
+            message,
+            schema,
+        } => Ok(answer::elicit(request, message, schema)),
+        Command::AnswerElicitation {
+            request,
+            action,
+            content,
+        } => Ok(answer::elicitation(state, &request, action, content)),
+
+        Command::SetName { name, by } => Ok(settings::name(state, name, by)),
+        Command::SetMode(mode) => Ok(settings::mode(state, mode)),
+        Command::SetModel {
+            model,
+            reasoning_effort,
+        } => Ok(settings::model(state, model, reasoning_effort)),
+        Command::SetPermissions(permissions) => Ok(settings::permissions(state, *permissions)),
+        Command::SelectAgent(choice) => Ok(settings::agent(state, choice)),
+        Command::PlanChanged(operation) => Ok(settings::plan(operation)),
+        Command::Log {
+            level,
+            kind,
+            message,
+            url,
+            tip,
+            stored,
+        } => Ok(settings::log(level, kind, message, url, tip, stored)),
+    }
+}
+
+/// The loop comes to rest: says so in the log and to everyone who listens, or takes what waits.
+fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome) {
+    decision.store(Durable::LoopEnded(LoopEnded { outcome }));
+    let aborted = matches!(outcome, LoopOutcome::Aborted).then_some(true);
+    decision.tell(Ephemeral::AssistantIdle(AssistantIdle { aborted }));
+    let goes_on = matches!(outcome, LoopOutcome::Done | LoopOutcome::Failed)
+        && queue::take_next(state, decision);
+    if !goes_on {
+        decision.tell(Ephemeral::SessionIdle(Idle {
+            aborted,
+            mode: Some(state.mode),
+        }));
+    }
+}
+
+#[cfg(test)]
+#[path = "decide/tests.rs"]
+mod tests;

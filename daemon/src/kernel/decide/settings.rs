@@ -1,0 +1,136 @@
+//! Small changes: name, mode, model, permissions, agent, plan, log lines.
+
+use loopd_proto::event::fact::{Named, NamedBy, PermissionsSet};
+use loopd_proto::event::session::{
+    AgentSelected, Empty, Failure, FileOperation, Info, ModeChanged, ModelChange, PlanChanged,
+    TitleChanged, Warning,
+};
+use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::permission::Permissions;
+use loopd_proto::session::Mode;
+
+use crate::kernel::command::{AgentChoice, Answer, Decision, LogLevel};
+use crate::kernel::state::State;
+
+/// Names the session; a name that a person gave is not replaced by an automatic one.
+pub(super) fn name(state: &State, name: String, by: NamedBy) -> Decision {
+    let named_by_user = state.name.as_ref().is_some_and(|name| name.by_user);
+    if by == NamedBy::Auto && named_by_user {
+        return Decision::answering(Answer::Accepted(false));
+    }
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    decision
+        .store(Durable::Named(Named {
+            name: name.clone(),
+            by,
+        }))
+        .tell(Ephemeral::TitleChanged(TitleChanged { title: name }));
+    decision
+}
+
+pub(super) fn mode(state: &State, mode: Mode) -> Decision {
+    let mut decision = Decision::answering(Answer::Accepted(mode != state.mode));
+    if mode != state.mode {
+        decision.store(Durable::ModeChanged(ModeChanged {
+            previous_mode: state.mode,
+            new_mode: mode,
+        }));
+    }
+    decision
+}
+
+pub(super) fn model(state: &State, model: String, reasoning_effort: Option<String>) -> Decision {
+    let mut decision = Decision::default();
+    decision.store(Durable::ModelChange(ModelChange {
+        previous_model: state.model.clone(),
+        new_model: model,
+        previous_reasoning_effort: state.reasoning_effort.clone(),
+        reasoning_effort,
+        cause: None,
+    }));
+    decision
+}
+
+pub(super) fn permissions(state: &State, permissions: Permissions) -> Decision {
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    if permissions != state.permissions {
+        decision.store(Durable::Permissions(PermissionsSet { permissions }));
+    }
+    decision
+}
+
+pub(super) fn agent(state: &State, choice: Option<AgentChoice>) -> Decision {
+    let mut decision = Decision::default();
+    match choice {
+        Some(choice) => {
+            decision.store(Durable::AgentSelected(AgentSelected {
+                agent_name: choice.name,
+                agent_display_name: choice.display_name,
+                tools: choice.tools,
+            }));
+        }
+        None if state.agent.is_some() => {
+            decision.store(Durable::AgentDeselected(Empty {}));
+        }
+        None => {}
+    }
+    decision
+}
+
+pub(super) fn plan(operation: FileOperation) -> Decision {
+    let mut decision = Decision::default();
+    decision.store(Durable::PlanChanged(PlanChanged { operation }));
+    decision
+}
+
+pub(super) fn log(
+    level: LogLevel,
+    kind: String,
+    message: String,
+    url: Option<String>,
+    tip: Option<String>,
+    stored: bool,
+) -> Decision {
+    let mut decision = Decision::default();
+    match level {
+        LogLevel::Info => {
+            let info = Info {
+                info_type: kind,
+                message,
+                url,
+                tip,
+            };
+            if stored {
+                decision.store(Durable::SessionInfo(info));
+            } else {
+                decision.tell(Ephemeral::SessionInfo(info));
+            }
+        }
+        LogLevel::Warning => {
+            let warning = Warning {
+                warning_type: kind,
+                message,
+                url,
+            };
+            if stored {
+                decision.store(Durable::SessionWarning(warning));
+            } else {
+                decision.tell(Ephemeral::SessionWarning(warning));
+            }
+        }
+        LogLevel::Error => {
+            let failure = Failure {
+                error_type: kind,
+                message,
+                url,
+                ..Failure::default()
+            };
+            if stored {
+                decision.store(Durable::SessionError(failure));
+            } else {
+                decision.tell(Ephemeral::SessionError(failure));
+            }
+        }
+    }
+    decision
+}

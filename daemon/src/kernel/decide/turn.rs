@@ -1,0 +1,422 @@
+//! The turn: messages enter, the model is called, its reply is recorded, the loop goes on or ends.
+
+use std::collections::{BTreeMap, HashSet};
+
+use loopd_proto::event::ask::PermissionCompleted;
+use loopd_proto::event::fact::{Answered, LoopOutcome, NamedBy, UsageRecorded};
+use loopd_proto::event::session::{Failure, ModelChange, TitleChanged, TokenMetrics};
+use loopd_proto::event::tool::ToolStart;
+use loopd_proto::event::turn::{
+    Abort, AssistantMessage, SystemMessage, ToolRequest, TurnEnd, TurnStart, Usage, UserMessage,
+};
+use loopd_proto::event::{Durable, Ephemeral, fact, turn};
+use loopd_proto::id::ToolCallId;
+use loopd_proto::permission::PermissionOutcome;
+
+use super::{queue, rest};
+use crate::kernel::command::{
+    Answer, CallOutcome, Decision, Effect, Mint, ModelFailure, ModelReplied, Prepared,
+};
+use crate::kernel::model::{Finish, ToolCall};
+use crate::kernel::state::{CallStatus, Phase, Stage, State, Turn, TurnKey};
+use crate::kernel::texts;
+
+/// How much of the first message becomes the session's title.
+const TITLE_CHARS: usize = 200;
+
+/// The messages are ready: they enter the conversation and the model is called.
+pub(super) fn prepared(state: &State, prepared: Prepared, mint: &mut Mint<'_>) -> Decision {
+    let mut decision = Decision::default();
+    let Phase::Preparing(preparing) = &state.phase else {
+        return decision;
+    };
+    let key = match &preparing.joins {
+        Some(running) => running.next(),
+        None => TurnKey {
+            interaction: mint.interaction(),
+            number: 0,
+        },
+    };
+    let turn_id = key.turn_id();
+    if state.model.as_deref() != Some(prepared.model.as_str())
+        || state.reasoning_effort != prepared.reasoning_effort
+    {
+        decision.store(Durable::ModelChange(ModelChange {
+            previous_model: state.model.clone(),
+            new_model: prepared.model.clone(),
+            previous_reasoning_effort: state.reasoning_effort.clone(),
+            reasoning_effort: prepared.reasoning_effort,
+            cause: None,
+        }));
+    }
+    for message in &preparing.messages {
+        let text = prepared
+            .messages
+            .iter()
+            .find(|ready| ready.id == message.id)
+            .map(|ready| ready.text.clone());
+        let shown = message.display_prompt.as_ref().unwrap_or(&message.prompt);
+        if state.name.is_none() && !shown.trim().is_empty() {
+            let title: String = shown.trim().chars().take(TITLE_CHARS).collect();
+            decision
+                .store(Durable::Named(fact::Named {
+                    name: title.clone(),
+                    by: NamedBy::Auto,
+                }))
+                .tell(Ephemeral::TitleChanged(TitleChanged { title }));
+        }
+        decision.store(Durable::UserMessage(UserMessage {
+            content: shown.clone(),
+            transformed_content: text,
+            attachments: (!message.attachments.is_empty()).then(|| message.attachments.clone()),
+            source: message.source.clone(),
+            delivery: Some(message.delivery),
+            agent_mode: message.agent_mode.clone(),
+            interaction_id: Some(key.interaction.clone()),
+            turn_id: Some(turn_id.clone()),
+        }));
+    }
+    if state.system.as_deref() != Some(prepared.system.as_str()) {
+        decision.store(Durable::SystemMessage(SystemMessage {
+            role: "system".to_owned(),
+            content: prepared.system,
+            interaction_id: Some(key.interaction.clone()),
+        }));
+    }
+    call_model(&mut decision, key);
+    decision
+}
+
+/// Nothing could be sent to a model; the messages were heard, the session stays usable.
+pub(super) fn prepare_failed(state: &State, failure: ModelFailure) -> Decision {
+    let mut decision = Decision::default();
+    let Phase::Preparing(preparing) = &state.phase else {
+        return decision;
+    };
+    for message in &preparing.messages {
+        decision.store(Durable::UserMessage(UserMessage {
+            content: message.prompt.clone(),
+            transformed_content: None,
+            attachments: (!message.attachments.is_empty()).then(|| message.attachments.clone()),
+            source: message.source.clone(),
+            delivery: Some(message.delivery),
+            agent_mode: message.agent_mode.clone(),
+            interaction_id: None,
+            turn_id: None,
+        }));
+    }
+    decision.store(Durable::Unqueued(fact::Unqueued {
+        ids: preparing.messages.iter().map(|m| m.id.clone()).collect(),
+    }));
+    fail(state, &mut decision, failure);
+    decision
+}
+
+fn call_model(decision: &mut Decision, key: TurnKey) {
+    decision
+        .store(Durable::TurnStart(TurnStart {
+            turn_id: key.turn_id(),
+            model: None,
+            interaction_id: Some(key.interaction.clone()),
+        }))
+        .run(Effect::CallModel(key));
+}
+
+fn end_turn(decision: &mut Decision, key: &TurnKey) {
+    decision.store(Durable::TurnEnd(TurnEnd {
+        turn_id: key.turn_id(),
+    }));
+}
+
+/// The model has answered: with tools to run, or with the last word.
+pub(super) fn model_replied(state: &State, replied: ModelReplied) -> Decision {
+    let mut decision = Decision::default();
+    let Some(turn) = state.turn_named(&replied.turn) else {
+        return decision;
+    };
+    if turn.aborting || !matches!(turn.stage, Stage::Calling) {
+        return decision;
+    }
+    let calls = with_distinct_ids(replied.reply.turn.calls);
+    let usage = &replied.reply.usage;
+    let tokens = TokenMetrics {
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        cache_read_tokens: usage.cache_read_tokens,
+        cache_write_tokens: usage.cache_write_tokens,
+        reasoning_tokens: usage.reasoning_tokens,
+    };
+    decision.tell(Ephemeral::Usage(Usage {
+        model: replied.model.clone(),
+        input_tokens: tokens.input_tokens,
+        output_tokens: tokens.output_tokens,
+        cache_read_tokens: tokens.cache_read_tokens,
+        cache_write_tokens: tokens.cache_write_tokens,
+        reasoning_tokens: tokens.reasoning_tokens,
+        cost: None,
+        duration: replied.duration_ms,
+        time_to_first_token_ms: replied.first_token_ms,
+        initiator: Some(replied.initiator.to_owned()),
+        interaction_type: Some("conversation-agent".to_owned()),
+        api_call_id: replied.reply.api_call_id.clone(),
+        provider_call_id: replied.reply.provider_call_id.clone(),
+        api_endpoint: replied.endpoint,
+        available_tool_count: Some(replied.tool_count),
+        num_tool_calls: Some(calls.len() as u64),
+        tool_counts: Some(count_by_name(&calls)),
+        finish_reason: Some(finish_name(replied.reply.finish).to_owned()),
+    }));
+    let reasoning = replied.reply.turn.reasoning.unwrap_or_default();
+    decision
+        .store(Durable::UsageRecorded(UsageRecorded {
+            model: replied.model.clone(),
+            tokens,
+            duration_ms: replied.duration_ms,
+        }))
+        .store(Durable::AssistantMessage(AssistantMessage {
+            message_id: replied.message,
+            model: Some(replied.model.clone()),
+            content: replied.reply.turn.text,
+            tool_requests: calls.iter().map(request).collect(),
+            reasoning_opaque: reasoning.opaque,
+            reasoning_text: reasoning.text,
+            output_tokens: Some(tokens.output_tokens),
+            interaction_id: Some(turn.key.interaction.clone()),
+            turn_id: Some(turn.key.turn_id()),
+            api_call_id: replied.reply.api_call_id,
+        }));
+    if calls.is_empty() {
+        end_turn(&mut decision, &turn.key);
+        if !queue::take_steering(state, &mut decision) {
+            rest(state, &mut decision, LoopOutcome::Done);
+        }
+        return decision;
+    }
+    for call in &calls {
+        decision.store(Durable::ToolStart(ToolStart {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            arguments: Some(call.arguments.clone()),
+            model: Some(replied.model.clone()),
+            turn_id: Some(turn.key.turn_id()),
+        }));
+    }
+    for call in calls {
+        decision.run(Effect::Assess {
+            turn: turn.key.clone(),
+            call,
+        });
+    }
+    decision
+}
+
+pub(super) fn model_failed(state: &State, key: &TurnKey, failure: ModelFailure) -> Decision {
+    let mut decision = Decision::default();
+    let Some(turn) = state.turn_named(key) else {
+        return decision;
+    };
+    if turn.aborting {
+        return decision;
+    }
+    let model_call = turn::ModelCallFailure {
+        model: failure.model.clone(),
+        status_code: failure.status,
+        source: "top_level".to_owned(),
+        error_message: Some(failure.message.clone()),
+        error_code: failure.code.clone(),
+        error_type: Some(failure.kind.clone()),
+        provider_call_id: failure.provider_call_id.clone(),
+        duration_ms: None,
+    };
+    decision.tell(Ephemeral::ModelCallFailure(model_call));
+    end_turn(&mut decision, key);
+    fail(state, &mut decision, failure);
+    decision
+}
+
+fn fail(state: &State, decision: &mut Decision, failure: ModelFailure) {
+    decision.store(Durable::SessionError(Failure {
+        error_type: failure.kind,
+        error_code: failure.code,
+        message: failure.message,
+        stack: None,
+        status_code: failure.status,
+        provider_call_id: failure.provider_call_id,
+        url: None,
+    }));
+    rest(state, decision, LoopOutcome::Failed);
+}
+
+/// What happens once no call of the turn is open any more.
+pub(super) fn after_tools(state: &State, turn: &Turn, decision: &mut Decision, stop: Stop) {
+    end_turn(decision, &turn.key);
+    if turn.aborting {
+        rest(state, decision, LoopOutcome::Aborted);
+    } else if stop == Stop::Rejected {
+        // A person said no: the model does not get to argue before they speak again.
+        rest(state, decision, LoopOutcome::Done);
+    } else if !queue::take_steering(state, decision) {
+        call_model(decision, turn.key.next());
+    }
+}
+
+/// Whether the results let the loop go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    No,
+    Rejected,
+}
+
+/// Stops the turn at any point; running tools get a short grace to say how they ended.
+pub(super) fn abort(state: &State) -> Decision {
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    match &state.phase {
+        Phase::Idle => return decision,
+        Phase::Turn(turn) if turn.aborting => return decision,
+        Phase::Preparing(_) | Phase::Commanding(_) | Phase::Turn(_) => {}
+    }
+    decision.store(Durable::Abort(Abort {
+        reason: "user_initiated".to_owned(),
+    }));
+    decision.run(Effect::CancelTurn);
+    let waiting: Vec<_> = state
+        .steering
+        .iter()
+        .map(|message| message.id.clone())
+        .chain(state.queue.iter().map(|item| item.id().clone()))
+        .collect();
+    if !waiting.is_empty() {
+        decision.store(Durable::Unqueued(fact::Unqueued { ids: waiting }));
+    }
+    match &state.phase {
+        Phase::Idle => {}
+        Phase::Commanding(_) => rest(state, &mut decision, LoopOutcome::Aborted),
+        Phase::Preparing(preparing) => {
+            for message in &preparing.messages {
+                decision.store(Durable::UserMessage(UserMessage {
+                    content: message.prompt.clone(),
+                    transformed_content: None,
+                    attachments: None,
+                    source: message.source.clone(),
+                    delivery: Some(message.delivery),
+                    agent_mode: message.agent_mode.clone(),
+                    interaction_id: None,
+                    turn_id: None,
+                }));
+            }
+            decision.store(Durable::Unqueued(fact::Unqueued {
+                ids: preparing.messages.iter().map(|m| m.id.clone()).collect(),
+            }));
+            rest(state, &mut decision, LoopOutcome::Aborted);
+        }
+        Phase::Turn(turn) => {
+            let running = close_waiting(&mut decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
+            if running == 0 {
+                end_turn(&mut decision, &turn.key);
+                rest(state, &mut decision, LoopOutcome::Aborted);
+            } else {
+                decision.run(Effect::StartGrace(turn.key.clone()));
+            }
+        }
+    }
+    decision
+}
+
+/// The code of a result that an abort made.
+pub(super) const INTERRUPT_CODE: &str = "interrupted";
+
+/// The grace is over: what has not reported by now is recorded as interrupted.
+pub(super) fn grace_over(state: &State, key: &TurnKey) -> Decision {
+    let mut decision = Decision::default();
+    let Some(turn) = state.turn_named(key).filter(|turn| turn.aborting) else {
+        return decision;
+    };
+    for call in turn.calls().iter().filter(|call| call.is_open()) {
+        let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
+        super::tools::complete(&mut decision, turn, &call.call.id, outcome);
+    }
+    end_turn(&mut decision, key);
+    rest(state, &mut decision, LoopOutcome::Aborted);
+    decision
+}
+
+/// Closes the calls that wait for a client; says how many really run.
+pub(super) fn close_waiting(
+    decision: &mut Decision,
+    turn: &Turn,
+    code: &str,
+    text: &str,
+) -> usize {
+    let mut running = 0;
+    for call in turn.calls() {
+        let id = &call.call.id;
+        match &call.status {
+            CallStatus::Done => continue,
+            CallStatus::Started => {
+                running += 1;
+                continue;
+            }
+            CallStatus::Asking { request, .. } => {
+                decision.store(Durable::PermissionCompleted(PermissionCompleted {
+                    request_id: request.clone(),
+                    tool_call_id: Some(id.clone()),
+                    result: PermissionOutcome::Cancelled { reason: None },
+                }));
+            }
+            CallStatus::External { request } => {
+                super::tools::tell_external_done(decision, request);
+            }
+            CallStatus::UserInput { request } => {
+                decision
+                    .store(Durable::Answered(Answered {
+                        request_id: request.clone(),
+                    }))
+                    .run(Effect::Withdraw(request.clone()));
+            }
+        }
+        super::tools::complete(decision, turn, id, CallOutcome::failure(code, text));
+    }
+    running
+}
+
+/// Some models repeat an id within one message; results could not be told apart.
+fn with_distinct_ids(calls: Vec<ToolCall>) -> Vec<ToolCall> {
+    let mut seen = HashSet::new();
+    calls
+        .into_iter()
+        .enumerate()
+        .map(|(index, mut call)| {
+            if !seen.insert(call.id.clone()) {
+                call.id = ToolCallId::new(format!("{}-{index}", call.id));
+                seen.insert(call.id.clone());
+            }
+            call
+        })
+        .collect()
+}
+
+fn request(call: &ToolCall) -> ToolRequest {
+    ToolRequest {
+        tool_call_id: call.id.clone(),
+        name: call.name.clone(),
+        arguments: call.arguments.clone(),
+        kind: "function".to_owned(),
+    }
+}
+
+fn count_by_name(calls: &[ToolCall]) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for call in calls {
+        *counts.entry(call.name.clone()).or_default() += 1;
+    }
+    counts
+}
+
+fn finish_name(finish: Finish) -> &'static str {
+    match finish {
+        Finish::Stop => "stop",
+        Finish::ToolCalls => "tool_calls",
+        Finish::Length => "length",
+        Finish::ContentFilter => "content_filter",
+    }
+}

@@ -1,0 +1,123 @@
+//! The conversation as a model sees it, free of any vendor's format.
+//!
+//! `kernel::context` builds it from the state; `provider/*` turns it into vendor JSON and back.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use loopd_proto::id::ToolCallId;
+
+/// One request to a model: everything a provider needs besides its own address and keys.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelRequest {
+    pub model: String,
+    pub messages: Vec<ModelMessage>,
+    pub tools: Vec<ToolSpec>,
+    pub delivery: Delivery,
+    pub reasoning_effort: Option<String>,
+    /// Extra HTTP headers that a client asked for with `session.send`.
+    pub headers: Vec<(String, String)>,
+}
+
+/// Whether the reply arrives in pieces or at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    Streamed,
+    Whole,
+}
+
+/// One message of the conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelMessage {
+    System(String),
+    User(Vec<Part>),
+    Assistant(AssistantTurn),
+    /// The result of one call; every call of an assistant turn gets exactly one.
+    ToolResult {
+        call: ToolCallId,
+        text: String,
+    },
+}
+
+/// A piece of a user message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    Text(String),
+    Image { media_type: String, base64: String },
+}
+
+/// What a model said in one reply.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AssistantTurn {
+    pub text: String,
+    pub reasoning: Option<Reasoning>,
+    pub calls: Vec<ToolCall>,
+}
+
+/// A model's thinking, readable or opaque; sent back to the model that made it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reasoning {
+    pub text: Option<String>,
+    pub opaque: Option<String>,
+}
+
+/// A tool call as the model asked for it. Arguments that are not valid JSON arrive as a string.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCall {
+    pub id: ToolCallId,
+    pub name: String,
+    pub arguments: Value,
+}
+
+/// What a model is told about a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    pub name: String,
+    pub description: String,
+    /// A JSON schema of the arguments.
+    pub parameters: Value,
+}
+
+/// The whole reply of one model call.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ModelReply {
+    pub turn: AssistantTurn,
+    pub usage: Usage,
+    pub finish: Finish,
+    /// The provider's own id of the reply.
+    pub api_call_id: Option<String>,
+    /// The tracing id of the request, from the response headers.
+    pub provider_call_id: Option<String>,
+}
+
+/// Why the model stopped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Finish {
+    #[default]
+    Stop,
+    ToolCalls,
+    Length,
+    ContentFilter,
+}
+
+/// Tokens of one model call, zero where the provider did not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_read_tokens: u64,
+    pub cache_write_tokens: u64,
+    pub reasoning_tokens: u64,
+}
+
+/// A model that a provider offers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelInfo {
+    pub id: String,
+    pub name: String,
+    pub vision: bool,
+    pub max_context_tokens: Option<u64>,
+    pub max_output_tokens: Option<u64>,
+    pub reasoning_efforts: Vec<String>,
+}

@@ -1,0 +1,268 @@
+//! A session's state: the fold of its log and nothing else.
+
+use std::collections::BTreeMap;
+
+use loopd_proto::event::fact::{
+    Asked, PendingCommand, PendingMessage, QueueItem,
+};
+use loopd_proto::event::session::{CodeChanges, ModelMetrics};
+use loopd_proto::id::{EventId, InteractionId, MessageId, RequestId, Seq, SessionId, ToolCallId};
+use loopd_proto::permission::{PermissionRequest, Permissions};
+use loopd_proto::session::{Mode, SessionOptions};
+use loopd_proto::time::Timestamp;
+
+use super::model::{AssistantTurn, Part, ToolCall};
+
+/// Everything the daemon knows about a session that survives a restart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    pub id: SessionId,
+    pub created: Timestamp,
+    pub options: SessionOptions,
+    pub cwd: String,
+    pub name: Option<Name>,
+    pub mode: Mode,
+    pub model: Option<String>,
+    pub reasoning_effort: Option<String>,
+    /// The custom agent that answers instead of the default one.
+    pub agent: Option<String>,
+    pub permissions: Permissions,
+    /// The system message the model was last given.
+    pub system: Option<String>,
+    pub history: Vec<Entry>,
+    /// FIFO; steering messages wait apart, before the next model call.
+    pub queue: Vec<QueueItem>,
+    pub steering: Vec<PendingMessage>,
+    pub phase: Phase,
+    /// Questions that are not tied to a phase of a call, such as elicitations.
+    pub questions: BTreeMap<RequestId, Asked>,
+    pub plan_exists: bool,
+    pub totals: Totals,
+    /// The last visible durable event: the parent of the next one.
+    pub tip: Option<EventId>,
+    pub seq: Seq,
+    /// How many visible durable events there are.
+    pub visible: u64,
+    pub closed: bool,
+}
+
+/// A session's name and whether a person gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    pub text: String,
+    pub by_user: bool,
+}
+
+/// Sums over the session's life.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Totals {
+    pub user_requests: u64,
+    pub api_duration_ms: u64,
+    pub models: BTreeMap<String, ModelMetrics>,
+    pub code_changes: CodeChanges,
+}
+
+/// One item of the conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    User(Vec<Part>),
+    Assistant(AssistantTurn),
+    Result { call: ToolCallId, text: String },
+    /// What a tool showed besides its text; comes after all results of its turn.
+    Image { path: String, part: Part },
+}
+
+/// What the loop is doing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Phase {
+    Idle,
+    /// Messages were taken and are being made ready for the model.
+    Preparing(Preparing),
+    /// A slash command was handed to the clients.
+    Commanding(PendingCommand),
+    /// A model call or its tools are under way.
+    Turn(Turn),
+}
+
+/// Messages on their way into the conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preparing {
+    pub messages: Vec<PendingMessage>,
+    /// Set when they join a loop that is already running.
+    pub joins: Option<TurnKey>,
+}
+
+/// Names one turn of one interaction, so that a late report cannot enter another turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnKey {
+    pub interaction: InteractionId,
+    pub number: u32,
+}
+
+impl TurnKey {
+    pub fn turn_id(&self) -> String {
+        self.number.to_string()
+    }
+
+    #[must_use]
+    pub fn next(&self) -> Self {
+        Self {
+            interaction: self.interaction.clone(),
+            number: self.number + 1,
+        }
+    }
+}
+
+/// One model call and the tools it asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn {
+    pub key: TurnKey,
+    pub stage: Stage,
+    pub aborting: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stage {
+    /// Waiting for the model.
+    Calling,
+    /// The model asked for tools.
+    Tools(Vec<CallState>),
+}
+
+/// One tool call and how far it got.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallState {
+    pub call: ToolCall,
+    pub status: CallStatus,
+    /// A person said no; the loop ends with this turn.
+    pub rejected: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallStatus {
+    /// The intent is stored; it is being assessed or runs.
+    Started,
+    /// A client has to allow it first.
+    Asking {
+        request: RequestId,
+        permission: PermissionRequest,
+    },
+    /// A client runs it.
+    External { request: RequestId },
+    /// A person is asked.
+    UserInput { request: RequestId },
+    Done,
+}
+
+impl State {
+    pub fn new(id: SessionId) -> Self {
+        Self {
+            id,
+            created: Timestamp::default(),
+            options: SessionOptions::default(),
+            cwd: String::new(),
+            name: None,
+            mode: Mode::default(),
+            model: None,
+            reasoning_effort: None,
+            agent: None,
+            permissions: Permissions::default(),
+            system: None,
+            history: Vec::new(),
+            queue: Vec::new(),
+            steering: Vec::new(),
+            phase: Phase::Idle,
+            questions: BTreeMap::new(),
+            plan_exists: false,
+            totals: Totals::default(),
+            tip: None,
+            seq: Seq::START,
+            visible: 0,
+            closed: false,
+        }
+    }
+
+    pub fn turn(&self) -> Option<&Turn> {
+        match &self.phase {
+            Phase::Turn(turn) => Some(turn),
+            Phase::Idle | Phase::Preparing(_) | Phase::Commanding(_) => None,
+        }
+    }
+
+    /// The running turn, if it is this one.
+    pub fn turn_named(&self, key: &TurnKey) -> Option<&Turn> {
+        self.turn().filter(|turn| turn.key == *key)
+    }
+
+    /// Whether the loop is at work or waits for a client in the middle of it.
+    pub fn is_busy(&self) -> bool {
+        !matches!(self.phase, Phase::Idle)
+    }
+
+    /// Whether a message with this id was already accepted and still waits.
+    pub fn holds_message(&self, id: &MessageId) -> bool {
+        let preparing = match &self.phase {
+            Phase::Preparing(preparing) => preparing.messages.iter().any(|m| m.id == *id),
+            Phase::Idle | Phase::Commanding(_) | Phase::Turn(_) => false,
+        };
+        preparing
+            || self.queue.iter().any(|item| item.id() == id)
+            || self.steering.iter().any(|message| message.id == *id)
+    }
+
+    /// Open permission questions, oldest first.
+    pub fn open_permissions(&self) -> impl Iterator<Item = (&RequestId, &PermissionRequest)> {
+        self.calls().filter_map(|call| match &call.status {
+            CallStatus::Asking {
+                request,
+                permission,
+            } => Some((request, permission)),
+            CallStatus::Started
+            | CallStatus::External { .. }
+            | CallStatus::UserInput { .. }
+            | CallStatus::Done => None,
+        })
+    }
+
+    /// The tool calls of the running turn.
+    pub fn calls(&self) -> impl Iterator<Item = &CallState> {
+        self.turn()
+            .map(Turn::calls)
+            .unwrap_or_default()
+            .iter()
+    }
+}
+
+impl Turn {
+    pub fn calls(&self) -> &[CallState] {
+        match &self.stage {
+            Stage::Tools(calls) => calls,
+            Stage::Calling => &[],
+        }
+    }
+
+    /// Whether a person said no to any of the calls so far.
+    pub fn was_rejected(&self) -> bool {
+        self.calls().iter().any(|call| call.rejected)
+    }
+
+    pub fn call(&self, id: &ToolCallId) -> Option<&CallState> {
+        self.calls().iter().find(|call| call.call.id == *id)
+    }
+}
+
+impl CallState {
+    /// Whether this answer is what the call waits for.
+    pub fn waits_for(&self, request: &RequestId) -> bool {
+        match &self.status {
+            CallStatus::Asking { request: open, .. }
+            | CallStatus::External { request: open }
+            | CallStatus::UserInput { request: open } => open == request,
+            CallStatus::Started | CallStatus::Done => false,
+        }
+    }
+
+    pub fn is_open(&self) -> bool {
+        !matches!(self.status, CallStatus::Done)
+    }
+}

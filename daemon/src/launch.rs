@@ -1,0 +1,179 @@
+//! What belongs to one launch: the process an SDK started plus every connection that came through
+//! it. A value handed in, in memory only, never global and never stored.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use bytes::Bytes;
+use loopd_proto::id::SessionId;
+use loopd_proto::wire::Class;
+use serde::Serialize;
+
+use crate::provider::http_client::{HttpClient, HttpSettings};
+use crate::provider::secret::Secret;
+use crate::rpc::context::Connection;
+
+/// One launch.
+pub struct Launch {
+    pub cwd: PathBuf,
+    /// The environment the launching process had; secrets are filtered before children see it.
+    pub env: BTreeMap<String, String>,
+    /// What a TCP connection has to present.
+    pub connection_token: Option<Secret>,
+    /// Pays for the Copilot API.
+    pub api_token: Option<Secret>,
+    /// Everything is allowed without asking.
+    pub yolo: bool,
+    pub http: HttpClient,
+    live: Mutex<Live>,
+}
+
+#[derive(Default)]
+struct Live {
+    connections: Vec<Weak<Connection>>,
+    foreground: Option<SessionId>,
+    ended: bool,
+}
+
+impl fmt::Debug for Launch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Launch")
+            .field("cwd", &self.cwd)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The environment variables that hold the token for the Copilot API, best first.
+const API_TOKENS: [&str; 4] = [
+    "COPILOT_SDK_AUTH_TOKEN",
+    "COPILOT_GITHUB_TOKEN",
+    "GH_TOKEN",
+    "GITHUB_TOKEN",
+];
+
+/// How a launch was started.
+#[derive(Debug, Default)]
+pub struct LaunchOptions {
+    /// The variable that `--auth-token-env` named.
+    pub auth_token_env: Option<String>,
+    pub connection_token: Option<Secret>,
+    pub yolo: bool,
+}
+
+impl Launch {
+    pub fn new(cwd: PathBuf, env: BTreeMap<String, String>, options: LaunchOptions) -> Self {
+        let named = options.auth_token_env.as_deref();
+        let api_token = named
+            .into_iter()
+            .chain(API_TOKENS)
+            .filter_map(|name| env.get(name))
+            .find(|value| !value.is_empty())
+            .map(|value| Secret::new(value.as_str()));
+        Self {
+            http: HttpClient::new(HttpSettings::from_environment(&env)),
+            cwd,
+            env,
+            connection_token: options.connection_token,
+            api_token,
+            yolo: options.yolo,
+            live: Mutex::default(),
+        }
+    }
+
+    /// A variable of the launch's environment, unless it is empty.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.env
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// The environment for child processes: the launch's own without anything that looks secret.
+    pub fn child_environment(&self) -> BTreeMap<String, String> {
+        self.env
+            .iter()
+            .filter(|(name, _)| !is_secret_name(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    fn live(&self) -> std::sync::MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn join(&self, connection: &Arc<Connection>) {
+        let mut live = self.live();
+        live.connections.retain(|known| known.strong_count() > 0);
+        live.connections.push(Arc::downgrade(connection));
+    }
+
+    /// The connections that are open now.
+    pub fn connections(&self) -> Vec<Arc<Connection>> {
+        self.live()
+            .connections
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect()
+    }
+
+    /// Sends a notification to every connection of the launch.
+    pub fn broadcast(&self, message: &Bytes) {
+        for connection in self.connections() {
+            // A connection that is closing misses it, as it misses everything.
+            connection.peer.push(Class::Event, message.clone()).ok();
+        }
+    }
+
+    /// Sends `session.lifecycle` to every connection of the launch.
+    pub fn announce(&self, lifecycle: &Lifecycle<'_>) {
+        self.broadcast(&loopd_proto::wire::notification("session.lifecycle", lifecycle));
+    }
+
+    /// Refuses requests from now on.
+    pub fn end(&self) {
+        self.live().ended = true;
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.live().ended
+    }
+
+    pub fn foreground(&self) -> Option<SessionId> {
+        self.live().foreground.clone()
+    }
+
+    pub fn set_foreground(&self, session: Option<SessionId>) {
+        self.live().foreground = session;
+    }
+}
+
+/// A change in the set of sessions, as told to a launch.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Lifecycle<'a> {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub session_id: &'a SessionId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<LifecycleMetadata>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LifecycleMetadata {
+    pub start_time: loopd_proto::time::Timestamp,
+    pub modified_time: loopd_proto::time::Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
+/// Names of variables that are likely to hold keys; children never see them.
+fn is_secret_name(name: &str) -> bool {
+    const WORDS: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY"];
+    let name = name.to_ascii_uppercase();
+    WORDS.iter().any(|word| name.contains(word))
+        || name.ends_with("_KEY")
+        || name == "COPILOT_HMAC_KEY"
+}

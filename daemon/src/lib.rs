@@ -1,0 +1,30 @@
+//! loopd: one background daemon that owns AI agent sessions.
+//!
+//! The modules are listed in the order in which data meets them; each may use only those below it
+//! (see ARCHITECTURE.md).
+
+pub mod app;
+pub mod args;
+pub mod config;
+pub mod home;
+pub mod ports;
+pub mod shutdown;
+
+pub mod transport;
+
+pub mod launch;
+pub mod rpc;
+
+pub mod session;
+
+pub mod agent;
+
+pub mod approvals;
+pub mod gate;
+pub mod provider;
+pub mod tool;
+
+pub mod publish;
+pub mod store;
+
+pub mod kernel;

@@ -1,0 +1,93 @@
+//! Reads a list of models, as the Copilot API and as other OpenAI-compatible servers write it.
+//!
+//! Only `openai_chat` calls it. Both forms are read by the same code: what a server does not say
+//! stays unknown.
+
+use serde_json::Value;
+
+use crate::kernel::model::ModelInfo;
+use crate::provider::error::ProviderError;
+
+/// Reads the body of `GET /models`, in the server's order.
+pub(super) fn parse(body: &[u8]) -> Result<Vec<ModelInfo>, ProviderError> {
+    let document: Value =
+        serde_json::from_slice(body).map_err(|failure| ProviderError::Malformed {
+            detail: format!("the list of models is not JSON: {failure}"),
+        })?;
+    let list = document
+        .get("data")
+        .unwrap_or(&document)
+        .as_array()
+        .ok_or_else(|| ProviderError::Malformed {
+            detail: "the list of models has no `data`".to_owned(),
+        })?;
+    Ok(list
+        .iter()
+        .filter(|model| is_chat(model))
+        .filter_map(model_info)
+        .collect())
+}
+
+/// Leaves out models that only make embeddings and the like, where the server says so.
+fn is_chat(model: &Value) -> bool {
+    model
+        .pointer("/capabilities/type")
+        .and_then(Value::as_str)
+        .is_none_or(|kind| kind == "chat")
+}
+
+fn sees_images(model: &Value) -> bool {
+    let supported = model.pointer("/capabilities/supports/vision");
+    let modalities = model.pointer("/architecture/input_modalities");
+    supported.and_then(Value::as_bool).unwrap_or(false)
+        || modalities
+            .and_then(Value::as_array)
+            .is_some_and(|list| list.iter().any(|modality| modality == "image"))
+}
+
+fn model_info(model: &Value) -> Option<ModelInfo> {
+    let id = model
+        .get("id")
+        .and_then(Value::as_str)
+        .filter(|id| !id.is_empty())?;
+    let number = |pointers: &[&str]| {
+        pointers
+            .iter()
+            .find_map(|pointer| model.pointer(pointer).and_then(Value::as_u64))
+    };
+    Some(ModelInfo {
+        id: id.to_owned(),
+        name: model
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or(id)
+            .to_owned(),
+        vision: sees_images(model),
+        max_context_tokens: number(&[
+            "/capabilities/limits/max_context_window_tokens",
+            "/context_length",
+            "/max_model_len",
+            "/meta/n_ctx",
+            "/meta/n_ctx_train",
+        ]),
+        max_output_tokens: number(&[
+            "/capabilities/limits/max_output_tokens",
+            "/top_provider/max_completion_tokens",
+        ]),
+        reasoning_efforts: model
+            .pointer("/capabilities/supports/reasoning_effort")
+            .and_then(Value::as_array)
+            .map(|efforts| {
+                efforts
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned)
+                    .collect()
+            })
+            .unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests;

@@ -1,0 +1,182 @@
+//! Binds every row of the method table to a handler and answers requests with it.
+
+pub mod context;
+pub mod error;
+mod method;
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use jsonrpsee_core::server::{MethodCallback, RpcModule};
+use jsonrpsee_types::{ErrorObjectOwned, Id, Params};
+use loopd_proto::error as code;
+use loopd_proto::method::{ALL, Method};
+use loopd_proto::wire::{ErrorObject, Notification, Peer, Reply, Request, Service};
+
+use crate::app::App;
+use context::{Connection, Context};
+use error::RpcError;
+
+/// The methods of the daemon, ready to be called.
+pub struct Table {
+    module: RpcModule<()>,
+}
+
+/// A table that cannot be built: a bug, found at start.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    #[error("the method {0} is bound twice or has an invalid name")]
+    Bound(&'static str),
+    #[error("the method {0} has no handler")]
+    Missing(&'static str),
+}
+
+impl Table {
+    /// Binds all handlers and checks that no row is left out.
+    pub fn new() -> Result<Self, TableError> {
+        let mut table = Self {
+            module: RpcModule::new(()),
+        };
+        method::bind_all(&mut table)?;
+        for row in ALL {
+            if table.module.method(row.name).is_none() {
+                return Err(TableError::Missing(row.name));
+            }
+        }
+        Ok(table)
+    }
+
+    /// Binds one method to an async function of context and parameters.
+    fn bind<M, F, Fut>(&mut self, handler: F) -> Result<(), TableError>
+    where
+        M: Method,
+        F: Fn(Context, M::Params) -> Fut + Copy + Send + Sync + 'static,
+        Fut: Future<Output = Result<M::Result, RpcError>> + Send + 'static,
+    {
+        let bound = self.module.register_async_method(
+            M::NAME,
+            move |params: Params<'static>, _, extensions| async move {
+                let answer = async {
+                    let context = extensions
+                        .get::<Context>()
+                        .cloned()
+                        .ok_or_else(|| RpcError::Failed("the connection is unknown".to_owned()))?;
+                    check_access(M::NAME, &context)?;
+                    let params = parse::<M>(&params)?;
+                    handler(context, params).await
+                };
+                let value = answer.await.map_err(|error| error.to_object(M::NAME))?;
+                serde_json::value::to_raw_value(&value).map_err(|failed| {
+                    RpcError::Failed(format!("the result cannot be written: {failed}"))
+                        .to_object(M::NAME)
+                })
+            },
+        );
+        bound.map(|_| ()).map_err(|_| TableError::Bound(M::NAME))
+    }
+
+    fn call(&self, context: Context, request: Request) -> BoxFuture<'static, Reply> {
+        let Some(MethodCallback::Async(callback)) = self.module.method(&request.method) else {
+            let error = ErrorObject::new(
+                code::METHOD_NOT_FOUND.into(),
+                format!("Unhandled method {}", request.method),
+            );
+            return futures::future::ready(Reply::error(&request.id, error)).boxed();
+        };
+        let Ok(id) = serde_json::from_str::<Id<'_>>(request.id.as_json()).map(Id::into_owned) else {
+            let error = ErrorObject::new(
+                code::INVALID_REQUEST.into(),
+                "a request's id is a string or a whole number from 0 on",
+            );
+            return futures::future::ready(Reply::error(&request.id, error)).boxed();
+        };
+        let params = request.params.map(|raw| Box::<str>::from(raw).into_string());
+        let params = Params::new(params.as_deref()).into_owned();
+        let mut extensions = jsonrpsee_core::server::Extensions::new();
+        extensions.insert(context.clone());
+        let answer = callback(id, params, 0_usize.into(), usize::MAX, extensions);
+        async move {
+            let response = answer.await;
+            Reply {
+                message: Bytes::from(String::from(Box::<str>::from(response.into_json()))),
+                after: context.take_after(),
+            }
+        }
+        .boxed()
+    }
+}
+
+fn parse<M: Method>(params: &Params<'_>) -> Result<M::Params, RpcError> {
+    let text = params.as_str().unwrap_or("{}");
+    let mut reader = serde_json::Deserializer::from_str(text);
+    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        RpcError::InvalidParams(if path == "." {
+            error.inner().to_string()
+        } else {
+            format!("{path}: {}", error.inner())
+        })
+    })
+}
+
+/// Nothing but the handshake is open to those who have not shown their token, nothing at all to a
+/// launch that has ended.
+fn check_access(method: &str, context: &Context) -> Result<(), RpcError> {
+    if method == "connect" {
+        return Ok(());
+    }
+    if !context.connection.is_authenticated() {
+        return Err(RpcError::AuthenticationFailed);
+    }
+    if context.connection.launch.has_ended() {
+        return Err(RpcError::Failed(
+            "the runtime was shut down; start a new one".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Answers for one connection.
+pub struct ConnectionService {
+    app: Arc<App>,
+    connection: OnceLock<Arc<Connection>>,
+}
+
+impl ConnectionService {
+    pub fn new(app: Arc<App>) -> Self {
+        Self {
+            app,
+            connection: OnceLock::new(),
+        }
+    }
+
+    /// Says whose requests these are; called once, before anything is read.
+    pub fn opened(&self, connection: Arc<Connection>) {
+        // A second call would be a bug of the transport; the first one counts.
+        self.connection.set(connection).ok();
+    }
+}
+
+impl Service for ConnectionService {
+    fn call(&self, _peer: &Peer, request: Request) -> BoxFuture<'static, Reply> {
+        let Some(connection) = self.connection.get() else {
+            let error = ErrorObject::new(code::FAILED.into(), "the connection is not open yet");
+            return futures::future::ready(Reply::error(&request.id, error)).boxed();
+        };
+        let context = Context::new(self.app.clone(), connection.clone());
+        self.app.table.call(context, request)
+    }
+
+    fn notify(&self, _peer: &Peer, notification: Notification) {
+        tracing::debug!(method = notification.method, "a notification was ignored");
+    }
+}
+
+impl RpcError {
+    fn to_object(&self, method: &str) -> ErrorObjectOwned {
+        let (code, message) = self.code_and_message(method);
+        ErrorObjectOwned::owned(code, message, None::<()>)
+    }
+}

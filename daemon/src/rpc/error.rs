@@ -1,0 +1,64 @@
+//! The one map from our errors to codes on the wire.
+
+use loopd_proto::error as code;
+
+use crate::kernel::command::ModelFailure;
+use crate::session::SessionError;
+use crate::store::StoreError;
+
+/// Why a request was not answered with a result.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RpcError {
+    /// The message names the field.
+    #[error("{0}")]
+    InvalidParams(String),
+    #[error("AUTHENTICATION_FAILED")]
+    AuthenticationFailed,
+    #[error("{0}")]
+    Overloaded(String),
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl RpcError {
+    /// The code and the text for the wire.
+    pub(super) fn code_and_message(&self, method: &str) -> (i32, String) {
+        match self {
+            Self::InvalidParams(why) => (
+                code::INVALID_PARAMS,
+                format!("Invalid parameters for {method}: {why}"),
+            ),
+            Self::AuthenticationFailed => (code::AUTHENTICATION_FAILED, self.to_string()),
+            Self::Overloaded(why) => (code::OVERLOADED, why.clone()),
+            Self::Failed(why) => (
+                code::FAILED,
+                format!("Request {method} failed with message: {why}"),
+            ),
+        }
+    }
+}
+
+impl From<SessionError> for RpcError {
+    fn from(error: SessionError) -> Self {
+        match &error {
+            SessionError::Overloaded(_) => Self::Overloaded(error.to_string()),
+            SessionError::Invalid(why) => Self::InvalidParams(why.clone()),
+            SessionError::NotFound(_)
+            | SessionError::Refused(_)
+            | SessionError::Store(_)
+            | SessionError::Faulted(_) => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<StoreError> for RpcError {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<ModelFailure> for RpcError {
+    fn from(failure: ModelFailure) -> Self {
+        Self::Failed(failure.message)
+    }
+}

@@ -1,0 +1,124 @@
+//! The handlers, one file per method or small resource.
+
+mod agent;
+mod connect;
+mod event_log;
+mod model;
+mod permission_answer;
+mod permission_location;
+mod permission_path;
+mod permission_policy;
+mod plan;
+mod queue;
+mod server;
+mod session_create;
+mod session_fork;
+mod session_leave;
+mod session_resume;
+mod session_send;
+mod session_stored;
+mod settings;
+mod tool_result;
+mod ui;
+
+use loopd_proto::id::SessionId;
+use loopd_proto::method as m;
+
+use super::context::Context;
+use super::error::RpcError;
+use super::{Table, TableError};
+use crate::session::{SessionError, SessionHandle};
+
+impl Context {
+    /// The session, for those who are attached to it.
+    fn session(&self, id: &SessionId) -> Result<SessionHandle, RpcError> {
+        self.connection
+            .is_attached(id)
+            .then(|| self.app.sessions.get(id))
+            .flatten()
+            .ok_or_else(|| SessionError::NotFound(id.clone()).into())
+    }
+}
+
+/// Binds every handler to its row.
+pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
+    table.bind::<m::Connect, _, _>(connect::connect)?;
+    table.bind::<m::Ping, _, _>(server::ping)?;
+    table.bind::<m::StatusGet, _, _>(server::status)?;
+    table.bind::<m::AuthGetStatus, _, _>(server::auth_status)?;
+    table.bind::<m::RuntimeShutdown, _, _>(server::shutdown)?;
+    table.bind::<m::ModelsList, _, _>(model::list_all)?;
+
+    table.bind::<m::SessionCreate, _, _>(session_create::create)?;
+    table.bind::<m::SessionResume, _, _>(session_resume::resume)?;
+    table.bind::<m::SessionDestroy, _, _>(session_leave::destroy)?;
+    table.bind::<m::SessionDelete, _, _>(session_leave::delete)?;
+    table.bind::<m::SessionList, _, _>(session_stored::list)?;
+    table.bind::<m::SessionGetMetadata, _, _>(session_stored::metadata)?;
+    table.bind::<m::SessionGetLastId, _, _>(session_stored::last_id)?;
+    table.bind::<m::SessionGetForeground, _, _>(session_stored::foreground)?;
+    table.bind::<m::SessionSetForeground, _, _>(session_stored::set_foreground)?;
+    table.bind::<m::SessionsFork, _, _>(session_fork::fork)?;
+
+    table.bind::<m::SessionSend, _, _>(session_send::send)?;
+    table.bind::<m::SessionAbort, _, _>(session_send::abort)?;
+    table.bind::<m::SessionSuspend, _, _>(session_leave::suspend)?;
+    table.bind::<m::SessionGetMessages, _, _>(event_log::messages)?;
+    table.bind::<m::SessionLog, _, _>(settings::log)?;
+
+    table.bind::<m::EventLogRead, _, _>(event_log::read)?;
+    table.bind::<m::EventLogTail, _, _>(event_log::tail)?;
+    table.bind::<m::RegisterInterest, _, _>(event_log::register)?;
+    table.bind::<m::ReleaseInterest, _, _>(event_log::release)?;
+
+    table.bind::<m::QueuePendingItems, _, _>(queue::pending)?;
+    table.bind::<m::QueueRemoveMostRecent, _, _>(queue::remove_last)?;
+    table.bind::<m::QueueClear, _, _>(queue::clear)?;
+    table.bind::<m::CommandsEnqueue, _, _>(queue::enqueue_command)?;
+    table.bind::<m::CommandsRespond, _, _>(queue::respond)?;
+    table.bind::<m::CommandsHandlePending, _, _>(queue::handle_pending)?;
+    table.bind::<m::CommandsList, _, _>(queue::commands)?;
+
+    table.bind::<m::NameGet, _, _>(settings::name)?;
+    table.bind::<m::NameSet, _, _>(settings::set_name)?;
+    table.bind::<m::NameSetAuto, _, _>(settings::set_name_auto)?;
+    table.bind::<m::ModeGet, _, _>(settings::mode)?;
+    table.bind::<m::ModeSet, _, _>(settings::set_mode)?;
+    table.bind::<m::ModelGetCurrent, _, _>(model::current)?;
+    table.bind::<m::ModelSwitchTo, _, _>(model::switch)?;
+    table.bind::<m::ModelList, _, _>(model::list_of_session)?;
+    table.bind::<m::PlanRead, _, _>(plan::read)?;
+    table.bind::<m::PlanUpdate, _, _>(plan::update)?;
+    table.bind::<m::PlanDelete, _, _>(plan::delete)?;
+
+    table.bind::<m::AgentList, _, _>(agent::list)?;
+    table.bind::<m::AgentGetCurrent, _, _>(agent::current)?;
+    table.bind::<m::AgentSelect, _, _>(agent::select)?;
+    table.bind::<m::AgentDeselect, _, _>(agent::deselect)?;
+
+    table.bind::<m::PermissionsHandle, _, _>(permission_answer::handle)?;
+    table.bind::<m::PermissionsPending, _, _>(permission_answer::pending)?;
+    table.bind::<m::PermissionsNotifyPromptShown, _, _>(permission_answer::prompt_shown)?;
+    table.bind::<m::PermissionsSetApproveAll, _, _>(permission_policy::approve_all)?;
+    table.bind::<m::PermissionsConfigure, _, _>(permission_policy::configure)?;
+    table.bind::<m::PermissionsModifyRules, _, _>(permission_policy::modify_rules)?;
+    table.bind::<m::PermissionsSetRequired, _, _>(permission_policy::set_required)?;
+    table.bind::<m::PermissionsReset, _, _>(permission_policy::reset)?;
+    table.bind::<m::UrlsSetUnrestricted, _, _>(permission_policy::unrestrict_urls)?;
+    table.bind::<m::PathsList, _, _>(permission_path::list)?;
+    table.bind::<m::PathsAdd, _, _>(permission_path::add)?;
+    table.bind::<m::PathsUpdatePrimary, _, _>(permission_path::update_primary)?;
+    table.bind::<m::PathsIsAllowed, _, _>(permission_path::is_allowed)?;
+    table.bind::<m::PathsIsInWorkspace, _, _>(permission_path::is_in_workspace)?;
+    table.bind::<m::LocationsResolve, _, _>(permission_location::resolve)?;
+    table.bind::<m::LocationsAddApproval, _, _>(permission_location::add_approval)?;
+    table.bind::<m::LocationsApply, _, _>(permission_location::apply)?;
+    table.bind::<m::FolderIsTrusted, _, _>(permission_location::is_trusted)?;
+    table.bind::<m::FolderAddTrusted, _, _>(permission_location::add_trusted)?;
+
+    table.bind::<m::ToolsHandlePending, _, _>(tool_result::handle)?;
+    table.bind::<m::UiElicitation, _, _>(ui::elicit)?;
+    table.bind::<m::UiHandleElicitation, _, _>(ui::handle_elicitation)?;
+    table.bind::<m::UiHandleUserInput, _, _>(ui::handle_user_input)?;
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Models: which there are, which one answers.
+
+use std::sync::Arc;
+
+use loopd_proto::params::model::{
+    Capabilities, Current, Limits, Model, Models, SessionModels, Supports, SwitchParams, Switched,
+};
+use loopd_proto::params::server::NoParams;
+use loopd_proto::params::session::Of;
+use loopd_proto::session::SessionOptions;
+
+use crate::agent::route::Route;
+use crate::kernel::command::Command;
+use crate::kernel::model::ModelInfo;
+use crate::rpc::context::Context;
+use crate::rpc::error::RpcError;
+
+/// The context size told for a model that does not say.
+const DEFAULT_CONTEXT: u64 = 128_000;
+
+pub(super) async fn list_all(context: Context, _: NoParams) -> Result<Models, RpcError> {
+    let route = Route {
+        options: SessionOptions::default(),
+        launch: Some(context.connection.launch.clone()),
+        api_token: None,
+        providers: context.app.services.providers.clone(),
+    };
+    let models = route.models().await?;
+    Ok(Models {
+        models: models.iter().map(describe).collect(),
+    })
+}
+
+pub(super) async fn list_of_session(
+    context: Context,
+    params: Of,
+) -> Result<SessionModels, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let providers = context.app.services.providers.clone();
+    let route = session
+        .view(move |view| Route {
+            options: view.options.clone(),
+            launch: view.launch.map(Arc::clone),
+            api_token: view.api_token.cloned(),
+            providers,
+        })
+        .await?;
+    let models = route.models().await?;
+    Ok(SessionModels {
+        list: models.iter().map(describe).collect(),
+    })
+}
+
+fn describe(model: &ModelInfo) -> Model {
+    Model {
+        id: model.id.clone(),
+        name: model.name.clone(),
+        capabilities: Capabilities {
+            supports: Supports {
+                vision: model.vision,
+                reasoning_effort: !model.reasoning_efforts.is_empty(),
+            },
+            limits: Limits {
+                max_context_window_tokens: model.max_context_tokens.unwrap_or(DEFAULT_CONTEXT),
+                max_output_tokens: model.max_output_tokens,
+            },
+        },
+    }
+}
+
+pub(super) async fn current(context: Context, params: Of) -> Result<Current, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let current = session.state(|state| Current {
+        model_id: state.model.clone().or_else(|| state.options.model.clone()),
+        reasoning_effort: state.reasoning_effort.clone(),
+    });
+    Ok(current.await?)
+}
+
+pub(super) async fn switch(context: Context, params: SwitchParams) -> Result<Switched, RpcError> {
+    let session = context.session(&params.session_id)?;
+    session
+        .command(Command::SetModel {
+            model: params.model_id.clone(),
+            reasoning_effort: params.reasoning_effort,
+        })
+        .await?;
+    Ok(Switched {
+        model_id: params.model_id,
+        deferred: false,
+    })
+}

@@ -1,0 +1,134 @@
+//! The rules of a session: what needs no question, what is never allowed.
+
+use loopd_proto::params::permission::{
+    ConfigureParams, EnabledParams, ModifyRulesParams, RequiredParams, RuleScope,
+};
+use loopd_proto::params::session::{Of, Success};
+use loopd_proto::permission::{PermissionRule, Permissions};
+
+use crate::kernel::command::Command;
+use crate::rpc::context::Context;
+use crate::rpc::error::RpcError;
+use crate::session::SessionHandle;
+
+/// Reads the rules, changes them, writes them back.
+pub(super) async fn change(
+    session: &SessionHandle,
+    change: impl FnOnce(&mut Permissions),
+) -> Result<Success, RpcError> {
+    let mut permissions = session.state(|state| state.permissions.clone()).await?;
+    change(&mut permissions);
+    session
+        .command(Command::SetPermissions(Box::new(permissions)))
+        .await?;
+    Ok(Success::YES)
+}
+
+pub(super) async fn approve_all(
+    context: Context,
+    params: EnabledParams,
+) -> Result<Success, RpcError> {
+    let session = context.session(&params.session_id)?;
+    change(&session, |p| p.approve_all = params.enabled).await
+}
+
+pub(super) async fn unrestrict_urls(
+    context: Context,
+    params: EnabledParams,
+) -> Result<Success, RpcError> {
+    let session = context.session(&params.session_id)?;
+    change(&session, |p| p.unrestricted_urls = params.enabled).await
+}
+
+pub(super) async fn configure(
+    context: Context,
+    params: ConfigureParams,
+) -> Result<Success, RpcError> {
+    let session = context.session(&params.session_id)?;
+    change(&session, |permissions| {
+        if let Some(all) = params.approve_all_tool_permission_requests {
+            permissions.approve_all = all;
+        }
+        if let Some(reads) = params.approve_all_read_permission_requests {
+            permissions.approve_all_reads = reads;
+        }
+        if let Some(rules) = params.rules {
+            permissions.approved = rules.approved;
+            permissions.denied = rules.denied;
+        }
+        if let Some(paths) = params.paths {
+            if let Some(unrestricted) = paths.unrestricted {
+                permissions.unrestricted_paths = unrestricted;
+            }
+            if let Some(directories) = paths.additional_directories {
+                permissions.directories = directories;
+            }
+            if paths.include_temp_directory == Some(true) {
+                let temp = std::env::temp_dir().to_string_lossy().into_owned();
+                permissions.directories.push(temp);
+            }
+            if paths.workspace_path.is_some() {
+                permissions.primary_directory = paths.workspace_path;
+            }
+        }
+        if let Some(urls) = params.urls {
+            if let Some(unrestricted) = urls.unrestricted {
+                permissions.unrestricted_urls = unrestricted;
+            }
+            if let Some(allowed) = urls.initial_allowed {
+                permissions.allowed_urls = allowed;
+            }
+        }
+    })
+    .await
+}
+
+pub(super) async fn modify_rules(
+    context: Context,
+    params: ModifyRulesParams,
+) -> Result<Success, RpcError> {
+    let session = context.session(&params.session_id)?;
+    if params.scope == RuleScope::Location {
+        return Err(RpcError::InvalidParams(
+            "scope: rules of a location are added with session.permissions.locations.addToolApproval"
+                .to_owned(),
+        ));
+    }
+    change(&session, |permissions| {
+        if params.remove_all {
+            permissions.approved.clear();
+        }
+        permissions
+            .approved
+            .retain(|rule| !params.remove.contains(rule));
+        let new: Vec<PermissionRule> = params
+            .add
+            .into_iter()
+            .filter(|rule| !permissions.approved.contains(rule))
+            .collect();
+        permissions.approved.extend(new);
+    })
+    .await
+}
+
+/// Whether questions reach the caller is part of what it offered when it attached.
+pub(super) async fn set_required(
+    context: Context,
+    params: RequiredParams,
+) -> Result<Success, RpcError> {
+    let session = context.session(&params.session_id)?;
+    session
+        .require_permissions(context.connection.peer.id(), params.required)
+        .await?;
+    Ok(Success::YES)
+}
+
+pub(super) async fn reset(context: Context, params: Of) -> Result<Success, RpcError> {
+    let session = context.session(&params.session_id)?;
+    change(&session, |permissions| {
+        permissions.approve_all = false;
+        permissions.approved.clear();
+        permissions.allowed_urls.clear();
+    })
+    .await
+}

@@ -1,0 +1,124 @@
+//! `session.create`.
+
+use std::path::PathBuf;
+
+use loopd_proto::event::session::WorkContext;
+use loopd_proto::id::{Seq, SessionId};
+use loopd_proto::permission::Permissions;
+use loopd_proto::session::{Capabilities, SessionCreateParams, SessionOpened, UiCapabilities};
+
+use crate::app::App;
+use crate::kernel::command::{Command, Create};
+use crate::launch::{Lifecycle, LifecycleMetadata};
+use crate::provider::secret::Secret;
+use crate::rpc::context::Context;
+use crate::rpc::error::RpcError;
+use crate::session::attach::Attachment;
+
+pub(super) async fn create(
+    context: Context,
+    params: SessionCreateParams,
+) -> Result<SessionOpened, RpcError> {
+    let app = &context.app;
+    let id = match params.session_id {
+        Some(id) => checked(id)?,
+        None => app.services.ports.id().into(),
+    };
+    let Some(session) = app.sessions.start_new(id.clone()) else {
+        return Err(exists(&id));
+    };
+    let cwd = working_directory(&context, params.options.working_directory.as_deref());
+    let created = session.command(Command::Create(Create {
+        options: params.options.clone(),
+        context: WorkContext {
+            cwd: cwd.to_string_lossy().into_owned(),
+            ..WorkContext::default()
+        },
+        permissions: Permissions {
+            directories: params.options.additional_directories.clone().unwrap_or_default(),
+            ..Permissions::default()
+        },
+        version: app.services.version.to_owned(),
+    }));
+    if let Err(error) = created.await {
+        session.stop().await;
+        return Err(match error {
+            crate::session::SessionError::Store(error)
+                if matches!(*error, crate::store::StoreError::Conflict { .. }) =>
+            {
+                exists(&id)
+            },
+            error => error.into(),
+        });
+    }
+    context.connection.attach(id.clone());
+    let now = app.services.ports.now();
+    context.connection.launch.announce(&Lifecycle {
+        kind: "session.created",
+        session_id: &id,
+        metadata: Some(LifecycleMetadata {
+            start_time: now,
+            modified_time: now,
+            summary: None,
+        }),
+    });
+    let elicitation = params.offer.request_elicitation;
+    let attachment = Attachment {
+        connection: context.connection.clone(),
+        offer: params.offer,
+        options: params.options,
+        api_token: params.git_hub_token.map(Secret::new),
+        from: Seq::START,
+    };
+    context.after_reply(move || {
+        if let Err(error) = session.attach(attachment) {
+            tracing::warn!(%error, "a session was gone before its creator could hear it");
+        }
+    });
+    Ok(opened(app, id, elicitation))
+}
+
+/// An id becomes a folder's name, so it has to be a plain one.
+fn checked(id: SessionId) -> Result<SessionId, RpcError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let text = id.as_str();
+    if text.is_empty() || text.len() > 128 || !text.chars().all(plain) || text.starts_with('.') {
+        return Err(RpcError::InvalidParams(
+            "sessionId: use 1 to 128 letters, digits, `-`, `_` or `.`, not beginning with a dot".to_owned(),
+        ));
+    }
+    Ok(id)
+}
+
+fn exists(id: &SessionId) -> RpcError {
+    RpcError::Failed(format!(
+        "a session with the id {id} already exists; resume it, or choose another id"
+    ))
+}
+
+/// The directory a session works in: as asked, against the launch's own.
+pub(super) fn working_directory(context: &Context, wanted: Option<&str>) -> PathBuf {
+    match wanted {
+        Some(wanted) => context.connection.launch.cwd.join(wanted),
+        None => context.connection.launch.cwd.clone(),
+    }
+}
+
+pub(super) fn opened(app: &App, id: SessionId, elicitation: bool) -> SessionOpened {
+    SessionOpened {
+        workspace_path: Some(
+            app.services
+                .session_folder(&id)
+                .to_string_lossy()
+                .into_owned(),
+        ),
+        session_id: id,
+        capabilities: Capabilities {
+            ui: UiCapabilities {
+                elicitation,
+                mcp_apps: false,
+            },
+            extensions: false,
+        },
+    }
+}

@@ -1,0 +1,42 @@
+//! `sessions.fork`.
+
+use loopd_proto::id::{Seq, SessionId};
+use loopd_proto::params::session::{ForkParams, Forked};
+
+use crate::rpc::context::Context;
+use crate::rpc::error::RpcError;
+
+pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked, RpcError> {
+    let services = &context.app.services;
+    let source = params.session_id;
+    let Some((record, events)) = services.store.load(&source).await? else {
+        return Err(RpcError::Failed(format!(
+            "Session {source} not found or has no persisted events"
+        )));
+    };
+    let through = match &params.to_event_id {
+        None => events.last().map_or(Seq::START, |event| event.seq),
+        // Up to the event, without it: what it began is to be done again.
+        Some(wanted) => {
+            let at = events.iter().find(|event| event.id == *wanted);
+            let at = at.ok_or_else(|| {
+                RpcError::Failed(format!("event {wanted} not found in session {source}"))
+            })?;
+            Seq(at.seq.0.saturating_sub(1))
+        }
+    };
+    let id: SessionId = services.ports.id().into();
+    let now = services.ports.now().0;
+    let name = params.name.or_else(|| record.name.clone());
+    let mut forked = record;
+    forked.id = id.clone();
+    forked.parent = Some(source.clone());
+    forked.created_ms = now;
+    forked.modified_ms = now;
+    forked.name.clone_from(&name);
+    services.store.fork(forked, &source, through).await?;
+    Ok(Forked {
+        session_id: id,
+        name,
+    })
+}

@@ -1,0 +1,56 @@
+//! Ways out of a session: destroy, suspend, delete.
+
+use loopd_proto::params::session::{Deleted, Of, Success};
+
+use crate::kernel::command::Command;
+use crate::launch::Lifecycle;
+use crate::rpc::context::Context;
+use crate::rpc::error::RpcError;
+use crate::session::SessionError;
+use crate::session::attach::Goodbye;
+
+pub(super) async fn destroy(context: Context, params: Of) -> Result<Success, RpcError> {
+    let id = params.session_id;
+    if !context.connection.detach(&id) {
+        return Err(SessionError::NotFound(id).into());
+    }
+    // A session that was closed elsewhere is closed all the same.
+    if let Some(session) = context.app.sessions.get(&id) {
+        let left = session.detach(context.connection.peer.id(), Goodbye::Destroy);
+        match left.await {
+            Ok(()) | Err(SessionError::NotFound(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Success::YES)
+}
+
+pub(super) async fn suspend(context: Context, params: Of) -> Result<(), RpcError> {
+    let session = context.session(&params.session_id)?;
+    session.command(Command::Suspend).await?;
+    Ok(())
+}
+
+pub(super) async fn delete(context: Context, params: Of) -> Result<Deleted, RpcError> {
+    let id = params.session_id;
+    if let Some(session) = context.app.sessions.get(&id) {
+        session.stop().await;
+    }
+    context.connection.detach(&id);
+    if !context.app.services.store.delete(&id).await? {
+        return Ok(Deleted {
+            success: false,
+            error: Some(format!("Session not found: {id}")),
+        });
+    }
+    context.app.services.remove_session_folder(&id).await;
+    context.connection.launch.announce(&Lifecycle {
+        kind: "session.deleted",
+        session_id: &id,
+        metadata: None,
+    });
+    Ok(Deleted {
+        success: true,
+        error: None,
+    })
+}

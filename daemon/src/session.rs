@@ -1,0 +1,235 @@
+//! A session as the rest of the daemon sees it: a handle whose calls are commands in a mailbox.
+//!
+//! `rpc` calls it; `session::actor` answers. Every call queues its message before its first wait,
+//! so that two requests of one connection keep their order.
+
+pub mod actor;
+pub mod attach;
+mod effects;
+mod journal;
+pub mod registry;
+mod toolset;
+
+use std::sync::Arc;
+
+use loopd_proto::id::{EventId, SessionId};
+use loopd_proto::wire::PeerId;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::kernel::command::{Answer, Command, Refusal};
+use crate::kernel::state::State;
+use crate::store::StoreError;
+use attach::{Attachment, Goodbye};
+pub use effects::ElicitationAnswer;
+
+/// How many messages may wait for one session.
+const MAILBOX: usize = 1_024;
+
+/// Why a session could not do what was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SessionError {
+    #[error("Session not found: {0}")]
+    NotFound(SessionId),
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    #[error("the session {0} has more requests waiting than it can take; try again")]
+    Overloaded(SessionId),
+    #[error("the session's log could not be written: {0}")]
+    Store(Arc<StoreError>),
+    #[error("the session {0} failed and was closed; resume it to go on from its log")]
+    Faulted(SessionId),
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// What a command came to.
+#[derive(Debug, Clone)]
+pub struct Done {
+    pub answer: Answer,
+    /// The last event that the command made.
+    pub event: Option<EventId>,
+}
+
+/// What reaches the actor.
+enum Message {
+    Command {
+        command: Box<Command>,
+        reply: oneshot::Sender<Result<Done, SessionError>>,
+    },
+    /// An effect of the session reports.
+    Report(Box<Command>),
+    /// Looks at the session without changing it.
+    View(Box<dyn FnOnce(&actor::View<'_>) + Send>),
+    Attach(Box<Attachment>),
+    Detach {
+        peer: PeerId,
+        goodbye: Goodbye,
+        reply: Option<oneshot::Sender<()>>,
+    },
+    /// Wants an elicitation answered, or learns that nobody can.
+    Elicit {
+        message: String,
+        schema: serde_json::Value,
+        reply: oneshot::Sender<ElicitationAnswer>,
+    },
+    /// A connection changes its mind about answering permission questions.
+    RequirePermissions {
+        peer: PeerId,
+        required: bool,
+        reply: oneshot::Sender<()>,
+    },
+    /// Ends the actor; its log stays.
+    Stop { reply: oneshot::Sender<()> },
+}
+
+/// A cheap reference to a live session.
+#[derive(Clone)]
+pub struct SessionHandle {
+    id: SessionId,
+    mailbox: mpsc::Sender<Message>,
+}
+
+impl SessionHandle {
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Whether the actor has ended.
+    pub fn is_closed(&self) -> bool {
+        self.mailbox.is_closed()
+    }
+
+    fn post(&self, message: Message) -> Result<(), SessionError> {
+        self.mailbox.try_send(message).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => SessionError::Overloaded(self.id.clone()),
+            mpsc::error::TrySendError::Closed(_) => SessionError::NotFound(self.id.clone()),
+        })
+    }
+
+    /// Gives a command and waits until what it caused is committed.
+    pub fn command(
+        &self,
+        command: Command,
+    ) -> impl Future<Output = Result<Done, SessionError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let posted = self.post(Message::Command {
+            command: Box::new(command),
+            reply,
+        });
+        let id = self.id.clone();
+        async move {
+            posted?;
+            answer
+                .await
+                .unwrap_or_else(|_| Err(SessionError::Faulted(id)))
+        }
+    }
+
+    /// Reads something out of the session.
+    pub fn view<T, F>(
+        &self,
+        look: F,
+    ) -> impl Future<Output = Result<T, SessionError>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: FnOnce(&actor::View<'_>) -> T + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let posted = self.post(Message::View(Box::new(move |view| {
+            // The asker may have gone; then nobody wants to know.
+            reply.send(look(view)).ok();
+        })));
+        let id = self.id.clone();
+        async move {
+            posted?;
+            answer.await.map_err(|_| SessionError::Faulted(id))
+        }
+    }
+
+    /// Reads something out of the session's state.
+    pub fn state<T, F>(
+        &self,
+        look: F,
+    ) -> impl Future<Output = Result<T, SessionError>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: FnOnce(&State) -> T + Send + 'static,
+    {
+        self.view(move |view| look(view.state))
+    }
+
+    /// Lets a connection hear the session from a position on.
+    pub fn attach(&self, attachment: Attachment) -> Result<(), SessionError> {
+        self.post(Message::Attach(Box::new(attachment)))
+    }
+
+    /// A connection leaves; resolves when that is settled.
+    pub fn detach(
+        &self,
+        peer: PeerId,
+        goodbye: Goodbye,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let posted = self.post(Message::Detach {
+            peer,
+            goodbye,
+            reply: Some(reply),
+        });
+        async move {
+            posted?;
+            // The actor may end while it settles this: then it is settled.
+            answer.await.ok();
+            Ok(())
+        }
+    }
+
+    /// Puts a form to the clients and waits for the first answer.
+    pub fn elicit(
+        &self,
+        message: String,
+        schema: serde_json::Value,
+    ) -> impl Future<Output = Result<ElicitationAnswer, SessionError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let posted = self.post(Message::Elicit {
+            message,
+            schema,
+            reply,
+        });
+        let id = self.id.clone();
+        async move {
+            posted?;
+            answer.await.map_err(|_| SessionError::Faulted(id))
+        }
+    }
+
+    /// Says whether a connection answers permission questions.
+    pub fn require_permissions(
+        &self,
+        peer: PeerId,
+        required: bool,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let posted = self.post(Message::RequirePermissions {
+            peer,
+            required,
+            reply,
+        });
+        let id = self.id.clone();
+        async move {
+            posted?;
+            answer.await.map_err(|_| SessionError::Faulted(id))
+        }
+    }
+
+    /// Ends the actor without touching the log.
+    pub fn stop(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (reply, stopped) = oneshot::channel();
+        let mailbox = self.mailbox.clone();
+        async move {
+            if mailbox.send(Message::Stop { reply }).await.is_ok() {
+                // An error means that it has ended already.
+                stopped.await.ok();
+            }
+        }
+    }
+}

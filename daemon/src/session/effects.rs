@@ -1,0 +1,497 @@
+//! Starts what the kernel wants done. Each effect is a task of the session's own set; it reports
+//! back as a command, also when it panics.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures::FutureExt;
+use loopd_proto::event::Ephemeral;
+use loopd_proto::event::ask::{ElicitationAction, UserInputRequested};
+use loopd_proto::event::fact::Asked;
+use loopd_proto::event::session::ToolsUpdated;
+use loopd_proto::id::RequestId;
+use loopd_proto::permission::PermissionRequest;
+use loopd_proto::wire::{Peer, PeerId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::Message;
+use super::actor::Actor;
+use super::toolset::{Origin, Toolset};
+use crate::agent::calls::{self, CallInput};
+use crate::agent::model_call::{self, ModelCallInput};
+use crate::agent::prepare::{self, PrepareInput};
+use crate::agent::route::Route;
+use crate::kernel::command::{
+    Assessed, CallNeed, CallOutcome, Command, Effect, ModelFailure, RememberScope,
+};
+use crate::kernel::context;
+use crate::kernel::model::{Delivery, ModelRequest, ToolCall};
+use crate::kernel::state::TurnKey;
+use crate::tool::ToolContext;
+use crate::tool::ask_user::AskUserArgs;
+
+/// How long an abort waits for running tools to say how they ended.
+const ABORT_GRACE: Duration = Duration::from_millis(250);
+
+/// How many pieces of partial output may wait for one call; a tool drops what is more.
+const PARTIAL_OUTPUTS: usize = 16;
+
+/// What came of a form.
+#[derive(Debug, Clone)]
+pub struct ElicitationAnswer {
+    pub action: ElicitationAction,
+    pub content: Option<Value>,
+}
+
+/// Reports into the session's mailbox.
+#[derive(Clone)]
+pub(super) struct Reporter(pub(super) mpsc::Sender<Message>);
+
+impl Reporter {
+    async fn report(&self, command: Command) {
+        // A session that has ended does not want to know.
+        self.0.send(Message::Report(Box::new(command))).await.ok();
+    }
+}
+
+impl Actor {
+    pub(super) fn start(&mut self, effect: Effect) {
+        match effect {
+            Effect::Prepare { messages } => self.prepare(messages),
+            Effect::CallModel(turn) => self.call_model(turn),
+            Effect::Assess { turn, call } => self.assess(turn, call),
+            Effect::Run { turn, call, grant } => self.run_call(turn, call, grant),
+            Effect::CancelTurn => {
+                self.turn.cancel();
+                self.turn = CancellationToken::new();
+            }
+            Effect::StartGrace(turn) => {
+                let reporter = self.reporter();
+                self.effects.spawn(async move {
+                    tokio::time::sleep(ABORT_GRACE).await;
+                    reporter.report(Command::GraceOver { turn }).await;
+                });
+            }
+            Effect::AskClients(Asked::UserInput(asked)) => {
+                let peers: Vec<Peer> = self
+                    .attachments
+                    .iter()
+                    .filter(|attachment| attachment.offer.request_user_input)
+                    .map(|attachment| attachment.connection.peer.clone())
+                    .collect();
+                for peer in peers {
+                    self.ask(peer, &asked);
+                }
+            }
+            Effect::AskClients(Asked::Elicitation(_)) => {
+                // The event that announced it is the question.
+            }
+            Effect::Withdraw(request) => {
+                for waiting in self.asked.remove(&request).unwrap_or_default() {
+                    waiting.abort();
+                }
+                self.elicitations.remove(&request);
+            }
+            Effect::Resolve {
+                request,
+                action,
+                content,
+            } => {
+                if let Some(waiting) = self.elicitations.remove(&request) {
+                    // Whoever asked may have given up.
+                    waiting.send(ElicitationAnswer { action, content }).ok();
+                }
+            }
+            Effect::Remember(approval, scope) => {
+                let scope = match scope {
+                    RememberScope::Location(key) => key,
+                    RememberScope::Always => crate::approvals::EVERYWHERE.to_owned(),
+                };
+                let store = self.services.store.clone();
+                let session = self.state.id.clone();
+                self.effects.spawn(async move {
+                    if let Err(error) =
+                        crate::approvals::remember(store.as_ref(), &scope, &approval).await
+                    {
+                        tracing::error!(%session, %error, "an approval could not be remembered");
+                    }
+                });
+            }
+        }
+    }
+
+    pub(super) fn reporter(&self) -> Reporter {
+        Reporter(self.mailbox.clone())
+    }
+
+    fn route(&self) -> Route {
+        Route {
+            options: self.options.clone(),
+            launch: self.launch.clone(),
+            api_token: self.api_token.clone(),
+            providers: self.services.providers.clone(),
+        }
+    }
+
+    fn toolset(&self) -> Toolset {
+        Toolset::of(&self.state, &self.services, &self.attachments)
+    }
+
+    /// Where and for whom a tool runs, and where its partial output comes out.
+    fn tool_context(&self) -> (ToolContext, mpsc::Receiver<String>) {
+        let (partial, output) = mpsc::channel(PARTIAL_OUTPUTS);
+        let env = self
+            .launch
+            .as_ref()
+            .map(|launch| launch.child_environment())
+            .unwrap_or_default();
+        let context = ToolContext {
+            cwd: self.state.cwd.clone().into(),
+            env,
+            scratch: self.services.scratch_folder(&self.state.id),
+            cancel: self.turn.clone(),
+            partial,
+        };
+        (context, output)
+    }
+
+    /// Runs work that ends in one command; a panic ends in the other one.
+    fn spawn_reporting(
+        &mut self,
+        work: impl Future<Output = Option<Command>> + Send + 'static,
+        on_panic: impl FnOnce() -> Command + Send + 'static,
+    ) {
+        let reporter = self.reporter();
+        self.effects.spawn(async move {
+            match AssertUnwindSafe(work).catch_unwind().await {
+                Ok(Some(command)) => reporter.report(command).await,
+                Ok(None) => {}
+                Err(_) => {
+                    tracing::error!("an effect of a session panicked");
+                    reporter.report(on_panic()).await;
+                }
+            }
+        });
+    }
+
+    fn prepare(&mut self, messages: Vec<loopd_proto::event::fact::PendingMessage>) {
+        self.take_headers(messages.iter().map(|message| &message.id));
+        let tools = self.toolset();
+        let client_tools = tools.client_names();
+        let gone: Vec<String> = self
+            .told_tools
+            .difference(&client_tools)
+            .cloned()
+            .collect();
+        let input = PrepareInput {
+            messages,
+            now: self.services.ports.now(),
+            cwd: self.state.cwd.clone(),
+            session: self.state.id.clone(),
+            options: self.state.options.clone(),
+            agent: self.state.agent.clone(),
+            mode: self.state.mode,
+            model: self.state.model.clone(),
+            reasoning_effort: self.state.reasoning_effort.clone(),
+            tools_gone: gone,
+            tool_names: tools.names().map(str::to_owned).collect(),
+            transformers: self
+                .attachments
+                .iter()
+                .map(|attachment| attachment.connection.peer.clone())
+                .collect(),
+            route: self.route(),
+        };
+        self.told_tools = client_tools;
+        let cancel = self.turn.clone();
+        self.spawn_reporting(
+            async move {
+                tokio::select! {
+                    () = cancel.cancelled() => None,
+                    outcome = prepare::prepare(input) => Some(match outcome {
+                        Ok(prepared) => Command::Prepared(prepared),
+                        Err(failure) => Command::PrepareFailed(failure),
+                    }),
+                }
+            },
+            || Command::PrepareFailed(internal_failure()),
+        );
+    }
+
+    fn call_model(&mut self, turn: TurnKey) {
+        let tools = self.toolset();
+        let model = self.state.model.clone().unwrap_or_default();
+        if turn.number == 0 {
+            self.tell(&Ephemeral::ToolsUpdated(ToolsUpdated {
+                model: model.clone(),
+            }));
+        }
+        let messages = context::messages(&self.state);
+        let request = ModelRequest {
+            model,
+            messages,
+            tools: tools.specs(),
+            delivery: if self.state.options.streaming == Some(true) {
+                Delivery::Streamed
+            } else {
+                Delivery::Whole
+            },
+            reasoning_effort: self.state.reasoning_effort.clone(),
+            headers: self.request_headers(),
+        };
+        let input = ModelCallInput {
+            turn: turn.clone(),
+            request,
+            message: self.services.ports.id().into(),
+            session: self.state.id.clone(),
+            tip: self.state.tip.clone(),
+            audience: self.audience.clone(),
+            services: self.services.clone(),
+            route: self.route(),
+            conversation_tokens: context::conversation_tokens(&self.state),
+        };
+        let cancel = self.turn.clone();
+        let failed = turn;
+        self.spawn_reporting(
+            async move {
+                tokio::select! {
+                    () = cancel.cancelled() => None,
+                    command = model_call::call(input) => Some(command),
+                }
+            },
+            move || Command::ModelFailed {
+                turn: failed,
+                failure: internal_failure(),
+            },
+        );
+    }
+
+    /// The headers of the message that started this interaction.
+    fn request_headers(&self) -> Vec<(String, String)> {
+        self.headers
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    fn assess(&mut self, turn: TurnKey, call: ToolCall) {
+        let tools = self.toolset();
+        let context = self.tool_context();
+        // With nobody attached the question waits for somebody; with people attached who all do
+        // not answer permissions, it would wait for ever.
+        let can_ask = self.attachments.is_empty()
+            || self
+                .attachments
+                .iter()
+                .any(|attachment| attachment.offer.request_permission);
+        let bypass = self.launch.as_ref().is_some_and(|launch| launch.yolo);
+        let id = call.id.clone();
+        let (failed_turn, failed_call) = (turn.clone(), id.clone());
+        self.spawn_reporting(
+            async move {
+                let need = match tools.get(&call.name).map(|entry| &entry.origin) {
+                    None => CallNeed::Refused(calls::unknown_tool(&call.name, tools.names())),
+                    Some(Origin::BuiltIn(tool)) => {
+                        calls::need(tool.as_ref(), &call.arguments, &context.0).await
+                    }
+                    Some(Origin::AskUser) => CallNeed::Nothing,
+                    Some(Origin::Client(tool)) if tool.skip_permission => CallNeed::Nothing,
+                    Some(Origin::Client(tool)) => {
+                        CallNeed::Permission(PermissionRequest::CustomTool {
+                            tool_call_id: None,
+                            tool_name: tool.name.clone(),
+                            tool_description: tool.description.clone(),
+                            args: Some(call.arguments.clone()),
+                        })
+                    }
+                };
+                Some(Command::Assessed(Assessed {
+                    turn,
+                    call: id,
+                    need,
+                    can_ask,
+                    bypass,
+                }))
+            },
+            move || crashed_call(failed_turn, failed_call),
+        );
+    }
+
+    fn run_call(&mut self, turn: TurnKey, call: ToolCall, grant: Option<PermissionRequest>) {
+        let tools = self.toolset();
+        let (context, partial) = self.tool_context();
+        let input = CallInput {
+            call: call.clone(),
+            grant,
+            context,
+            partial,
+            session: self.state.id.clone(),
+            tip: self.state.tip.clone(),
+            audience: self.audience.clone(),
+            services: self.services.clone(),
+        };
+        let (failed_turn, failed_call) = (turn.clone(), call.id.clone());
+        self.spawn_reporting(
+            async move {
+                let id = call.id.clone();
+                let outcome = match tools.get(&call.name).map(|entry| &entry.origin) {
+                    None => calls::unknown_tool(&call.name, tools.names()),
+                    Some(Origin::Client(_)) => {
+                        return Some(Command::CallClient { turn, call: id });
+                    }
+                    Some(Origin::AskUser) => {
+                        match serde_path_to_error::deserialize::<_, AskUserArgs>(&call.arguments) {
+                            Ok(args) => {
+                                return Some(Command::AskUser {
+                                    turn,
+                                    call: id,
+                                    question: args.question,
+                                    choices: args.choices,
+                                    allow_freeform: args.allow_freeform.unwrap_or(true),
+                                });
+                            }
+                            Err(error) => CallOutcome::failure(
+                                "failure",
+                                format!("The arguments of ask_user are not valid: {error}"),
+                            ),
+                        }
+                    }
+                    Some(Origin::BuiltIn(tool)) => calls::run(tool.as_ref(), input).await,
+                };
+                Some(Command::ToolFinished {
+                    turn,
+                    call: id,
+                    outcome,
+                })
+            },
+            move || crashed_call(failed_turn, failed_call),
+        );
+    }
+
+    /// Sends a question as a request; the first answer of any client counts.
+    fn ask(&mut self, peer: Peer, asked: &UserInputRequested) {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            session_id: &'a str,
+            question: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            choices: Option<&'a Vec<String>>,
+            allow_freeform: bool,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Answer {
+            answer: String,
+            #[serde(default)]
+            was_freeform: bool,
+        }
+        let params = Params {
+            session_id: self.state.id.as_str(),
+            question: &asked.question,
+            choices: asked.choices.as_ref(),
+            allow_freeform: asked.allow_freeform.unwrap_or(true),
+        };
+        let pending = match peer.start_request("userInput.request", &params) {
+            Ok(pending) => pending,
+            Err(error) => {
+                tracing::debug!(%error, "a client could not be asked");
+                return;
+            }
+        };
+        let request = asked.request_id.clone();
+        let reporter = self.reporter();
+        let waiting = self.effects.spawn(async move {
+            let reply = pending.await;
+            let answer = reply
+                .map_err(|error| error.to_string())
+                .and_then(|raw| serde_json::from_str::<Answer>(raw.get()).map_err(|e| e.to_string()));
+            match answer {
+                Ok(answer) => {
+                    reporter
+                        .report(Command::AnswerUserInput {
+                            request,
+                            answer: answer.answer,
+                            freeform: answer.was_freeform,
+                        })
+                        .await;
+                }
+                // The question stays open for others and for later.
+                Err(error) => tracing::debug!(%error, "a client did not answer a question"),
+            }
+        });
+        self.asked
+            .entry(asked.request_id.clone())
+            .or_default()
+            .push(waiting);
+    }
+
+    /// Puts the questions that are open to somebody who just came.
+    pub(super) fn ask_late_joiner(&mut self, id: PeerId) {
+        let Some(peer) = self
+            .attachments
+            .iter()
+            .map(|attachment| &attachment.connection.peer)
+            .find(|peer| peer.id() == id)
+            .cloned()
+        else {
+            return;
+        };
+        let open: Vec<UserInputRequested> = self
+            .state
+            .questions
+            .values()
+            .filter_map(|asked| match asked {
+                Asked::UserInput(asked) => Some(asked.clone()),
+                Asked::Elicitation(_) => None,
+            })
+            .collect();
+        for asked in open {
+            self.ask(peer.clone(), &asked);
+        }
+    }
+
+    pub(super) async fn elicit(
+        &mut self,
+        message: String,
+        schema: Value,
+        reply: oneshot::Sender<ElicitationAnswer>,
+    ) {
+        let request: RequestId = self.services.ports.id().into();
+        self.elicitations.insert(request.clone(), reply);
+        let command = Command::Elicit {
+            request: request.clone(),
+            message,
+            schema,
+        };
+        if let Err(error) = self.execute(command).await {
+            tracing::error!(session = %self.state.id, %error, "a question could not be stored");
+            self.elicitations.remove(&request);
+        }
+    }
+}
+
+fn crashed_call(turn: TurnKey, call: loopd_proto::id::ToolCallId) -> Command {
+    Command::ToolFinished {
+        turn,
+        call,
+        outcome: CallOutcome::failure(
+            "failure",
+            "The tool crashed inside the daemon; this is a bug of loopd. Try another way.",
+        ),
+    }
+}
+
+fn internal_failure() -> ModelFailure {
+    ModelFailure {
+        kind: "internal".to_owned(),
+        code: None,
+        message: "the model call crashed inside the daemon; this is a bug of loopd".to_owned(),
+        status: None,
+        provider_call_id: None,
+        model: None,
+    }
+}

@@ -1,0 +1,94 @@
+//! From decided steps to stored, applied and published events: one function, one order.
+
+use std::sync::Arc;
+
+use loopd_proto::event::{self, Durable, Ephemeral, Head, Visibility};
+use loopd_proto::id::{EventId, Seq};
+use loopd_proto::wire::Class;
+
+use crate::kernel::apply::apply;
+use crate::kernel::state::State;
+use crate::ports::Ports;
+use crate::store::{self, StoredEvent};
+
+/// An event on its way to those who listen.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) id: EventId,
+    pub(super) seq: Seq,
+    pub(super) durable: bool,
+    pub(super) visible: bool,
+    pub(super) class: Class,
+    pub(super) kind: &'static str,
+    pub(super) line: Arc<str>,
+}
+
+/// Writes a durable event's line and folds it into the state.
+///
+/// The state runs ahead of the disk by one transaction; the actor publishes nothing of it before
+/// the commit and throws the state away when the commit fails.
+pub(super) fn record(
+    state: &mut State,
+    ports: &Ports,
+    event: &Durable,
+) -> Result<(StoredEvent, Outgoing), serde_json::Error> {
+    let head = Head {
+        id: ports.id().into(),
+        timestamp: ports.now(),
+        parent_id: state.tip.clone(),
+        agent_id: None,
+        ephemeral: None,
+    };
+    let line: Arc<str> = event::write(&head, event)?.into();
+    apply(state, &head, event);
+    let visible = event.visibility();
+    let stored = StoredEvent {
+        seq: state.seq,
+        id: head.id.clone(),
+        kind: event.kind().into(),
+        visible: match visible {
+            Visibility::Public => store::Visibility::Public,
+            Visibility::Internal => store::Visibility::Internal,
+        },
+        json: line.clone(),
+    };
+    let outgoing = Outgoing {
+        id: head.id,
+        seq: state.seq,
+        durable: true,
+        visible: visible == Visibility::Public,
+        class: Class::Event,
+        kind: event.kind(),
+        line,
+    };
+    Ok((stored, outgoing))
+}
+
+/// Writes an ephemeral event's line.
+pub(super) fn pass(
+    state: &State,
+    ports: &Ports,
+    event: &Ephemeral,
+) -> Result<Outgoing, serde_json::Error> {
+    let head = Head {
+        id: ports.id().into(),
+        timestamp: ports.now(),
+        parent_id: state.tip.clone(),
+        agent_id: None,
+        ephemeral: Some(true),
+    };
+    let line: Arc<str> = event::write(&head, event)?.into();
+    Ok(Outgoing {
+        id: head.id,
+        seq: state.seq,
+        durable: false,
+        visible: true,
+        class: if event.is_delta() {
+            Class::Delta
+        } else {
+            Class::Event
+        },
+        kind: event.kind(),
+        line,
+    })
+}

@@ -1,0 +1,147 @@
+//! The durable truth: session logs, session records and small user-level facts.
+//!
+//! `session` appends and loads through [`Store`], `app` opens it and takes the [`lock::HomeLock`]
+//! first. Nothing here knows what an event means: it keeps the exact wire bytes, in order.
+
+mod change;
+mod disk;
+mod error;
+pub mod lock;
+mod migrate;
+mod read;
+mod sqlite;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use loopd_proto::id::{EventId, Seq, SessionId};
+use serde_json::Value;
+
+pub use error::{Cause, StoreError};
+pub use sqlite::{SqliteStore, Stats};
+
+/// What every operation of a [`Store`] returns; it borrows nothing from the store.
+pub type StoreFuture<T> = BoxFuture<'static, Result<T, StoreError>>;
+
+/// Where a database lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    File(PathBuf),
+    /// Lost when the store is closed; for tests and for sessions nobody wants kept.
+    Memory,
+}
+
+impl Location {
+    /// The path that error messages name.
+    fn path(&self) -> &Path {
+        match self {
+            Self::File(path) => path,
+            Self::Memory => Path::new(":memory:"),
+        }
+    }
+}
+
+/// Who may see an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Visibility {
+    /// Sent to clients as it is stored.
+    Public,
+    /// Folded into the state on resume, never sent.
+    Internal,
+}
+
+/// One event of a session's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredEvent {
+    pub seq: Seq,
+    pub id: EventId,
+    /// The event's type, as on the wire.
+    pub kind: Arc<str>,
+    pub visible: Visibility,
+    /// The exact bytes that clients get.
+    pub json: Arc<str>,
+}
+
+/// What can be told about a session without folding its log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRecord {
+    pub id: SessionId,
+    pub created_ms: i64,
+    pub modified_ms: i64,
+    pub name: Option<String>,
+    pub summary: Option<String>,
+    pub cwd: Option<String>,
+    pub parent: Option<SessionId>,
+    pub client_name: Option<String>,
+    pub git_root: Option<String>,
+    pub repository: Option<String>,
+    pub branch: Option<String>,
+    /// The length of the log, which is also the last `Seq`. The store counts by itself: the value
+    /// of a record that is written is ignored.
+    pub event_count: u64,
+}
+
+/// Events to append to one session, all or none, together with its record.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// Created or replaced in the same transaction.
+    pub record: SessionRecord,
+    /// Where the log must end before this batch; `Seq::START` for a new session.
+    pub after: Seq,
+    /// Numbered `after + 1`, `after + 2` and so on; may be empty when only the record changes.
+    pub events: Vec<StoredEvent>,
+}
+
+/// Keeps sessions and facts.
+///
+/// Writes are queued at once, when the method is called and not when its future is first polled,
+/// are committed in the order of the calls, and resolve only after they are durable. Dropping the
+/// future of a write does not take the write back. A write that fails has changed nothing, but
+/// after [`StoreError::leaves_doubt`] a crash may still bring it to light: load before appending.
+pub trait Store: Send + Sync + 'static {
+    /// Appends a batch to its session's log.
+    fn append(&self, batch: Batch) -> StoreFuture<()>;
+
+    /// Reads a session's record and its whole log, as of one moment.
+    fn load(&self, id: &SessionId) -> StoreFuture<Option<(SessionRecord, Vec<StoredEvent>)>>;
+
+    /// Reads at most `limit` events after a position; none when the session is unknown.
+    fn read(&self, id: &SessionId, after: Seq, limit: usize) -> StoreFuture<Vec<StoredEvent>>;
+
+    /// Reads a session's record.
+    fn record(&self, id: &SessionId) -> StoreFuture<Option<SessionRecord>>;
+
+    /// Reads all records, the one modified last first.
+    fn list(&self) -> StoreFuture<Vec<SessionRecord>>;
+
+    /// Finds sessions whose id starts with `prefix`; two are enough to know it is ambiguous.
+    fn find_by_prefix(&self, prefix: &str) -> StoreFuture<Vec<SessionId>>;
+
+    /// Removes a session and its log, and tells whether it existed.
+    fn delete(&self, id: &SessionId) -> StoreFuture<bool>;
+
+    /// Replaces the record, removes the events after a position and counts them.
+    fn truncate(&self, record: SessionRecord, after: Seq) -> StoreFuture<u64>;
+
+    /// Makes a new session whose log starts with the events of another up to `through`, and counts
+    /// them.
+    fn fork(&self, record: SessionRecord, from: &SessionId, through: Seq) -> StoreFuture<u64>;
+
+    /// Sets a fact, or removes it when there is no value.
+    fn put_fact(&self, scope: &str, key: &str, value: Option<Value>) -> StoreFuture<()>;
+
+    /// Reads the facts of a scope, ordered by key.
+    fn facts(&self, scope: &str) -> StoreFuture<Vec<(String, Value)>>;
+
+    /// Counts the bytes of a session's events.
+    fn size_of(&self, id: &SessionId) -> StoreFuture<u64>;
+
+    /// Refuses new work, finishes what is queued and closes the database.
+    fn close(&self) -> StoreFuture<()>;
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests;

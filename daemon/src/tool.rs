@@ -1,0 +1,220 @@
+//! What a built-in tool is: a name, a description for the model, typed arguments, the permission it
+//! needs and an async run. `tool/catalog.rs` lists them; `agent` runs them; nothing here decides.
+
+pub mod ask_user;
+mod bash;
+pub mod catalog;
+mod create;
+mod diff;
+mod disk;
+mod edit;
+#[cfg(test)]
+mod fixture;
+mod glob;
+mod grep;
+pub mod large_output;
+mod place;
+pub mod shell_syntax;
+mod texts;
+mod view;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use loopd_proto::permission::PermissionRequest;
+
+use crate::gate::Grant;
+
+/// Where and for whom a tool runs: a value of the session and its launch, never of the process.
+#[derive(Debug, Clone)]
+pub struct ToolContext {
+    /// The session's working directory; relative paths are resolved against it.
+    pub cwd: PathBuf,
+    /// The environment for child processes, already free of secrets.
+    pub env: BTreeMap<String, String>,
+    /// A folder of the session for large outputs, created on first use.
+    pub scratch: PathBuf,
+    /// Cancelled when the turn is aborted; a tool then ends as soon as it can.
+    pub cancel: CancellationToken,
+    /// Where partial output goes while the tool runs; a full channel drops it.
+    pub partial: mpsc::Sender<String>,
+}
+
+impl ToolContext {
+    /// Resolves a path the model gave against the working directory, without touching the disk.
+    pub fn resolve(&self, path: impl AsRef<Path>) -> PathBuf {
+        let mut resolved = self.cwd.clone();
+        for part in path.as_ref().components() {
+            match part {
+                std::path::Component::CurDir => {}
+                std::path::Component::ParentDir => {
+                    resolved.pop();
+                }
+                other => resolved.push(other),
+            }
+        }
+        resolved
+    }
+}
+
+/// How a tool call ended; both kinds are read by the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    pub status: Status,
+    /// What the model reads.
+    pub text: String,
+    /// What a person reads, when it says more: a diff, the full output.
+    pub detail: Option<String>,
+    /// Images the model gets to see after the result: path, media type, base64.
+    pub images: Vec<ToolImage>,
+}
+
+/// Whether a call did what was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    Success,
+    Failure,
+}
+
+/// An image that a tool read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolImage {
+    pub path: String,
+    pub media_type: String,
+    pub base64: String,
+}
+
+impl Outcome {
+    pub fn success(text: impl Into<String>) -> Self {
+        Self {
+            status: Status::Success,
+            text: text.into(),
+            detail: None,
+            images: Vec::new(),
+        }
+    }
+
+    pub fn failure(text: impl Into<String>) -> Self {
+        Self {
+            status: Status::Failure,
+            ..Self::success(text)
+        }
+    }
+
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+}
+
+/// What has to be known before a call may run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Need {
+    /// The tool touches nothing that needs leave.
+    Nothing,
+    /// Exactly this has to be allowed.
+    Permission(PermissionRequest),
+    /// The arguments cannot work; the model is told so and nothing runs.
+    Refused(Outcome),
+}
+
+/// A tool with typed arguments.
+pub trait Tool: Send + Sync + 'static {
+    type Args: DeserializeOwned + JsonSchema + Send + 'static;
+    const NAME: &'static str;
+    /// Written for the model.
+    const DESCRIPTION: &'static str;
+
+    /// Says which permission this call needs; may read the disk, must not change anything.
+    fn need(&self, args: &Self::Args, context: &ToolContext) -> impl Future<Output = Need> + Send;
+
+    /// Does the work; failure is an outcome that the model can act on.
+    fn run(
+        &self,
+        grant: &Grant,
+        args: Self::Args,
+        context: &ToolContext,
+    ) -> impl Future<Output = Outcome> + Send;
+}
+
+/// A tool with its type erased, as the catalogue holds it.
+pub trait DynTool: Send + Sync + 'static {
+    fn name(&self) -> &'static str;
+    fn description(&self) -> &'static str;
+    fn parameters(&self) -> Value;
+    fn need<'a>(&'a self, args: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, Need>;
+    fn run<'a>(
+        &'a self,
+        grant: &'a Grant,
+        args: Value,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Outcome>;
+}
+
+impl<T: Tool> DynTool for T {
+    fn name(&self) -> &'static str {
+        T::NAME
+    }
+
+    fn description(&self) -> &'static str {
+        T::DESCRIPTION
+    }
+
+    fn parameters(&self) -> Value {
+        let schema = schemars::generate::SchemaSettings::draft2020_12()
+            .with(|settings| {
+                settings.inline_subschemas = true;
+                settings.meta_schema = None;
+            })
+            .into_generator()
+            .into_root_schema_for::<T::Args>();
+        let mut value = schema.to_value();
+        if let Some(object) = value.as_object_mut() {
+            object.remove("title");
+        }
+        value
+    }
+
+    fn need<'a>(&'a self, args: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, Need> {
+        Box::pin(async move {
+            match parse::<T>(args) {
+                Ok(args) => Tool::need(self, &args, context).await,
+                Err(outcome) => Need::Refused(outcome),
+            }
+        })
+    }
+
+    fn run<'a>(
+        &'a self,
+        grant: &'a Grant,
+        args: Value,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Outcome> {
+        Box::pin(async move {
+            match parse::<T>(&args) {
+                Ok(args) => Tool::run(self, grant, args, context).await,
+                Err(outcome) => outcome,
+            }
+        })
+    }
+}
+
+fn parse<T: Tool>(args: &Value) -> Result<T::Args, Outcome> {
+    serde_path_to_error::deserialize(args).map_err(|error| {
+        Outcome::failure(format!(
+            "The arguments of {} are not valid: {}: {}",
+            T::NAME,
+            error.path(),
+            error.inner()
+        ))
+    })
+}

@@ -1,0 +1,72 @@
+//! The one list of built-in tools. Built once, shared by all sessions; a tool that is not named
+//! here does not exist.
+
+use std::sync::Arc;
+
+use crate::kernel::model::ToolSpec;
+
+use super::DynTool;
+use super::ask_user::AskUser;
+use super::bash::Bash;
+use super::create::Create;
+use super::edit::Edit;
+use super::glob::Glob;
+use super::grep::Grep;
+use super::view::View;
+
+/// The built-in tools in the order in which models are told of them.
+#[derive(Clone)]
+pub struct Catalog {
+    tools: Arc<[Arc<dyn DynTool>]>,
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Catalog {
+    pub fn new() -> Self {
+        let tools: [Arc<dyn DynTool>; 7] = [
+            Arc::new(Bash::default()),
+            Arc::new(View),
+            Arc::new(Create),
+            Arc::new(Edit),
+            Arc::new(AskUser),
+            Arc::new(Grep),
+            Arc::new(Glob),
+        ];
+        Self {
+            tools: Arc::new(tools),
+        }
+    }
+
+    /// Finds a tool by its name.
+    pub fn get(&self, name: &str) -> Option<Arc<dyn DynTool>> {
+        let tool = self.tools.iter().find(|tool| tool.name() == name)?;
+        Some(Arc::clone(tool))
+    }
+
+    /// The names of all tools, in order.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.tools.iter().map(|tool| tool.name()).collect()
+    }
+
+    /// What a model is told of all tools, in order. `ask_user` belongs in a request only where a
+    /// client takes questions.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.tools
+            .iter()
+            .map(|tool| ToolSpec {
+                name: tool.name().to_owned(),
+                description: tool.description().to_owned(),
+                parameters: tool.parameters(),
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+mod tests;

@@ -1,0 +1,90 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::tool::fixture::Fixture;
+
+#[test]
+fn tools_are_listed_in_the_order_models_know() {
+    let catalog = Catalog::new();
+    let expected = ["bash", "view", "create", "edit", "ask_user", "grep", "glob"];
+    assert_eq!(catalog.names(), expected);
+    let specs: Vec<String> = catalog.specs().into_iter().map(|spec| spec.name).collect();
+    assert_eq!(specs, expected);
+    for name in expected {
+        assert_eq!(catalog.get(name).unwrap().name(), name);
+    }
+    assert!(catalog.get("report_intent").is_none());
+}
+
+#[test]
+fn arguments_have_the_names_that_models_use() {
+    let table: &[(&str, &[&str], &[&str])] = &[
+        (
+            "bash",
+            &["command"],
+            &[
+                "command",
+                "description",
+                "detach",
+                "initial_wait",
+                "mode",
+                "shellId",
+            ],
+        ),
+        ("view", &["path"], &["path", "view_range"]),
+        ("create", &["path", "file_text"], &["file_text", "path"]),
+        (
+            "edit",
+            &["path", "old_str"],
+            &["new_str", "old_str", "path"],
+        ),
+        (
+            "ask_user",
+            &["question"],
+            &["allow_freeform", "choices", "question"],
+        ),
+        (
+            "grep",
+            &["pattern"],
+            &[
+                "-A",
+                "-B",
+                "-C",
+                "-i",
+                "-n",
+                "glob",
+                "head_limit",
+                "multiline",
+                "output_mode",
+                "path",
+                "pattern",
+                "type",
+            ],
+        ),
+        ("glob", &["pattern"], &["path", "pattern"]),
+    ];
+    let catalog = Catalog::new();
+    for (name, required, all) in table {
+        let schema = catalog.get(name).unwrap().parameters();
+        assert_eq!(schema.get("type"), Some(&json!("object")), "{name}");
+        assert_eq!(schema.get("required"), Some(&json!(required)), "{name}");
+        let properties = schema.get("properties").and_then(Value::as_object).unwrap();
+        let mut names: Vec<&str> = properties.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, *all, "{name}");
+        for (property, schema) in properties {
+            let described = schema.get("description").is_some();
+            assert!(described, "{name}.{property} is not explained");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_can_answer_fails_with_advice() {
+    let fixture = Fixture::new();
+    let tool = Catalog::new().get("ask_user").unwrap();
+    let args = json!({"question": "Which?", "choices": ["a", "b"], "allow_freeform": false});
+    let outcome = fixture.call(&*tool, args).await;
+    assert_eq!(outcome.status, crate::tool::Status::Failure);
+    assert!(outcome.text.contains("no connected client can answer"));
+}

@@ -1,0 +1,143 @@
+//! Opens and writes files for the tools without following a link that appeared after permission
+//! was given, and without ever leaving a half-written file. Knows no tool and no permission.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::SystemTime;
+
+use super::Outcome;
+
+#[cfg(not(unix))]
+mod portable;
+#[cfg(unix)]
+mod unix;
+
+#[cfg(not(unix))]
+use portable as platform;
+#[cfg(unix)]
+use unix as platform;
+
+/// The largest file that is read, changed or created as a whole.
+pub(super) const MAX_WHOLE_FILE: u64 = 10 * 1024 * 1024;
+
+/// How many bytes tell text from binary data.
+const SNIFFED: usize = 8 * 1024;
+
+/// Why a file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DiskError {
+    #[error("it is a folder")]
+    Folder,
+    #[error("it is not a regular file")]
+    Special,
+    #[error("it has more than {limit} bytes")]
+    TooLarge { limit: u64 },
+    #[error("it holds binary data")]
+    Binary,
+    #[error("it is not valid UTF-8 text")]
+    NotUtf8,
+    #[error("it is write-protected")]
+    WriteProtected,
+    #[error("it already exists")]
+    Exists,
+    #[error("another process changed it at the same moment")]
+    Changed,
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// A text file as it was when read.
+#[derive(Debug)]
+pub(super) struct TextFile {
+    pub(super) text: String,
+    pub(super) stamp: Stamp,
+}
+
+/// What tells one version of a file from the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stamp {
+    length: u64,
+    modified: Option<SystemTime>,
+    platform: platform::Identity,
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            length: metadata.len(),
+            modified: metadata.modified().ok(),
+            platform: platform::identity(metadata),
+        }
+    }
+}
+
+/// Opens a regular file at a path that is free of links.
+pub(super) fn open(real: &Path) -> Result<(File, Metadata), DiskError> {
+    let file = platform::open(real)?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(DiskError::Folder);
+    }
+    if !metadata.is_file() {
+        return Err(DiskError::Special);
+    }
+    Ok((file, metadata))
+}
+
+/// Reads the first bytes of an open file, enough to tell what it holds.
+pub(super) fn sniff(file: &mut File) -> Result<Vec<u8>, DiskError> {
+    let mut start = Vec::with_capacity(SNIFFED);
+    file.take(SNIFFED as u64).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+/// Says whether bytes look like something other than text.
+pub(super) fn is_binary(bytes: &[u8]) -> bool {
+    bytes.contains(&0)
+}
+
+/// Reads a whole text file of bounded size.
+pub(super) fn read_text(real: &Path) -> Result<TextFile, DiskError> {
+    let (file, metadata) = open(real)?;
+    let mut bytes = Vec::new();
+    (&file).take(MAX_WHOLE_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_WHOLE_FILE {
+        return Err(DiskError::TooLarge {
+            limit: MAX_WHOLE_FILE,
+        });
+    }
+    if is_binary(&bytes) {
+        return Err(DiskError::Binary);
+    }
+    let text = String::from_utf8(bytes).map_err(|_| DiskError::NotUtf8)?;
+    Ok(TextFile {
+        text,
+        stamp: Stamp::of(&metadata),
+    })
+}
+
+/// Puts new contents in the place of a file at once, unless it changed since `seen`.
+pub(super) fn replace(real: &Path, contents: &[u8], seen: &Stamp) -> Result<(), DiskError> {
+    platform::replace(real, contents, seen)
+}
+
+/// Makes a new file and the folders above it; an existing file stays as it is.
+pub(super) fn create(real: &Path, contents: &[u8]) -> Result<(), DiskError> {
+    platform::create(real, contents)
+}
+
+/// Runs work that blocks where it holds nobody up.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Outcome> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        tracing::error!(%error, "a tool's blocking work did not finish");
+        Outcome::failure("The tool stopped because of an internal error; nothing more was done.")
+    })
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+mod tests;

@@ -1,0 +1,214 @@
+//! The Unix half of `disk`: everything goes through a folder's descriptor, opened without links.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid};
+use rustix::io::Errno;
+use ulid::Ulid;
+
+use super::{DiskError, Stamp};
+
+/// What names a version of a file besides its length and time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Identity {
+    device: u64,
+    inode: u64,
+    changed: (i64, i64),
+}
+
+pub(super) fn identity(metadata: &Metadata) -> Identity {
+    Identity {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        changed: (metadata.ctime(), metadata.ctime_nsec()),
+    }
+}
+
+pub(super) fn open(real: &Path) -> Result<File, DiskError> {
+    // Non-blocking, so that opening a named pipe returns and can be refused.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    Ok(File::from(open_without_links(real, flags)?))
+}
+
+pub(super) fn replace(real: &Path, contents: &[u8], seen: &Stamp) -> Result<(), DiskError> {
+    let (folder, name) = parent(real)?;
+    let folder = open_folder(folder)?;
+    let before = current(&folder, name)?;
+    if before.permissions().readonly() {
+        return Err(DiskError::WriteProtected);
+    }
+    let draft = Draft::write(&folder, contents, Like::File(&before))?;
+    if Stamp::of(&current(&folder, name)?) != *seen {
+        return Err(DiskError::Changed);
+    }
+    draft.rename_over(name)
+}
+
+pub(super) fn create(real: &Path, contents: &[u8]) -> Result<(), DiskError> {
+    let (folder, name) = parent(real)?;
+    let folder = make_folders(folder)?;
+    Draft::write(&folder, contents, Like::New)?.rename_new(name)
+}
+
+/// A finished file under a name nobody knows, removed again unless it is renamed.
+struct Draft<'a> {
+    folder: &'a OwnedFd,
+    name: Option<OsString>,
+}
+
+/// Whose mode and owner a draft takes.
+enum Like<'a> {
+    File(&'a Metadata),
+    New,
+}
+
+impl<'a> Draft<'a> {
+    fn write(folder: &'a OwnedFd, contents: &[u8], like: Like<'_>) -> Result<Self, DiskError> {
+        let name = OsString::from(format!(".{}.tmp", Ulid::generate()));
+        let mode = match like {
+            // Nobody else may open the draft before it has the mode of the file it replaces.
+            Like::File(_) => Mode::from_raw_mode(0o600),
+            Like::New => Mode::from_raw_mode(0o666),
+        };
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(folder, &name, flags, mode).map_err(io)?);
+        let draft = Self {
+            folder,
+            name: Some(name),
+        };
+        file.write_all(contents)?;
+        if let Like::File(metadata) = like {
+            take_after(&file, metadata)?;
+        }
+        file.sync_data()?;
+        Ok(draft)
+    }
+
+    fn rename_over(mut self, name: &OsStr) -> Result<(), DiskError> {
+        if let Some(draft) = self.name.as_ref() {
+            rustix::fs::renameat(self.folder, draft, self.folder, name).map_err(io)?;
+        }
+        self.name = None;
+        Ok(())
+    }
+
+    /// Links instead of renaming: a link never replaces what another process just made.
+    fn rename_new(self, name: &OsStr) -> Result<(), DiskError> {
+        let Some(draft) = self.name.as_ref() else {
+            return Ok(());
+        };
+        match rustix::fs::linkat(self.folder, draft, self.folder, name, AtFlags::empty()) {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => Err(DiskError::Exists),
+            // Some file systems have no hard links.
+            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {
+                match rustix::fs::statat(self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(_) => Err(DiskError::Exists),
+                    Err(_) => self.rename_over(name),
+                }
+            }
+            Err(error) => Err(io(error)),
+        }
+    }
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name
+            && let Err(error) = rustix::fs::unlinkat(self.folder, name, AtFlags::empty())
+        {
+            tracing::warn!(%error, draft = %name.display(), "a temporary file was left behind");
+        }
+    }
+}
+
+fn take_after(file: &File, like: &Metadata) -> Result<(), DiskError> {
+    let made = file.metadata()?;
+    if (made.uid(), made.gid()) != (like.uid(), like.gid()) {
+        // Only root may give a file away; others keep it as their own, as most editors do.
+        let owner = Some(Uid::from_raw(like.uid()));
+        if let Err(error) = rustix::fs::fchown(file, owner, Some(Gid::from_raw(like.gid()))) {
+            tracing::debug!(%error, "the owner of an edited file changed");
+        }
+    }
+    rustix::fs::fchmod(file, Mode::from_raw_mode(like.mode() & 0o7777)).map_err(io)
+}
+
+fn current(folder: &OwnedFd, name: &OsStr) -> Result<Metadata, DiskError> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(folder, name, flags, Mode::empty()).map_err(io)?;
+    Ok(File::from(file).metadata()?)
+}
+
+fn parent(real: &Path) -> Result<(&Path, &OsStr), DiskError> {
+    match (real.parent(), real.file_name()) {
+        (Some(folder), Some(name)) => Ok((folder, name)),
+        _ => Err(DiskError::Folder),
+    }
+}
+
+fn open_folder(real: &Path) -> Result<OwnedFd, DiskError> {
+    open_without_links(real, OFlags::RDONLY | OFlags::DIRECTORY)
+}
+
+/// Makes what is missing of a path, one folder at a time from the last that exists.
+fn make_folders(real: &Path) -> Result<OwnedFd, DiskError> {
+    let mut missing = Vec::new();
+    let mut existing = PathBuf::from(real);
+    let mut folder = loop {
+        match open_folder(&existing) {
+            Err(DiskError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                let (Some(parent), Some(name)) = (existing.parent(), existing.file_name()) else {
+                    return Err(error.into());
+                };
+                missing.push(name.to_owned());
+                existing = parent.to_owned();
+            }
+            opened => break opened?,
+        }
+    };
+    for name in missing.iter().rev() {
+        match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(io(error)),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        folder = rustix::fs::openat(&folder, name, flags, Mode::empty()).map_err(io)?;
+    }
+    Ok(folder)
+}
+
+#[cfg(target_os = "linux")]
+fn open_without_links(real: &Path, flags: OFlags) -> Result<OwnedFd, DiskError> {
+    use rustix::fs::ResolveFlags;
+
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match rustix::fs::openat2(CWD, real, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+        // Kernels before 5.6 and some container filters have no openat2.
+        Err(Errno::NOSYS | Errno::PERM) => open_without_last_link(real, flags),
+        opened => opened.map_err(io),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_without_links(real: &Path, flags: OFlags) -> Result<OwnedFd, DiskError> {
+    open_without_last_link(real, flags)
+}
+
+fn open_without_last_link(real: &Path, flags: OFlags) -> Result<OwnedFd, DiskError> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, real, flags, Mode::empty()).map_err(io)
+}
+
+fn io(error: Errno) -> DiskError {
+    match error {
+        Errno::LOOP => DiskError::Changed,
+        error => DiskError::Io(error.into()),
+    }
+}

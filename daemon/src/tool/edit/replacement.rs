@@ -1,0 +1,100 @@
+//! Finds the one place an edit means and puts the new text there, in the line endings of the file.
+//! Pure: text in, text out.
+
+use std::borrow::Cow;
+
+/// How many places of an ambiguous match are looked up; more change nothing about the answer.
+const PLACES: usize = 10;
+
+/// Why an edit cannot be made.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NoReplacement {
+    Empty,
+    Unchanged,
+    NotFound,
+    /// Names the lines of the first places.
+    Several(Vec<usize>),
+}
+
+/// Replaces the only occurrence of `old` in `text` with `new`.
+pub(super) fn apply(text: &str, old: &str, new: &str) -> Result<String, NoReplacement> {
+    if old.is_empty() {
+        return Err(NoReplacement::Empty);
+    }
+    let ending = Ending::of(text);
+    // The text as given comes first: a file may mix its endings.
+    let (old, places) = match occurrences(text, old) {
+        places if !places.is_empty() => (Cow::Borrowed(old), places),
+        _ => {
+            let old = ending.apply_to(old);
+            let places = occurrences(text, &old);
+            (old, places)
+        }
+    };
+    let start = match places.as_slice() {
+        [] => return Err(NoReplacement::NotFound),
+        [only] => *only,
+        several => {
+            let lines = several.iter().map(|place| line_of(text, *place));
+            return Err(NoReplacement::Several(lines.collect()));
+        }
+    };
+    let new = ending.apply_to(new);
+    if old == new {
+        return Err(NoReplacement::Unchanged);
+    }
+    let before = text.get(..start).unwrap_or_default();
+    let after = text.get(start + old.len()..).unwrap_or_default();
+    Ok([before, &new, after].concat())
+}
+
+/// How most lines of a file end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Lf,
+    CrLf,
+    /// The file has no line break, so new text brings its own.
+    Unknown,
+}
+
+impl Ending {
+    fn of(text: &str) -> Self {
+        let all = text.matches('\n').count();
+        let with_return = text.matches("\r\n").count();
+        match (all, with_return) {
+            (0, _) => Self::Unknown,
+            (all, with_return) if with_return * 2 > all => Self::CrLf,
+            _ => Self::Lf,
+        }
+    }
+
+    fn apply_to(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::Unknown => Cow::Borrowed(text),
+            Self::Lf => Cow::Owned(text.replace("\r\n", "\n")),
+            Self::CrLf => Cow::Owned(text.replace("\r\n", "\n").replace('\n', "\r\n")),
+        }
+    }
+}
+
+/// The first positions of `piece`, overlapping ones too: `aa` is ambiguous in `aaa`.
+fn occurrences(text: &str, piece: &str) -> Vec<usize> {
+    let step = piece.chars().next().map_or(1, char::len_utf8);
+    let mut places = Vec::new();
+    let mut from = 0;
+    while places.len() < PLACES
+        && let Some(found) = text.get(from..).and_then(|rest| rest.find(piece))
+    {
+        places.push(from + found);
+        from += found + step;
+    }
+    places
+}
+
+fn line_of(text: &str, place: usize) -> usize {
+    let before = text.get(..place).unwrap_or_default();
+    before.matches('\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests;

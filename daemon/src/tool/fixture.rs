@@ -1,0 +1,109 @@
+//! What the tests of tools share: a working directory of their own and a context in it.
+
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use loopd_proto::permission::PermissionRequest;
+
+use crate::gate::Grant;
+
+use super::{DynTool, Need, Outcome, ToolContext};
+
+pub(super) struct Fixture {
+    pub(super) context: ToolContext,
+    pub(super) partial: mpsc::Receiver<String>,
+    _root: TempDir,
+}
+
+impl Fixture {
+    pub(super) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let base = root.path().canonicalize().unwrap();
+        let cwd = base.join("work");
+        std::fs::create_dir(&cwd).unwrap();
+        let (sender, partial) = mpsc::channel(1024);
+        let mut env = BTreeMap::new();
+        env.insert("PATH".to_owned(), std::env::var("PATH").unwrap());
+        let context = ToolContext {
+            cwd,
+            env,
+            scratch: base.join("scratch"),
+            cancel: CancellationToken::new(),
+            partial: sender,
+        };
+        Self {
+            context,
+            partial,
+            _root: root,
+        }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.context.cwd.join(name)
+    }
+
+    pub(super) fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    pub(super) fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, contents).unwrap();
+        path
+    }
+
+    pub(super) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Asks what a call needs.
+    pub(super) async fn need(&self, tool: &dyn DynTool, args: &Value) -> Need {
+        tool.need(args, &self.context).await
+    }
+
+    /// Asks for the permission a call needs.
+    pub(super) async fn request(&self, tool: &dyn DynTool, args: &Value) -> PermissionRequest {
+        match self.need(tool, args).await {
+            Need::Permission(request) => request,
+            other => unreachable!("expected a permission request, got {other:?}"),
+        }
+    }
+
+    /// Asks for a call that is refused before anybody is asked.
+    pub(super) async fn refusal(&self, tool: &dyn DynTool, args: &Value) -> String {
+        match self.need(tool, args).await {
+            Need::Refused(outcome) => outcome.text,
+            other => unreachable!("expected a refusal, got {other:?}"),
+        }
+    }
+
+    /// Does what the session does when everything is allowed.
+    pub(super) async fn call(&self, tool: &dyn DynTool, args: Value) -> Outcome {
+        match self.need(tool, &args).await {
+            Need::Nothing => tool.run(&Grant::allowed(None), args, &self.context).await,
+            Need::Permission(request) => {
+                let grant = Grant::allowed(Some(request));
+                tool.run(&grant, args, &self.context).await
+            }
+            Need::Refused(outcome) => outcome,
+        }
+    }
+}
+
+/// The names in a folder, sorted.
+pub(super) fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,160 @@
+//! The tool that finds files by the pattern of their path. Opens no file.
+
+use std::path::{Component, Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::gate::Grant;
+
+use super::place::{self, Place};
+use super::walk::{self, Answer, Labels, Selection};
+use super::{Need, Outcome, Tool, ToolContext, disk, texts};
+
+/// How many files are named.
+const MAX_FILES: usize = 1000;
+
+/// The tool `glob`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Glob;
+
+/// The arguments of `glob`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub(super) struct GlobArgs {
+    /// Pattern of the path, for example `**/*.rs`, `src/*.{ts,tsx}` or `docs/**`.
+    pattern: String,
+    /// Folder to search; the working directory if left out.
+    #[serde(default)]
+    path: Option<String>,
+}
+
+impl Tool for Glob {
+    type Args = GlobArgs;
+    const NAME: &'static str = "glob";
+    const DESCRIPTION: &'static str = "Finds files by name.\n\
+        - `*` and `?` match inside one folder, `**` matches any number of folders, `{a,b}` and `[a-z]` work as usual.\n\
+        - A pattern without `**` only looks in the folder itself: use `**/*.ts` to search below it.\n\
+        - Files ignored by git and the .git folder are left out; paths come back sorted.\n\
+        - Use grep to search for what files contain.";
+
+    async fn need(&self, args: &GlobArgs, context: &ToolContext) -> Need {
+        let (args, context) = (args.clone(), context.clone());
+        match disk::blocking(move || plan(&args, &context)).await {
+            Ok(Ok(plan)) => {
+                let what = format!(
+                    "Search files: {} in {}",
+                    args_pattern(&plan),
+                    plan.place.shown.display()
+                );
+                Need::Permission(plan.place.read_request(what))
+            }
+            Ok(Err(outcome)) | Err(outcome) => Need::Refused(outcome),
+        }
+    }
+
+    async fn run(&self, grant: &Grant, args: GlobArgs, context: &ToolContext) -> Outcome {
+        let planned = {
+            let context = context.clone();
+            disk::blocking(move || plan(&args, &context)).await
+        };
+        let plan = match planned {
+            Ok(Ok(plan)) => plan,
+            Ok(Err(outcome)) | Err(outcome) => return outcome,
+        };
+        if let Err(outcome) = plan.place.check_read(grant) {
+            return outcome;
+        }
+        match walk::search(context, move |stop| find(&plan, stop)).await {
+            Ok((answer, reach)) => Outcome::success(answer.finish(
+                texts::NO_FILES,
+                "Use a narrower pattern or a folder further down.",
+                walk::reach_note(reach).into_iter().collect(),
+            )),
+            Err(outcome) => outcome,
+        }
+    }
+}
+
+/// One search, worked out but not made.
+struct Plan {
+    place: Place,
+    labels: Labels,
+    matcher: GlobMatcher,
+}
+
+fn args_pattern(plan: &Plan) -> &str {
+    plan.matcher.glob().glob()
+}
+
+fn plan(args: &GlobArgs, context: &ToolContext) -> Result<Plan, Outcome> {
+    let (folder, pattern) = split(args);
+    if Path::new(&pattern)
+        .components()
+        .any(|part| part == Component::ParentDir)
+    {
+        return Err(Outcome::failure(format!(
+            "The pattern {pattern:?} leaves the folder with `..`. Give that folder as path instead."
+        )));
+    }
+    let matcher = GlobBuilder::new(&pattern)
+        .literal_separator(true)
+        .empty_alternates(true)
+        .build()
+        .map_err(|error| Outcome::failure(format!("The pattern is not valid: {error}.")))?
+        .compile_matcher();
+    let place = place::existing(context, folder.as_deref().unwrap_or("."))?;
+    if !place.real.is_dir() {
+        return Err(Outcome::failure(format!(
+            "Path {} is not a folder. Give the folder to search.",
+            place.asked.display()
+        )));
+    }
+    Ok(Plan {
+        labels: Labels::new(&place, folder.as_deref()),
+        place,
+        matcher,
+    })
+}
+
+/// Parts an absolute pattern into the folder before its first wildcard and the rest.
+fn split(args: &GlobArgs) -> (Option<String>, String) {
+    let pattern = args.pattern.strip_prefix("./").unwrap_or(&args.pattern);
+    if !Path::new(pattern).is_absolute() {
+        return (args.path.clone(), pattern.to_owned());
+    }
+    let mut folder = PathBuf::new();
+    let mut rest = PathBuf::new();
+    let mut components = Path::new(pattern).components().peekable();
+    while let Some(part) = components.next() {
+        let text = part.as_os_str().to_string_lossy();
+        let is_last = components.peek().is_none();
+        if rest.as_os_str().is_empty() && !is_last && !text.contains(['*', '?', '[', '{']) {
+            folder.push(part);
+        } else {
+            rest.push(part);
+        }
+    }
+    (
+        Some(folder.display().to_string()),
+        rest.display().to_string(),
+    )
+}
+
+fn find(plan: &Plan, stop: &CancellationToken) -> Answer {
+    let mut answer = Answer::new(MAX_FILES);
+    for file in walk::files(&plan.place.real, Selection::default()) {
+        if stop.is_cancelled() {
+            break;
+        }
+        let relative = file.strip_prefix(&plan.place.real).unwrap_or(&file);
+        if plan.matcher.is_match(relative) {
+            answer.add(&plan.labels.label(&file));
+        }
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Moves tool results that are too long for a conversation into a file and says where they are.
+//! The session uses [`bound`] for every tool's result; the shell keeps its output here as it comes.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tokio::fs::{DirBuilder, File, OpenOptions};
+use tokio::io::AsyncWriteExt;
+use ulid::Ulid;
+
+use super::texts;
+
+/// From which size a result is moved to a file, and how much of it is still shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutputLimits {
+    /// The largest result that stays as it is.
+    pub max_bytes: usize,
+    /// How many characters of a larger one are shown.
+    pub preview_chars: usize,
+}
+
+impl Default for OutputLimits {
+    fn default() -> Self {
+        Self {
+            max_bytes: 51_200,
+            preview_chars: 500,
+        }
+    }
+}
+
+/// Returns a text that fits: itself, or a note with the path of the file that now holds it.
+pub async fn bound(text: String, scratch: &Path, limits: OutputLimits) -> String {
+    if text.len() <= limits.max_bytes {
+        return text;
+    }
+    let preview = first_chars(&text, limits.preview_chars);
+    let saved = save(text.as_bytes(), scratch).await;
+    notice(text.len() as u64, &saved, preview, limits.preview_chars)
+}
+
+/// Says where a long output is and how it begins, for outputs saved by other means than [`bound`].
+pub fn saved_notice(bytes: u64, path: &str, text: &str, limits: OutputLimits) -> String {
+    let head = texts::too_large_output(texts::size(bytes), path);
+    let preview = first_chars(text, limits.preview_chars);
+    format!(
+        "{head}\n\n{}",
+        texts::first_preview(limits.preview_chars, preview)
+    )
+}
+
+/// Makes a name for a saved output that no other output has.
+pub fn file_name() -> String {
+    let id = Ulid::generate();
+    let random = id.to_string().to_lowercase();
+    // The last characters of a ULID are random, the first are its time.
+    let random = random.get(14..).unwrap_or_default();
+    format!(
+        "{}-{}-{random}.txt",
+        id.timestamp_ms(),
+        texts::SAVED_OUTPUT_STEM
+    )
+}
+
+pub(super) fn notice(
+    bytes: u64,
+    saved: &io::Result<PathBuf>,
+    preview: &str,
+    characters: usize,
+) -> String {
+    let size = texts::size(bytes);
+    let head = match saved {
+        Ok(path) => texts::too_large_output(size, path.display()),
+        Err(error) => texts::too_large_unsaved(size, error),
+    };
+    format!("{head}\n\n{}", texts::first_preview(characters, preview))
+}
+
+/// Makes an empty file for an output, readable by its owner only.
+pub(super) async fn create(scratch: &Path) -> io::Result<(File, PathBuf)> {
+    let mut folder = DirBuilder::new();
+    folder.recursive(true);
+    #[cfg(unix)]
+    folder.mode(0o700);
+    folder.create(scratch).await?;
+    let path = scratch.join(file_name());
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    options.mode(0o600);
+    Ok((options.open(&path).await?, path))
+}
+
+async fn save(bytes: &[u8], scratch: &Path) -> io::Result<PathBuf> {
+    let (mut file, path) = create(scratch).await?;
+    file.write_all(bytes).await?;
+    file.flush().await?;
+    Ok(path)
+}
+
+/// The first characters of a text.
+pub(super) fn first_chars(text: &str, characters: usize) -> &str {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => text.get(..end).unwrap_or(text),
+        None => text,
+    }
+}
+
+/// The last characters of a text.
+pub(super) fn last_chars(text: &str, characters: usize) -> &str {
+    let start = characters
+        .checked_sub(1)
+        .and_then(|back| text.char_indices().rev().nth(back));
+    match (characters, start) {
+        (0, _) => "",
+        (_, Some((start, _))) => text.get(start..).unwrap_or(text),
+        (_, None) => text,
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+mod tests;

@@ -1,0 +1,165 @@
+//! Hints for a person or a policy about what a command may touch. Unlike the plain subset these
+//! are guesses over any text, and they guess too much rather than too little.
+
+use super::Syntax;
+use super::plain::is_invisible;
+
+/// How many hints of one kind are given; a longer list helps nobody.
+const MAX_HINTS: usize = 100;
+
+/// Splits a command into words: exactly where it is plain, at every metacharacter where not.
+pub(super) fn words(command: &str, syntax: &Syntax) -> Vec<String> {
+    match syntax {
+        Syntax::Plain(commands) => commands
+            .iter()
+            .flat_map(|argv| argv.iter().skip(1))
+            .cloned()
+            .collect(),
+        Syntax::Opaque => command
+            .split(|character: char| {
+                character.is_whitespace() || "'\"`$(){}<>|&;\\,".contains(character)
+            })
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect(),
+    }
+}
+
+/// Picks the words, and the values of options, that look like paths.
+pub(super) fn paths(words: &[String]) -> Vec<String> {
+    unique(words.iter().filter_map(|word| {
+        let value = match word.split_once('=') {
+            Some((_, value)) => value,
+            None => word,
+        };
+        looks_like_path(value).then_some(value)
+    }))
+}
+
+/// Picks the addresses out of words.
+pub(super) fn urls(words: &[String]) -> Vec<String> {
+    unique(words.iter().filter_map(|word| {
+        let scheme_end = word.find("://")?;
+        let before = word.get(..scheme_end)?;
+        let scheme_start = before
+            .rfind(|character: char| !character.is_ascii_alphanumeric() && character != '+')
+            .map_or(0, |place| place + 1);
+        word.get(scheme_start..)
+    }))
+}
+
+/// Says whether output may go to a file other than /dev/null.
+pub(super) fn writes_by_redirection(command: &str, syntax: &Syntax) -> bool {
+    if matches!(syntax, Syntax::Plain(_)) {
+        return false;
+    }
+    // Quotes can only be skipped where nothing inside them is evaluated.
+    let text = if command.contains("$(") || command.contains('`') || command.contains("<<") {
+        command.to_owned()
+    } else {
+        without_quoted(command)
+    };
+    text.split('>').skip(1).any(|after| {
+        let after = after.trim_start_matches('|');
+        match after.strip_prefix('&') {
+            Some(target) => !is_descriptor(target),
+            None => !is_null(after),
+        }
+    })
+}
+
+/// Warns of what a person cannot see.
+pub(super) fn warning(command: &str) -> Option<String> {
+    let hidden = |character: &char| {
+        is_invisible(*character) || (character.is_control() && !matches!(character, '\n' | '\t'))
+    };
+    let found: Vec<String> = command
+        .chars()
+        .filter(hidden)
+        .take(5)
+        .map(|character| format!("U+{:04X}", u32::from(character)))
+        .collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "The command contains characters that cannot be seen ({}); it may not do what it seems to.",
+            found.join(", ")
+        )
+    })
+}
+
+fn looks_like_path(word: &str) -> bool {
+    if word.is_empty() || word.starts_with('-') || word.contains("://") {
+        return false;
+    }
+    let has_extension = word.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !stem.is_empty()
+            && (1..=5).contains(&extension.len())
+            && extension
+                .chars()
+                .all(|character| character.is_ascii_alphanumeric())
+            && extension.contains(|character: char| character.is_ascii_alphabetic())
+    });
+    word.contains('/') || word.starts_with(['~', '.']) || has_extension
+}
+
+fn unique<'a>(found: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut unique: Vec<String> = Vec::new();
+    for word in found {
+        if unique.len() == MAX_HINTS {
+            break;
+        }
+        if !unique.iter().any(|known| known == word) {
+            unique.push(word.to_owned());
+        }
+    }
+    unique
+}
+
+/// The text with quoted parts taken out; all of it where a quote is not closed.
+fn without_quoted(command: &str) -> String {
+    let mut bare = String::new();
+    let mut characters = command.chars();
+    while let Some(next) = characters.next() {
+        match next {
+            '\\' => {
+                characters.next();
+            }
+            '\'' | '"' => loop {
+                match characters.next() {
+                    None => return command.to_owned(),
+                    Some('\\') if next == '"' => {
+                        characters.next();
+                    }
+                    Some(inner) if inner == next => break,
+                    Some(_) => {}
+                }
+            },
+            other => bare.push(other),
+        }
+    }
+    bare
+}
+
+/// `>&2`, `>&-`: a descriptor, not a file.
+fn is_descriptor(target: &str) -> bool {
+    let target = target.trim_start_matches(' ');
+    let end = target
+        .find(|character: char| !character.is_ascii_digit() && character != '-')
+        .unwrap_or(target.len());
+    let (descriptor, after) = target.split_at_checked(end).unwrap_or((target, ""));
+    !descriptor.is_empty() && is_word_end(after)
+}
+
+fn is_null(target: &str) -> bool {
+    target
+        .trim_start_matches(' ')
+        .strip_prefix("/dev/null")
+        .is_some_and(is_word_end)
+}
+
+fn is_word_end(after: &str) -> bool {
+    after
+        .chars()
+        .next()
+        .is_none_or(|next| " \t\n;|&)<>".contains(next))
+}

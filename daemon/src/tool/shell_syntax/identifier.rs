@@ -1,0 +1,211 @@
+//! What a rule for a plain command is keyed by: the program, and the subcommand where programs
+//! have them. An identifier is itself a plain command text, so no opaque text can look like one.
+
+/// Programs whose second word says what they do.
+const WITH_SUBCOMMANDS: &[&str] = &[
+    "apt",
+    "apt-get",
+    "aws",
+    "az",
+    "brew",
+    "bun",
+    "bundle",
+    "cargo",
+    "composer",
+    "conda",
+    "deno",
+    "dnf",
+    "docker",
+    "dotnet",
+    "flutter",
+    "gcloud",
+    "gem",
+    "gh",
+    "git",
+    "glab",
+    "go",
+    "helm",
+    "hg",
+    "jj",
+    "just",
+    "kubectl",
+    "make",
+    "minikube",
+    "mix",
+    "npm",
+    "nix",
+    "pip",
+    "pip3",
+    "pipx",
+    "pnpm",
+    "podman",
+    "poetry",
+    "rails",
+    "rustup",
+    "snap",
+    "svn",
+    "swift",
+    "systemctl",
+    "terraform",
+    "uv",
+    "yarn",
+    "yum",
+    "zig",
+];
+
+/// Pairs of words that say no more than a group does, so that the third word belongs to them.
+const WITH_NESTED_SUBCOMMANDS: &[(&str, &[&str])] = &[
+    ("aws", &[]),
+    ("az", &[]),
+    (
+        "docker",
+        &[
+            "buildx",
+            "compose",
+            "container",
+            "image",
+            "network",
+            "volume",
+        ],
+    ),
+    ("gcloud", &[]),
+    ("gh", &[]),
+    ("git", &["remote", "stash", "submodule", "worktree"]),
+    ("glab", &[]),
+    ("npm", &["run", "run-script"]),
+    ("pnpm", &["run"]),
+    ("uv", &["pip", "tool"]),
+    ("yarn", &["run"]),
+];
+
+/// Programs that run whatever their arguments or input say: approving one once approves all.
+const RUNNERS: &[&str] = &[
+    "ash",
+    "awk",
+    "bash",
+    "busybox",
+    "bunx",
+    "chroot",
+    "csh",
+    "dash",
+    "doas",
+    "ed",
+    "emacs",
+    "env",
+    "ex",
+    "expect",
+    "find",
+    "fish",
+    "flock",
+    "gawk",
+    "gdb",
+    "ionice",
+    "ksh",
+    "lua",
+    "mawk",
+    "nc",
+    "ncat",
+    "nice",
+    "node",
+    "nohup",
+    "npx",
+    "nsenter",
+    "osascript",
+    "parallel",
+    "perl",
+    "php",
+    "pkexec",
+    "pnpx",
+    "powershell",
+    "pwsh",
+    "rsync",
+    "ruby",
+    "run-parts",
+    "script",
+    "sed",
+    "setpriv",
+    "setsid",
+    "sh",
+    "socat",
+    "ssh",
+    "start-stop-daemon",
+    "stdbuf",
+    "strace",
+    "su",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "tclsh",
+    "tee",
+    "timeout",
+    "tmux",
+    "unshare",
+    "uvx",
+    "vi",
+    "vim",
+    "watch",
+    "xargs",
+    "zsh",
+];
+
+/// Names what a rule for this command is keyed by.
+pub(super) fn of(argv: &[String]) -> String {
+    let words = match argv {
+        [program, rest @ ..] if is_in(WITH_SUBCOMMANDS, program) => match rest {
+            [] => 1,
+            [first, ..] if !is_subcommand(first) => argv.len(),
+            [first, second, ..] if is_group(program, first) => {
+                if is_subcommand(second) {
+                    3
+                } else {
+                    argv.len()
+                }
+            }
+            _ => 2,
+        },
+        _ => 1,
+    };
+    let words: Vec<String> = argv.iter().take(words).map(|word| quoted(word)).collect();
+    words.join(" ")
+}
+
+/// Says whether approving this program approves anything at all.
+pub(super) fn runs_anything(argv: &[String]) -> bool {
+    let Some(program) = argv.first() else {
+        return true;
+    };
+    let name = base_name(program);
+    // python3.12 and the like
+    RUNNERS.contains(&name) || name.starts_with("python")
+}
+
+/// An option before the subcommand (`git -c ...`) can change what the program does altogether.
+fn is_subcommand(word: &str) -> bool {
+    !word.is_empty() && !word.starts_with('-')
+}
+
+fn is_group(program: &str, subcommand: &str) -> bool {
+    WITH_NESTED_SUBCOMMANDS
+        .iter()
+        .find(|(name, _)| *name == base_name(program))
+        .is_some_and(|(_, groups)| groups.is_empty() || groups.contains(&subcommand))
+}
+
+fn is_in(programs: &[&str], program: &str) -> bool {
+    programs.contains(&base_name(program))
+}
+
+fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Quotes a word that would read as something else, so that `'git status'` is not `git status`.
+fn quoted(word: &str) -> String {
+    let is_simple =
+        |character: char| character.is_ascii_alphanumeric() || "_-./:@%+,=".contains(character);
+    if !word.is_empty() && word.chars().all(is_simple) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r#"'"'"'"#))
+    }
+}

@@ -1,0 +1,69 @@
+//! Lists a folder two levels deep, sorted, with a bound on the number of names.
+
+use std::fs::{DirEntry, FileType};
+use std::path::Path;
+
+use tokio_util::sync::CancellationToken;
+
+use super::DiskError;
+
+/// How many names are printed.
+const MAX_NAMES: usize = 500;
+
+/// How many names of one folder are looked at; a folder with more is not sorted as a whole.
+const MAX_READ: usize = 20_000;
+
+/// Prints the names in a folder and in the folders in it.
+pub(super) fn list(folder: &Path, cancel: &CancellationToken) -> Result<String, DiskError> {
+    let mut names = Vec::new();
+    let mut left_out = 0_usize;
+    let mut add = |name: String| {
+        if names.len() < MAX_NAMES {
+            names.push(name);
+        } else {
+            left_out += 1;
+        }
+    };
+    for (name, kind) in entries(folder)? {
+        if cancel.is_cancelled() {
+            break;
+        }
+        if !kind.is_dir() {
+            add(name);
+            continue;
+        }
+        add(format!("{name}/"));
+        // Hidden folders (.git, caches) would drown the rest.
+        if name.starts_with('.') {
+            continue;
+        }
+        // A folder that may not be read is listed by name only.
+        for (inner, kind) in entries(&folder.join(&name)).unwrap_or_default() {
+            let slash = if kind.is_dir() { "/" } else { "" };
+            add(format!("{name}/{inner}{slash}"));
+        }
+    }
+    if names.is_empty() {
+        return Ok("The folder is empty.".to_owned());
+    }
+    if left_out > 0 {
+        names.push(format!(
+            "[{left_out} more names were left out; view a folder further down or use glob.]"
+        ));
+    }
+    Ok(names.join("\n"))
+}
+
+fn entries(folder: &Path) -> Result<Vec<(String, FileType)>, DiskError> {
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(folder)?.take(MAX_READ) {
+        let entry = entry?;
+        entries.push((name_of(&entry), entry.file_type()?));
+    }
+    entries.sort_by(|left, right| left.0.cmp(&right.0));
+    Ok(entries)
+}
+
+fn name_of(entry: &DirEntry) -> String {
+    entry.file_name().to_string_lossy().into_owned()
+}

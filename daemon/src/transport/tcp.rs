@@ -1,0 +1,73 @@
+//! TCP on loopback, for clients that know the token.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::app::App;
+use crate::launch::Launch;
+use crate::rpc::context::Trust;
+
+/// Listens on one port of both loopback addresses.
+pub struct Tcp {
+    v4: TcpListener,
+    v6: Option<TcpListener>,
+    port: u16,
+}
+
+impl Tcp {
+    /// Binds; port 0 takes any free one.
+    pub async fn bind(port: u16) -> io::Result<Self> {
+        let v4 = TcpListener::bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)).await?;
+        let port = v4.local_addr()?.port();
+        // Clients say `localhost`, which may mean either; a machine without IPv6 has only one.
+        let v6 = TcpListener::bind(SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), port)).await;
+        Ok(Self {
+            v4,
+            v6: v6.ok(),
+            port,
+        })
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Accepts until the daemon ends.
+    pub async fn serve(self, app: Arc<App>, launch: Arc<Launch>) {
+        loop {
+            let accepted = tokio::select! {
+                () = app.ending.cancelled() => return,
+                accepted = self.v4.accept() => accepted,
+                accepted = accept_maybe(self.v6.as_ref()) => accepted,
+            };
+            match accepted {
+                Ok((stream, from)) => {
+                    tracing::info!(%from, "a client connected over TCP");
+                    hand_over(&app, &launch, stream);
+                }
+                Err(error) => {
+                    // Out of descriptors, most likely: waiting lets others finish.
+                    tracing::warn!(%error, "a TCP connection could not be accepted");
+                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                }
+            }
+        }
+    }
+}
+
+fn hand_over(app: &Arc<App>, launch: &Arc<Launch>, stream: TcpStream) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a TCP connection stays with delayed packets");
+    }
+    app.serve_detached(stream, launch.clone(), Trust::Token);
+}
+
+async fn accept_maybe(listener: Option<&TcpListener>) -> io::Result<(TcpStream, SocketAddr)> {
+    match listener {
+        Some(listener) => listener.accept().await,
+        None => std::future::pending().await,
+    }
+}

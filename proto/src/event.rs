@@ -1,0 +1,227 @@
+//! Events: what happened in a session, as stored and as sent.
+//!
+//! Durable and ephemeral events are different types, so that nothing transient can be stored by
+//! mistake and nothing durable published without being stored. Durable events named `loopd.*`
+//! record facts for which the public schema has no event; they are folded like all others and
+//! never sent to SDK connections.
+
+pub mod ask;
+pub mod fact;
+pub mod session;
+pub mod tool;
+pub mod turn;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::id::{AgentId, EventId};
+use crate::time::Timestamp;
+
+/// Declares an event enum whose wire names stand beside its variants.
+macro_rules! events {
+    ($(#[$doc:meta])* $name:ident { $($wire:literal => $variant:ident($data:ty),)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "type", content = "data")]
+        pub enum $name {
+            $(#[serde(rename = $wire)] $variant($data),)*
+        }
+
+        impl $name {
+            /// The event's name on the wire.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $wire,)*
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// What is stored, folded into the state and sent; the log is the only truth.
+    Durable {
+        "session.start" => SessionStart(session::Start),
+        "session.resume" => SessionResume(session::Resume),
+        "session.shutdown" => SessionShutdown(session::Shutdown),
+        "session.error" => SessionError(session::Failure),
+        "session.info" => SessionInfo(session::Info),
+        "session.warning" => SessionWarning(session::Warning),
+        "session.model_change" => ModelChange(session::ModelChange),
+        "session.mode_changed" => ModeChanged(session::ModeChanged),
+        "session.plan_changed" => PlanChanged(session::PlanChanged),
+        "user.message" => UserMessage(turn::UserMessage),
+        "system.message" => SystemMessage(turn::SystemMessage),
+        "assistant.turn_start" => TurnStart(turn::TurnStart),
+        "assistant.message" => AssistantMessage(turn::AssistantMessage),
+        "assistant.turn_end" => TurnEnd(turn::TurnEnd),
+        "abort" => Abort(turn::Abort),
+        "tool.execution_start" => ToolStart(tool::ToolStart),
+        "tool.execution_complete" => ToolComplete(tool::ToolComplete),
+        "external_tool.requested" => ExternalToolRequested(tool::ExternalToolRequested),
+        "permission.requested" => PermissionRequested(ask::PermissionRequested),
+        "permission.completed" => PermissionCompleted(ask::PermissionCompleted),
+        "subagent.selected" => AgentSelected(session::AgentSelected),
+        "subagent.deselected" => AgentDeselected(session::Empty),
+        "loopd.configured" => Configured(fact::Configured),
+        "loopd.named" => Named(fact::Named),
+        "loopd.permissions" => Permissions(fact::PermissionsSet),
+        "loopd.queued" => Queued(fact::Queued),
+        "loopd.taken" => Taken(fact::Taken),
+        "loopd.unqueued" => Unqueued(fact::Unqueued),
+        "loopd.asked" => Asked(fact::Asked),
+        "loopd.answered" => Answered(fact::Answered),
+        "loopd.loop_ended" => LoopEnded(fact::LoopEnded),
+        "loopd.usage" => UsageRecorded(fact::UsageRecorded),
+    }
+}
+
+events! {
+    /// What is sent to those who listen now, and then gone.
+    Ephemeral {
+        "session.idle" => SessionIdle(session::Idle),
+        "session.title_changed" => TitleChanged(session::TitleChanged),
+        "session.tools_updated" => ToolsUpdated(session::ToolsUpdated),
+        "session.usage_info" => UsageInfo(session::UsageInfo),
+        "session.info" => SessionInfo(session::Info),
+        "session.warning" => SessionWarning(session::Warning),
+        "session.error" => SessionError(session::Failure),
+        "session.custom_agents_updated" => AgentsUpdated(session::AgentsUpdated),
+        "pending_messages.modified" => PendingModified(session::Empty),
+        "capabilities.changed" => CapabilitiesChanged(session::CapabilitiesChanged),
+        "commands.changed" => CommandsChanged(ask::CommandsChanged),
+        "command.queued" => CommandQueued(ask::CommandQueued),
+        "command.execute" => CommandExecute(ask::CommandExecute),
+        "command.completed" => CommandCompleted(ask::Completed),
+        "assistant.idle" => AssistantIdle(turn::AssistantIdle),
+        "assistant.message_start" => MessageStart(turn::MessageStart),
+        "assistant.message_delta" => MessageDelta(turn::MessageDelta),
+        "assistant.reasoning_delta" => ReasoningDelta(turn::ReasoningDelta),
+        "assistant.streaming_delta" => StreamingDelta(turn::StreamingDelta),
+        "assistant.turn_retry" => TurnRetry(turn::TurnRetry),
+        "assistant.usage" => Usage(turn::Usage),
+        "model.call_start" => ModelCallStart(turn::ModelCallStart),
+        "model.call_failure" => ModelCallFailure(turn::ModelCallFailure),
+        "tool.execution_partial_result" => ToolPartial(tool::ToolPartial),
+        "external_tool.completed" => ExternalToolCompleted(ask::Completed),
+        "user_input.requested" => UserInputRequested(ask::UserInputRequested),
+        "user_input.completed" => UserInputCompleted(ask::UserInputCompleted),
+        "elicitation.requested" => ElicitationRequested(ask::ElicitationRequested),
+        "elicitation.completed" => ElicitationCompleted(ask::ElicitationCompleted),
+    }
+}
+
+/// Who may see a durable event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Visibility {
+    Public,
+    Internal,
+}
+
+impl Durable {
+    /// Tells the public events from our own bookkeeping.
+    pub fn visibility(&self) -> Visibility {
+        if self.kind().starts_with("loopd.") {
+            Visibility::Internal
+        } else {
+            Visibility::Public
+        }
+    }
+}
+
+impl Ephemeral {
+    /// Whether a reader that lags can do without this one: later events carry the whole.
+    pub fn is_delta(&self) -> bool {
+        matches!(
+            self,
+            Self::MessageDelta(_)
+                | Self::ReasoningDelta(_)
+                | Self::StreamingDelta(_)
+                | Self::ToolPartial(_)
+        )
+    }
+}
+
+/// An event of either kind.
+#[derive(Debug, Clone)]
+pub enum Body {
+    Durable(Durable),
+    Ephemeral(Ephemeral),
+    /// A kind this build does not know.
+    Unknown { kind: String, data: Box<RawValue> },
+}
+
+impl Body {
+    /// The event's name on the wire.
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Durable(event) => event.kind(),
+            Self::Ephemeral(event) => event.kind(),
+            Self::Unknown { kind, .. } => kind,
+        }
+    }
+}
+
+/// What every event carries besides its own data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Head {
+    pub id: EventId,
+    pub timestamp: Timestamp,
+    /// The visible durable event before this one.
+    pub parent_id: Option<EventId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ephemeral: Option<bool>,
+}
+
+/// An event as it is on the wire.
+#[derive(Debug, Clone)]
+pub struct Event {
+    pub head: Head,
+    pub body: Body,
+}
+
+#[derive(Serialize)]
+struct Line<'a, B: Serialize> {
+    // The tag comes first, so that reading needs no buffering.
+    #[serde(flatten)]
+    body: &'a B,
+    #[serde(flatten)]
+    head: &'a Head,
+}
+
+/// Writes an event as its one line of JSON.
+pub fn write<B: Serialize>(head: &Head, body: &B) -> Result<String, serde_json::Error> {
+    serde_json::to_string(&Line { body, head })
+}
+
+/// Reads a durable event from its line; unknown kinds are an error here.
+pub fn read_durable(line: &str) -> Result<(Head, Durable), serde_json::Error> {
+    Ok((serde_json::from_str(line)?, serde_json::from_str(line)?))
+}
+
+/// Reads any event; a kind this build does not know is kept as it came.
+pub fn read(line: &str) -> Result<Event, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Tagged {
+        #[serde(rename = "type")]
+        kind: String,
+        data: Box<RawValue>,
+    }
+    let head: Head = serde_json::from_str(line)?;
+    let known = if head.ephemeral == Some(true) {
+        serde_json::from_str(line).map(Body::Ephemeral)
+    } else {
+        serde_json::from_str(line).map(Body::Durable)
+    };
+    let body = match known {
+        Ok(body) => body,
+        Err(_) => {
+            let Tagged { kind, data } = serde_json::from_str(line)?;
+            Body::Unknown { kind, data }
+        }
+    };
+    Ok(Event { head, body })
+}

@@ -1,0 +1,107 @@
+//! Events that ask the clients something, and how each question ended.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_with::skip_serializing_none;
+
+use crate::id::{RequestId, ToolCallId};
+use crate::permission::{PermissionOutcome, PermissionPrompt, PermissionRequest};
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionRequested {
+    pub request_id: RequestId,
+    pub permission_request: PermissionRequest,
+    pub prompt_request: Option<PermissionPrompt>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionCompleted {
+    pub request_id: RequestId,
+    pub tool_call_id: Option<ToolCallId>,
+    pub result: PermissionOutcome,
+}
+
+/// A question is closed; what came of it is told elsewhere.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Completed {
+    pub request_id: RequestId,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserInputRequested {
+    pub request_id: RequestId,
+    pub question: String,
+    pub choices: Option<Vec<String>>,
+    pub allow_freeform: Option<bool>,
+    pub tool_call_id: Option<ToolCallId>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserInputCompleted {
+    pub request_id: RequestId,
+    pub answer: Option<String>,
+    pub was_freeform: Option<bool>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ElicitationRequested {
+    pub request_id: RequestId,
+    pub message: String,
+    pub mode: Option<String>,
+    pub requested_schema: Option<Value>,
+}
+
+/// What a person did with a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ElicitationAction {
+    Accept,
+    Decline,
+    Cancel,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ElicitationCompleted {
+    pub request_id: RequestId,
+    pub action: Option<ElicitationAction>,
+    pub content: Option<Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommandsChanged {
+    pub commands: Vec<CommandName>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandName {
+    pub name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandQueued {
+    pub request_id: RequestId,
+    pub command: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandExecute {
+    pub request_id: RequestId,
+    pub command: String,
+    pub command_name: String,
+    pub args: String,
+}

@@ -1,0 +1,159 @@
+//! Facts of ours that the public schema has no event for: stored, folded, never sent to SDK
+//! connections. Fields may be added, never renamed.
+
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use crate::attachment::Attachment;
+use crate::event::ask::{ElicitationRequested, UserInputRequested};
+use crate::event::session::TokenMetrics;
+use crate::event::turn::Delivered;
+use crate::id::{MessageId, RequestId};
+use crate::permission::Permissions;
+use crate::session::SessionOptions;
+
+/// The session's configuration, without secrets, as of now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Configured {
+    pub options: SessionOptions,
+    pub working_directory: String,
+}
+
+/// The session's name and who gave it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Named {
+    pub name: String,
+    pub by: NamedBy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NamedBy {
+    User,
+    Auto,
+}
+
+/// What may be done without asking, as of now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PermissionsSet {
+    pub permissions: Permissions,
+}
+
+/// An item entered the queue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Queued {
+    pub item: QueueItem,
+    pub place: QueuePlace,
+}
+
+/// Where in the queue an item goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QueuePlace {
+    Last,
+    First,
+    /// Before the next model call of the running turn.
+    Steering,
+}
+
+/// Something that waits for the loop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum QueueItem {
+    Message(PendingMessage),
+    Command(PendingCommand),
+}
+
+/// A user message that waits for its turn.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PendingMessage {
+    pub id: MessageId,
+    pub prompt: String,
+    pub display_prompt: Option<String>,
+    #[serde(default)]
+    pub attachments: Vec<Attachment>,
+    pub agent_mode: Option<String>,
+    pub source: Option<String>,
+    pub delivery: Delivered,
+}
+
+/// A slash command that waits for a client to run it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PendingCommand {
+    pub id: MessageId,
+    pub command: String,
+    pub request: RequestId,
+}
+
+impl QueueItem {
+    pub fn id(&self) -> &MessageId {
+        match self {
+            Self::Message(message) => &message.id,
+            Self::Command(command) => &command.id,
+        }
+    }
+}
+
+/// The loop began to work on these items.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Taken {
+    pub ids: Vec<MessageId>,
+}
+
+/// These items left the queue without being worked on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Unqueued {
+    pub ids: Vec<MessageId>,
+}
+
+/// A question to the clients is open; it survives restarts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Asked {
+    UserInput(UserInputRequested),
+    Elicitation(ElicitationRequested),
+}
+
+impl Asked {
+    pub fn request_id(&self) -> &RequestId {
+        match self {
+            Self::UserInput(asked) => &asked.request_id,
+            Self::Elicitation(asked) => &asked.request_id,
+        }
+    }
+}
+
+/// A question is closed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answered {
+    pub request_id: RequestId,
+}
+
+/// The loop came to rest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoopEnded {
+    pub outcome: LoopOutcome,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoopOutcome {
+    Done,
+    Aborted,
+    Failed,
+    /// The daemon stopped in the middle; found out on recovery.
+    Interrupted,
+}
+
+/// What one model call used, for the totals that a resume must know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageRecorded {
+    pub model: String,
+    pub tokens: TokenMetrics,
+    pub duration_ms: u64,
+}

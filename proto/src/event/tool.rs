@@ -1,0 +1,75 @@
+//! Events of tool calls, built in or run by a client.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
+
+use crate::id::{InteractionId, RequestId, SessionId, ToolCallId};
+
+/// The intent to run a tool; stored before anything runs.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolStart {
+    pub tool_call_id: ToolCallId,
+    pub tool_name: String,
+    pub arguments: Option<Value>,
+    pub model: Option<String>,
+    pub turn_id: Option<String>,
+}
+
+/// The one result of a tool call.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolComplete {
+    pub tool_call_id: ToolCallId,
+    pub success: bool,
+    pub model: Option<String>,
+    pub interaction_id: Option<InteractionId>,
+    pub result: Option<ToolResult>,
+    pub error: Option<ToolError>,
+    pub tool_telemetry: Option<Map<String, Value>>,
+    pub turn_id: Option<String>,
+}
+
+/// What a successful call brought.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolResult {
+    /// What the model reads.
+    pub content: String,
+    /// What a person reads.
+    pub detailed_content: Option<String>,
+    /// Images and other content blocks that came with it.
+    pub contents: Option<Vec<Value>>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolError {
+    /// What the model reads.
+    pub message: String,
+    pub code: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolPartial {
+    pub tool_call_id: ToolCallId,
+    pub partial_output: String,
+}
+
+/// A client is asked to run one of its tools.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExternalToolRequested {
+    pub request_id: RequestId,
+    pub session_id: SessionId,
+    pub tool_call_id: ToolCallId,
+    pub tool_name: String,
+    pub arguments: Option<Value>,
+    pub working_directory: Option<String>,
+}

@@ -1,0 +1,17 @@
+//! The protocol loopd speaks: plain data (serde + schemars), the method table and, behind the
+//! feature `wire`, the bytes. Nothing in here knows a daemon, a socket path or a database.
+
+pub mod attachment;
+pub mod error;
+pub mod event;
+pub mod id;
+pub mod method;
+pub mod params;
+pub mod permission;
+pub mod session;
+pub mod time;
+#[cfg(feature = "wire")]
+pub mod wire;
+
+/// The version of the public wire protocol that `connect` and `ping` report.
+pub const PROTOCOL_VERSION: u32 = 3;

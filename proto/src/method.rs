@@ -1,0 +1,196 @@
+//! The table of methods that a client may call: name, parameters, result, one line of help.
+//!
+//! A method is a row here, a file (or a function beside its siblings) in the daemon's
+//! `rpc/method/`, and a test. A row without a handler does not start.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::params::{
+    agent, event_log, model, permission, queue, server, session, settings, tool, ui,
+};
+use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
+
+/// One row of the table, as a type.
+pub trait Method {
+    const NAME: &'static str;
+    type Params: DeserializeOwned + Send + 'static;
+    type Result: Serialize + Send + 'static;
+}
+
+/// One row of the table, as data.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    pub name: &'static str,
+    pub help: &'static str,
+}
+
+macro_rules! methods {
+    ($(#[doc = $help:literal] $name:literal $method:ident($params:ty) -> $result:ty;)*) => {
+        $(
+            #[doc = $help]
+            #[derive(Debug, Clone, Copy)]
+            pub struct $method;
+
+            impl Method for $method {
+                const NAME: &'static str = $name;
+                type Params = $params;
+                type Result = $result;
+            }
+        )*
+
+        /// Every method, in the order of this file.
+        pub const ALL: &[Row] = &[$(Row { name: $name, help: $help.trim_ascii() },)*];
+    };
+}
+
+methods! {
+    /// Opens the conversation: checks the token and reports the protocol version.
+    "connect" Connect(server::ConnectParams) -> server::Connected;
+    /// Answers, so that a client knows the daemon is there.
+    "ping" Ping(server::PingParams) -> server::Pong;
+    /// Reports the daemon's version.
+    "status.get" StatusGet(server::NoParams) -> server::Status;
+    /// Reports whether this launch has a token for the Copilot API.
+    "auth.getStatus" AuthGetStatus(server::NoParams) -> server::AuthStatus;
+    /// Ends the sessions of this launch and flushes; later requests of the launch fail.
+    "runtime.shutdown" RuntimeShutdown(server::NoParams) -> ();
+    /// Lists the models that a new session of this launch could use.
+    "models.list" ModelsList(server::NoParams) -> model::Models;
+
+    /// Creates a session and attaches the caller.
+    "session.create" SessionCreate(SessionCreateParams) -> SessionOpened;
+    /// Attaches the caller to a session, loading it when it is not in memory.
+    "session.resume" SessionResume(SessionResumeParams) -> SessionOpened;
+    /// Detaches the caller; the last one out ends the session, whose log stays.
+    "session.destroy" SessionDestroy(session::Of) -> session::Success;
+    /// Removes a session and its log for good.
+    "session.delete" SessionDelete(session::Of) -> session::Deleted;
+    /// Lists the stored sessions, the one changed last first.
+    "session.list" SessionList(session::ListParams) -> session::Listed;
+    /// Describes one stored session.
+    "session.getMetadata" SessionGetMetadata(session::Of) -> session::Found;
+    /// Names the session that changed last.
+    "session.getLastId" SessionGetLastId(server::NoParams) -> session::LastId;
+    /// Names the session this launch shows in front.
+    "session.getForeground" SessionGetForeground(server::NoParams) -> session::LastId;
+    /// Chooses the session this launch shows in front.
+    "session.setForeground" SessionSetForeground(session::Of) -> session::Deleted;
+    /// Makes a new session from another one's history, whole or up to an event.
+    "sessions.fork" SessionsFork(session::ForkParams) -> session::Forked;
+
+    /// Queues a user message and answers at once.
+    "session.send" SessionSend(session::SendParams) -> session::Sent;
+    /// Stops the running turn.
+    "session.abort" SessionAbort(session::Of) -> session::Success;
+    /// Stops work and keeps everything for a later resume.
+    "session.suspend" SessionSuspend(session::Of) -> ();
+    /// Returns the stored events of a session.
+    "session.getMessages" SessionGetMessages(session::Of) -> event_log::Events;
+    /// Writes a line that users see into the session's log.
+    "session.log" SessionLog(settings::LogParams) -> settings::Logged;
+
+    /// Reads events from a cursor on, waiting for new ones when asked to.
+    "session.eventLog.read" EventLogRead(event_log::ReadParams) -> event_log::ReadResult;
+    /// Returns the cursor after the last event.
+    "session.eventLog.tail" EventLogTail(session::Of) -> event_log::Tail;
+    /// Says that the caller wants a kind of event.
+    "session.eventLog.registerInterest" RegisterInterest(event_log::InterestParams) -> event_log::Interest;
+    /// Takes that back.
+    "session.eventLog.releaseInterest" ReleaseInterest(event_log::ReleaseParams) -> session::Success;
+
+    /// Lists what waits for the loop.
+    "session.queue.pendingItems" QueuePendingItems(session::Of) -> queue::Pending;
+    /// Takes the item that was queued last out again.
+    "session.queue.removeMostRecent" QueueRemoveMostRecent(session::Of) -> queue::Removed;
+    /// Empties the queue.
+    "session.queue.clear" QueueClear(session::Of) -> ();
+    /// Queues a slash command for a client to run.
+    "session.commands.enqueue" CommandsEnqueue(queue::EnqueueParams) -> queue::Enqueued;
+    /// Reports that a queued command was dealt with.
+    "session.commands.respondToQueuedCommand" CommandsRespond(queue::RespondParams) -> session::Success;
+    /// Reports that a client's own command has run.
+    "session.commands.handlePendingCommand" CommandsHandlePending(queue::HandlePendingParams) -> session::Success;
+    /// Lists the slash commands of the session.
+    "session.commands.list" CommandsList(session::Of) -> queue::Commands;
+
+    /// Returns the session's name.
+    "session.name.get" NameGet(session::Of) -> settings::NameResult;
+    /// Names the session.
+    "session.name.set" NameSet(settings::NameParams) -> ();
+    /// Names the session unless a person did.
+    "session.name.setAuto" NameSetAuto(settings::SummaryParams) -> settings::Applied;
+    /// Returns the mode.
+    "session.mode.get" ModeGet(session::Of) -> crate::session::Mode;
+    /// Sets the mode.
+    "session.mode.set" ModeSet(settings::ModeParams) -> settings::ModeResult;
+    /// Returns the model that answers.
+    "session.model.getCurrent" ModelGetCurrent(session::Of) -> model::Current;
+    /// Chooses the model that answers from the next call on.
+    "session.model.switchTo" ModelSwitchTo(model::SwitchParams) -> model::Switched;
+    /// Lists the models this session could use.
+    "session.model.list" ModelList(session::Of) -> model::SessionModels;
+    /// Reads the plan.
+    "session.plan.read" PlanRead(session::Of) -> settings::Plan;
+    /// Writes the plan.
+    "session.plan.update" PlanUpdate(settings::PlanParams) -> ();
+    /// Removes the plan.
+    "session.plan.delete" PlanDelete(session::Of) -> ();
+
+    /// Lists the agents of the session.
+    "session.agent.list" AgentList(session::Of) -> agent::Agents;
+    /// Returns the agent that answers, if it is not the default one.
+    "session.agent.getCurrent" AgentGetCurrent(session::Of) -> agent::Selected;
+    /// Lets an agent answer from now on.
+    "session.agent.select" AgentSelect(agent::SelectParams) -> agent::Selected;
+    /// Goes back to the default agent.
+    "session.agent.deselect" AgentDeselect(session::Of) -> server::NoResult;
+
+    /// Decides about a permission that was requested.
+    "session.permissions.handlePendingPermissionRequest" PermissionsHandle(permission::HandleParams) -> session::Success;
+    /// Lists the permissions that are requested and not decided.
+    "session.permissions.pendingRequests" PermissionsPending(session::Of) -> permission::Pending;
+    /// Allows everything from now on, or no longer.
+    "session.permissions.setApproveAll" PermissionsSetApproveAll(permission::EnabledParams) -> session::Success;
+    /// Replaces parts of the permission policy.
+    "session.permissions.configure" PermissionsConfigure(permission::ConfigureParams) -> session::Success;
+    /// Adds and removes rules.
+    "session.permissions.modifyRules" PermissionsModifyRules(permission::ModifyRulesParams) -> session::Success;
+    /// Says whether the caller wants permission requests.
+    "session.permissions.setRequired" PermissionsSetRequired(permission::RequiredParams) -> session::Success;
+    /// Takes note that a prompt is on a user's screen.
+    "session.permissions.notifyPromptShown" PermissionsNotifyPromptShown(permission::PromptShownParams) -> session::Success;
+    /// Forgets what was approved for this session.
+    "session.permissions.resetSessionApprovals" PermissionsReset(session::Of) -> session::Success;
+    /// Lists the directories that file tools may use.
+    "session.permissions.paths.list" PathsList(session::Of) -> permission::Paths;
+    /// Adds a directory.
+    "session.permissions.paths.add" PathsAdd(permission::PathParams) -> session::Success;
+    /// Changes the primary directory.
+    "session.permissions.paths.updatePrimary" PathsUpdatePrimary(permission::PathParams) -> session::Success;
+    /// Tells whether a path is in an allowed directory.
+    "session.permissions.paths.isPathWithinAllowedDirectories" PathsIsAllowed(permission::PathParams) -> permission::Allowed;
+    /// Tells whether a path is in the primary directory.
+    "session.permissions.paths.isPathWithinWorkspace" PathsIsInWorkspace(permission::PathParams) -> permission::Allowed;
+    /// Lifts or restores the limits on URLs.
+    "session.permissions.urls.setUnrestrictedMode" UrlsSetUnrestricted(permission::EnabledParams) -> session::Success;
+    /// Finds the location that approvals for a directory belong to.
+    "session.permissions.locations.resolve" LocationsResolve(permission::LocationParams) -> permission::Location;
+    /// Remembers an approval for a location.
+    "session.permissions.locations.addToolApproval" LocationsAddApproval(permission::AddApprovalParams) -> session::Success;
+    /// Applies a location's approvals to the session.
+    "session.permissions.locations.apply" LocationsApply(permission::LocationParams) -> permission::LocationApplied;
+    /// Tells whether the user trusts a folder.
+    "session.permissions.folderTrust.isTrusted" FolderIsTrusted(permission::PathParams) -> permission::Trusted;
+    /// Trusts a folder.
+    "session.permissions.folderTrust.addTrusted" FolderAddTrusted(permission::PathParams) -> session::Success;
+
+    /// Gives the result of a tool that ran in the caller.
+    "session.tools.handlePendingToolCall" ToolsHandlePending(tool::HandleParams) -> session::Success;
+    /// Asks the users of the session to fill in a form.
+    "session.ui.elicitation" UiElicitation(ui::ElicitationParams) -> ui::ElicitationResult;
+    /// Answers such a form.
+    "session.ui.handlePendingElicitation" UiHandleElicitation(ui::HandleElicitationParams) -> session::Success;
+    /// Answers a question of the model.
+    "session.ui.handlePendingUserInput" UiHandleUserInput(ui::HandleUserInputParams) -> session::Success;
+}

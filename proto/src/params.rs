@@ -1,0 +1,12 @@
+//! Parameters and results of the methods, one file per resource.
+
+pub mod agent;
+pub mod event_log;
+pub mod model;
+pub mod permission;
+pub mod queue;
+pub mod server;
+pub mod session;
+pub mod settings;
+pub mod tool;
+pub mod ui;

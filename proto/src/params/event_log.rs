@@ -1,0 +1,84 @@
+//! Methods that read a session's events.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::id::SessionId;
+
+#[derive(Debug, Serialize)]
+pub struct Events {
+    pub events: Vec<Box<RawValue>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadParams {
+    pub session_id: SessionId,
+    #[serde(default)]
+    pub cursor: Option<String>,
+    #[serde(default)]
+    pub max: Option<usize>,
+    #[serde(default)]
+    pub wait_ms: Option<u64>,
+    #[serde(default)]
+    pub types: Option<Types>,
+}
+
+/// Which kinds of events are wanted.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Types {
+    /// `"*"`, or a single kind.
+    One(String),
+    Some(Vec<String>),
+}
+
+impl Types {
+    pub fn contains(&self, kind: &str) -> bool {
+        match self {
+            Self::One(wanted) => wanted == "*" || wanted == kind,
+            Self::Some(list) => list.iter().any(|wanted| wanted == kind),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadResult {
+    pub events: Vec<Box<RawValue>>,
+    pub cursor: String,
+    pub has_more: bool,
+    pub cursor_status: CursorStatus,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CursorStatus {
+    Ok,
+    /// Ephemeral events between the cursor and now are gone; durable ones follow.
+    Expired,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Tail {
+    pub cursor: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InterestParams {
+    pub session_id: SessionId,
+    pub event_type: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Interest {
+    pub handle: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReleaseParams {
+    pub session_id: SessionId,
+    pub handle: String,
+}

@@ -1,0 +1,72 @@
+//! Methods about models.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_with::skip_serializing_none;
+
+use crate::id::SessionId;
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Models {
+    pub models: Vec<Model>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionModels {
+    pub list: Vec<Model>,
+}
+
+/// A model as the public schema describes it; names below `capabilities` are a vendor's.
+#[derive(Debug, Clone, Serialize)]
+pub struct Model {
+    pub id: String,
+    pub name: String,
+    pub capabilities: Capabilities,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Capabilities {
+    pub supports: Supports,
+    pub limits: Limits,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Supports {
+    pub vision: bool,
+    pub reasoning_effort: bool,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, Serialize)]
+pub struct Limits {
+    pub max_context_window_tokens: u64,
+    pub max_output_tokens: Option<u64>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Current {
+    pub model_id: Option<String>,
+    pub reasoning_effort: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SwitchParams {
+    pub session_id: SessionId,
+    pub model_id: String,
+    #[serde(default)]
+    pub reasoning_effort: Option<String>,
+    #[serde(default)]
+    pub model_capabilities: Option<Value>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Switched {
+    pub model_id: String,
+    pub deferred: bool,
+}

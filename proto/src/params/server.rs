@@ -1,0 +1,60 @@
+//! Methods about the daemon and the connection.
+
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use crate::time::Timestamp;
+
+/// A method without parameters; whatever comes is ignored.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub struct NoParams {}
+
+/// A result that says only that it worked.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct NoResult {}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ConnectParams {
+    pub token: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Connected {
+    pub ok: bool,
+    pub protocol_version: u32,
+    pub version: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct PingParams {
+    pub message: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pong {
+    pub message: String,
+    pub timestamp: Timestamp,
+    pub protocol_version: u32,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    pub version: String,
+    pub protocol_version: u32,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuthStatus {
+    pub is_authenticated: bool,
+    pub auth_type: Option<String>,
+    pub host: Option<String>,
+    pub login: Option<String>,
+    pub status_message: Option<String>,
+}

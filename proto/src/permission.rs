@@ -1,0 +1,288 @@
+//! What a tool asks permission for, how clients answer, and what the answer amounts to.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::ToolCallId;
+
+/// The exact thing a tool wants to do, shown to the clients and matched against the rules.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum PermissionRequest {
+    Shell {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<ToolCallId>,
+        full_command_text: String,
+        intention: String,
+        commands: Vec<ShellCommand>,
+        possible_paths: Vec<String>,
+        possible_urls: Vec<PossibleUrl>,
+        has_write_file_redirection: bool,
+        can_offer_session_approval: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        warning: Option<String>,
+    },
+    Write {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<ToolCallId>,
+        intention: String,
+        file_name: String,
+        diff: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        new_file_contents: Option<String>,
+        can_offer_session_approval: bool,
+    },
+    Read {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<ToolCallId>,
+        intention: String,
+        path: String,
+    },
+    Url {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<ToolCallId>,
+        intention: String,
+        url: String,
+    },
+    Mcp {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<ToolCallId>,
+        server_name: String,
+        tool_name: String,
+        tool_title: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        args: Option<Value>,
+        read_only: bool,
+    },
+    CustomTool {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<ToolCallId>,
+        tool_name: String,
+        tool_description: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        args: Option<Value>,
+    },
+}
+
+/// One simple command inside a shell request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShellCommand {
+    /// What a rule for this command is keyed by, such as `git status`.
+    pub identifier: String,
+    pub read_only: bool,
+}
+
+/// A URL that appears in a shell command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PossibleUrl {
+    pub url: String,
+}
+
+impl PermissionRequest {
+    /// Names the call that asks.
+    #[must_use]
+    pub fn for_call(mut self, call: &ToolCallId) -> Self {
+        match &mut self {
+            Self::Shell { tool_call_id, .. }
+            | Self::Write { tool_call_id, .. }
+            | Self::Read { tool_call_id, .. }
+            | Self::Url { tool_call_id, .. }
+            | Self::Mcp { tool_call_id, .. }
+            | Self::CustomTool { tool_call_id, .. } => *tool_call_id = Some(call.clone()),
+        }
+        self
+    }
+}
+
+/// The same request in the words of a prompt, for clients that show one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum PermissionPrompt {
+    Commands {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<ToolCallId>,
+        full_command_text: String,
+        intention: String,
+        command_identifiers: Vec<String>,
+        can_offer_session_approval: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        warning: Option<String>,
+    },
+    /// Every other kind is shown as it was asked.
+    #[serde(untagged)]
+    Same(PermissionRequest),
+}
+
+impl From<&PermissionRequest> for PermissionPrompt {
+    fn from(request: &PermissionRequest) -> Self {
+        match request {
+            PermissionRequest::Shell {
+                tool_call_id,
+                full_command_text,
+                intention,
+                commands,
+                can_offer_session_approval,
+                warning,
+                ..
+            } => Self::Commands {
+                tool_call_id: tool_call_id.clone(),
+                full_command_text: full_command_text.clone(),
+                intention: intention.clone(),
+                command_identifiers: commands.iter().map(|c| c.identifier.clone()).collect(),
+                can_offer_session_approval: *can_offer_session_approval,
+                warning: warning.clone(),
+            },
+            PermissionRequest::Write { .. }
+            | PermissionRequest::Read { .. }
+            | PermissionRequest::Url { .. }
+            | PermissionRequest::Mcp { .. }
+            | PermissionRequest::CustomTool { .. } => Self::Same(request.clone()),
+        }
+    }
+}
+
+/// How a client answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum PermissionDecision {
+    #[serde(alias = "approved")]
+    ApproveOnce {},
+    #[serde(alias = "approved-for-session")]
+    ApproveForSession {
+        #[serde(default)]
+        approval: Option<Approval>,
+        #[serde(default)]
+        domain: Option<String>,
+    },
+    #[serde(alias = "approved-for-location")]
+    ApproveForLocation {
+        approval: Approval,
+        location_key: String,
+    },
+    ApprovePermanently {
+        #[serde(default)]
+        domain: Option<String>,
+        #[serde(default)]
+        approval: Option<Approval>,
+    },
+    #[serde(alias = "denied-interactively-by-user")]
+    Reject {
+        #[serde(default)]
+        feedback: Option<String>,
+    },
+    #[serde(alias = "denied-no-approval-rule-and-could-not-request-from-user")]
+    UserNotAvailable {},
+    Cancelled {
+        #[serde(default)]
+        reason: Option<String>,
+    },
+}
+
+/// What a request came to, as told to all clients.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum PermissionOutcome {
+    Approved {},
+    ApprovedForSession {
+        approval: Approval,
+    },
+    ApprovedForLocation {
+        approval: Approval,
+        location_key: String,
+    },
+    Cancelled {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    DeniedByRules {
+        rules: Vec<PermissionRule>,
+    },
+    DeniedNoApprovalRuleAndCouldNotRequestFromUser {},
+    DeniedInteractivelyByUser {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        feedback: Option<String>,
+    },
+}
+
+/// A standing approval, narrower than a rule: exactly these commands, this tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Approval {
+    Commands {
+        command_identifiers: Vec<String>,
+    },
+    Read {},
+    Write {},
+    Mcp {
+        server_name: String,
+        tool_name: Option<String>,
+    },
+    CustomTool {
+        tool_name: String,
+    },
+    Memory {},
+}
+
+/// One line of policy: a kind and, to narrow it, an argument.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PermissionRule {
+    /// `shell`, `read`, `write`, `url`, `mcp`, `custom-tool`; `commands` means `shell`.
+    pub kind: String,
+    pub argument: Option<String>,
+}
+
+/// What a session may do without asking, and what it may never do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Permissions {
+    pub approve_all: bool,
+    pub approve_all_reads: bool,
+    pub approved: Vec<PermissionRule>,
+    pub denied: Vec<PermissionRule>,
+    /// Directories besides the working directory that file tools may reach without asking twice.
+    pub directories: Vec<String>,
+    /// Set when it differs from the session's working directory.
+    pub primary_directory: Option<String>,
+    pub unrestricted_paths: bool,
+    pub allowed_urls: Vec<String>,
+    pub unrestricted_urls: bool,
+}
+
+impl Approval {
+    /// The rules that this approval amounts to.
+    pub fn rules(&self) -> Vec<PermissionRule> {
+        let one = |kind: &str, argument: Option<String>| {
+            vec![PermissionRule {
+                kind: kind.to_owned(),
+                argument,
+            }]
+        };
+        match self {
+            Self::Commands {
+                command_identifiers,
+            } => command_identifiers
+                .iter()
+                .map(|identifier| PermissionRule {
+                    kind: "shell".to_owned(),
+                    argument: Some(identifier.clone()),
+                })
+                .collect(),
+            Self::Read {} => one("read", None),
+            Self::Write {} => one("write", None),
+            Self::Memory {} => one("memory", None),
+            Self::Mcp {
+                server_name,
+                tool_name,
+            } => one(
+                "mcp",
+                Some(match tool_name {
+                    Some(tool) => format!("{server_name}/{tool}"),
+                    None => server_name.clone(),
+                }),
+            ),
+            Self::CustomTool { tool_name } => one("custom-tool", Some(tool_name.clone())),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Sessions on the wire: how they are created and resumed, and what a client offers them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_with::skip_serializing_none;
+
+use crate::id::SessionId;
+
+/// How a session treats the user's wishes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    #[default]
+    Interactive,
+    Plan,
+    Autopilot,
+}
+
+/// The configuration that outlives a connection; stored in the log without its secrets.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SessionOptions {
+    pub client_name: Option<String>,
+    pub model: Option<String>,
+    pub reasoning_effort: Option<String>,
+    pub streaming: Option<bool>,
+    pub system_message: Option<SystemMessageConfig>,
+    pub available_tools: Option<Vec<String>>,
+    pub excluded_tools: Option<Vec<String>>,
+    /// Which filter wins for a tool named by both: `available` or `excluded`.
+    pub tool_filter_precedence: Option<String>,
+    pub default_agent: Option<DefaultAgent>,
+    pub working_directory: Option<String>,
+    pub additional_directories: Option<Vec<String>>,
+    pub provider: Option<ProviderConfig>,
+    pub providers: Option<Vec<ProviderConfig>>,
+    pub models: Option<Vec<Value>>,
+    pub custom_agents: Option<Vec<CustomAgent>>,
+    pub agent: Option<String>,
+    pub large_output: Option<Value>,
+    pub infinite_sessions: Option<Value>,
+}
+
+impl SessionOptions {
+    /// Takes over what a resume names anew.
+    #[must_use]
+    pub fn updated_by(mut self, newer: Self) -> Self {
+        macro_rules! take {
+            ($($field:ident),*) => {$(
+                if newer.$field.is_some() { self.$field = newer.$field; }
+            )*};
+        }
+        take!(
+            client_name,
+            model,
+            reasoning_effort,
+            streaming,
+            system_message,
+            available_tools,
+            excluded_tools,
+            tool_filter_precedence,
+            default_agent,
+            working_directory,
+            additional_directories,
+            provider,
+            providers,
+            models,
+            custom_agents,
+            agent,
+            large_output,
+            infinite_sessions
+        );
+        self
+    }
+
+    /// What may be written down: the same without keys, tokens and headers.
+    #[must_use]
+    pub fn without_secrets(mut self) -> Self {
+        if let Some(provider) = &mut self.provider {
+            provider.strip_secrets();
+        }
+        for provider in self.providers.iter_mut().flatten() {
+            provider.strip_secrets();
+        }
+        self
+    }
+}
+
+/// How the client wants the system message built.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SystemMessageConfig {
+    /// `append` (default), `replace` or `customize`.
+    pub mode: Option<String>,
+    pub content: Option<String>,
+    pub sections: Option<BTreeMap<String, SectionOverride>>,
+}
+
+/// What happens to one section of the system message.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SectionOverride {
+    pub action: SectionAction,
+    pub content: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SectionAction {
+    Replace,
+    Remove,
+    Append,
+    Prepend,
+    Preserve,
+    /// The client rewrites the section when asked with `systemMessage.transform`.
+    Transform,
+}
+
+/// Limits on the agent that answers when no custom agent is selected.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DefaultAgent {
+    pub excluded_tools: Option<Vec<String>>,
+}
+
+/// A model provider that the client brings.
+#[skip_serializing_none]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProviderConfig {
+    pub name: Option<String>,
+    /// `openai` (default), `azure` or `anthropic`.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// `completions` (default) or `responses`.
+    pub wire_api: Option<String>,
+    pub base_url: Option<String>,
+    pub api_key: Option<String>,
+    pub bearer_token: Option<String>,
+    pub has_bearer_token_provider: Option<bool>,
+    pub headers: Option<BTreeMap<String, String>>,
+    pub model_id: Option<String>,
+    pub wire_model: Option<String>,
+    /// Set in stored configurations whose secret was left out.
+    pub secret_withheld: Option<bool>,
+}
+
+impl ProviderConfig {
+    fn strip_secrets(&mut self) {
+        let held = self.api_key.take().is_some()
+            | self.bearer_token.take().is_some()
+            | self.headers.take().is_some();
+        if held {
+            self.secret_withheld = Some(true);
+        }
+    }
+}
+
+impl std::fmt::Debug for ProviderConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProviderConfig")
+            .field("name", &self.name)
+            .field("kind", &self.kind)
+            .field("base_url", &self.base_url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An agent that the client defines.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CustomAgent {
+    pub name: String,
+    pub display_name: Option<String>,
+    pub description: Option<String>,
+    pub tools: Option<Vec<String>>,
+    pub prompt: String,
+    pub model: Option<String>,
+    pub infer: Option<bool>,
+    pub skills: Option<Vec<String>>,
+}
+
+/// What one connection brings to a session; it leaves with the connection.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClientOffer {
+    pub tools: Option<Vec<ClientTool>>,
+    pub commands: Option<Vec<ClientCommand>>,
+    pub request_permission: bool,
+    pub request_user_input: bool,
+    pub request_elicitation: bool,
+    pub hooks: bool,
+}
+
+/// A tool that runs in the client.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClientTool {
+    pub name: String,
+    pub description: String,
+    pub parameters: Option<Value>,
+    pub overrides_built_in_tool: bool,
+    pub skip_permission: bool,
+}
+
+/// A slash command that runs in the client.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ClientCommand {
+    pub name: String,
+    pub description: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SessionCreateParams {
+    pub session_id: Option<SessionId>,
+    pub git_hub_token: Option<String>,
+    #[serde(flatten)]
+    pub options: SessionOptions,
+    #[serde(flatten)]
+    pub offer: ClientOffer,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionResumeParams {
+    pub session_id: SessionId,
+    #[serde(default)]
+    pub git_hub_token: Option<String>,
+    #[serde(default)]
+    pub continue_pending_work: bool,
+    /// Joins without a `session.resume` event.
+    #[serde(default)]
+    pub disable_resume: bool,
+    #[serde(flatten)]
+    pub options: SessionOptions,
+    #[serde(flatten)]
+    pub offer: ClientOffer,
+}
+
+/// What a client learns about the session it opened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionOpened {
+    pub session_id: SessionId,
+    pub workspace_path: Option<String>,
+    pub capabilities: Capabilities,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Capabilities {
+    pub ui: UiCapabilities,
+    pub extensions: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UiCapabilities {
+    pub elicitation: bool,
+    pub mcp_apps: bool,
+}

@@ -1,0 +1,86 @@
+//! One incoming request under way: the service's future behind a panic fence, with a way to cancel
+//! it. Owned by the pump. Whatever happens to the future, it ends in exactly one reply.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures::FutureExt;
+use futures::future::{AbortHandle, Abortable, BoxFuture, CatchUnwind};
+
+use super::envelope::{ErrorObject, INTERNAL_ERROR, REQUEST_CANCELLED, RequestId};
+use super::service::Reply;
+
+/// One request under way.
+pub(super) struct Handler {
+    id: RequestId,
+    method: String,
+    bytes: usize,
+    future: Abortable<CatchUnwind<AssertUnwindSafe<BoxFuture<'static, Reply>>>>,
+}
+
+/// The end of a request, whichever way it came.
+pub(super) struct Finished {
+    pub(super) id: RequestId,
+    pub(super) bytes: usize,
+    pub(super) reply: Reply,
+}
+
+impl Handler {
+    /// Fences the future, and returns the handle that cancels it.
+    pub(super) fn new(
+        id: RequestId,
+        method: String,
+        bytes: usize,
+        future: BoxFuture<'static, Reply>,
+    ) -> (Self, AbortHandle) {
+        let (abort, registration) = AbortHandle::new_pair();
+        let future = Abortable::new(AssertUnwindSafe(future).catch_unwind(), registration);
+        let handler = Self {
+            id,
+            method,
+            bytes,
+            future,
+        };
+        (handler, abort)
+    }
+}
+
+impl Future for Handler {
+    type Output = Finished;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Finished> {
+        let reply = match ready!(self.future.poll_unpin(context)) {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(panic)) => panicked(&self.id, &self.method, &*panic),
+            Err(_aborted) => {
+                let error = ErrorObject::new(REQUEST_CANCELLED, "the caller cancelled the request");
+                Reply::error(&self.id, error)
+            }
+        };
+        Poll::Ready(Finished {
+            id: self.id.clone(),
+            bytes: self.bytes,
+            reply,
+        })
+    }
+}
+
+/// Logs a panic and turns it into the answer the caller gets.
+pub(super) fn panicked(id: &RequestId, method: &str, panic: &(dyn Any + Send)) -> Reply {
+    let panic = panic_text(panic);
+    tracing::error!(%id, method, panic, "a request handler panicked");
+    let message = format!("Request {method} failed with message: internal error");
+    Reply::error(id, ErrorObject::new(INTERNAL_ERROR, message))
+}
+
+/// Returns what a panic said.
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without text")
+}

@@ -1,0 +1,295 @@
+//! The other end of a connection, as seen from either side: notify it, ask it, close it. Held by
+//! handlers, publishers and clients; the pump resolves its calls. Never reads or writes the stream.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use super::envelope::{self, ErrorObject, Response};
+use super::outbox::{Class, Closed, Outbox};
+use super::{CANCEL_REQUEST, CloseReason, Limits};
+
+/// A number that tells connections of this process apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PeerId(u64);
+
+impl PeerId {
+    fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl fmt::Display for PeerId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// Why a request of ours has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The connection ended before the answer came.
+    #[error("the connection closed before the answer came")]
+    Closed,
+    /// Too many requests wait for an answer, or too many bytes of them wait to be written.
+    #[error("too many requests to the other side are unanswered; try again later")]
+    Overloaded,
+    /// The other side answered with an error.
+    #[error("the other side answered: {0}")]
+    Remote(#[source] ErrorObject),
+    /// The params cannot be written as JSON.
+    #[error("the params cannot be written as JSON: {0}")]
+    Encode(#[source] serde_json::Error),
+    /// The result is not what the caller expected.
+    #[error("the result has an unexpected shape: {0}")]
+    Decode(#[source] serde_json::Error),
+}
+
+impl From<Closed> for CallError {
+    fn from(Closed: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+type Outcome = Result<Box<RawValue>, ErrorObject>;
+
+#[derive(Debug)]
+struct Shared {
+    id: PeerId,
+    outbox: Outbox,
+    outgoing_limit: usize,
+    next_call: AtomicU64,
+    calls: Mutex<HashMap<u64, oneshot::Sender<Outcome>>>,
+}
+
+impl Shared {
+    fn calls(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Outcome>>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The other end of one connection; clones are cheap and mean the same connection.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    shared: Arc<Shared>,
+}
+
+impl Peer {
+    pub(super) fn new(limits: Limits) -> Self {
+        let shared = Shared {
+            id: PeerId::next(),
+            outgoing_limit: limits.outgoing_limit,
+            outbox: Outbox::new(limits),
+            next_call: AtomicU64::new(1),
+            calls: Mutex::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Returns the number that tells this connection apart from all others of the process.
+    pub fn id(&self) -> PeerId {
+        self.shared.id
+    }
+
+    /// Queues an event.
+    pub fn notify<P: Serialize + ?Sized>(&self, method: &str, params: &P) -> Result<(), Closed> {
+        self.push(Class::Event, envelope::notification(method, params))
+    }
+
+    /// Queues a complete message that was serialised before, perhaps for many peers.
+    pub fn push(&self, class: Class, message: Bytes) -> Result<(), Closed> {
+        self.shared.outbox.push(class, message)
+    }
+
+    /// Asks the other side; the request is queued at once, dropping the future cancels it.
+    pub fn request<P, R>(
+        &self,
+        method: &str,
+        params: &P,
+    ) -> impl Future<Output = Result<R, CallError>> + use<P, R>
+    where
+        P: Serialize + ?Sized,
+        R: DeserializeOwned,
+    {
+        let pending = self.start_request(method, params);
+        async move {
+            let result = pending?.await?;
+            serde_json::from_str(result.get()).map_err(CallError::Decode)
+        }
+    }
+
+    /// Queues a request and returns the wait for its answer.
+    pub fn start_request<P: Serialize + ?Sized>(
+        &self,
+        method: &str,
+        params: &P,
+    ) -> Result<PendingCall, Closed> {
+        let id = self.shared.next_call.fetch_add(1, Ordering::Relaxed);
+        let message = match envelope::call(Some(id), method, params) {
+            Ok(message) => message,
+            Err(error) => return Ok(self.refused(id, CallError::Encode(error))),
+        };
+        if self.shared.outbox.requests_full() {
+            return Ok(self.refused(id, CallError::Overloaded));
+        }
+        let (sender, receiver) = oneshot::channel();
+        {
+            let mut calls = self.shared.calls();
+            if calls.len() >= self.shared.outgoing_limit {
+                return Ok(self.refused(id, CallError::Overloaded));
+            }
+            calls.insert(id, sender);
+        }
+        // Entered before it is queued: the answer may come at once, and a close after a successful
+        // push is sure to find the entry.
+        if let Err(closed) = self.push(Class::Request, message) {
+            self.shared.calls().remove(&id);
+            return Err(closed);
+        }
+        self.shared.outbox.resume();
+        Ok(PendingCall {
+            peer: self.clone(),
+            id,
+            wait: Wait::Answer(receiver),
+        })
+    }
+
+    fn refused(&self, id: u64, error: CallError) -> PendingCall {
+        PendingCall {
+            peer: self.clone(),
+            id,
+            wait: Wait::Refused(error),
+        }
+    }
+
+    /// Closes the connection; after `CloseReason::Done` what is queued is still written.
+    pub fn close(&self, reason: CloseReason) {
+        self.shared.outbox.close(reason);
+    }
+
+    /// Tells whether the connection was closed, by whichever side.
+    pub fn is_closed(&self) -> bool {
+        self.close_reason().is_some()
+    }
+
+    /// Returns why the connection was closed, once it is.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        self.shared.outbox.close_reason()
+    }
+
+    /// Waits until the connection is closed.
+    pub async fn closed(&self) -> CloseReason {
+        self.shared.outbox.closed().await;
+        // The reason is stored before the wait ends.
+        self.close_reason().unwrap_or(CloseReason::Abandoned)
+    }
+
+    /// Returns how many deltas were left out because the other side reads slowly.
+    pub fn dropped_deltas(&self) -> u64 {
+        self.shared.outbox.dropped_deltas()
+    }
+
+    pub(super) fn outbox(&self) -> &Outbox {
+        &self.shared.outbox
+    }
+
+    /// Tells whether the other side owes us an answer.
+    pub(super) fn awaits_answers(&self) -> bool {
+        !self.shared.calls().is_empty()
+    }
+
+    /// Hands an answer to whoever waits for it.
+    pub(super) fn resolve(&self, response: Response) {
+        let call = response.id.as_ref().and_then(|id| {
+            let number = id.as_number()?;
+            self.shared.calls().remove(&number)
+        });
+        let Some(sender) = call else {
+            let id = response.id.as_ref().map_or("null", |id| id.as_json());
+            tracing::debug!(peer = %self.id(), id, "an answer nobody waits for was ignored");
+            return;
+        };
+        if sender.send(response.outcome).is_err() {
+            tracing::trace!(peer = %self.id(), "an answer came while its wait was given up");
+        }
+    }
+
+    /// Ends all waits for answers with [`CallError::Closed`].
+    pub(super) fn fail_calls(&self) {
+        let calls = std::mem::take(&mut *self.shared.calls());
+        // Dropped without the lock: waking a waiter may run code that takes it.
+        drop(calls);
+    }
+}
+
+/// The wait for the answer to one request; dropping it early tells the other side to stop.
+#[derive(Debug)]
+#[must_use = "dropping it cancels the request"]
+pub struct PendingCall {
+    peer: Peer,
+    id: u64,
+    wait: Wait,
+}
+
+#[derive(Debug)]
+enum Wait {
+    Answer(oneshot::Receiver<Outcome>),
+    Refused(CallError),
+    Over,
+}
+
+impl Future for PendingCall {
+    type Output = Result<Box<RawValue>, CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let outcome = match std::mem::replace(&mut self.wait, Wait::Over) {
+            Wait::Answer(mut receiver) => match Pin::new(&mut receiver).poll(context) {
+                Poll::Pending => {
+                    self.wait = Wait::Answer(receiver);
+                    return Poll::Pending;
+                }
+                Poll::Ready(Ok(outcome)) => outcome.map_err(CallError::Remote),
+                Poll::Ready(Err(_)) => Err(CallError::Closed),
+            },
+            Wait::Refused(error) => Err(error),
+            Wait::Over => return Poll::Pending,
+        };
+        Poll::Ready(outcome)
+    }
+}
+
+impl Drop for PendingCall {
+    fn drop(&mut self) {
+        #[derive(Serialize)]
+        struct Cancel {
+            id: u64,
+        }
+        let unanswered = matches!(self.wait, Wait::Answer(_))
+            && self.peer.shared.calls().remove(&self.id).is_some();
+        if unanswered
+            && self
+                .peer
+                .notify(CANCEL_REQUEST, &Cancel { id: self.id })
+                .is_err()
+        {
+            tracing::trace!(peer = %self.peer.id(), "no cancel was sent: the connection is closed");
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests;
