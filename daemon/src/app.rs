@@ -189,9 +189,7 @@ impl App {
             for id in connection.sessions() {
                 if connection.detach(&id)
                     && let Some(session) = self.sessions.get(&id)
-                    && let Err(error) = session
-                        .detach(connection.peer.id(), Goodbye::Destroy)
-                        .await
+                    && let Err(error) = session.detach(connection.peer.id(), Goodbye::Destroy).await
                 {
                     tracing::warn!(session = %id, %error, "a session could not be ended");
                 }

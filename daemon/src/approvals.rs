@@ -35,7 +35,11 @@ pub fn locate(directory: &Path) -> LocationKey {
 }
 
 /// Adds an approval to a location.
-pub async fn remember(store: &dyn Store, location: &str, approval: &Approval) -> Result<(), StoreError> {
+pub async fn remember(
+    store: &dyn Store,
+    location: &str,
+    approval: &Approval,
+) -> Result<(), StoreError> {
     let mut approvals = stored(store, location).await?;
     if !approvals.contains(approval) {
         approvals.push(approval.clone());
@@ -66,5 +70,7 @@ pub async fn trust_folder(store: &dyn Store, folder: &str) -> Result<(), StoreEr
 
 pub async fn is_trusted(store: &dyn Store, folder: &str) -> Result<bool, StoreError> {
     let facts = store.facts(TRUST).await?;
-    Ok(facts.iter().any(|(key, _)| Path::new(folder).starts_with(key)))
+    Ok(facts
+        .iter()
+        .any(|(key, _)| Path::new(folder).starts_with(key)))
 }

@@ -21,7 +21,12 @@ pub struct Args {
     pub stdio: bool,
 
     /// Listen on this TCP port of the loopback interface; 0 or nothing takes any free one.
-    #[arg(long, value_name = "PORT", requires = "headless", conflicts_with = "stdio")]
+    #[arg(
+        long,
+        value_name = "PORT",
+        requires = "headless",
+        conflicts_with = "stdio"
+    )]
     pub port: Option<u16>,
 
     /// How much to write to stderr.

@@ -128,7 +128,10 @@ impl Launch {
 
     /// Sends `session.lifecycle` to every connection of the launch.
     pub fn announce(&self, lifecycle: &Lifecycle<'_>) {
-        self.broadcast(&loopd_proto::wire::notification("session.lifecycle", lifecycle));
+        self.broadcast(&loopd_proto::wire::notification(
+            "session.lifecycle",
+            lifecycle,
+        ));
     }
 
     /// Refuses requests from now on.

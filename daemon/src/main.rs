@@ -40,7 +40,10 @@ fn main() -> ExitCode {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the one line that says why the daemon did not run")]
+#[expect(
+    clippy::print_stderr,
+    reason = "the one line that says why the daemon did not run"
+)]
 fn fail(error: &anyhow::Error) -> ExitCode {
     eprintln!("loopd: {error:#}");
     ExitCode::FAILURE
@@ -122,7 +125,10 @@ fn announce(line: &str) -> anyhow::Result<()> {
 
 /// The token that TCP clients have to show: as given, else 256 bits of our own.
 fn connection_token(env: &BTreeMap<String, String>) -> anyhow::Result<Secret> {
-    if let Some(token) = env.get("COPILOT_CONNECTION_TOKEN").filter(|t| !t.is_empty()) {
+    if let Some(token) = env
+        .get("COPILOT_CONNECTION_TOKEN")
+        .filter(|t| !t.is_empty())
+    {
         return Ok(Secret::new(token.as_str()));
     }
     let mut bytes = [0_u8; 32];

@@ -14,7 +14,10 @@ pub struct Ports {
 
 impl Ports {
     /// The wall clock.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that reads the clock"
+    )]
     pub fn now(&self) -> Timestamp {
         let since = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -23,7 +26,10 @@ impl Ports {
     }
 
     /// A clock for measuring, which never goes back.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that reads the clock"
+    )]
     pub fn instant(&self) -> Instant {
         Instant::now()
     }

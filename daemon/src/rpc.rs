@@ -85,14 +85,17 @@ impl Table {
             );
             return futures::future::ready(Reply::error(&request.id, error)).boxed();
         };
-        let Ok(id) = serde_json::from_str::<Id<'_>>(request.id.as_json()).map(Id::into_owned) else {
+        let Ok(id) = serde_json::from_str::<Id<'_>>(request.id.as_json()).map(Id::into_owned)
+        else {
             let error = ErrorObject::new(
                 code::INVALID_REQUEST.into(),
                 "a request's id is a string or a whole number from 0 on",
             );
             return futures::future::ready(Reply::error(&request.id, error)).boxed();
         };
-        let params = request.params.map(|raw| Box::<str>::from(raw).into_string());
+        let params = request
+            .params
+            .map(|raw| Box::<str>::from(raw).into_string());
         let params = Params::new(params.as_deref()).into_owned();
         let mut extensions = jsonrpsee_core::server::Extensions::new();
         extensions.insert(context.clone());

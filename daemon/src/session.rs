@@ -79,7 +79,9 @@ enum Message {
         reply: oneshot::Sender<()>,
     },
     /// Ends the actor; its log stays.
-    Stop { reply: oneshot::Sender<()> },
+    Stop {
+        reply: oneshot::Sender<()>,
+    },
 }
 
 /// A cheap reference to a live session.

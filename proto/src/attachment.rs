@@ -7,7 +7,11 @@ use serde_with::skip_serializing_none;
 /// One attachment of a user message.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
 pub enum Attachment {
     /// A file on the daemon's disk, or some of its lines.
     File {

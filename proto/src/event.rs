@@ -148,7 +148,10 @@ pub enum Body {
     Durable(Durable),
     Ephemeral(Ephemeral),
     /// A kind this build does not know.
-    Unknown { kind: String, data: Box<RawValue> },
+    Unknown {
+        kind: String,
+        data: Box<RawValue>,
+    },
 }
 
 impl Body {

@@ -8,7 +8,11 @@ use crate::id::ToolCallId;
 
 /// The exact thing a tool wants to do, shown to the clients and matched against the rules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "camelCase"
+)]
 pub enum PermissionRequest {
     Shell {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,7 +102,11 @@ impl PermissionRequest {
 
 /// The same request in the words of a prompt, for clients that show one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "camelCase"
+)]
 pub enum PermissionPrompt {
     Commands {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,7 +153,11 @@ impl From<&PermissionRequest> for PermissionPrompt {
 
 /// How a client answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "camelCase"
+)]
 pub enum PermissionDecision {
     #[serde(alias = "approved")]
     ApproveOnce {},
@@ -182,7 +194,11 @@ pub enum PermissionDecision {
 
 /// What a request came to, as told to all clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "camelCase"
+)]
 pub enum PermissionOutcome {
     Approved {},
     ApprovedForSession {
@@ -208,7 +224,11 @@ pub enum PermissionOutcome {
 
 /// A standing approval, narrower than a rule: exactly these commands, this tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "camelCase"
+)]
 pub enum Approval {
     Commands {
         command_identifiers: Vec<String>,

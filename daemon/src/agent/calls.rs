@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loopd_proto::event::Ephemeral;
-use loopd_proto::event::tool::{ToolPartial, ToolResult};
+use loopd_proto::event::tool::{BinaryResult, ToolPartial, ToolResult};
 use loopd_proto::id::{EventId, SessionId};
 use loopd_proto::permission::PermissionRequest;
 use serde_json::{Map, Value, json};
@@ -14,6 +14,7 @@ use crate::app::Services;
 use crate::gate::Grant;
 use crate::kernel::command::{CallNeed, CallOutcome, CallStatusReport};
 use crate::kernel::model::ToolCall;
+use crate::kernel::texts;
 use crate::publish::Audience;
 use crate::tool::{DynTool, Need, Outcome, Status, ToolContext};
 
@@ -76,15 +77,21 @@ pub async fn run(tool: &dyn DynTool, input: CallInput) -> CallOutcome {
 
 fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutcome {
     let telemetry = match (&changed, outcome.status) {
-        (Some(path), Status::Success) => {
-            Some(change_telemetry(path, outcome.detail.as_deref().unwrap_or_default()))
-        }
+        (Some(path), Status::Success) => Some(change_telemetry(
+            path,
+            outcome.detail.as_deref().unwrap_or_default(),
+        )),
         _ => None,
     };
-    let contents: Vec<Value> = outcome
+    let images: Vec<BinaryResult> = outcome
         .images
-        .iter()
-        .map(|image| json!({"type": "image", "data": image.base64, "mimeType": image.media_type}))
+        .into_iter()
+        .map(|image| BinaryResult {
+            kind: "image".to_owned(),
+            data: image.base64,
+            mime_type: image.media_type,
+            description: Some(texts::image_at(&image.path)),
+        })
         .collect();
     let status = match outcome.status {
         Status::Success => CallStatusReport::Success,
@@ -99,7 +106,7 @@ fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutcome {
                 Status::Failure => None,
             },
             content: outcome.text,
-            contents: (!contents.is_empty()).then_some(contents),
+            binary_results_for_llm: (!images.is_empty()).then_some(images),
         },
         status,
         telemetry,

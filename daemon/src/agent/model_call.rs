@@ -112,7 +112,10 @@ fn initiator(request: &ModelRequest) -> &'static str {
 
 /// Turns an id's random half into a number from 0 to 1.
 fn fraction(id: u128) -> f64 {
-    #[expect(clippy::cast_possible_truncation, reason = "only the low bits are wanted")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "only the low bits are wanted"
+    )]
     let low = id as u32;
     f64::from(low) / f64::from(u32::MAX)
 }
@@ -126,7 +129,9 @@ fn usage_info(input: &ModelCallInput) -> UsageInfo {
         .request
         .tools
         .iter()
-        .map(|tool| estimate_tokens(&tool.description) + estimate_tokens(&tool.parameters.to_string()))
+        .map(|tool| {
+            estimate_tokens(&tool.description) + estimate_tokens(&tool.parameters.to_string())
+        })
         .sum();
     let limit = input
         .route
@@ -161,7 +166,13 @@ struct Voice {
 
 impl Voice {
     fn say(&self, event: &Ephemeral) {
-        say(&self.services, &self.audience, &self.session, self.tip.clone(), event);
+        say(
+            &self.services,
+            &self.audience,
+            &self.session,
+            self.tip.clone(),
+            event,
+        );
     }
 
     fn begin(&mut self) {

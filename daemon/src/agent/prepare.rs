@@ -11,9 +11,9 @@ use loopd_proto::time::Timestamp;
 use loopd_proto::wire::Peer;
 use serde::{Deserialize, Serialize};
 
+use super::attachments;
 use super::prompt::{self, PromptInput, Sections};
 use super::route::Route;
-use super::attachments;
 use crate::kernel::command::{ModelFailure, Prepared, PreparedMessage};
 
 /// How long a client may take to rewrite a section.

@@ -72,7 +72,11 @@ impl Route {
         let credential = token.map_or(Credential::None, |token| Credential::Bearer(token.clone()));
         let endpoint = Endpoint::new(url, credential, &[], Arc::new(launch.http.clone()))
             .map_err(|error| failure(&error, None))?;
-        Ok(Arc::new(OpenAiChat::new("copilot", endpoint, Flavor::Copilot)))
+        Ok(Arc::new(OpenAiChat::new(
+            "copilot",
+            endpoint,
+            Flavor::Copilot,
+        )))
     }
 
     fn configured(
@@ -118,8 +122,13 @@ impl Route {
             .unwrap_or_else(BTreeMap::new)
             .into_iter()
             .collect();
-        let endpoint = Endpoint::new(base_url, credential, &headers, Arc::new(launch.http.clone()))
-            .map_err(|error| failure(&error, None))?;
+        let endpoint = Endpoint::new(
+            base_url,
+            credential,
+            &headers,
+            Arc::new(launch.http.clone()),
+        )
+        .map_err(|error| failure(&error, None))?;
         Ok(Arc::new(OpenAiChat::new(name, endpoint, Flavor::Plain)))
     }
 
@@ -164,10 +173,9 @@ impl Route {
             return Ok(model.clone());
         }
         let models = self.models().await?;
-        models
-            .first()
-            .map(|model| model.id.clone())
-            .ok_or_else(|| refused("the provider offers no models; name one with `model`".to_owned()))
+        models.first().map(|model| model.id.clone()).ok_or_else(|| {
+            refused("the provider offers no models; name one with `model`".to_owned())
+        })
     }
 }
 

@@ -2,9 +2,9 @@
 
 use loopd_proto::attachment::Attachment;
 use loopd_proto::event::fact::{NamedBy, QueueItem, QueuePlace};
+use loopd_proto::event::session::CodeChanges;
 use loopd_proto::event::tool::ToolComplete;
 use loopd_proto::event::turn::{AssistantMessage, UserMessage};
-use loopd_proto::event::session::CodeChanges;
 use loopd_proto::event::{Durable, Head, Visibility};
 use loopd_proto::id::ToolCallId;
 
@@ -154,9 +154,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
     }
 }
 
-fn call_of(
-    request: &loopd_proto::permission::PermissionRequest,
-) -> Option<ToolCallId> {
+fn call_of(request: &loopd_proto::permission::PermissionRequest) -> Option<ToolCallId> {
     use loopd_proto::permission::PermissionRequest as P;
     match request {
         P::Shell { tool_call_id, .. }
@@ -252,17 +250,18 @@ fn finished(state: &mut State, complete: &ToolComplete) {
         call: complete.tool_call_id.clone(),
         text,
     });
-    for content in complete.result.iter().filter_map(|r| r.contents.as_ref()).flatten() {
-        let field = |name: &str| content.get(name).and_then(serde_json::Value::as_str);
-        if let (Some("image"), Some(data), Some(media)) = (field("type"), field("data"), field("mimeType")) {
-            state.history.push(Entry::Image {
-                path: field("path").unwrap_or_default().to_owned(),
-                part: Part::Image {
-                    media_type: media.to_owned(),
-                    base64: data.to_owned(),
-                },
-            });
-        }
+    let binaries = complete
+        .result
+        .iter()
+        .filter_map(|result| result.binary_results_for_llm.as_ref());
+    for binary in binaries.flatten().filter(|binary| binary.kind == "image") {
+        state.history.push(Entry::Image {
+            label: binary.description.clone(),
+            part: Part::Image {
+                media_type: binary.mime_type.clone(),
+                base64: binary.data.clone(),
+            },
+        });
     }
 }
 

@@ -316,9 +316,7 @@ pub enum Refusal {
 #[derive(Debug)]
 pub enum Effect {
     /// Make messages ready: attachments, model, system message.
-    Prepare {
-        messages: Vec<PendingMessage>,
-    },
+    Prepare { messages: Vec<PendingMessage> },
     /// Call the model with the context of the state as it is then.
     CallModel(TurnKey),
     /// Find out what a call needs.

@@ -24,13 +24,13 @@ pub fn messages(state: &State) -> Vec<ModelMessage> {
             Entry::User(parts) => out.push(ModelMessage::User(parts.clone())),
             Entry::Assistant(turn) => {
                 let mut results: HashMap<&ToolCallId, &String> = HashMap::new();
-                let mut images: Vec<(&String, &Part)> = Vec::new();
+                let mut images: Vec<(&Option<String>, &Part)> = Vec::new();
                 while let Some(Entry::Result { .. } | Entry::Image { .. }) = entries.peek() {
                     match entries.next() {
                         Some(Entry::Result { call, text }) => {
                             results.entry(call).or_insert(text);
                         }
-                        Some(Entry::Image { path, part }) => images.push((path, part)),
+                        Some(Entry::Image { label, part }) => images.push((label, part)),
                         Some(Entry::User(_) | Entry::Assistant(_)) | None => {}
                     }
                 }
@@ -47,11 +47,10 @@ pub fn messages(state: &State) -> Vec<ModelMessage> {
                         text,
                     });
                 }
-                for (path, image) in images {
-                    out.push(ModelMessage::User(vec![
-                        Part::Text(texts::image_at(path)),
-                        image.clone(),
-                    ]));
+                for (label, image) in images {
+                    let label = label.clone().map(Part::Text);
+                    let parts = label.into_iter().chain([image.clone()]).collect();
+                    out.push(ModelMessage::User(parts));
                 }
             }
             // A result without the message that asked for it has no place in a conversation.

@@ -15,11 +15,7 @@ pub enum Verdict {
 
 /// Judges a request by the session's rules.
 pub fn judge(permissions: &Permissions, request: &PermissionRequest) -> Verdict {
-    if let Some(rule) = permissions
-        .denied
-        .iter()
-        .find(|rule| denies(rule, request))
-    {
+    if let Some(rule) = permissions.denied.iter().find(|rule| denies(rule, request)) {
         return Verdict::Deny(rule.clone());
     }
     if permissions.approve_all || is_allowed(permissions, request) {
@@ -71,7 +67,8 @@ fn is_allowed(permissions: &Permissions, request: &PermissionRequest) -> bool {
     if rules().any(|rule| rule.argument.is_none()) {
         return true;
     }
-    let matches = |test: &dyn Fn(&str) -> bool| rules().filter_map(|r| r.argument.as_deref()).any(test);
+    let matches =
+        |test: &dyn Fn(&str) -> bool| rules().filter_map(|r| r.argument.as_deref()).any(test);
     match request {
         PermissionRequest::Shell {
             commands,
@@ -87,13 +84,18 @@ fn is_allowed(permissions: &Permissions, request: &PermissionRequest) -> bool {
                     .iter()
                     .all(|command| matches(&|argument| names(argument, &command.identifier)))
         }
-        PermissionRequest::Write { file_name, .. } => matches(&|argument| within(argument, file_name)),
+        PermissionRequest::Write { file_name, .. } => {
+            matches(&|argument| within(argument, file_name))
+        }
         PermissionRequest::Read { path, .. } => {
             permissions.approve_all_reads || matches(&|argument| within(argument, path))
         }
         PermissionRequest::Url { url, .. } => {
             permissions.unrestricted_urls
-                || permissions.allowed_urls.iter().any(|allowed| covers_url(allowed, url))
+                || permissions
+                    .allowed_urls
+                    .iter()
+                    .any(|allowed| covers_url(allowed, url))
                 || matches(&|argument| covers_url(argument, url))
         }
         PermissionRequest::Mcp {
@@ -103,7 +105,9 @@ fn is_allowed(permissions: &Permissions, request: &PermissionRequest) -> bool {
         } => matches(&|argument| {
             argument == server_name || argument == format!("{server_name}/{tool_name}")
         }),
-        PermissionRequest::CustomTool { tool_name, .. } => matches(&|argument| argument == tool_name),
+        PermissionRequest::CustomTool { tool_name, .. } => {
+            matches(&|argument| argument == tool_name)
+        }
     }
 }
 

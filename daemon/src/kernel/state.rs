@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use loopd_proto::event::fact::{
-    Asked, PendingCommand, PendingMessage, QueueItem,
-};
+use loopd_proto::event::fact::{Asked, PendingCommand, PendingMessage, QueueItem};
 use loopd_proto::event::session::{CodeChanges, ModelMetrics};
 use loopd_proto::id::{EventId, InteractionId, MessageId, RequestId, Seq, SessionId, ToolCallId};
 use loopd_proto::permission::{PermissionRequest, Permissions};
@@ -67,9 +65,15 @@ pub struct Totals {
 pub enum Entry {
     User(Vec<Part>),
     Assistant(AssistantTurn),
-    Result { call: ToolCallId, text: String },
+    Result {
+        call: ToolCallId,
+        text: String,
+    },
     /// What a tool showed besides its text; comes after all results of its turn.
-    Image { path: String, part: Part },
+    Image {
+        label: Option<String>,
+        part: Part,
+    },
 }
 
 /// What the loop is doing.
@@ -148,9 +152,13 @@ pub enum CallStatus {
         permission: PermissionRequest,
     },
     /// A client runs it.
-    External { request: RequestId },
+    External {
+        request: RequestId,
+    },
     /// A person is asked.
-    UserInput { request: RequestId },
+    UserInput {
+        request: RequestId,
+    },
     Done,
 }
 
@@ -226,10 +234,7 @@ impl State {
 
     /// The tool calls of the running turn.
     pub fn calls(&self) -> impl Iterator<Item = &CallState> {
-        self.turn()
-            .map(Turn::calls)
-            .unwrap_or_default()
-            .iter()
+        self.turn().map(Turn::calls).unwrap_or_default().iter()
     }
 }
 

@@ -55,7 +55,10 @@ impl Recent {
 
     /// The events after a tick, or `None` when some of them are gone.
     pub fn after(&self, tick: u64) -> Option<impl Iterator<Item = &Published>> {
-        let oldest = self.events.front().map_or(self.tick + 1, |event| event.tick);
+        let oldest = self
+            .events
+            .front()
+            .map_or(self.tick + 1, |event| event.tick);
         (tick + 1 >= oldest).then(|| self.events.iter().filter(move |event| event.tick > tick))
     }
 

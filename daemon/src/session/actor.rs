@@ -256,9 +256,7 @@ impl Actor {
     }
 
     fn show(&self, look: Box<dyn FnOnce(&View<'_>) + Send>) {
-        let tools = || {
-            Toolset::of(&self.state, &self.services, &self.attachments).specs()
-        };
+        let tools = || Toolset::of(&self.state, &self.services, &self.attachments).specs();
         let commands = || {
             self.attachments
                 .iter()
@@ -442,7 +440,9 @@ impl Actor {
         self.record.summary.clone_from(&name);
         self.record.name = name;
         self.record.cwd = Some(state.cwd.clone());
-        self.record.client_name.clone_from(&state.options.client_name);
+        self.record
+            .client_name
+            .clone_from(&state.options.client_name);
     }
 
     fn announce_update(&self) {
@@ -496,7 +496,8 @@ impl Actor {
         }
         for event in self.recent.durable_after(attachment.from) {
             // A peer that is gone already is detached by its connection's end.
-            peer.push(Class::Event, frame(&self.state.id, &event.line)).ok();
+            peer.push(Class::Event, frame(&self.state.id, &event.line))
+                .ok();
         }
         for question in self.open.values() {
             let answers = match &question.tool {

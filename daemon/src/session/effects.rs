@@ -181,11 +181,7 @@ impl Actor {
         self.take_headers(messages.iter().map(|message| &message.id));
         let tools = self.toolset();
         let client_tools = tools.client_names();
-        let gone: Vec<String> = self
-            .told_tools
-            .difference(&client_tools)
-            .cloned()
-            .collect();
+        let gone: Vec<String> = self.told_tools.difference(&client_tools).cloned().collect();
         let input = PrepareInput {
             messages,
             now: self.services.ports.now(),
@@ -406,9 +402,9 @@ impl Actor {
         let reporter = self.reporter();
         let waiting = self.effects.spawn(async move {
             let reply = pending.await;
-            let answer = reply
-                .map_err(|error| error.to_string())
-                .and_then(|raw| serde_json::from_str::<Answer>(raw.get()).map_err(|e| e.to_string()));
+            let answer = reply.map_err(|error| error.to_string()).and_then(|raw| {
+                serde_json::from_str::<Answer>(raw.get()).map_err(|e| e.to_string())
+            });
             match answer {
                 Ok(answer) => {
                     reporter

@@ -85,7 +85,11 @@ impl Sessions {
         let sessions = self.clone();
         // One session's panic must not take the others along.
         self.tasks.spawn(async move {
-            if AssertUnwindSafe(actor.run(start)).catch_unwind().await.is_err() {
+            if AssertUnwindSafe(actor.run(start))
+                .catch_unwind()
+                .await
+                .is_err()
+            {
                 tracing::error!(session = %id, "a session panicked and was closed");
                 sessions.forget(&id, &mailbox);
             }

@@ -94,7 +94,10 @@ impl Toolset {
     }
 
     pub(super) fn specs(&self) -> Vec<ToolSpec> {
-        self.entries.iter().map(|entry| entry.spec.clone()).collect()
+        self.entries
+            .iter()
+            .map(|entry| entry.spec.clone())
+            .collect()
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {

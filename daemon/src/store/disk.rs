@@ -11,7 +11,8 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::change::Change;
 use super::error::{Blame, Failure};
-use super::{Location, StoreError, migrate};
+use super::migrate::{self, Schema, Steps};
+use super::{Location, StoreError};
 
 /// The pages of the write-ahead log that are folded back into the database together: 4 MiB.
 const CHECKPOINT_PAGES: i64 = 1000;
@@ -54,6 +55,7 @@ enum Missing {
 #[derive(Debug)]
 pub(super) struct Disk {
     location: Location,
+    steps: Steps,
     /// `None` once closed.
     connection: Option<Connection>,
     trust: Trust,
@@ -76,10 +78,11 @@ pub(super) enum Handle {
 
 impl Disk {
     /// Opens the database, creating or migrating it when needed.
-    pub(super) fn open(location: Location) -> Result<Self, StoreError> {
+    pub(super) fn open(location: Location, steps: Steps) -> Result<Self, StoreError> {
         Ok(Self {
-            connection: Some(connect(&location, Missing::Create)?),
+            connection: Some(connect(&location, Missing::Create, steps)?),
             location,
+            steps,
             trust: Trust::Sound,
         })
     }
@@ -178,18 +181,14 @@ impl Disk {
         // The failed handle stays open until the new one has joined it: together they keep SQLite's
         // index of the log, which does not know the frames of the failed commit. Closed first, a
         // recovery would read those frames and take them for committed.
-        let fresh = connect(&self.location, Missing::Refuse)?;
+        let fresh = connect(&self.location, Missing::Refuse, self.steps)?;
         if self.trust == Trust::Doubtful {
             // After a failed fsync the kernel may call lost pages clean. So nothing is built upon
             // the old log: all of it is written and synchronised anew, into the database.
             let path = self.location.path();
             let log = checkpoint(&fresh, "TRUNCATE").map_err(|failure| failure.of(path))?;
             if log.in_use {
-                let held = failure(
-                    rusqlite::ffi::SQLITE_BUSY,
-                    "a reader kept the write-ahead log from being folded back",
-                );
-                return Err(Failure::from(held).of(path));
+                return Err(Failure::from(in_use()).of(path));
             }
         }
         self.connection = Some(fresh);
@@ -207,7 +206,7 @@ pub(super) fn connect_reader(location: &Location) -> Result<Connection, StoreErr
     Ok(connection)
 }
 
-fn connect(location: &Location, missing: Missing) -> Result<Connection, StoreError> {
+fn connect(location: &Location, missing: Missing, steps: Steps) -> Result<Connection, StoreError> {
     if let (Location::File(path), Missing::Create) = (location, missing) {
         create_private(path)?;
     }
@@ -221,7 +220,10 @@ fn connect(location: &Location, missing: Missing) -> Result<Connection, StoreErr
         )));
     }
     // Before any setting: a database that is not ours must stay as it is.
-    let schema = migrate::inspect(&connection, location)?;
+    let schema = migrate::inspect(&connection, location, steps)?;
+    if let (Location::File(path), true) = (location, schema.needs_backup(steps)) {
+        connection = copy_aside(connection, path, schema)?;
+    }
     if let Location::File(path) = location {
         let mode: String = connection
             .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
@@ -234,8 +236,25 @@ fn connect(location: &Location, missing: Missing) -> Result<Connection, StoreErr
         }
     }
     connection.execute_batch(WRITER_SETTINGS).map_err(name)?;
-    migrate::migrate(&mut connection, location, schema)?;
+    migrate::migrate(&mut connection, location, schema, steps)?;
     Ok(connection)
+}
+
+/// Keeps a copy of the database before it is migrated. The connection is closed meanwhile: reading
+/// the file beside it would, on Unix, end the locks that it holds.
+fn copy_aside(
+    connection: Connection,
+    path: &Path,
+    schema: Schema,
+) -> Result<Connection, StoreError> {
+    let name = |error| Failure::from(error).of(path);
+    let log = checkpoint(&connection, "TRUNCATE").map_err(|failure| failure.of(path))?;
+    if log.in_use {
+        return Err(name(in_use()));
+    }
+    connection.close().map_err(|(_, error)| name(error))?;
+    migrate::back_up(path, schema)?;
+    open(&Location::File(path.to_owned()), Missing::Refuse).map_err(name)
 }
 
 fn open(location: &Location, missing: Missing) -> rusqlite::Result<Connection> {
@@ -250,7 +269,7 @@ fn open(location: &Location, missing: Missing) -> rusqlite::Result<Connection> {
 }
 
 /// Makes an empty file only its owner can read; SQLite gives its companions the same mode.
-pub(super) fn create_private(path: &Path) -> Result<(), StoreError> {
+fn create_private(path: &Path) -> Result<(), StoreError> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -308,6 +327,13 @@ fn checkpoint(connection: &Connection, mode: &str) -> Result<WriteAheadLog, Fail
             })
         })?;
     Ok(log)
+}
+
+fn in_use() -> rusqlite::Error {
+    failure(
+        rusqlite::ffi::SQLITE_BUSY,
+        "a reader kept the write-ahead log from being folded back",
+    )
 }
 
 fn failure(code: i32, what: &str) -> rusqlite::Error {

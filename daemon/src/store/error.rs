@@ -75,8 +75,10 @@ pub enum StoreError {
         #[source]
         source: Cause,
     },
-    #[error("{} is no database, or it or the disk under it is damaged; restore it from a backup or move it away",
-        path.display())]
+    #[error(
+        "{} is no database, or it or the disk under it is damaged; restore it from a backup or move it away",
+        path.display()
+    )]
     Corrupt {
         path: PathBuf,
         #[source]

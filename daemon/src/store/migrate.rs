@@ -4,43 +4,67 @@
 //! leaves the old schema or the new one. Steps are never edited after a release, only added.
 
 use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::Failure;
-use super::{Location, StoreError, disk};
+use super::{Location, StoreError};
 
 /// Marks the file as ours: "loop".
 const APPLICATION_ID: i32 = 0x6c6f_6f70;
 
 const RUNNING: &str = env!("CARGO_PKG_VERSION");
 
-/// The steps; the first makes schema 1, the last makes the schema this build works with.
-const STEPS: &[&str] = &[include_str!("sql/0001_sessions.sql")];
+/// How a schema grows: step `n` makes schema `n` from the one before.
+pub(super) type Steps = &'static [&'static str];
+
+/// The steps to the schema this build works with.
+pub(super) const STEPS: Steps = &[include_str!("sql/0001_sessions.sql")];
 
 /// The schema a database has; 0 is an empty one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Schema(i32);
 
+impl Schema {
+    /// Tells that the database holds something a migration could spoil.
+    pub(super) fn needs_backup(self, steps: Steps) -> bool {
+        self.0 > 0 && self.0 < newest(steps)
+    }
+}
+
+/// Keeps a copy of a database that nobody has open and whose write-ahead log is empty; a copy under
+/// its final name is always complete.
+pub(super) fn back_up(path: &Path, schema: Schema) -> Result<(), StoreError> {
+    let kept = beside(path, &format!(".v{}.backup", schema.0));
+    let partial = beside(path, &format!(".v{}.backup.partial", schema.0));
+    let copied = copy_durably(path, &partial, &kept);
+    if copied.is_err() {
+        // It may not exist, and half a copy is worth nothing; the first failure is the one to tell.
+        drop(fs::remove_file(&partial));
+    }
+    copied.map_err(|error| StoreError::from_io(&partial, error))?;
+    tracing::info!(backup = %kept.display(), "the database was copied before it is migrated");
+    Ok(())
+}
+
+fn copy_durably(path: &Path, partial: &Path, kept: &Path) -> io::Result<()> {
+    fs::copy(path, partial)?;
+    OpenOptions::new().write(true).open(partial)?.sync_all()?;
+    fs::rename(partial, kept)?;
+    #[cfg(unix)]
+    if let Some(folder) = kept.parent() {
+        fs::File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
 /// Reads whose database this is and refuses what this build must not touch.
-pub(super) fn inspect(connection: &Connection, location: &Location) -> Result<Schema, StoreError> {
-    inspect_for(connection, location, STEPS)
-}
-
-/// Brings the database to the schema this build works with.
-pub(super) fn migrate(
-    connection: &mut Connection,
-    location: &Location,
-    schema: Schema,
-) -> Result<(), StoreError> {
-    migrate_with(connection, location, schema, STEPS)
-}
-
-fn inspect_for(
+pub(super) fn inspect(
     connection: &Connection,
     location: &Location,
-    steps: &[&str],
+    steps: Steps,
 ) -> Result<Schema, StoreError> {
     let path = location.path();
     let (application_id, found, tables): (i32, i32, i64) = connection
@@ -72,20 +96,14 @@ fn inspect_for(
     Ok(Schema(found))
 }
 
-fn migrate_with(
+/// Brings a database to the schema of the last step.
+pub(super) fn migrate(
     connection: &mut Connection,
     location: &Location,
     schema: Schema,
-    steps: &[&str],
+    steps: Steps,
 ) -> Result<(), StoreError> {
     let Schema(current) = schema;
-    if current == newest(steps) {
-        return Ok(());
-    }
-    if let (Location::File(path), true) = (location, current > 0) {
-        let kept = back_up(connection, path, current)?;
-        tracing::info!(backup = %kept.display(), from = current, to = newest(steps), "migrating the database");
-    }
     for (version, step) in (1..).zip(steps) {
         if version > current {
             apply(connection, version, step).map_err(|failure| failure.of(location.path()))?;
@@ -94,7 +112,7 @@ fn migrate_with(
     Ok(())
 }
 
-fn newest(steps: &[&str]) -> i32 {
+fn newest(steps: Steps) -> i32 {
     i32::try_from(steps.len()).unwrap_or(i32::MAX)
 }
 
@@ -119,38 +137,6 @@ fn apply(connection: &mut Connection, version: i32, step: &str) -> Result<(), Fa
     transaction.pragma_update(None, "user_version", version)?;
     transaction.commit()?;
     Ok(())
-}
-
-/// Keeps a copy of the database as it was; a copy under its final name is always complete.
-fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<PathBuf, StoreError> {
-    let kept = beside(path, &format!(".v{version}.backup"));
-    let partial = beside(path, &format!(".v{version}.backup.partial"));
-    let on_disk = |error| StoreError::from_io(&partial, error);
-    // Left over from a kill in the middle; SQLite refuses to write into a file with content.
-    if partial.try_exists().map_err(on_disk)? {
-        fs::remove_file(&partial).map_err(on_disk)?;
-    }
-    disk::create_private(&partial)?;
-    connection
-        // As bytes, because a path need not be UTF-8.
-        .execute(
-            "VACUUM INTO CAST(?1 AS TEXT)",
-            [partial.as_os_str().as_encoded_bytes()],
-        )
-        .map_err(|error| Failure::from(error).of(&partial))?;
-    OpenOptions::new()
-        .write(true)
-        .open(&partial)
-        .and_then(|copy| copy.sync_all())
-        .and_then(|()| fs::rename(&partial, &kept))
-        .map_err(on_disk)?;
-    #[cfg(unix)]
-    if let Some(folder) = kept.parent() {
-        fs::File::open(folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(on_disk)?;
-    }
-    Ok(kept)
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {

@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::change::Change;
 use super::disk::Disk;
+use super::migrate::STEPS;
 use super::read::{self, Readers};
 use super::writer::{self, Counters, Queue};
 use super::{Batch, Location, SessionRecord, Store, StoreError, StoreFuture, StoredEvent};
@@ -47,7 +48,7 @@ pub struct Stats {
 impl SqliteStore {
     /// Opens the database, creating or migrating it when needed.
     pub async fn open(location: Location) -> Result<Self, StoreError> {
-        let disk = tokio::task::spawn_blocking(move || Disk::open(location))
+        let disk = tokio::task::spawn_blocking(move || Disk::open(location, STEPS))
             .await
             .unwrap_or(Err(StoreError::Lost))?;
         Ok(Self::start(disk))

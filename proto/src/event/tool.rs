@@ -42,8 +42,23 @@ pub struct ToolResult {
     pub content: String,
     /// What a person reads.
     pub detailed_content: Option<String>,
-    /// Images and other content blocks that came with it.
-    pub contents: Option<Vec<Value>>,
+    /// Images that the model gets to see after the result.
+    pub binary_results_for_llm: Option<Vec<BinaryResult>>,
+}
+
+/// Bytes that came with a result.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BinaryResult {
+    /// `image`, or `resource` for anything else.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Base64.
+    pub data: String,
+    pub mime_type: String,
+    /// What the model is told about it.
+    pub description: Option<String>,
 }
 
 #[skip_serializing_none]

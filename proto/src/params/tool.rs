@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::event::tool::BinaryResult;
 use crate::id::{RequestId, SessionId};
 
 #[derive(Debug, Clone, Deserialize)]
@@ -41,15 +42,4 @@ pub struct FullResult {
     pub tool_telemetry: Option<Map<String, Value>>,
     #[serde(default)]
     pub binary_results_for_llm: Option<Vec<BinaryResult>>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BinaryResult {
-    pub data: String,
-    pub mime_type: String,
-    #[serde(default, rename = "type")]
-    pub kind: Option<String>,
-    #[serde(default)]
-    pub description: Option<String>,
 }

@@ -200,7 +200,7 @@ pub(super) fn user_input(
         result: ToolResult {
             detailed_content: Some(text.clone()),
             content: text,
-            contents: None,
+            binary_results_for_llm: None,
         },
         telemetry: None,
     };

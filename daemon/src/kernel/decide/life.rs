@@ -217,6 +217,11 @@ fn close_crashed(decision: &mut Decision, turn: &Turn) {
                 texts::INTERRUPTED
             }
         };
-        complete(decision, turn, id, CallOutcome::failure(INTERRUPT_CODE, text));
+        complete(
+            decision,
+            turn,
+            id,
+            CallOutcome::failure(INTERRUPT_CODE, text),
+        );
     }
 }

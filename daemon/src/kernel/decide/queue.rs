@@ -24,7 +24,8 @@ pub(super) fn send(state: &State, send: Send, mint: &mut Mint<'_>) -> Result<Dec
     }
     check_room(state)?;
     let busy = state.is_busy();
-    let steers = send.place == SendPlace::Immediate && matches!(state.phase, Phase::Turn(_) | Phase::Preparing(_));
+    let steers = send.place == SendPlace::Immediate
+        && matches!(state.phase, Phase::Turn(_) | Phase::Preparing(_));
     let message = PendingMessage {
         id: send.id.unwrap_or_else(|| mint.message()),
         prompt: send.prompt,

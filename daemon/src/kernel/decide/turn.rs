@@ -341,12 +341,7 @@ pub(super) fn grace_over(state: &State, key: &TurnKey) -> Decision {
 }
 
 /// Closes the calls that wait for a client; says how many really run.
-pub(super) fn close_waiting(
-    decision: &mut Decision,
-    turn: &Turn,
-    code: &str,
-    text: &str,
-) -> usize {
+pub(super) fn close_waiting(decision: &mut Decision, turn: &Turn, code: &str, text: &str) -> usize {
     let mut running = 0;
     for call in turn.calls() {
         let id = &call.call.id;

@@ -65,7 +65,12 @@ fn deny_wins_even_over_approve_all() {
 fn every_command_of_a_chain_has_to_be_allowed() {
     let git = [rule("commands", Some("git status"))];
     check(&git, &[], &shell(&["git status"], true), &Verdict::Allow);
-    check(&git, &[], &shell(&["git status", "rm"], true), &Verdict::Ask);
+    check(
+        &git,
+        &[],
+        &shell(&["git status", "rm"], true),
+        &Verdict::Ask,
+    );
 }
 
 #[test]
@@ -93,5 +98,8 @@ fn a_path_rule_covers_parts_of_paths_not_letters() {
 #[test]
 fn a_url_rule_does_not_reach_another_host() {
     assert!(covers_url("https://example.com", "https://example.com/a"));
-    assert!(!covers_url("https://example.com", "https://example.com.evil.net/"));
+    assert!(!covers_url(
+        "https://example.com",
+        "https://example.com.evil.net/"
+    ));
 }

@@ -14,7 +14,10 @@ fn describe(agent: &CustomAgent) -> AgentInfo {
     AgentInfo {
         id: agent.name.clone(),
         name: agent.name.clone(),
-        display_name: agent.display_name.clone().unwrap_or_else(|| agent.name.clone()),
+        display_name: agent
+            .display_name
+            .clone()
+            .unwrap_or_else(|| agent.name.clone()),
         description: agent.description.clone().unwrap_or_default(),
         tools: agent.tools.clone(),
         model: agent.model.clone(),
@@ -57,7 +60,11 @@ pub(super) async fn select(context: Context, params: SelectParams) -> Result<Sel
         return Err(RpcError::Failed(format!(
             "there is no agent named `{}`; the agents of this session are: {}",
             params.name,
-            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+            if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            }
         )));
     };
     session

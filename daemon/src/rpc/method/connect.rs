@@ -7,7 +7,10 @@ use subtle::ConstantTimeEq;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 
-pub(super) async fn connect(context: Context, params: ConnectParams) -> Result<Connected, RpcError> {
+pub(super) async fn connect(
+    context: Context,
+    params: ConnectParams,
+) -> Result<Connected, RpcError> {
     if !context.connection.is_authenticated() {
         let expected = context.connection.launch.connection_token.as_ref();
         let given = params.token.unwrap_or_default();

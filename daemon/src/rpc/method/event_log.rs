@@ -100,7 +100,12 @@ pub(super) async fn read(context: Context, params: ReadParams) -> Result<ReadRes
             RpcError::InvalidParams("cursor: not a cursor of this session's event log".to_owned())
         })?,
     };
-    let wants = |kind: &str| params.types.as_ref().is_none_or(|types| types.contains(kind));
+    let wants = |kind: &str| {
+        params
+            .types
+            .as_ref()
+            .is_none_or(|types| types.contains(kind))
+    };
     let deadline = tokio::time::Instant::now() + wait;
     loop {
         let mut look = look(&session, cursor).await?;

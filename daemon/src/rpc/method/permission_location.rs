@@ -12,7 +12,10 @@ use crate::approvals::{self, locate};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 
-pub(super) async fn resolve(context: Context, params: LocationParams) -> Result<Location, RpcError> {
+pub(super) async fn resolve(
+    context: Context,
+    params: LocationParams,
+) -> Result<Location, RpcError> {
     context.session(&params.session_id)?;
     let found = locate(Path::new(&params.working_directory));
     Ok(Location {

@@ -35,7 +35,11 @@ pub(super) async fn create(
             ..WorkContext::default()
         },
         permissions: Permissions {
-            directories: params.options.additional_directories.clone().unwrap_or_default(),
+            directories: params
+                .options
+                .additional_directories
+                .clone()
+                .unwrap_or_default(),
             ..Permissions::default()
         },
         version: app.services.version.to_owned(),
@@ -47,7 +51,7 @@ pub(super) async fn create(
                 if matches!(*error, crate::store::StoreError::Conflict { .. }) =>
             {
                 exists(&id)
-            },
+            }
             error => error.into(),
         });
     }
@@ -84,7 +88,8 @@ fn checked(id: SessionId) -> Result<SessionId, RpcError> {
     let text = id.as_str();
     if text.is_empty() || text.len() > 128 || !text.chars().all(plain) || text.starts_with('.') {
         return Err(RpcError::InvalidParams(
-            "sessionId: use 1 to 128 letters, digits, `-`, `_` or `.`, not beginning with a dot".to_owned(),
+            "sessionId: use 1 to 128 letters, digits, `-`, `_` or `.`, not beginning with a dot"
+                .to_owned(),
         ));
     }
     Ok(id)

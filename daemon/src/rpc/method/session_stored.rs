@@ -52,7 +52,12 @@ fn describe(record: SessionRecord) -> Metadata {
 }
 
 pub(super) async fn metadata(context: Context, params: Of) -> Result<Found, RpcError> {
-    let record = context.app.services.store.record(&params.session_id).await?;
+    let record = context
+        .app
+        .services
+        .store
+        .record(&params.session_id)
+        .await?;
     Ok(Found {
         session: record.map(describe),
     })

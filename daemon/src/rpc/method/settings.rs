@@ -24,7 +24,9 @@ pub(super) async fn set_name(context: Context, params: NameParams) -> Result<(),
     let session = context.session(&params.session_id)?;
     let name = params.name.trim().to_owned();
     if name.is_empty() {
-        return Err(RpcError::InvalidParams("name: must not be empty".to_owned()));
+        return Err(RpcError::InvalidParams(
+            "name: must not be empty".to_owned(),
+        ));
     }
     let by = NamedBy::User;
     session.command(Command::SetName { name, by }).await?;

@@ -3,7 +3,6 @@
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::params::session::Success;
 use loopd_proto::params::tool::{ClientToolResult, FullResult, HandleParams};
-use serde_json::json;
 
 use crate::kernel::command::{Answer, CallOutcome, CallStatusReport, Command};
 use crate::rpc::context::Context;
@@ -29,8 +28,12 @@ pub(super) async fn handle(context: Context, params: HandleParams) -> Result<Suc
         (None, None) => returned(ClientToolResult::Text(String::new())),
     };
     let scratch = context.app.services.scratch_folder(&params.session_id);
-    outcome.result.content =
-        large_output::bound(outcome.result.content, &scratch, large_output::OutputLimits::default()).await;
+    outcome.result.content = large_output::bound(
+        outcome.result.content,
+        &scratch,
+        large_output::OutputLimits::default(),
+    )
+    .await;
     let done = session
         .command(Command::AnswerTool { request, outcome })
         .await?;
@@ -66,27 +69,20 @@ fn success(text: String) -> CallOutcome {
         result: ToolResult {
             detailed_content: Some(text.clone()),
             content: text,
-            contents: None,
+            binary_results_for_llm: None,
         },
         telemetry: None,
     }
 }
 
 fn typed(full: FullResult) -> CallOutcome {
-    let images: Vec<_> = full
-        .binary_results_for_llm
-        .iter()
-        .flatten()
-        .filter(|binary| binary.mime_type.starts_with("image/"))
-        .map(|binary| json!({"type": "image", "data": binary.data, "mimeType": binary.mime_type}))
-        .collect();
     match full.result_type.as_deref().unwrap_or("success") {
         "success" => {
             let mut outcome = success(full.text_result_for_llm);
             if full.session_log.is_some() {
                 outcome.result.detailed_content = full.session_log;
             }
-            outcome.result.contents = (!images.is_empty()).then_some(images);
+            outcome.result.binary_results_for_llm = full.binary_results_for_llm;
             outcome.telemetry = full.tool_telemetry;
             outcome
         }

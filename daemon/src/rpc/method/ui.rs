@@ -16,7 +16,8 @@ pub(super) async fn elicit(
     let session = context.session(&params.session_id)?;
     if !session.view(|view| view.elicitation).await? {
         return Err(RpcError::Failed(
-            "no client of this session can show a form; attach one with requestElicitation".to_owned(),
+            "no client of this session can show a form; attach one with requestElicitation"
+                .to_owned(),
         ));
     }
     let answer = session

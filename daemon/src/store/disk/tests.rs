@@ -3,11 +3,12 @@
 use std::fs;
 
 use super::*;
+use crate::store::migrate::STEPS;
 use crate::store::tests::{SmallDisk, batch, event};
 use crate::store::{SqliteStore, Store};
 
 fn open_error(path: &Path) -> StoreError {
-    match Disk::open(Location::File(path.to_owned())) {
+    match Disk::open(Location::File(path.to_owned()), STEPS) {
         Ok(_) => panic!("{} was opened", path.display()),
         Err(error) => {
             let text = error.to_string();
@@ -69,7 +70,7 @@ fn a_database_that_became_read_only_is_told_at_the_start() {
         return;
     };
     let path = disk.path("loopd.db");
-    Disk::open(Location::File(path.clone()))
+    Disk::open(Location::File(path.clone()), STEPS)
         .unwrap()
         .close()
         .unwrap();
@@ -120,7 +121,7 @@ async fn a_full_disk_fails_writes_only_and_only_while_it_is_full() {
 fn a_handle_without_trust_is_replaced_and_the_log_written_anew() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("loopd.db");
-    let mut disk = Disk::open(Location::File(path.clone())).unwrap();
+    let mut disk = Disk::open(Location::File(path.clone()), STEPS).unwrap();
     let append = |disk: &mut Disk, after| {
         let change = Change::Append(batch("one", after, 1));
         let Group { answers, handle } = disk.commit(&[&change]);
@@ -142,7 +143,7 @@ fn a_handle_without_trust_is_replaced_and_the_log_written_anew() {
 fn a_database_that_vanished_is_not_replaced_by_an_empty_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("loopd.db");
-    let mut disk = Disk::open(Location::File(path.clone())).unwrap();
+    let mut disk = Disk::open(Location::File(path.clone()), STEPS).unwrap();
     fs::remove_file(&path).unwrap();
     disk.trust = Trust::Spent;
     let change = Change::Append(batch("one", 0, 1));
@@ -158,7 +159,7 @@ fn a_database_that_vanished_is_not_replaced_by_an_empty_one() {
 fn a_grown_log_is_folded_back_by_tidying() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("loopd.db");
-    let mut disk = Disk::open(Location::File(path)).unwrap();
+    let mut disk = Disk::open(Location::File(path), STEPS).unwrap();
     let mut next = batch("one", 0, 1);
     next.events = vec![event(1, &"x".repeat(5 << 20))];
     disk.commit(&[&Change::Append(next)]);

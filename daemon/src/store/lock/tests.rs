@@ -134,7 +134,8 @@ fn an_owner_that_cannot_be_read_is_nobody() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(read_owner(folder.path()).unwrap(), None);
     assert_eq!(read_owner(&folder.path().join("none")).unwrap(), None);
-    for text in [&b""[..], b"{\"pid\":", b"\xff\xfe\n", &[b'x'; 1 << 16]] {
+    let endless = vec![b'x'; 1 << 16];
+    for text in [&b""[..], b"{\"pid\":", b"\xff\xfe\n", &endless] {
         fs::write(folder.path().join(OWNER_FILE), text).unwrap();
         assert_eq!(read_owner(folder.path()).unwrap(), None);
     }

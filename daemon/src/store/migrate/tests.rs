@@ -5,14 +5,24 @@ use crate::store::change::Change;
 use crate::store::disk::Disk;
 use crate::store::tests::batch;
 
-const COLOUR: &str =
-    "ALTER TABLE session ADD COLUMN colour TEXT; CREATE TABLE later (x INTEGER) STRICT;";
+/// The steps of a later build.
+const LATER: Steps = &[
+    include_str!("../sql/0001_sessions.sql"),
+    "ALTER TABLE session ADD COLUMN colour TEXT; CREATE TABLE later (x INTEGER) STRICT;",
+];
+
+/// The same with a mistake at the end.
+const BROKEN: Steps = &[
+    include_str!("../sql/0001_sessions.sql"),
+    "ALTER TABLE session ADD COLUMN colour TEXT; CREATE TABLE later (x INTEGER) STRICT;
+     INSERT INTO nowhere VALUES (1);",
+];
 
 /// A database of today's schema with three events in it.
 fn database() -> (tempfile::TempDir, Location) {
     let folder = tempfile::tempdir().unwrap();
     let location = Location::File(folder.path().join("loopd.db"));
-    let mut disk = Disk::open(location.clone()).unwrap();
+    let mut disk = open(&location, STEPS).unwrap();
     for answer in disk.commit(&[&Change::Append(batch("one", 0, 3))]).answers {
         answer.unwrap();
     }
@@ -20,12 +30,9 @@ fn database() -> (tempfile::TempDir, Location) {
     (folder, location)
 }
 
-/// Migrates as a future build with these additional steps would.
-fn migrate_further(location: &Location, additional: &[&str]) -> Result<(), StoreError> {
-    let steps: Vec<_> = STEPS.iter().chain(additional).copied().collect();
-    let mut connection = Connection::open(location.path()).unwrap();
-    let schema = inspect_for(&connection, location, &steps)?;
-    migrate_with(&mut connection, location, schema, &steps)
+/// Opens as a build with these steps would.
+fn open(location: &Location, steps: Steps) -> Result<Disk, StoreError> {
+    Disk::open(location.clone(), steps)
 }
 
 fn count(path: &Path, query: &str) -> i64 {
@@ -48,7 +55,7 @@ fn names(folder: &tempfile::TempDir) -> Vec<String> {
 #[test]
 fn an_older_database_keeps_its_rows_and_a_backup() {
     let (folder, location) = database();
-    migrate_further(&location, &[COLOUR]).unwrap();
+    open(&location, LATER).unwrap().close().unwrap();
     let path = location.path();
     let old = newest(STEPS);
     assert_eq!(count(path, VERSION), i64::from(old) + 1);
@@ -76,8 +83,7 @@ fn a_step_that_fails_leaves_the_old_schema_and_can_be_tried_again() {
     let path = location.path();
     // A kill in the middle of an earlier attempt left half a backup.
     fs::write(beside(path, ".v1.backup.partial"), "half").unwrap();
-    let broken = format!("{COLOUR} INSERT INTO nowhere VALUES (1);");
-    migrate_further(&location, &[&broken]).unwrap_err();
+    open(&location, BROKEN).unwrap_err();
     assert_eq!(count(path, VERSION), 1);
     assert_eq!(
         count(
@@ -88,7 +94,7 @@ fn a_step_that_fails_leaves_the_old_schema_and_can_be_tried_again() {
     );
     assert_eq!(count(path, EVENTS), 3);
 
-    migrate_further(&location, &[COLOUR]).unwrap();
+    open(&location, LATER).unwrap().close().unwrap();
     assert_eq!(count(path, VERSION), 2);
     assert_eq!(count(path, EVENTS), 3);
     assert_eq!(names(&folder), ["loopd.db", "loopd.db.v1.backup"]);
@@ -102,7 +108,7 @@ fn a_newer_database_is_refused_naming_both_versions_and_left_alone() {
         "PRAGMA user_version = 41; UPDATE meta SET value = '9.8.7' WHERE key = 'loopd_version'";
     Connection::open(path).unwrap().execute_batch(set).unwrap();
     let before = fs::read(path).unwrap();
-    let error = Disk::open(location.clone()).unwrap_err();
+    let error = open(&location, STEPS).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(
@@ -118,7 +124,7 @@ fn a_newer_database_is_refused_naming_both_versions_and_left_alone() {
 fn a_database_of_today_is_opened_without_writing() {
     let (folder, location) = database();
     let before = fs::read(location.path()).unwrap();
-    Disk::open(location.clone()).unwrap().close().unwrap();
+    open(&location, STEPS).unwrap().close().unwrap();
     assert_eq!(fs::read(location.path()).unwrap(), before);
     assert_eq!(names(&folder), ["loopd.db"]);
 }
@@ -132,6 +138,24 @@ fn a_start_that_was_killed_before_the_first_step_is_taken_up() {
         .execute_batch("PRAGMA journal_mode = WAL")
         .unwrap();
     drop(connection);
-    Disk::open(Location::File(path.clone())).unwrap();
+    open(&Location::File(path.clone()), STEPS).unwrap();
     assert_eq!(count(&path, VERSION), i64::from(newest(STEPS)));
+}
+
+#[test]
+fn the_backup_has_what_was_only_in_the_write_ahead_log() {
+    let (folder, location) = database();
+    let mut disk = open(&location, STEPS).unwrap();
+    for answer in disk.commit(&[&Change::Append(batch("one", 3, 2))]).answers {
+        answer.unwrap();
+    }
+    // The files as a kill at this moment leaves them.
+    let killed = tempfile::tempdir().unwrap();
+    for name in ["loopd.db", "loopd.db-wal"] {
+        fs::copy(folder.path().join(name), killed.path().join(name)).unwrap();
+    }
+    let path = killed.path().join("loopd.db");
+    open(&Location::File(path.clone()), LATER).unwrap();
+    assert_eq!(count(&path, EVENTS), 5);
+    assert_eq!(count(&beside(&path, ".v1.backup"), EVENTS), 5);
 }
