@@ -3,6 +3,14 @@
 //! The modules are listed in the order in which data meets them; each may use only those below it
 //! (see ARCHITECTURE.md).
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "tests spawn helpers and read the clock as they like"
+    )
+)]
+
 pub mod app;
 pub mod args;
 pub mod config;

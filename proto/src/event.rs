@@ -63,7 +63,7 @@ events! {
         "permission.completed" => PermissionCompleted(ask::PermissionCompleted),
         "subagent.selected" => AgentSelected(session::AgentSelected),
         "subagent.deselected" => AgentDeselected(session::Empty),
-        "loopd.configured" => Configured(fact::Configured),
+        "loopd.configured" => Configured(Box<fact::Configured>),
         "loopd.named" => Named(fact::Named),
         "loopd.permissions" => Permissions(fact::PermissionsSet),
         "loopd.queued" => Queued(fact::Queued),
@@ -219,12 +219,11 @@ pub fn read(line: &str) -> Result<Event, serde_json::Error> {
     } else {
         serde_json::from_str(line).map(Body::Durable)
     };
-    let body = match known {
-        Ok(body) => body,
-        Err(_) => {
-            let Tagged { kind, data } = serde_json::from_str(line)?;
-            Body::Unknown { kind, data }
-        }
+    let body = if let Ok(body) = known {
+        body
+    } else {
+        let Tagged { kind, data } = serde_json::from_str(line)?;
+        Body::Unknown { kind, data }
     };
     Ok(Event { head, body })
 }

@@ -1,6 +1,14 @@
 //! The protocol loopd speaks: plain data (serde + schemars), the method table and, behind the
 //! feature `wire`, the bytes. Nothing in here knows a daemon, a socket path or a database.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "tests spawn helpers and read the clock as they like"
+    )
+)]
+
 pub mod attachment;
 pub mod error;
 pub mod event;

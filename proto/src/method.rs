@@ -64,6 +64,8 @@ methods! {
     "session.resume" SessionResume(SessionResumeParams) -> SessionOpened;
     /// Detaches the caller; the last one out ends the session, whose log stays.
     "session.destroy" SessionDestroy(session::Of) -> session::Success;
+    /// Does the same, under the name that newer clients use.
+    "session.detach" SessionDetach(session::Of) -> session::Success;
     /// Removes a session and its log for good.
     "session.delete" SessionDelete(session::Of) -> session::Deleted;
     /// Lists the stored sessions, the one changed last first.

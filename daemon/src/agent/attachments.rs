@@ -33,9 +33,9 @@ pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> String {
                     "<ide_selection>\nThe user has the following text selected in their IDE. \
                      This may or may not be related to their request.\n",
                 );
-                before.push_str(&format!(
-                    "File: {name}{place}\n```\n{text}\n```\n</ide_selection>\n\n\n\n"
-                ));
+                let file = format!("File: {name}{place}\n```\n{text}\n```\n");
+                before.push_str(&file);
+                before.push_str("</ide_selection>\n\n\n\n");
             }
             Attachment::GithubReference {
                 number,
@@ -54,7 +54,8 @@ pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> String {
     text.push_str(prompt);
     for (tag, lines) in [("tagged_files", &files), ("github_references", &references)] {
         if !lines.is_empty() {
-            text.push_str(&format!("\n\n\n\n<{tag}>\n{}\n</{tag}>", lines.join("\n")));
+            let block = format!("\n\n\n\n<{tag}>\n{}\n</{tag}>", lines.join("\n"));
+            text.push_str(&block);
         }
     }
     text
@@ -102,7 +103,7 @@ async fn count_lines(path: &str) -> Option<usize> {
         let chunk = buffer.get(..read)?;
         let Some(end) = chunk.last() else { break };
         last = *end;
-        lines += chunk.iter().filter(|byte| **byte == b'\n').count();
+        lines += chunk.split(|byte| *byte == b'\n').count() - 1;
         seen += read;
         if seen > COUNT_LIMIT {
             break;

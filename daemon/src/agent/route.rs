@@ -1,6 +1,6 @@
 //! Chooses which provider answers for a session, and which of its models by default.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use loopd_proto::session::{ProviderConfig, SessionOptions};
@@ -58,7 +58,7 @@ impl Route {
             return Ok(Arc::new(OfflineModel));
         };
         if let Some(config) = &self.options.provider {
-            return self.configured(config, launch);
+            return Self::configured(config, launch);
         }
         let wants_offline = self.options.model.as_deref() == Some(crate::provider::offline::MODEL);
         match launch.variable(COPILOT_API_URL) {
@@ -80,7 +80,6 @@ impl Route {
     }
 
     fn configured(
-        &self,
         config: &ProviderConfig,
         launch: &Arc<Launch>,
     ) -> Result<Arc<dyn Provider>, ModelFailure> {
@@ -119,7 +118,7 @@ impl Route {
         let headers: Vec<(String, String)> = config
             .headers
             .clone()
-            .unwrap_or_else(BTreeMap::new)
+            .unwrap_or_default()
             .into_iter()
             .collect();
         let endpoint = Endpoint::new(

@@ -14,6 +14,9 @@ use super::state::{
 };
 use super::texts;
 
+/// How many ids of accepted messages are remembered, so that a repeated send is harmless.
+const ACCEPTED_KEPT: usize = 256;
+
 /// Takes the event in. Events that do not fit the phase change nothing: old logs must load.
 pub fn apply(state: &mut State, head: &Head, event: &Durable) {
     state.seq = state.seq.next();
@@ -32,9 +35,13 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         }
         Durable::SessionResume(_) => state.closed = false,
         Durable::SessionShutdown(_) => state.closed = true,
-        Durable::SessionError(_) | Durable::SessionInfo(_) | Durable::SessionWarning(_) => {
-            // Said to people; the loop does not hang on it.
-        }
+        // Said to people; or told already by the event before: the call by the message that asked
+        // for it, the end of a turn by what comes next.
+        Durable::SessionError(_)
+        | Durable::SessionInfo(_)
+        | Durable::SessionWarning(_)
+        | Durable::TurnEnd(_)
+        | Durable::ToolStart(_) => {}
         Durable::Abort(_) => {
             if let Phase::Turn(turn) = &mut state.phase {
                 turn.aborting = true;
@@ -68,12 +75,6 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             });
         }
         Durable::AssistantMessage(message) => said(state, message),
-        Durable::TurnEnd(_) => {
-            // The next event says whether the loop goes on or has ended.
-        }
-        Durable::ToolStart(_) => {
-            // The call is known from the message that asked for it.
-        }
         Durable::ExternalToolRequested(asked) => set_status(
             state,
             &asked.tool_call_id,
@@ -113,17 +114,28 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             }
         }
         Durable::Permissions(set) => state.permissions = set.permissions.clone(),
-        Durable::Queued(queued) => match (queued.place, &queued.item) {
-            (QueuePlace::Steering, QueueItem::Message(message)) => {
-                state.steering.push(message.clone());
+        Durable::Queued(queued) => {
+            state.accepted.push_back(queued.item.id().clone());
+            while state.accepted.len() > ACCEPTED_KEPT {
+                state.accepted.pop_front();
             }
-            (QueuePlace::First, item) => state.queue.insert(0, item.clone()),
-            (QueuePlace::Last | QueuePlace::Steering, item) => state.queue.push(item.clone()),
-        },
+            match (queued.place, &queued.item) {
+                (QueuePlace::Steering, QueueItem::Message(message)) => {
+                    state.steering.push(message.clone());
+                }
+                (QueuePlace::First, item) => state.queue.insert(0, item.clone()),
+                (QueuePlace::Last | QueuePlace::Steering, item) => state.queue.push(item.clone()),
+            }
+        }
         Durable::Taken(taken) => take(state, &taken.ids),
         Durable::Unqueued(unqueued) => {
             state.queue.retain(|item| !unqueued.ids.contains(item.id()));
             state.steering.retain(|m| !unqueued.ids.contains(&m.id));
+            if let Phase::Preparing(preparing) = &mut state.phase {
+                preparing
+                    .messages
+                    .retain(|message| !unqueued.ids.contains(&message.id));
+            }
         }
         Durable::Asked(asked) => {
             use loopd_proto::event::fact::Asked;

@@ -22,6 +22,8 @@ use super::state::TurnKey;
 /// The outside world as values: the time, and ids that were not used before.
 pub struct Mint<'a> {
     pub now: Timestamp,
+    /// Whether somebody is attached; without anybody no new turn begins.
+    pub attended: bool,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
 
@@ -59,7 +61,10 @@ pub enum Command {
     RemoveLastQueued,
 
     Prepared(Prepared),
-    PrepareFailed(ModelFailure),
+    PrepareFailed {
+        messages: Vec<MessageId>,
+        failure: ModelFailure,
+    },
     ModelReplied(Box<ModelReplied>),
     ModelFailed {
         turn: TurnKey,

@@ -29,17 +29,21 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
         Command::Send(send) => queue::send(state, send, mint),
         Command::EnqueueCommand(command) => queue::enqueue_command(state, command, mint),
         Command::CommandHandled { request, stop } => {
-            Ok(queue::command_handled(state, &request, stop))
+            Ok(queue::command_handled(state, &request, stop, mint))
         }
         Command::ClearQueue => Ok(queue::clear(state)),
         Command::RemoveLastQueued => Ok(queue::remove_last(state)),
 
         Command::Prepared(prepared) => Ok(turn::prepared(state, prepared, mint)),
-        Command::PrepareFailed(failure) => Ok(turn::prepare_failed(state, failure)),
-        Command::ModelReplied(replied) => Ok(turn::model_replied(state, *replied)),
-        Command::ModelFailed { turn, failure } => Ok(turn::model_failed(state, &turn, failure)),
-        Command::Abort => Ok(turn::abort(state)),
-        Command::GraceOver { turn } => Ok(turn::grace_over(state, &turn)),
+        Command::PrepareFailed { messages, failure } => {
+            Ok(turn::prepare_failed(state, &messages, failure, mint))
+        }
+        Command::ModelReplied(replied) => Ok(turn::model_replied(state, *replied, mint)),
+        Command::ModelFailed { turn, failure } => {
+            Ok(turn::model_failed(state, &turn, failure, mint))
+        }
+        Command::Abort => Ok(turn::abort(state, mint)),
+        Command::GraceOver { turn } => Ok(turn::grace_over(state, &turn, mint)),
 
         Command::Assessed(assessed) => Ok(tools::assessed(state, assessed, mint)),
         Command::CallClient { turn, call } => Ok(tools::call_client(state, &turn, &call, mint)),
@@ -54,7 +58,7 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
             &turn,
             &call,
             tools::Question {
-                question,
+                text: question,
                 choices,
                 allow_freeform,
             },
@@ -64,17 +68,19 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
             turn,
             call,
             outcome,
-        } => Ok(tools::finished(state, &turn, &call, outcome)),
+        } => Ok(tools::finished(state, &turn, &call, outcome, mint)),
 
         Command::AnswerPermission { request, decision } => {
-            Ok(answer::permission(state, &request, decision))
+            Ok(answer::permission(state, &request, decision, mint))
         }
-        Command::AnswerTool { request, outcome } => Ok(answer::tool(state, &request, outcome)),
+        Command::AnswerTool { request, outcome } => {
+            Ok(answer::tool(state, &request, outcome, mint))
+        }
         Command::AnswerUserInput {
             request,
             answer,
             freeform,
-        } => Ok(answer::user_input(state, &request, answer, freeform)),
+        } => Ok(answer::user_input(state, &request, answer, freeform, mint)),
         Command::Elicit {
             request,
             message,
@@ -107,11 +113,12 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
 }
 
 /// The loop comes to rest: says so in the log and to everyone who listens, or takes what waits.
-fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome) {
+fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, mint: &Mint<'_>) {
     decision.store(Durable::LoopEnded(LoopEnded { outcome }));
     let aborted = matches!(outcome, LoopOutcome::Aborted).then_some(true);
     decision.tell(Ephemeral::AssistantIdle(AssistantIdle { aborted }));
-    let goes_on = matches!(outcome, LoopOutcome::Done | LoopOutcome::Failed)
+    let goes_on = mint.attended
+        && matches!(outcome, LoopOutcome::Done | LoopOutcome::Failed)
         && queue::take_next(state, decision);
     if !goes_on {
         decision.tell(Ephemeral::SessionIdle(Idle {

@@ -1,6 +1,6 @@
 //! A session's state: the fold of its log and nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use loopd_proto::event::fact::{Asked, PendingCommand, PendingMessage, QueueItem};
 use loopd_proto::event::session::{CodeChanges, ModelMetrics};
@@ -31,6 +31,8 @@ pub struct State {
     /// FIFO; steering messages wait apart, before the next model call.
     pub queue: Vec<QueueItem>,
     pub steering: Vec<PendingMessage>,
+    /// The ids accepted last, oldest first.
+    pub accepted: VecDeque<MessageId>,
     pub phase: Phase,
     /// Questions that are not tied to a phase of a call, such as elicitations.
     pub questions: BTreeMap<RequestId, Asked>,
@@ -179,6 +181,7 @@ impl State {
             history: Vec::new(),
             queue: Vec::new(),
             steering: Vec::new(),
+            accepted: VecDeque::new(),
             phase: Phase::Idle,
             questions: BTreeMap::new(),
             plan_exists: false,
@@ -207,15 +210,9 @@ impl State {
         !matches!(self.phase, Phase::Idle)
     }
 
-    /// Whether a message with this id was already accepted and still waits.
-    pub fn holds_message(&self, id: &MessageId) -> bool {
-        let preparing = match &self.phase {
-            Phase::Preparing(preparing) => preparing.messages.iter().any(|m| m.id == *id),
-            Phase::Idle | Phase::Commanding(_) | Phase::Turn(_) => false,
-        };
-        preparing
-            || self.queue.iter().any(|item| item.id() == id)
-            || self.steering.iter().any(|message| message.id == *id)
+    /// Whether a message with this id was accepted before.
+    pub fn has_accepted(&self, id: &MessageId) -> bool {
+        self.accepted.contains(id)
     }
 
     /// Open permission questions, oldest first.

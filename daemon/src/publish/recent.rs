@@ -24,12 +24,25 @@ pub struct Published {
 /// A bounded window on what was published last.
 #[derive(Debug, Default)]
 pub struct Recent {
+    /// Tells this life of the session from others: ticks begin anew with each.
+    epoch: u64,
     events: VecDeque<Published>,
     bytes: usize,
     tick: u64,
 }
 
 impl Recent {
+    pub fn new(epoch: u64) -> Self {
+        Self {
+            epoch,
+            ..Self::default()
+        }
+    }
+
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
     pub fn push(&mut self, seq: Seq, durable: bool, kind: &'static str, line: Arc<str>) {
         self.tick += 1;
         self.bytes += line.len();

@@ -67,12 +67,15 @@ pub enum Trust {
     Token,
 }
 
+/// What has to happen right after a reply entered the queue.
+pub type AfterReply = Box<dyn FnOnce() + Send>;
+
 /// What a handler needs: the daemon and who is asking.
 #[derive(Clone)]
 pub struct Context {
     pub app: Arc<App>,
     pub connection: Arc<Connection>,
-    after: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>,
+    after: Arc<Mutex<Option<AfterReply>>>,
 }
 
 impl Context {
@@ -89,7 +92,7 @@ impl Context {
         *self.after.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(action));
     }
 
-    pub(super) fn take_after(&self) -> Option<Box<dyn FnOnce() + Send>> {
+    pub(super) fn take_after(&self) -> Option<AfterReply> {
         self.after
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -52,6 +52,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::SessionCreate, _, _>(session_create::create)?;
     table.bind::<m::SessionResume, _, _>(session_resume::resume)?;
     table.bind::<m::SessionDestroy, _, _>(session_leave::destroy)?;
+    table.bind::<m::SessionDetach, _, _>(session_leave::destroy)?;
     table.bind::<m::SessionDelete, _, _>(session_leave::delete)?;
     table.bind::<m::SessionList, _, _>(session_stored::list)?;
     table.bind::<m::SessionGetMetadata, _, _>(session_stored::metadata)?;

@@ -114,6 +114,8 @@ impl Actor {
         inbox: mpsc::Receiver<Message>,
     ) -> Self {
         let now = services.ports.now().0;
+        #[expect(clippy::cast_possible_truncation, reason = "the random half is enough")]
+        let epoch = services.ports.id().0 as u64;
         Self {
             record: SessionRecord {
                 id: id.clone(),
@@ -139,7 +141,7 @@ impl Actor {
             options: SessionOptions::default(),
             launch: None,
             api_token: None,
-            recent: Recent::default(),
+            recent: Recent::new(epoch),
             ticks: watch::Sender::new(0),
             open: BTreeMap::new(),
             turn: CancellationToken::new(),
@@ -319,6 +321,7 @@ impl Actor {
             let mut ids = || ports.id();
             let mut mint = Mint {
                 now: ports.now(),
+                attended: !self.attachments.is_empty(),
                 ids: &mut ids,
             };
             decide(&self.state, command, &mut mint)?

@@ -9,7 +9,7 @@ use loopd_proto::event::Ephemeral;
 use loopd_proto::event::ask::{ElicitationAction, UserInputRequested};
 use loopd_proto::event::fact::Asked;
 use loopd_proto::event::session::ToolsUpdated;
-use loopd_proto::id::RequestId;
+use loopd_proto::id::{MessageId, RequestId};
 use loopd_proto::permission::PermissionRequest;
 use loopd_proto::wire::{Peer, PeerId};
 use serde::{Deserialize, Serialize};
@@ -203,17 +203,22 @@ impl Actor {
         };
         self.told_tools = client_tools;
         let cancel = self.turn.clone();
+        let ids: Vec<MessageId> = input.messages.iter().map(|m| m.id.clone()).collect();
+        let messages = ids.clone();
         self.spawn_reporting(
             async move {
                 tokio::select! {
                     () = cancel.cancelled() => None,
                     outcome = prepare::prepare(input) => Some(match outcome {
                         Ok(prepared) => Command::Prepared(prepared),
-                        Err(failure) => Command::PrepareFailed(failure),
+                        Err(failure) => Command::PrepareFailed { messages: ids, failure },
                     }),
                 }
             },
-            || Command::PrepareFailed(internal_failure()),
+            move || Command::PrepareFailed {
+                messages,
+                failure: internal_failure(),
+            },
         );
     }
 

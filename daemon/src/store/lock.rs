@@ -92,7 +92,7 @@ fn describe(owner: Option<&Owner>) -> String {
 #[derive(Debug)]
 pub struct HomeLock {
     home: PathBuf,
-    _file: File,
+    file: File,
 }
 
 impl HomeLock {
@@ -124,13 +124,21 @@ impl HomeLock {
         }
         Ok(Self {
             home: home.to_owned(),
-            _file: file,
+            file,
         })
     }
 
     /// The folder that is owned.
     pub fn home(&self) -> &Path {
         &self.home
+    }
+}
+
+impl Drop for HomeLock {
+    fn drop(&mut self) {
+        // Closing alone would leave the lock to a child that was forked and has yet to exec. If
+        // unlocking fails, closing is still to come.
+        drop(self.file.unlock());
     }
 }
 

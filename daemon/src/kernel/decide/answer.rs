@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::tools::{finish_into, run, tell_external_done, waiting_call};
 use crate::kernel::command::{
-    Answer, CallOutcome, CallStatusReport, Decision, Effect, RememberScope,
+    Answer, CallOutcome, CallStatusReport, Decision, Effect, Mint, RememberScope,
 };
 use crate::kernel::state::{CallStatus, State};
 use crate::kernel::texts;
@@ -25,6 +25,7 @@ pub(super) fn permission(
     state: &State,
     request: &RequestId,
     decided: PermissionDecision,
+    mint: &Mint<'_>,
 ) -> Decision {
     let Some((turn, call)) = waiting_call(state, request) else {
         return Decision::answering(Answer::Accepted(false));
@@ -41,7 +42,7 @@ pub(super) fn permission(
     }));
     match refusal {
         None => run(&mut decision, turn, call, Some(permission.clone())),
-        Some(outcome) => finish_into(state, turn, call, outcome, &mut decision),
+        Some(outcome) => finish_into(state, turn, call, outcome, &mut decision, mint),
     }
     decision
 }
@@ -153,7 +154,12 @@ fn allow(
 }
 
 /// A client ran its tool.
-pub(super) fn tool(state: &State, request: &RequestId, outcome: CallOutcome) -> Decision {
+pub(super) fn tool(
+    state: &State,
+    request: &RequestId,
+    outcome: CallOutcome,
+    mint: &Mint<'_>,
+) -> Decision {
     let Some((turn, call)) = waiting_call(state, request) else {
         return Decision::answering(Answer::Accepted(false));
     };
@@ -162,7 +168,7 @@ pub(super) fn tool(state: &State, request: &RequestId, outcome: CallOutcome) -> 
     }
     let mut decision = Decision::answering(Answer::Accepted(true));
     tell_external_done(&mut decision, request);
-    finish_into(state, turn, call, outcome, &mut decision);
+    finish_into(state, turn, call, outcome, &mut decision, mint);
     decision
 }
 
@@ -172,6 +178,7 @@ pub(super) fn user_input(
     request: &RequestId,
     answer: String,
     freeform: bool,
+    mint: &Mint<'_>,
 ) -> Decision {
     let Some((turn, call)) = waiting_call(state, request) else {
         return Decision::answering(Answer::Accepted(false));
@@ -204,7 +211,7 @@ pub(super) fn user_input(
         },
         telemetry: None,
     };
-    finish_into(state, turn, call, outcome, &mut decision);
+    finish_into(state, turn, call, outcome, &mut decision, mint);
     decision
 }
 

@@ -31,10 +31,10 @@ pub(super) fn create(state: &State, create: Create, mint: &mut Mint<'_>) -> Deci
         already_in_use: Some(false),
         remote_steerable: Some(false),
     }));
-    decision.store(Durable::Configured(Configured {
+    decision.store(Durable::Configured(Box::new(Configured {
         options,
         working_directory: create.context.cwd,
-    }));
+    })));
     if create.permissions != state.permissions {
         decision.store(Durable::Permissions(PermissionsSet {
             permissions: create.permissions,
@@ -48,6 +48,7 @@ pub(super) fn create(state: &State, create: Create, mint: &mut Mint<'_>) -> Deci
 pub(super) fn resume(state: &State, resume: Resume, mint: &mut Mint<'_>) -> Decision {
     let mut decision = Decision::default();
     if !resume.was_active && !resume.continue_pending_work {
+        decision.run(Effect::CancelTurn);
         interrupt(state, &mut decision, Why::Resumed);
     }
     let options = state
@@ -59,10 +60,10 @@ pub(super) fn resume(state: &State, resume: Resume, mint: &mut Mint<'_>) -> Deci
         .working_directory
         .unwrap_or_else(|| state.cwd.clone());
     if options != state.options || cwd != state.cwd {
-        decision.store(Durable::Configured(Configured {
+        decision.store(Durable::Configured(Box::new(Configured {
             options: options.clone(),
             working_directory: cwd.clone(),
-        }));
+        })));
     }
     if resume.announce {
         let mut context = resume.context;

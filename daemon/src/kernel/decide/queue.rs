@@ -18,7 +18,7 @@ const QUEUE_LIMIT: usize = 1_000;
 /// Accepts a user message, once per id, and starts the loop when it rests.
 pub(super) fn send(state: &State, send: Send, mint: &mut Mint<'_>) -> Result<Decision, Refusal> {
     if let Some(id) = &send.id
-        && state.holds_message(id)
+        && state.has_accepted(id)
     {
         return Ok(Decision::answering(Answer::Message(id.clone())));
     }
@@ -93,7 +93,12 @@ pub(super) fn enqueue_command(
 }
 
 /// A client has dealt with the command it was handed.
-pub(super) fn command_handled(state: &State, request: &RequestId, stop: bool) -> Decision {
+pub(super) fn command_handled(
+    state: &State,
+    request: &RequestId,
+    stop: bool,
+    mint: &Mint<'_>,
+) -> Decision {
     let Phase::Commanding(pending) = &state.phase else {
         return Decision::answering(Answer::Accepted(false));
     };
@@ -109,7 +114,7 @@ pub(super) fn command_handled(state: &State, request: &RequestId, stop: bool) ->
     } else {
         LoopOutcome::Done
     };
-    super::rest(state, &mut decision, outcome);
+    super::rest(state, &mut decision, outcome, mint);
     decision
 }
 

@@ -23,10 +23,10 @@ pub(super) fn assessed(state: &State, assessed: Assessed, mint: &mut Mint<'_>) -
     };
     if turn.aborting {
         let outcome = CallOutcome::failure(turn::INTERRUPT_CODE, texts::INTERRUPTED);
-        return finish(state, turn, call, outcome);
+        return finish(state, turn, call, outcome, mint);
     }
     let permission = match assessed.need {
-        CallNeed::Refused(outcome) => return finish(state, turn, call, outcome),
+        CallNeed::Refused(outcome) => return finish(state, turn, call, outcome, mint),
         CallNeed::Nothing => {
             run(&mut decision, turn, call, None);
             return decision;
@@ -39,7 +39,13 @@ pub(super) fn assessed(state: &State, assessed: Assessed, mint: &mut Mint<'_>) -
         Verdict::Allow => run(&mut decision, turn, call, Some(permission)),
         Verdict::Deny(rule) => {
             let text = texts::denied_by_rule(&rule.kind, rule.argument.as_deref());
-            return finish(state, turn, call, CallOutcome::failure("denied", text));
+            return finish(
+                state,
+                turn,
+                call,
+                CallOutcome::failure("denied", text),
+                mint,
+            );
         }
         Verdict::Ask if assessed.can_ask => {
             decision.store(Durable::PermissionRequested(PermissionRequested {
@@ -50,7 +56,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, mint: &mut Mint<'_>) -
         }
         Verdict::Ask => {
             let outcome = CallOutcome::failure("denied", texts::COULD_NOT_ASK);
-            return finish(state, turn, call, outcome);
+            return finish(state, turn, call, outcome, mint);
         }
     }
     decision
@@ -69,7 +75,7 @@ pub(super) fn call_client(
     };
     if turn.aborting {
         let outcome = CallOutcome::failure(turn::INTERRUPT_CODE, texts::INTERRUPTED);
-        return finish(state, turn, call, outcome);
+        return finish(state, turn, call, outcome, mint);
     }
     decision.store(Durable::ExternalToolRequested(ExternalToolRequested {
         request_id: mint.request(),
@@ -84,7 +90,7 @@ pub(super) fn call_client(
 
 /// A question that the model has for the user.
 pub(super) struct Question {
-    pub(super) question: String,
+    pub(super) text: String,
     pub(super) choices: Option<Vec<String>>,
     pub(super) allow_freeform: bool,
 }
@@ -102,11 +108,11 @@ pub(super) fn ask_user(
     };
     if turn.aborting {
         let outcome = CallOutcome::failure(turn::INTERRUPT_CODE, texts::INTERRUPTED);
-        return finish(state, turn, call, outcome);
+        return finish(state, turn, call, outcome, mint);
     }
     let asked = UserInputRequested {
         request_id: mint.request(),
-        question: question.question,
+        question: question.text,
         choices: question.choices,
         allow_freeform: Some(question.allow_freeform),
         tool_call_id: Some(id.clone()),
@@ -124,6 +130,7 @@ pub(super) fn finished(
     key: &TurnKey,
     id: &ToolCallId,
     outcome: CallOutcome,
+    mint: &Mint<'_>,
 ) -> Decision {
     let Some((turn, call)) = open_call(state, key, id) else {
         return Decision::default();
@@ -133,7 +140,7 @@ pub(super) fn finished(
     } else {
         outcome
     };
-    finish(state, turn, call, outcome)
+    finish(state, turn, call, outcome, mint)
 }
 
 /// Records the result and, when no other call is open, goes on.
@@ -142,9 +149,10 @@ pub(super) fn finish(
     turn: &Turn,
     call: &CallState,
     outcome: CallOutcome,
+    mint: &Mint<'_>,
 ) -> Decision {
     let mut decision = Decision::default();
-    finish_into(state, turn, call, outcome, &mut decision);
+    finish_into(state, turn, call, outcome, &mut decision, mint);
     decision
 }
 
@@ -155,6 +163,7 @@ pub(super) fn finish_into(
     call: &CallState,
     outcome: CallOutcome,
     decision: &mut Decision,
+    mint: &Mint<'_>,
 ) {
     let rejected = is_rejection(&outcome);
     complete(decision, turn, &call.call.id, outcome);
@@ -168,7 +177,7 @@ pub(super) fn finish_into(
         } else {
             Stop::No
         };
-        turn::after_tools(state, turn, decision, stop);
+        turn::after_tools(state, turn, decision, stop, mint);
     }
 }
 

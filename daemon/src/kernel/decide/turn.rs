@@ -10,7 +10,7 @@ use loopd_proto::event::turn::{
     Abort, AssistantMessage, SystemMessage, ToolRequest, TurnEnd, TurnStart, Usage, UserMessage,
 };
 use loopd_proto::event::{Durable, Ephemeral, fact, turn};
-use loopd_proto::id::ToolCallId;
+use loopd_proto::id::{MessageId, ToolCallId};
 use loopd_proto::permission::PermissionOutcome;
 
 use super::{queue, rest};
@@ -18,7 +18,7 @@ use crate::kernel::command::{
     Answer, CallOutcome, Decision, Effect, Mint, ModelFailure, ModelReplied, Prepared,
 };
 use crate::kernel::model::{Finish, ToolCall};
-use crate::kernel::state::{CallStatus, Phase, Stage, State, Turn, TurnKey};
+use crate::kernel::state::{CallStatus, Phase, Preparing, Stage, State, Turn, TurnKey};
 use crate::kernel::texts;
 
 /// How much of the first message becomes the session's title.
@@ -27,7 +27,8 @@ const TITLE_CHARS: usize = 200;
 /// The messages are ready: they enter the conversation and the model is called.
 pub(super) fn prepared(state: &State, prepared: Prepared, mint: &mut Mint<'_>) -> Decision {
     let mut decision = Decision::default();
-    let Phase::Preparing(preparing) = &state.phase else {
+    let Some(preparing) = preparing(state, prepared.messages.iter().map(|message| &message.id))
+    else {
         return decision;
     };
     let key = match &preparing.joins {
@@ -88,9 +89,14 @@ pub(super) fn prepared(state: &State, prepared: Prepared, mint: &mut Mint<'_>) -
 }
 
 /// Nothing could be sent to a model; the messages were heard, the session stays usable.
-pub(super) fn prepare_failed(state: &State, failure: ModelFailure) -> Decision {
+pub(super) fn prepare_failed(
+    state: &State,
+    messages: &[MessageId],
+    failure: ModelFailure,
+    mint: &Mint<'_>,
+) -> Decision {
     let mut decision = Decision::default();
-    let Phase::Preparing(preparing) = &state.phase else {
+    let Some(preparing) = preparing(state, messages.iter()) else {
         return decision;
     };
     for message in &preparing.messages {
@@ -108,8 +114,20 @@ pub(super) fn prepare_failed(state: &State, failure: ModelFailure) -> Decision {
     decision.store(Durable::Unqueued(fact::Unqueued {
         ids: preparing.messages.iter().map(|m| m.id.clone()).collect(),
     }));
-    fail(state, &mut decision, failure);
+    fail(state, &mut decision, failure, mint);
     decision
+}
+
+/// The messages being prepared, if they are these: a late report must not stand for others.
+fn preparing<'a>(
+    state: &'a State,
+    ids: impl Iterator<Item = &'a MessageId>,
+) -> Option<&'a Preparing> {
+    let Phase::Preparing(preparing) = &state.phase else {
+        return None;
+    };
+    let waiting = preparing.messages.iter().map(|message| &message.id);
+    waiting.eq(ids).then_some(preparing)
 }
 
 fn call_model(decision: &mut Decision, key: TurnKey) {
@@ -129,7 +147,7 @@ fn end_turn(decision: &mut Decision, key: &TurnKey) {
 }
 
 /// The model has answered: with tools to run, or with the last word.
-pub(super) fn model_replied(state: &State, replied: ModelReplied) -> Decision {
+pub(super) fn model_replied(state: &State, replied: ModelReplied, mint: &Mint<'_>) -> Decision {
     let mut decision = Decision::default();
     let Some(turn) = state.turn_named(&replied.turn) else {
         return decision;
@@ -188,7 +206,7 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied) -> Decision {
     if calls.is_empty() {
         end_turn(&mut decision, &turn.key);
         if !queue::take_steering(state, &mut decision) {
-            rest(state, &mut decision, LoopOutcome::Done);
+            rest(state, &mut decision, LoopOutcome::Done, mint);
         }
         return decision;
     }
@@ -210,7 +228,12 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied) -> Decision {
     decision
 }
 
-pub(super) fn model_failed(state: &State, key: &TurnKey, failure: ModelFailure) -> Decision {
+pub(super) fn model_failed(
+    state: &State,
+    key: &TurnKey,
+    failure: ModelFailure,
+    mint: &Mint<'_>,
+) -> Decision {
     let mut decision = Decision::default();
     let Some(turn) = state.turn_named(key) else {
         return decision;
@@ -230,11 +253,11 @@ pub(super) fn model_failed(state: &State, key: &TurnKey, failure: ModelFailure) 
     };
     decision.tell(Ephemeral::ModelCallFailure(model_call));
     end_turn(&mut decision, key);
-    fail(state, &mut decision, failure);
+    fail(state, &mut decision, failure, mint);
     decision
 }
 
-fn fail(state: &State, decision: &mut Decision, failure: ModelFailure) {
+fn fail(state: &State, decision: &mut Decision, failure: ModelFailure, mint: &Mint<'_>) {
     decision.store(Durable::SessionError(Failure {
         error_type: failure.kind,
         error_code: failure.code,
@@ -244,17 +267,23 @@ fn fail(state: &State, decision: &mut Decision, failure: ModelFailure) {
         provider_call_id: failure.provider_call_id,
         url: None,
     }));
-    rest(state, decision, LoopOutcome::Failed);
+    rest(state, decision, LoopOutcome::Failed, mint);
 }
 
 /// What happens once no call of the turn is open any more.
-pub(super) fn after_tools(state: &State, turn: &Turn, decision: &mut Decision, stop: Stop) {
+pub(super) fn after_tools(
+    state: &State,
+    turn: &Turn,
+    decision: &mut Decision,
+    stop: Stop,
+    mint: &Mint<'_>,
+) {
     end_turn(decision, &turn.key);
     if turn.aborting {
-        rest(state, decision, LoopOutcome::Aborted);
+        rest(state, decision, LoopOutcome::Aborted, mint);
     } else if stop == Stop::Rejected {
         // A person said no: the model does not get to argue before they speak again.
-        rest(state, decision, LoopOutcome::Done);
+        rest(state, decision, LoopOutcome::Done, mint);
     } else if !queue::take_steering(state, decision) {
         call_model(decision, turn.key.next());
     }
@@ -268,7 +297,7 @@ pub(super) enum Stop {
 }
 
 /// Stops the turn at any point; running tools get a short grace to say how they ended.
-pub(super) fn abort(state: &State) -> Decision {
+pub(super) fn abort(state: &State, mint: &Mint<'_>) -> Decision {
     let mut decision = Decision::answering(Answer::Accepted(true));
     match &state.phase {
         Phase::Idle => return decision,
@@ -290,7 +319,7 @@ pub(super) fn abort(state: &State) -> Decision {
     }
     match &state.phase {
         Phase::Idle => {}
-        Phase::Commanding(_) => rest(state, &mut decision, LoopOutcome::Aborted),
+        Phase::Commanding(_) => rest(state, &mut decision, LoopOutcome::Aborted, mint),
         Phase::Preparing(preparing) => {
             for message in &preparing.messages {
                 decision.store(Durable::UserMessage(UserMessage {
@@ -307,13 +336,13 @@ pub(super) fn abort(state: &State) -> Decision {
             decision.store(Durable::Unqueued(fact::Unqueued {
                 ids: preparing.messages.iter().map(|m| m.id.clone()).collect(),
             }));
-            rest(state, &mut decision, LoopOutcome::Aborted);
+            rest(state, &mut decision, LoopOutcome::Aborted, mint);
         }
         Phase::Turn(turn) => {
             let running = close_waiting(&mut decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
             if running == 0 {
                 end_turn(&mut decision, &turn.key);
-                rest(state, &mut decision, LoopOutcome::Aborted);
+                rest(state, &mut decision, LoopOutcome::Aborted, mint);
             } else {
                 decision.run(Effect::StartGrace(turn.key.clone()));
             }
@@ -326,7 +355,7 @@ pub(super) fn abort(state: &State) -> Decision {
 pub(super) const INTERRUPT_CODE: &str = "interrupted";
 
 /// The grace is over: what has not reported by now is recorded as interrupted.
-pub(super) fn grace_over(state: &State, key: &TurnKey) -> Decision {
+pub(super) fn grace_over(state: &State, key: &TurnKey, mint: &Mint<'_>) -> Decision {
     let mut decision = Decision::default();
     let Some(turn) = state.turn_named(key).filter(|turn| turn.aborting) else {
         return decision;
@@ -336,7 +365,7 @@ pub(super) fn grace_over(state: &State, key: &TurnKey) -> Decision {
         super::tools::complete(&mut decision, turn, &call.call.id, outcome);
     }
     end_turn(&mut decision, key);
-    rest(state, &mut decision, LoopOutcome::Aborted);
+    rest(state, &mut decision, LoopOutcome::Aborted, mint);
     decision
 }
 

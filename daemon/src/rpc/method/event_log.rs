@@ -1,7 +1,8 @@
 //! Reading a session's events: all that is stored, or from a cursor on.
 //!
-//! A cursor is `seq.tick`: the position in the log and, for those who follow a live session, the
-//! count of everything published. A cursor from before a restart still finds its place by `seq`.
+//! A cursor is `seq.epoch.tick`: the position in the log and, for those who follow a live session,
+//! its present life and the count of everything published in it. A cursor of another life still
+//! finds its place by `seq`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,14 +54,17 @@ fn raw(line: &str) -> Option<Box<RawValue>> {
 #[derive(Debug, Clone, Copy)]
 struct Cursor {
     seq: Seq,
+    epoch: u64,
     tick: u64,
 }
 
 impl Cursor {
     fn parse(text: &str) -> Option<Self> {
-        let (seq, tick) = text.split_once('.')?;
+        let (seq, rest) = text.split_once('.')?;
+        let (epoch, tick) = rest.split_once('.')?;
         Some(Self {
             seq: Seq(seq.parse().ok()?),
+            epoch: u64::from_str_radix(epoch, 16).ok()?,
             tick: tick.parse().ok()?,
         })
     }
@@ -68,14 +72,24 @@ impl Cursor {
     fn here(view: &View<'_>) -> Self {
         Self {
             seq: view.state.seq,
+            epoch: view.recent.epoch(),
             tick: view.recent.tick(),
+        }
+    }
+
+    /// A place in the log that no life of the session vouches for.
+    fn stored(seq: Seq) -> Self {
+        Self {
+            seq,
+            epoch: 0,
+            tick: 0,
         }
     }
 }
 
 impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.seq.0, self.tick)
+        write!(f, "{}.{:x}.{}", self.seq.0, self.epoch, self.tick)
     }
 }
 
@@ -92,10 +106,7 @@ pub(super) async fn read(context: Context, params: ReadParams) -> Result<ReadRes
     let max = params.max.unwrap_or(100).clamp(1, MAX_EVENTS);
     let wait = Duration::from_millis(params.wait_ms.unwrap_or(0)).min(MAX_WAIT);
     let mut cursor = match params.cursor.as_deref() {
-        None => Cursor {
-            seq: Seq::START,
-            tick: u64::MAX,
-        },
+        None => Cursor::stored(Seq::START),
         Some(text) => Cursor::parse(text).ok_or_else(|| {
             RpcError::InvalidParams("cursor: not a cursor of this session's event log".to_owned())
         })?,
@@ -129,7 +140,7 @@ pub(super) async fn read(context: Context, params: ReadParams) -> Result<ReadRes
 async fn look(session: &SessionHandle, cursor: Cursor) -> Result<Look, RpcError> {
     let look = session.view(move |view| {
         let here = Cursor::here(view);
-        let known = cursor.tick <= here.tick && cursor.seq <= here.seq;
+        let known = cursor.epoch == here.epoch && cursor.tick <= here.tick;
         let recent = known
             .then(|| view.recent.after(cursor.tick))
             .flatten()
@@ -138,6 +149,7 @@ async fn look(session: &SessionHandle, cursor: Cursor) -> Result<Look, RpcError>
                     .map(|event| {
                         let at = Cursor {
                             seq: event.seq,
+                            epoch: here.epoch,
                             tick: event.tick,
                         };
                         (at, event.kind, event.line.clone())
@@ -200,11 +212,7 @@ async fn from_store(
                 if events.len() == max {
                     return Ok(ReadResult {
                         events,
-                        cursor: Cursor {
-                            seq: after,
-                            tick: u64::MAX,
-                        }
-                        .to_string(),
+                        cursor: Cursor::stored(after).to_string(),
                         has_more: true,
                         cursor_status: CursorStatus::Ok,
                     });
@@ -223,10 +231,7 @@ async fn from_store(
         cursor: if caught_up {
             here
         } else {
-            Cursor {
-                seq: after,
-                tick: u64::MAX,
-            }
+            Cursor::stored(after)
         }
         .to_string(),
         has_more: false,

@@ -10,28 +10,28 @@ use crate::kernel::command::Command;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 
-fn path(context: &Context, id: &loopd_proto::id::SessionId) -> std::path::PathBuf {
+fn plan_file(context: &Context, id: &loopd_proto::id::SessionId) -> std::path::PathBuf {
     context.app.services.session_folder(id).join("plan.md")
 }
 
 pub(super) async fn read(context: Context, params: Of) -> Result<Plan, RpcError> {
     context.session(&params.session_id)?;
-    let path = path(&context, &params.session_id);
-    let content = match tokio::fs::read_to_string(&path).await {
-        Ok(content) => Some(content),
+    let path = plan_file(&context, &params.session_id);
+    let text = match tokio::fs::read_to_string(&path).await {
+        Ok(text) => Some(text),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(unusable(&path, &error)),
     };
     Ok(Plan {
-        exists: content.is_some(),
-        content,
+        exists: text.is_some(),
+        content: text,
         path: Some(path.to_string_lossy().into_owned()),
     })
 }
 
 pub(super) async fn update(context: Context, params: PlanParams) -> Result<(), RpcError> {
     let session = context.session(&params.session_id)?;
-    let path = path(&context, &params.session_id);
+    let path = plan_file(&context, &params.session_id);
     let existed = tokio::fs::try_exists(&path).await.unwrap_or(false);
     let folder = context.app.services.session_folder(&params.session_id);
     crate::home::create_private(&folder)
@@ -51,7 +51,7 @@ pub(super) async fn update(context: Context, params: PlanParams) -> Result<(), R
 
 pub(super) async fn delete(context: Context, params: Of) -> Result<(), RpcError> {
     let session = context.session(&params.session_id)?;
-    let path = path(&context, &params.session_id);
+    let path = plan_file(&context, &params.session_id);
     match tokio::fs::remove_file(&path).await {
         Ok(()) => {
             let change = Command::PlanChanged(FileOperation::Delete);

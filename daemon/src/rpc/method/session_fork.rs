@@ -1,8 +1,10 @@
 //! `sessions.fork`.
 
+use loopd_proto::event::fact::NamedBy;
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::params::session::{ForkParams, Forked};
 
+use crate::kernel::command::Command;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 
@@ -27,7 +29,8 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     };
     let id: SessionId = services.ports.id().into();
     let now = services.ports.now().0;
-    let name = params.name.or_else(|| record.name.clone());
+    let given = params.name;
+    let name = given.clone().or_else(|| record.name.clone());
     let mut forked = record;
     forked.id = id.clone();
     forked.parent = Some(source.clone());
@@ -35,6 +38,13 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     forked.modified_ms = now;
     forked.name.clone_from(&name);
     services.store.fork(forked, &source, through).await?;
+    if let Some(name) = given {
+        // A name is a fact of the log, not only of the record.
+        let (session, _) = context.app.sessions.open(id.clone());
+        let by = NamedBy::User;
+        session.command(Command::SetName { name, by }).await?;
+        session.stop().await;
+    }
     Ok(Forked {
         session_id: id,
         name,

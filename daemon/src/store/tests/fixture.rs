@@ -59,7 +59,7 @@ impl SmallDisk {
         if !mounted {
             eprintln!("skipped: this user or system may not mount a tmpfs");
         }
-        mounted.then_some(Self { folder })
+        mounted.then(|| Self { folder })
     }
 
     pub(in crate::store) fn path(&self, name: &str) -> PathBuf {
