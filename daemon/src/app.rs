@@ -1,10 +1,12 @@
 //! The object graph: the one place that puts the parts together.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use loopd_proto::id::SessionId;
+use loopd_proto::params::launch::{JoinNotification, JoinTransport};
 use loopd_proto::wire::{self, CloseReason, Limits};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -15,6 +17,7 @@ use crate::config::Config;
 use crate::kernel::model::ToolSpec;
 use crate::launch::Launch;
 use crate::ports::Ports;
+use crate::presence::Presence;
 use crate::rpc::context::{Connection, Trust};
 use crate::rpc::{ConnectionService, Table, TableError};
 use crate::session::attach::Goodbye;
@@ -39,6 +42,7 @@ pub struct Services {
     pub config: Config,
     pub providers: Arc<Providers>,
     pub home: PathBuf,
+    pub presence: Presence,
     pub version: &'static str,
 }
 
@@ -84,6 +88,7 @@ pub struct App {
     /// Cancelled when the daemon is to end.
     pub ending: CancellationToken,
     connections: TaskTracker,
+    launches: Mutex<HashMap<String, Weak<Launch>>>,
     // Held for as long as the daemon owns the home.
     _lock: Option<HomeLock>,
 }
@@ -93,7 +98,7 @@ impl App {
     pub async fn open(home: &Path, socket: Option<&Path>) -> Result<Arc<Self>, StartError> {
         let owner = Owner {
             pid: std::process::id(),
-            build: VERSION.to_owned(),
+            build: crate::build_id::current().to_owned(),
             socket: socket
                 .map(|path| path.to_string_lossy().into_owned())
                 .unwrap_or_default(),
@@ -118,6 +123,7 @@ impl App {
             config: Config::default(),
             providers: Arc::default(),
             home: home.to_path_buf(),
+            presence: Presence::default(),
             version: VERSION,
         });
         Ok(Arc::new(Self {
@@ -126,6 +132,7 @@ impl App {
             table: Table::new()?,
             ending: CancellationToken::new(),
             connections: TaskTracker::new(),
+            launches: Mutex::default(),
             _lock: lock,
         }))
     }
@@ -145,6 +152,7 @@ impl App {
         let connection = Arc::new(Connection::new(peer.clone(), launch.clone(), trust));
         service.opened(connection.clone());
         launch.join(&connection);
+        let _present = self.services.presence.connection();
         let watchdog = async {
             tokio::time::sleep(HANDSHAKE_WAIT).await;
             if !connection.is_authenticated() {
@@ -170,6 +178,30 @@ impl App {
             let reason = app.serve(stream, launch, trust).await;
             tracing::debug!(%reason, "a connection ended");
         });
+    }
+
+    /// Keeps a launch findable for the connections that come through it.
+    pub fn add_launch(&self, id: String, launch: &Arc<Launch>) {
+        let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        launches.retain(|_, known| known.strong_count() > 0);
+        launches.insert(id, Arc::downgrade(launch));
+    }
+
+    /// Ties a connection to the launch it names.
+    pub fn join(&self, connection: &Arc<Connection>, params: &str) -> Result<(), &'static str> {
+        let Ok(join) = serde_json::from_str::<JoinNotification>(params) else {
+            return Err("the notification is malformed");
+        };
+        let launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        let launch = launches.get(&join.launch_id).and_then(Weak::upgrade);
+        drop(launches);
+        let launch = launch.ok_or("the launch is unknown or has ended")?;
+        let trust = match join.transport {
+            JoinTransport::Pipe => Trust::Transport,
+            JoinTransport::Tcp => Trust::Token,
+        };
+        connection.join(launch, trust);
+        Ok(())
     }
 
     async fn vanished(&self, connection: &Connection) {

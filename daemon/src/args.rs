@@ -65,7 +65,19 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Run the daemon in the foreground, on this user's socket.
-    Serve,
+    Serve {
+        /// Leave after this many seconds without clients and work; never without this flag.
+        #[arg(long, value_name = "SECONDS")]
+        idle_timeout: Option<u64>,
+
+        /// Was started by a client: detach, report on stdout, leave when nobody needs it.
+        #[arg(long, hide = true)]
+        background: bool,
+
+        /// The socket to serve instead of the home's own.
+        #[arg(long, hide = true, value_name = "PATH")]
+        socket: Option<std::path::PathBuf>,
+    },
 }
 
 /// The levels that the SDKs know.

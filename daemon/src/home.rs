@@ -1,5 +1,7 @@
 //! Where the daemon keeps things: the home, a session's folder, a private runtime folder.
 
+pub mod watch;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,6 +27,30 @@ pub fn find(env: &BTreeMap<String, String>) -> Result<PathBuf, HomeError> {
     variable("HOME")
         .map(|home| Path::new(home).join(".loopd"))
         .ok_or(HomeError::Unset)
+}
+
+/// Where a background daemon writes what it has to say.
+pub fn log_file(home: &Path) -> PathBuf {
+    home.join("daemon.log")
+}
+
+/// A log that grew past this begins anew; the old one is kept beside it.
+const LOG_LIMIT: u64 = 4 * 1024 * 1024;
+
+/// Opens the log for appending, for this user's eyes only.
+pub fn open_log(home: &Path) -> io::Result<std::fs::File> {
+    let path = log_file(home);
+    if std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() > LOG_LIMIT) {
+        std::fs::rename(&path, home.join("daemon.log.old"))?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    options.open(path)
 }
 
 /// Creates a folder that only this user can enter, with its parents.

@@ -13,10 +13,15 @@
 
 pub mod app;
 pub mod args;
+pub mod background;
+pub mod build_id;
 pub mod config;
 pub mod home;
 pub mod ports;
+pub mod presence;
+pub mod relay;
 pub mod shutdown;
+mod sys;
 
 pub mod transport;
 

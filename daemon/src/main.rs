@@ -1,22 +1,28 @@
 //! From arguments to an exit code.
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
-use loopd::app::App;
+use loopd::app::{App, StartError};
 use loopd::args::{Args, Verb};
 use loopd::launch::{Launch, LaunchOptions};
 use loopd::provider::secret::Secret;
+use loopd::relay::{RelayOptions, RelayTransport};
 use loopd::rpc::context::Trust;
-use loopd::transport::{local_socket, stdio, tcp};
-use loopd::{home, shutdown};
+use loopd::store::lock::LockError;
+use loopd::transport::{announce, local_socket, stdio, tcp};
+use loopd::{background, home, relay, shutdown};
+
+/// How long a background daemon stays without clients and work.
+const IDLE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
+    background::prepare();
     let args = Args::parse();
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
@@ -51,29 +57,75 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 
 async fn run(args: Args) -> anyhow::Result<()> {
     let env: BTreeMap<String, String> = std::env::vars().collect();
-    let cwd = std::env::current_dir().context("the current directory cannot be read")?;
     let home = home::find(&env)?;
-    if matches!(args.command, Some(Verb::Serve)) {
-        return serve(&home, &env).await;
+    if let Some(Verb::Serve {
+        idle_timeout,
+        background,
+        socket,
+    }) = args.command
+    {
+        let socket = match socket {
+            Some(socket) => socket,
+            None => local_socket::path_for(&home, &env).await?,
+        };
+        let idle = idle_timeout.map(Duration::from_secs);
+        return if background {
+            serve_in_background(&home, &socket, &env, idle.unwrap_or(IDLE)).await
+        } else {
+            let app = App::open(&home, Some(&socket)).await?;
+            serve(app, &home, &socket, &env, idle, "loopd listening on ").await
+        };
     }
     anyhow::ensure!(
         args.headless,
         "nothing to do: start it with `loopd serve`, or let an SDK start it with --headless (see loopd --help)"
     );
-    let app = App::open(&home, None).await?;
+    let cwd = std::env::current_dir().context("the current directory cannot be read")?;
     let token = (!args.stdio).then(|| connection_token(&env)).transpose()?;
+    if args.private {
+        return run_private(args, &home, cwd, env, token).await;
+    }
+    relay::run(RelayOptions {
+        socket: local_socket::path_for(&home, &env).await?,
+        home,
+        cwd,
+        env,
+        auth_token_env: args.auth_token_env,
+        connection_token: token,
+        yolo: args.yolo,
+        transport: if args.stdio {
+            RelayTransport::Stdio
+        } else {
+            RelayTransport::Tcp {
+                port: args.port.unwrap_or(0),
+            }
+        },
+    })
+    .await
+}
+
+/// Relay and daemon in one process, with a home of its own.
+async fn run_private(
+    args: Args,
+    home: &Path,
+    cwd: PathBuf,
+    env: BTreeMap<String, String>,
+    token: Option<String>,
+) -> anyhow::Result<()> {
+    let stopped = shutdown::signal();
+    let app = App::open(home, None).await?;
     let launch = Arc::new(Launch::new(
         cwd,
         env,
         LaunchOptions {
             auth_token_env: args.auth_token_env,
-            connection_token: token,
+            connection_token: token.map(Secret::new),
             yolo: args.yolo,
         },
     ));
-    let stopped = shutdown::signal();
     if args.stdio {
-        let stream = stdio::open().context("stdin and stdout cannot be used")?;
+        let (input, output) = stdio::open().context("stdin and stdout cannot be used")?;
+        let stream = tokio::io::join(input, output);
         tokio::select! {
             reason = app.serve(stream, launch.clone(), Trust::Transport) => {
                 tracing::debug!(%reason, "the client is gone");
@@ -95,41 +147,72 @@ async fn run(args: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The foreground daemon: one socket for everybody of this user.
-async fn serve(home: &Path, env: &BTreeMap<String, String>) -> anyhow::Result<()> {
-    let own_home = env.contains_key("LOOPD_HOME") || env.contains_key("COPILOT_HOME");
-    let runtime = env.get("XDG_RUNTIME_DIR").filter(|_| !own_home);
-    let path = local_socket::path_for(home, runtime.map(Path::new)).await?;
-    let app = App::open(home, Some(&path)).await?;
-    let listener = local_socket::bind(&path)
-        .with_context(|| format!("the socket {} cannot be opened", path.display()))?;
-    announce(&format!("loopd listening on {}", path.display()))?;
-    let environment = env.clone();
-    let launch = move || Launch::new("/".into(), environment.clone(), LaunchOptions::default());
-    tokio::select! {
-        () = local_socket::serve(listener, app.clone(), launch) => {}
-        () = shutdown::signal() => {}
+/// The daemon that a client started: what it has to say goes through the pipe on stdout.
+async fn serve_in_background(
+    home: &Path,
+    socket: &Path,
+    env: &BTreeMap<String, String>,
+    idle: Duration,
+) -> anyhow::Result<()> {
+    let app = match App::open(home, Some(socket)).await {
+        Ok(app) => app,
+        Err(StartError::Lock(error @ LockError::Held { .. })) => {
+            announce(&format!("held: {error}"))?;
+            return Ok(());
+        }
+        Err(error) => {
+            announce(&format!("error: {error}"))?;
+            return Err(error.into());
+        }
+    };
+    let outcome = serve(app, home, socket, env, Some(idle), "ready: ").await;
+    if let Err(error) = &outcome {
+        // The starter may be gone by now; the log has it as well.
+        announce(&format!("error: {error:#}")).ok();
     }
-    app.close().await;
-    // Gone with the daemon; a crash leaves it for the next one to replace.
-    std::fs::remove_file(&path).ok();
-    Ok(())
+    outcome
 }
 
-/// Tells the starter on stdout that clients may come.
-fn announce(line: &str) -> anyhow::Result<()> {
-    let mut stdout = std::io::stdout();
-    writeln!(stdout, "{line}").and_then(|()| stdout.flush())?;
+/// One socket for everybody of this user.
+async fn serve(
+    app: Arc<App>,
+    home: &Path,
+    socket: &Path,
+    env: &BTreeMap<String, String>,
+    idle: Option<Duration>,
+    ready: &str,
+) -> anyhow::Result<()> {
+    let stopped = shutdown::signal();
+    let listener = local_socket::bind(socket)
+        .with_context(|| format!("the socket {} cannot be opened", socket.display()))?;
+    announce(&format!("{ready}{}", socket.display()))?;
+    let environment = env.clone();
+    let launch = move || Launch::new("/".into(), environment.clone(), LaunchOptions::default());
+    let alone = async {
+        match idle {
+            Some(time) => app.services.presence.gone_for(time).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = local_socket::serve(listener, app.clone(), launch) => {}
+        () = stopped => {}
+        () = alone => {}
+        () = home::watch::gone(home) => {}
+    }
+    // Removed while the lock is held, so that it cannot be a successor's.
+    std::fs::remove_file(socket).ok();
+    app.close().await;
     Ok(())
 }
 
 /// The token that TCP clients have to show: as given, else 256 bits of our own.
-fn connection_token(env: &BTreeMap<String, String>) -> anyhow::Result<Secret> {
+fn connection_token(env: &BTreeMap<String, String>) -> anyhow::Result<String> {
     if let Some(token) = env
         .get("COPILOT_CONNECTION_TOKEN")
         .filter(|t| !t.is_empty())
     {
-        return Ok(Secret::new(token.as_str()));
+        return Ok(token.clone());
     }
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;
@@ -138,5 +221,5 @@ fn connection_token(env: &BTreeMap<String, String>) -> anyhow::Result<Secret> {
         use std::fmt::Write as _;
         write!(token, "{byte:02x}")?;
     }
-    Ok(Secret::new(token))
+    Ok(token)
 }

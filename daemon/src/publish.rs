@@ -14,31 +14,66 @@ use loopd_proto::wire::{Class, Peer, PeerId};
 /// Those who listen to one session.
 #[derive(Clone, Default)]
 pub struct Audience {
-    // Held only to copy or change a short list.
-    peers: Arc<Mutex<Vec<Peer>>>,
+    // Locked only to copy or change short lists.
+    hall: Arc<Mutex<Hall>>,
+}
+
+#[derive(Default)]
+struct Hall {
+    peers: Vec<Peer>,
+    /// What effects say while the events they follow from are not committed yet.
+    held: Option<Vec<(Class, Bytes)>>,
+}
+
+impl Hall {
+    fn send(&self, class: Class, message: &Bytes) {
+        for peer in &self.peers {
+            // A closed peer leaves the audience when its connection's end is handled.
+            peer.push(class, message.clone()).ok();
+        }
+    }
 }
 
 impl Audience {
-    fn peers(&self) -> std::sync::MutexGuard<'_, Vec<Peer>> {
-        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn hall(&self) -> std::sync::MutexGuard<'_, Hall> {
+        self.hall.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn join(&self, peer: Peer) {
-        let mut peers = self.peers();
-        if !peers.iter().any(|known| known.id() == peer.id()) {
-            peers.push(peer);
+        let mut hall = self.hall();
+        if !hall.peers.iter().any(|known| known.id() == peer.id()) {
+            hall.peers.push(peer);
         }
     }
 
     pub fn leave(&self, id: PeerId) {
-        self.peers().retain(|peer| peer.id() != id);
+        self.hall().peers.retain(|peer| peer.id() != id);
     }
 
     /// Queues a message for everyone; who is too slow is cut off by their own queue.
     pub fn send(&self, class: Class, message: &Bytes) {
-        for peer in self.peers().iter() {
-            // A closed peer leaves the audience when its connection's end is handled.
-            peer.push(class, message.clone()).ok();
+        self.hall().send(class, message);
+    }
+
+    /// Queues what an effect says, after the events that the effect follows from.
+    pub fn say(&self, class: Class, message: Bytes) {
+        let mut hall = self.hall();
+        match &mut hall.held {
+            // Bounded by the time of one commit.
+            Some(held) => held.push((class, message)),
+            None => hall.send(class, &message),
+        }
+    }
+
+    /// Keeps back what effects say until [`Audience::release`].
+    pub fn hold(&self) {
+        self.hall().held.get_or_insert_default();
+    }
+
+    pub fn release(&self) {
+        let mut hall = self.hall();
+        for (class, message) in hall.held.take().unwrap_or_default() {
+            hall.send(class, &message);
         }
     }
 }

@@ -13,7 +13,8 @@ use jsonrpsee_core::server::{MethodCallback, RpcModule};
 use jsonrpsee_types::{ErrorObjectOwned, Id, Params};
 use loopd_proto::error as code;
 use loopd_proto::method::{ALL, Method};
-use loopd_proto::wire::{ErrorObject, Notification, Peer, Reply, Request, Service};
+use loopd_proto::params::launch::JOIN;
+use loopd_proto::wire::{CloseReason, ErrorObject, Notification, Peer, Reply, Request, Service};
 
 use crate::app::App;
 use context::{Connection, Context};
@@ -133,7 +134,7 @@ fn check_access(method: &str, context: &Context) -> Result<(), RpcError> {
     if !context.connection.is_authenticated() {
         return Err(RpcError::AuthenticationFailed);
     }
-    if context.connection.launch.has_ended() {
+    if context.connection.launch().has_ended() {
         return Err(RpcError::Failed(
             "the runtime was shut down; start a new one".to_owned(),
         ));
@@ -172,8 +173,16 @@ impl Service for ConnectionService {
         self.app.table.call(context, request)
     }
 
-    fn notify(&self, _peer: &Peer, notification: Notification) {
-        tracing::debug!(method = notification.method, "a notification was ignored");
+    fn notify(&self, peer: &Peer, notification: Notification) {
+        let (Some(connection), JOIN) = (self.connection.get(), notification.method.as_str()) else {
+            tracing::debug!(method = notification.method, "a notification was ignored");
+            return;
+        };
+        let params = notification.params.as_ref().map_or("{}", |raw| raw.get());
+        if let Err(why) = self.app.join(connection, params) {
+            tracing::warn!(why, "a connection could not join its launch");
+            peer.close(CloseReason::Done);
+        }
     }
 }
 

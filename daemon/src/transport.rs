@@ -4,3 +4,12 @@
 pub mod local_socket;
 pub mod stdio;
 pub mod tcp;
+
+use std::io::{self, Write};
+
+/// Tells whoever started this process on stdout that clients may come.
+pub fn announce(line: &str) -> io::Result<()> {
+    let mut stdout = io::stdout();
+    writeln!(stdout, "{line}")?;
+    stdout.flush()
+}

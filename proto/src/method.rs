@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, event_log, model, permission, queue, server, session, settings, tool, ui,
+    agent, event_log, launch, model, permission, queue, server, session, settings, tool, ui,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -57,6 +57,11 @@ methods! {
     "runtime.shutdown" RuntimeShutdown(server::NoParams) -> ();
     /// Lists the models that a new session of this launch could use.
     "models.list" ModelsList(server::NoParams) -> model::Models;
+
+    /// Brings a launch's directory, environment and flags; this connection joins it.
+    "loopd.launch" LoopdLaunch(launch::LaunchParams) -> launch::Launched;
+    /// Ends the sessions of this connection's launch, as `runtime.shutdown` does.
+    "loopd.launchEnd" LoopdLaunchEnd(server::NoParams) -> ();
 
     /// Creates a session and attaches the caller.
     "session.create" SessionCreate(SessionCreateParams) -> SessionOpened;

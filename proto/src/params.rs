@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod event_log;
+pub mod launch;
 pub mod model;
 pub mod permission;
 pub mod queue;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
@@ -199,22 +199,36 @@ pub struct ClientOffer {
 }
 
 /// A tool that runs in the client.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ClientTool {
+    #[serde(deserialize_with = "not_empty")]
     pub name: String,
+    #[serde(default)]
     pub description: String,
+    #[serde(default)]
     pub parameters: Option<Value>,
+    #[serde(default)]
     pub overrides_built_in_tool: bool,
+    #[serde(default)]
     pub skip_permission: bool,
 }
 
 /// A slash command that runs in the client.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ClientCommand {
+    #[serde(deserialize_with = "not_empty")]
     pub name: String,
+    #[serde(default)]
     pub description: String,
+}
+
+fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.is_empty() {
+        return Err(serde::de::Error::custom("must not be empty"));
+    }
+    Ok(text)
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

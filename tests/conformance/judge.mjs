@@ -140,32 +140,37 @@ export class Judge {
   }
 }
 
+/** Cuts bytes into the messages of `Content-Length` frames; the rest is no whole frame. */
+export function framesOf(bytes) {
+  const messages = [];
+  let rest = bytes;
+  for (;;) {
+    const end = rest.indexOf("\r\n\r\n");
+    const length = /^Content-Length: (\d+)$/.exec(rest.subarray(0, Math.max(end, 0)).toString("latin1"));
+    if (!length || rest.length < end + 4 + Number(length[1])) return { messages, rest };
+    const next = end + 4 + Number(length[1]);
+    messages.push(JSON.parse(rest.subarray(end + 4, next).toString("utf8")));
+    rest = rest.subarray(next);
+  }
+}
+
 /** Judges what a tap wrote down, one list for all connections below a folder. */
 export function judgeTraffic(folder) {
   const names = readdirSync(folder).filter((name) => name.endsWith(".out"));
   const judges = names.map((name) => {
     const judge = new Judge();
-    const read = (end) => frames(join(folder, name.replace(/out$/, end)), judge);
-    for (const message of read("in")) judge.sent(message);
-    for (const message of read("out")) judge.received(message);
+    const read = (end) => framesOf(readFileSync(join(folder, name.replace(/out$/, end))));
+    for (const message of read("in").messages) judge.sent(message);
+    const { messages, rest } = read("out");
+    for (const message of messages) judge.received(message);
+    // A killed daemon may leave half a frame; anything else is not a frame at all.
+    if (rest.length > 0 && !rest.toString().startsWith("Content-Length: ")) {
+      judge.blame("stdout", `carries what is no frame: ${rest.subarray(0, LONGEST_VALUE)}`);
+    }
     return judge;
   });
   return {
     judged: judges.reduce((sum, judge) => sum + judge.judged, 0),
     violations: judges.flatMap((judge) => judge.violations),
   };
-}
-
-/** Reads `Content-Length` frames from a file; the last may be cut short where a process was killed. */
-function* frames(file, judge) {
-  let rest = readFileSync(file);
-  while (rest.length > 0) {
-    const end = rest.indexOf("\r\n\r\n");
-    const length = /^Content-Length: (\d+)$/im.exec(rest.subarray(0, Math.max(end, 0)).toString("latin1"));
-    if (!length) return end < 0 ? undefined : judge.blame(file, `no frame: ${rest.subarray(0, 80)}`);
-    const body = rest.subarray(end + 4, end + 4 + Number(length[1]));
-    if (body.length < Number(length[1])) return;
-    yield JSON.parse(body.toString("utf8"));
-    rest = rest.subarray(end + 4 + body.length);
-  }
 }

@@ -123,11 +123,13 @@ check("a question reaches the client's handler and its answer the model", async 
 check("abort stops a running tool and leaves the session usable", async (place) => {
   const { events, options } = watched({ onPermissionRequest: approveAll });
   const session = await place.stdioClient().createSession(options);
-  await session.send({ prompt: "run echo started; sleep 600" });
+  const command = await place.endlessCommand();
+  await session.send({ prompt: `run ${command.text}` });
   await events.event("tool.execution_partial_result");
   await session.abort();
   assert.equal((await events.event("abort")).data.reason, "user_initiated");
   await events.event("session.idle", ({ data }) => data.aborted === true);
+  await command.ended();
   assert.match(await answer(session, "run echo again"), /again/);
 });
 
@@ -191,6 +193,7 @@ check("a session outlives its daemon", async (place) => {
   await answer(session, "read note.txt");
   const before = await session.getEvents();
   assert.deepEqual(await first.stop(), []);
+  await place.endOwner();
 
   const second = place.stdioClient();
   const resumed = await second.resumeSession(session.sessionId, watched({ onPermissionRequest: approveAll }).options);
@@ -207,7 +210,8 @@ check("a daemon killed in the middle of a tool call leaves a session that can go
   const first = place.stdioClient();
   const { events, options } = watched({ onPermissionRequest: approveAll });
   const session = await first.createSession(options);
-  await session.send({ prompt: "run echo started; sleep 600" });
+  const prompt = `run ${(await place.endlessCommand()).text}`;
+  await session.send({ prompt });
   await events.event("tool.execution_partial_result");
   await place.crash(first);
 
@@ -215,9 +219,7 @@ check("a daemon killed in the middle of a tool call leaves a session that can go
   const again = watched({ onPermissionRequest: approveAll });
   const resumed = await second.resumeSession(session.sessionId, again.options);
   const kept = await resumed.getEvents();
-  assert.deepEqual(kept.filter(({ type }) => type === "user.message").map(({ data }) => data.content), [
-    "run echo started; sleep 600",
-  ]);
+  assert.deepEqual(kept.filter(({ type }) => type === "user.message").map(({ data }) => data.content), [prompt]);
   assert.match(await answer(resumed, "run echo again"), /again/);
   const seen = events.items.filter(({ ephemeral }) => !ephemeral);
   assert.deepEqual(kept.slice(0, seen.length), seen, "nothing that was published is lost");

@@ -6,8 +6,8 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
-import { connect } from "node:net";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -157,6 +157,23 @@ class Place {
     return daemon;
   }
 
+  /** A shell command that runs until the test is over, and when it really ended. */
+  async endlessCommand() {
+    const server = createServer((socket) => {
+      this.#sockets.push(socket);
+      server.close();
+      ended(new Promise((resolve) => socket.on("error", () => {}).on("close", resolve)));
+      socket.resume();
+    });
+    let ended;
+    const started = new Promise((resolve) => (ended = (over) => resolve({ over })));
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve).unref());
+    return {
+      text: `exec 3<>/dev/tcp/127.0.0.1/${server.address().port}; echo started; cat <&3`,
+      ended: async () => within((await within(started, "a command's start")).over, "a command's end"),
+    };
+  }
+
   /** A plain connection to a socket or port; all it receives is judged. */
   async connect(address) {
     const socket = connect(address);
@@ -208,11 +225,36 @@ class Place {
       });
   }
 
+  /**
+   * The daemon that serves the home in the background, and when it is gone.
+   *
+   * Only who answers at the socket is alive: the lock file keeps the name of an owner that ended.
+   */
+  async owner() {
+    const lock = [this.home, join(this.home, "loopd")].map((home) => join(home, "loopd.lock")).find(existsSync);
+    const owner = lock && JSON.parse(readFileSync(lock, "utf8").split("\n")[0]);
+    if (!owner?.socket) return undefined;
+    const socket = await this.connect({ path: owner.socket }).catch(() => undefined);
+    return socket && { pid: owner.pid, gone: () => within(socket.resume().gone, `the end of the daemon ${owner.pid}`) };
+  }
+
+  /** Ends the daemon in the background, if there is one, as a shutdown of the machine would. */
+  async endOwner() {
+    const owner = await this.owner();
+    if (!owner) return;
+    process.kill(owner.pid, "SIGTERM");
+    await owner.gone().catch((error) => {
+      process.kill(owner.pid, "SIGKILL");
+      throw error;
+    });
+  }
+
   /** Kills the daemon of a client as a crash would, and gives the client up. */
   async crash(client) {
-    const gone = new Promise((resolve) => client.cliProcess.on("close", resolve));
-    for (const pid of this.#alive()) process.kill(pid, "SIGKILL");
-    await within(gone, "the end of a killed daemon");
+    const relayed = new Promise((resolve) => client.cliProcess.on("close", resolve));
+    const owner = await this.owner();
+    process.kill(owner.pid, "SIGKILL");
+    await Promise.all([owner.gone(), within(relayed, "the end of the process that the client started")]);
     await client.forceStop();
   }
 
@@ -224,12 +266,13 @@ class Place {
       const errors = await within(client.stop(), "client.stop()", 2 * PATIENCE).catch((error) => [error]);
       faults.push(...errors.map((error) => `client.stop(): ${error.message}`));
     }
-    for (const socket of this.#sockets) socket.destroy();
     for (const daemon of this.#daemons) {
       if (daemon.child.exitCode === null && daemon.child.signalCode === null) {
         await daemon.end().catch((error) => (faults.push(error.message), daemon.child.kill("SIGKILL")));
       }
     }
+    await this.endOwner().catch((error) => faults.push(error.message));
+    for (const socket of this.#sockets) socket.destroy();
     for (const pid of this.#alive()) {
       faults.push(`the daemon ${pid} was left alive`);
       process.kill(pid, "SIGKILL");

@@ -17,6 +17,7 @@
 pub mod binary;
 pub mod client;
 pub mod daemon;
+pub mod lifeline;
 mod recorder;
 mod replay;
 pub mod script;
@@ -28,6 +29,7 @@ use std::time::Duration;
 
 pub use client::Client;
 pub use daemon::Daemon;
+pub use lifeline::Lifeline;
 pub use recorder::ServerRequest;
 pub use script::{Gate, Script, Turn, call};
 pub use session::Session;

@@ -40,27 +40,27 @@ pub fn check_request(body: &Value) -> Result<(), String> {
 pub fn check_conversation(messages: &[Value]) -> Result<(), String> {
     let mut rest = messages.iter().enumerate().peekable();
     while let Some((index, message)) = rest.next() {
-        let wrong = |what: &str| Err(format!("message {index} {what}: {message}"));
+        let wrong = |what: &str| format!("message {index} {what}: {message}");
         match message["role"].as_str() {
             Some("system") if index == 0 && is_text(&message["content"]) => {}
-            Some("system") => return wrong("is a system message that is empty or not the first"),
+            Some("system") => return Err(wrong("is a system message that is empty or not the first")),
             Some("user") if is_user_content(&message["content"]) => {}
-            Some("user") => return wrong("is a user message without content"),
-            Some("tool") => return wrong("is a result that no call just before it asked for"),
+            Some("user") => return Err(wrong("is a user message without content")),
+            Some("tool") => return Err(wrong("is a result that no call just before it asked for")),
             Some("assistant") => {
-                let calls = check_assistant(message).or_else(|what| wrong(&what))?;
+                let calls = check_assistant(message).map_err(|what| wrong(&what))?;
                 for id in calls {
                     match rest.next() {
                         Some((_, result)) if is_result_of(result, &id) => {}
                         other => {
-                            return wrong(&format!(
+                            return Err(wrong(&format!(
                                 "calls {id}, whose result is not where it belongs; there is {other:?}"
-                            ));
+                            )));
                         }
                     }
                 }
             }
-            _ => return wrong("has an unknown role"),
+            _ => return Err(wrong("has an unknown role")),
         }
     }
     Ok(())

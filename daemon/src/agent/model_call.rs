@@ -210,7 +210,7 @@ pub(super) fn say(
             } else {
                 Class::Event
             };
-            audience.send(class, &frame(session, &line));
+            audience.say(class, frame(session, &line));
         }
         Err(error) => tracing::error!(%session, %error, "an event could not be written as JSON"),
     }

@@ -13,7 +13,7 @@ use crate::launch::Launch;
 /// One client's connection.
 pub struct Connection {
     pub peer: Peer,
-    pub launch: Arc<Launch>,
+    launch: Mutex<Arc<Launch>>,
     authenticated: AtomicBool,
     attached: Mutex<BTreeSet<SessionId>>,
 }
@@ -23,10 +23,25 @@ impl Connection {
     pub fn new(peer: Peer, launch: Arc<Launch>, trust: Trust) -> Self {
         Self {
             peer,
-            launch,
+            launch: Mutex::new(launch),
             authenticated: AtomicBool::new(trust == Trust::Transport),
             attached: Mutex::default(),
         }
+    }
+
+    /// The launch this connection belongs to.
+    pub fn launch(&self) -> Arc<Launch> {
+        let launch = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
+        launch.clone()
+    }
+
+    /// Moves to another launch; how it has to prove itself is decided anew.
+    pub fn join(self: &Arc<Self>, launch: Arc<Launch>, trust: Trust) {
+        launch.join(self);
+        self.authenticated
+            .store(trust == Trust::Transport, Ordering::Release);
+        let mut own = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
+        *own = launch;
     }
 
     pub fn is_authenticated(&self) -> bool {

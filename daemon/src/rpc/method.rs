@@ -3,6 +3,7 @@
 mod agent;
 mod connect;
 mod event_log;
+mod launch;
 mod model;
 mod permission_answer;
 mod permission_location;
@@ -48,6 +49,9 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::AuthGetStatus, _, _>(server::auth_status)?;
     table.bind::<m::RuntimeShutdown, _, _>(server::shutdown)?;
     table.bind::<m::ModelsList, _, _>(model::list_all)?;
+
+    table.bind::<m::LoopdLaunch, _, _>(launch::launch)?;
+    table.bind::<m::LoopdLaunchEnd, _, _>(server::shutdown)?;
 
     table.bind::<m::SessionCreate, _, _>(session_create::create)?;
     table.bind::<m::SessionResume, _, _>(session_resume::resume)?;

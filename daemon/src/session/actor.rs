@@ -383,6 +383,9 @@ impl Actor {
                 events,
             })
         });
+        if !early.is_empty() {
+            self.audience.hold();
+        }
         self.start_all(early);
         if let Some(commit) = commit {
             commit
@@ -390,6 +393,7 @@ impl Actor {
                 .map_err(|error| SessionError::Store(Arc::new(error)))?;
         }
         let event = self.publish(outgoing);
+        self.audience.release();
         if stored_any {
             self.announce_update();
         }
@@ -493,7 +497,7 @@ impl Actor {
     fn attach(&mut self, attachment: Attachment) {
         let peer = attachment.connection.peer.clone();
         self.options = std::mem::take(&mut self.options).updated_by(attachment.options.clone());
-        self.launch = Some(attachment.connection.launch.clone());
+        self.launch = Some(attachment.connection.launch().clone());
         if attachment.api_token.is_some() {
             self.api_token.clone_from(&attachment.api_token);
         }

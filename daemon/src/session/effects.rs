@@ -5,10 +5,8 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt;
-use loopd_proto::event::Ephemeral;
 use loopd_proto::event::ask::{ElicitationAction, UserInputRequested};
 use loopd_proto::event::fact::Asked;
-use loopd_proto::event::session::ToolsUpdated;
 use loopd_proto::id::{MessageId, RequestId};
 use loopd_proto::permission::PermissionRequest;
 use loopd_proto::wire::{Peer, PeerId};
@@ -165,7 +163,9 @@ impl Actor {
         on_panic: impl FnOnce() -> Command + Send + 'static,
     ) {
         let reporter = self.reporter();
+        let at_work = self.services.presence.work();
         self.effects.spawn(async move {
+            let _at_work = at_work;
             match AssertUnwindSafe(work).catch_unwind().await {
                 Ok(Some(command)) => reporter.report(command).await,
                 Ok(None) => {}
@@ -225,11 +225,6 @@ impl Actor {
     fn call_model(&mut self, turn: TurnKey) {
         let tools = self.toolset();
         let model = self.state.model.clone().unwrap_or_default();
-        if turn.number == 0 {
-            self.tell(&Ephemeral::ToolsUpdated(ToolsUpdated {
-                model: model.clone(),
-            }));
-        }
         let messages = context::messages(&self.state);
         let request = ModelRequest {
             model,

@@ -2,12 +2,13 @@
 //!
 //! Who connects is checked by the kernel's word before a byte is parsed.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use interprocess::local_socket::tokio::{Listener, Stream};
-use interprocess::local_socket::traits::tokio::{Listener as _, Stream as _};
+use interprocess::local_socket::traits::tokio::Listener as _;
 use interprocess::local_socket::{ListenerOptions, Name};
 
 use crate::app::App;
@@ -15,12 +16,25 @@ use crate::home::{HomeError, create_private};
 use crate::launch::Launch;
 use crate::rpc::context::Trust;
 
-/// Where the socket of a home is: short, because socket paths have to be.
-pub async fn path_for(home: &Path, runtime: Option<&Path>) -> Result<PathBuf, HomeError> {
-    let folder = match runtime {
-        Some(runtime) => runtime.join("loopd"),
+/// Longer paths cannot be bound everywhere.
+const LONGEST_PATH: usize = 100;
+
+/// Where the socket of a home is: in the user's runtime folder unless the home was chosen by hand,
+/// else in the home, or in a private folder of the temporary one when that path is too long.
+pub async fn path_for(home: &Path, env: &BTreeMap<String, String>) -> Result<PathBuf, HomeError> {
+    let chosen = ["LOOPD_HOME", "COPILOT_HOME"]
+        .iter()
+        .any(|name| env.get(*name).is_some_and(|value| !value.is_empty()));
+    let runtime = env
+        .get("XDG_RUNTIME_DIR")
+        .filter(|folder| !chosen && !folder.is_empty());
+    let mut folder = match runtime {
+        Some(runtime) => Path::new(runtime).join("loopd"),
         None => home.join("run"),
     };
+    if folder.as_os_str().len() + 24 > LONGEST_PATH {
+        folder = std::env::temp_dir().join(format!("loopd-{}", user()));
+    }
     let unusable = |source| HomeError::Runtime {
         path: folder.clone(),
         source,
@@ -36,6 +50,16 @@ fn fingerprint(home: &Path) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+#[cfg(unix)]
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+#[cfg(not(unix))]
+fn user() -> u32 {
+    0
 }
 
 #[cfg(unix)]
@@ -90,7 +114,18 @@ pub fn bind(path: &Path) -> io::Result<Listener> {
 }
 
 /// Connects to the socket of a daemon.
+///
+/// The plain Unix stream can be closed in one direction, so that the daemon hears the end of its
+/// client at once and its last words still arrive.
+#[cfg(unix)]
+pub async fn connect(path: &Path) -> io::Result<tokio::net::UnixStream> {
+    tokio::net::UnixStream::connect(path).await
+}
+
+/// Connects to the pipe of a daemon.
+#[cfg(not(unix))]
 pub async fn connect(path: &Path) -> io::Result<Stream> {
+    use interprocess::local_socket::traits::tokio::Stream as _;
     Stream::connect(name(path)?).await
 }
 

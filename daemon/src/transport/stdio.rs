@@ -1,4 +1,4 @@
-//! The process's own stdin and stdout as one stream.
+//! The process's own stdin and stdout as two halves of one stream.
 //!
 //! Clients give us pipes or sockets; both are driven by events. Only files and terminals fall back
 //! to blocking threads.
@@ -14,8 +14,8 @@ pub type Input = Pin<Box<dyn AsyncRead + Send>>;
 pub type Output = Pin<Box<dyn AsyncWrite + Send>>;
 
 /// Opens both halves.
-pub fn open() -> io::Result<tokio::io::Join<Input, Output>> {
-    Ok(tokio::io::join(input()?, output()?))
+pub fn open() -> io::Result<(Input, Output)> {
+    Ok((input()?, output()?))
 }
 
 #[cfg(unix)]

@@ -3,12 +3,16 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::app::App;
 use crate::launch::Launch;
 use crate::rpc::context::Trust;
+
+/// How long to wait after a failed accept.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Listens on one port of both loopback addresses.
 pub struct Tcp {
@@ -38,31 +42,39 @@ impl Tcp {
     /// Accepts until the daemon ends.
     pub async fn serve(self, app: Arc<App>, launch: Arc<Launch>) {
         loop {
-            let accepted = tokio::select! {
+            tokio::select! {
                 () = app.ending.cancelled() => return,
-                accepted = self.v4.accept() => accepted,
-                accepted = accept_maybe(self.v6.as_ref()) => accepted,
-            };
-            match accepted {
-                Ok((stream, from)) => {
-                    tracing::info!(%from, "a client connected over TCP");
-                    hand_over(&app, &launch, stream);
-                }
-                Err(error) => {
-                    // Out of descriptors, most likely: waiting lets others finish.
-                    tracing::warn!(%error, "a TCP connection could not be accepted");
-                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                stream = self.next() => {
+                    if let Some(stream) = stream {
+                        app.serve_detached(stream, launch.clone(), Trust::Token);
+                    }
                 }
             }
         }
     }
-}
 
-fn hand_over(app: &Arc<App>, launch: &Arc<Launch>, stream: TcpStream) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a TCP connection stays with delayed packets");
+    /// The next client; `None` when one could not be accepted, after a pause.
+    pub async fn next(&self) -> Option<TcpStream> {
+        let accepted = tokio::select! {
+            accepted = self.v4.accept() => accepted,
+            accepted = accept_maybe(self.v6.as_ref()) => accepted,
+        };
+        match accepted {
+            Ok((stream, from)) => {
+                tracing::info!(%from, "a client connected over TCP");
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "a TCP connection stays with delayed packets");
+                }
+                Some(stream)
+            }
+            Err(error) => {
+                // Out of descriptors, most likely: waiting lets others finish.
+                tracing::warn!(%error, "a TCP connection could not be accepted");
+                tokio::time::sleep(PAUSE).await;
+                None
+            }
+        }
     }
-    app.serve_detached(stream, launch.clone(), Trust::Token);
 }
 
 async fn accept_maybe(listener: Option<&TcpListener>) -> io::Result<(TcpStream, SocketAddr)> {

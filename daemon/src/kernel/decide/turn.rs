@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{Answered, LoopOutcome, NamedBy, UsageRecorded};
-use loopd_proto::event::session::{Failure, ModelChange, TitleChanged, TokenMetrics};
+use loopd_proto::event::session::{Failure, ModelChange, TitleChanged, TokenMetrics, ToolsUpdated};
 use loopd_proto::event::tool::ToolStart;
 use loopd_proto::event::turn::{
     Abort, AssistantMessage, SystemMessage, ToolRequest, TurnEnd, TurnStart, Usage, UserMessage,
@@ -77,6 +77,9 @@ pub(super) fn prepared(state: &State, prepared: Prepared, mint: &mut Mint<'_>) -
             turn_id: Some(turn_id.clone()),
         }));
     }
+    decision.tell(Ephemeral::ToolsUpdated(ToolsUpdated {
+        model: prepared.model,
+    }));
     if state.system.as_deref() != Some(prepared.system.as_str()) {
         decision.store(Durable::SystemMessage(SystemMessage {
             role: "system".to_owned(),

@@ -6,8 +6,13 @@
 use serde_json::{Value, json};
 
 /// Notes that loopd wraps around a user's words; they are not instructions.
-const WRAPPERS: [&str; 6] = [
+const WRAPPERS: [&str; 11] = [
     "current_datetime",
+    "tools_changed_notice",
+    "session_limits_status",
+    "tagged_files",
+    "github_references",
+    "ide_selection",
     "reminder",
     "system_reminder",
     "system_notification",

@@ -12,7 +12,8 @@ pub(super) async fn connect(
     params: ConnectParams,
 ) -> Result<Connected, RpcError> {
     if !context.connection.is_authenticated() {
-        let expected = context.connection.launch.connection_token.as_ref();
+        let launch = context.connection.launch();
+        let expected = launch.connection_token.as_ref();
         let given = params.token.unwrap_or_default();
         let matches = expected.is_some_and(|expected| {
             bool::from(expected.expose().as_bytes().ct_eq(given.as_bytes()))

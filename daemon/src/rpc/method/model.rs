@@ -21,7 +21,7 @@ const DEFAULT_CONTEXT: u64 = 128_000;
 pub(super) async fn list_all(context: Context, _: NoParams) -> Result<Models, RpcError> {
     let route = Route {
         options: SessionOptions::default(),
-        launch: Some(context.connection.launch.clone()),
+        launch: Some(context.connection.launch().clone()),
         api_token: None,
         providers: context.app.services.providers.clone(),
     };

@@ -25,7 +25,7 @@ pub(super) async fn status(context: Context, _: NoParams) -> Result<Status, RpcE
 }
 
 pub(super) async fn auth_status(context: Context, _: NoParams) -> Result<AuthStatus, RpcError> {
-    let has_token = context.connection.launch.api_token.is_some();
+    let has_token = context.connection.launch().api_token.is_some();
     Ok(AuthStatus {
         is_authenticated: has_token,
         auth_type: has_token.then(|| "env".to_owned()),
@@ -41,7 +41,7 @@ pub(super) async fn auth_status(context: Context, _: NoParams) -> Result<AuthSta
 
 /// Ends what belongs to this launch; the answer comes when everything is flushed.
 pub(super) async fn shutdown(context: Context, _: NoParams) -> Result<(), RpcError> {
-    let launch = context.connection.launch.clone();
+    let launch = context.connection.launch().clone();
     launch.end();
     context.app.end_launch(&launch).await;
     Ok(())

@@ -57,7 +57,7 @@ pub(super) async fn create(
     }
     context.connection.attach(id.clone());
     let now = app.services.ports.now();
-    context.connection.launch.announce(&Lifecycle {
+    context.connection.launch().announce(&Lifecycle {
         kind: "session.created",
         session_id: &id,
         metadata: Some(LifecycleMetadata {
@@ -104,8 +104,8 @@ fn exists(id: &SessionId) -> RpcError {
 /// The directory a session works in: as asked, against the launch's own.
 pub(super) fn working_directory(context: &Context, wanted: Option<&str>) -> PathBuf {
     match wanted {
-        Some(wanted) => context.connection.launch.cwd.join(wanted),
-        None => context.connection.launch.cwd.clone(),
+        Some(wanted) => context.connection.launch().cwd.join(wanted),
+        None => context.connection.launch().cwd.clone(),
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) async fn delete(context: Context, params: Of) -> Result<Deleted, RpcE
         });
     }
     context.app.services.remove_session_folder(&id).await;
-    context.connection.launch.announce(&Lifecycle {
+    context.connection.launch().announce(&Lifecycle {
         kind: "session.deleted",
         session_id: &id,
         metadata: None,

@@ -72,7 +72,7 @@ pub(super) async fn last_id(context: Context, _: NoParams) -> Result<LastId, Rpc
 
 pub(super) async fn foreground(context: Context, _: NoParams) -> Result<LastId, RpcError> {
     Ok(LastId {
-        session_id: context.connection.launch.foreground(),
+        session_id: context.connection.launch().foreground(),
     })
 }
 

@@ -1,0 +1,182 @@
+//! The process that an SDK starts: brings its launch to the daemon, then moves bytes both ways.
+//!
+//! It owns stdin, stdout, the TCP listener and its sockets, so that its death closes them. It
+//! parses nothing but the first byte, which says how its client frames messages.
+
+mod find;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use loopd_proto::params::launch::{JOIN, JoinNotification, JoinTransport, LaunchParams};
+use loopd_proto::wire::{CloseReason, Framing, Peer, notification};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio_util::task::TaskTracker;
+
+use crate::transport::{local_socket, stdio, tcp};
+use crate::{build_id, shutdown};
+pub use find::Control;
+
+/// What the relay was started with.
+pub struct RelayOptions {
+    pub home: PathBuf,
+    pub socket: PathBuf,
+    pub cwd: PathBuf,
+    pub env: BTreeMap<String, String>,
+    pub auth_token_env: Option<String>,
+    pub connection_token: Option<String>,
+    pub yolo: bool,
+    pub transport: RelayTransport,
+}
+
+/// How the client speaks to the relay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelayTransport {
+    Stdio,
+    Tcp { port: u16 },
+}
+
+/// Runs until the client or the daemon is gone, or a signal says stop.
+pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
+    // Installed first: a signal during the start means stop, too.
+    let stopped = shutdown::signal();
+    let params = LaunchParams {
+        build: build_id::current().to_owned(),
+        cwd: options.cwd.to_string_lossy().into_owned(),
+        env: options.env,
+        auth_token_env: options.auth_token_env,
+        connection_token: options.connection_token,
+        yolo: options.yolo,
+    };
+    let control = Control::open(&options.home, &options.socket, &params).await?;
+    let lost = control.lost();
+    tokio::pin!(stopped, lost);
+    let outcome = match options.transport {
+        RelayTransport::Stdio => {
+            let (input, output) = stdio::open().context("stdin and stdout cannot be used")?;
+            let link = link(
+                &options.socket,
+                &control.launch_id,
+                JoinTransport::Pipe,
+                input,
+                output,
+            );
+            tokio::select! {
+                linked = link => linked.map(|end| (end, false)),
+                () = &mut stopped => Ok((End::Client, true)),
+                () = &mut lost => Ok((End::Daemon, false)),
+            }
+        }
+        RelayTransport::Tcp { port } => {
+            let listener = tcp::Tcp::bind(port)
+                .await
+                .context("the TCP port cannot be opened")?;
+            crate::transport::announce(&format!("loopd listening on port {}", listener.port()))?;
+            let links = accept_all(listener, &options.socket, &control.launch_id);
+            tokio::select! {
+                () = links => Ok((End::Client, false)),
+                () = &mut stopped => Ok((End::Client, true)),
+                () = &mut lost => Ok((End::Daemon, false)),
+            }
+        }
+    };
+    match outcome? {
+        (End::Daemon, _) => {
+            bail!("the daemon is gone; sessions are kept, start again to resume them")
+        }
+        (End::Client, said_stop) => {
+            if said_stop {
+                control.end_launch().await;
+            }
+            control.peer.close(CloseReason::Done);
+            Ok(())
+        }
+    }
+}
+
+/// Who ended a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Client,
+    Daemon,
+}
+
+async fn accept_all(listener: tcp::Tcp, socket: &Path, launch_id: &str) {
+    let links = TaskTracker::new();
+    let launch_id: Arc<str> = launch_id.into();
+    loop {
+        let Some(stream) = listener.next().await else {
+            continue;
+        };
+        let (socket, launch_id) = (socket.to_path_buf(), launch_id.clone());
+        links.spawn(async move {
+            let (input, output) = stream.into_split();
+            let transport = JoinTransport::Tcp;
+            if let Err(error) = link(&socket, &launch_id, transport, input, output).await {
+                tracing::warn!(%error, "a TCP client could not be linked to the daemon");
+            }
+        });
+    }
+}
+
+/// Connects one client to the daemon and moves bytes until one of them is gone.
+async fn link(
+    socket: &Path,
+    launch_id: &str,
+    transport: JoinTransport,
+    mut input: impl AsyncRead + Unpin,
+    mut output: impl AsyncWrite + Unpin,
+) -> anyhow::Result<End> {
+    let mut first = vec![0_u8; 16 * 1024];
+    let read = input.read(&mut first).await?;
+    first.truncate(read);
+    if first.is_empty() {
+        return Ok(End::Client);
+    }
+    let daemon = local_socket::connect(socket)
+        .await
+        .context("the daemon cannot be reached")?;
+    let (mut from_daemon, mut to_daemon) = tokio::io::split(daemon);
+    let join = JoinNotification {
+        launch_id: launch_id.to_owned(),
+        transport,
+    };
+    let mut hello = Vec::new();
+    framing_of(&first).encode(&notification(JOIN, &join), &mut hello);
+    hello.extend_from_slice(&first);
+    to_daemon.write_all(&hello).await?;
+    let outward = async {
+        let copied = tokio::io::copy(&mut input, &mut to_daemon).await;
+        // The daemon hears that nothing more will come.
+        to_daemon.shutdown().await.ok();
+        copied
+    };
+    let inward = tokio::io::copy(&mut from_daemon, &mut output);
+    tokio::pin!(outward, inward);
+    tokio::select! {
+        _ = &mut outward => {
+            // What the daemon still has to say is bounded by its own flush time.
+            inward.await.ok();
+            Ok(End::Client)
+        }
+        copied = &mut inward => {
+            Ok(if copied.is_ok() { End::Daemon } else { End::Client })
+        }
+    }
+}
+
+/// How the client frames its messages, by the rule that the daemon uses.
+fn framing_of(first: &[u8]) -> Framing {
+    let begins = first.iter().find(|byte| !byte.is_ascii_whitespace());
+    match begins {
+        Some(b'{' | b'[') => Framing::Lines,
+        _ => Framing::ContentLength,
+    }
+}
+
+/// Lets the peer's owner see when it is closed.
+async fn closed(peer: Peer) {
+    peer.closed().await;
+}

@@ -1,0 +1,45 @@
+//! The one place for what the standard library has no safe word for.
+
+/// Closes every descriptor above stderr that was inherited.
+///
+/// Must be called before the process has opened anything itself.
+#[cfg(target_os = "linux")]
+#[expect(
+    unsafe_code,
+    reason = "descriptors from outside have no owner in this process that could be dropped"
+)]
+pub(crate) fn close_inherited_descriptors() {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
+        return;
+    };
+    let descriptors: Vec<i32> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|descriptor| *descriptor > 2)
+        .collect();
+    for descriptor in descriptors {
+        // The one that listed the folder is closed by now, and must not be closed again.
+        if std::fs::symlink_metadata(format!("/proc/self/fd/{descriptor}")).is_err() {
+            continue;
+        }
+        // SAFETY: called first thing in `main`, when nothing of this process owns a descriptor
+        // above stderr.
+        unsafe { rustix::io::close(descriptor) };
+    }
+}
+
+/// Lets the runtime watch a descriptor that it then owns.
+#[cfg(target_os = "linux")]
+#[expect(
+    unsafe_code,
+    reason = "the runtime asks for the promise that is made here"
+)]
+pub(crate) fn watch_descriptor(
+    descriptor: std::os::fd::OwnedFd,
+) -> std::io::Result<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>> {
+    // SAFETY: an `OwnedFd` names the same open descriptor for as long as it lives, and the
+    // `AsyncFd` is its only owner.
+    Ok(unsafe { tokio::io::unix::AsyncFd::register(descriptor) }?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn close_inherited_descriptors() {}

@@ -1,0 +1,82 @@
+//! The real `loopd` as a child process, for tests that need a process to kill.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::SystemTime;
+
+use serde_json::Value;
+use tokio::process::{Child, Command};
+
+use crate::client::Client;
+use crate::transcript::Scrub;
+use crate::within;
+
+/// Finds the binary that was built beside this test, and makes sure that it is not an old one.
+pub fn path() -> PathBuf {
+    let this = std::env::current_exe().unwrap();
+    let folder = this.ancestors().nth(2).expect("a test is in target/<profile>/deps");
+    let binary = folder.join("loopd");
+    let built = modified(&binary).unwrap_or_else(|| {
+        panic!(
+            "{} does not exist; build it first: cargo build -p loopd (with the same target directory and profile)",
+            binary.display()
+        )
+    });
+    let sources = std::fs::read_to_string(folder.join("loopd.d")).unwrap_or_default();
+    for source in sources.split_whitespace().skip(1) {
+        assert!(
+            modified(Path::new(source)).is_none_or(|changed| changed <= built),
+            "{} is older than {source}; build it again: cargo build -p loopd",
+            binary.display()
+        );
+    }
+    binary
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().ok()?.modified().ok()
+}
+
+/// A running daemon of its own process.
+pub struct Loopd {
+    pub child: Child,
+}
+
+impl Loopd {
+    /// A command that starts the daemon with this home and nothing else of our environment.
+    pub fn command(home: &Path) -> Command {
+        let mut command = Command::new(path());
+        command
+            .env_clear()
+            .env("LOOPD_HOME", home)
+            .env("PATH", std::env::var("PATH").unwrap())
+            .current_dir(home)
+            .kill_on_drop(true);
+        command
+    }
+
+    /// Starts the daemon on its own pipes and connects to it.
+    pub fn on_stdio(home: &Path, defaults: Value) -> (Self, Client) {
+        let mut child = Self::command(home)
+            .args(["--headless", "--no-auto-update", "--stdio"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let stream = tokio::io::join(child.stdout.take().unwrap(), child.stdin.take().unwrap());
+        let client = Client::over(stream, defaults, Scrub::default());
+        (Self { child }, client)
+    }
+
+    /// Ends the process as a crash would: at once, without a word.
+    pub async fn kill_hard(mut self) {
+        self.child.start_kill().unwrap();
+        within("a killed process to end", self.child.wait()).await.unwrap();
+    }
+
+    /// Waits for the process to end by itself.
+    pub async fn exited(mut self) -> std::process::ExitStatus {
+        within("the daemon to exit", self.child.wait()).await.unwrap()
+    }
+}

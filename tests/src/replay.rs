@@ -1,0 +1,134 @@
+//! What holds after every test: the log folds to the live state, a fresh daemon would come to the
+//! same one, every event that a client got is the stored one, and events form one chain.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use loopd::app::App;
+use loopd::kernel::apply::apply;
+use loopd::kernel::context;
+use loopd::kernel::state::{Phase, State};
+use loopd::session::registry::Sessions;
+use loopd::store::{StoredEvent, Visibility};
+use loopd_proto::event::read_durable;
+use loopd_proto::id::{Seq, SessionId};
+use serde_json::Value;
+
+use crate::client::Client;
+use crate::validator::{as_chat, check_conversation};
+
+/// Kinds that somebody who comes late is shown again.
+const SHOWN_AGAIN: [&str; 2] = ["permission.requested", "external_tool.requested"];
+
+/// Checks every session of the daemon; live ones are stopped on the way.
+pub(crate) async fn check(app: &Arc<App>, clients: &[Client]) {
+    let records = app.services.store.list().await.unwrap();
+    let ids: Vec<SessionId> = records.into_iter().map(|record| record.id).collect();
+    for id in &ids {
+        if let Some(live) = app.sessions.get(id) {
+            let state = live.state(State::clone).await.unwrap();
+            let folded = fold(id, &load(app, id).await, state.seq);
+            assert_same("the live state is not the fold of its log", &folded, &state);
+            live.stop().await;
+        }
+    }
+    for id in &ids {
+        let before = load(app, id).await;
+        check_chain(id, &before);
+        check_reopening(app, id, &before).await;
+    }
+    for client in clients {
+        check_received(app, client).await;
+    }
+}
+
+async fn load(app: &App, id: &SessionId) -> Vec<StoredEvent> {
+    let loaded = app.services.store.load(id).await.unwrap();
+    loaded.expect("a listed session has a log").1
+}
+
+/// Folds a log up to a position.
+fn fold(id: &SessionId, log: &[StoredEvent], through: Seq) -> State {
+    let mut state = State::new(id.clone());
+    for stored in log.iter().take_while(|stored| stored.seq <= through) {
+        let (head, event) = read_durable(&stored.json)
+            .unwrap_or_else(|error| panic!("{id} has an event that cannot be read: {error}: {}", stored.json));
+        apply(&mut state, &head, &event);
+        assert_eq!(state.seq, stored.seq, "the log of {id} has a gap");
+    }
+    state
+}
+
+/// A daemon that starts anew gets to the state that its log says, and closes what was open.
+async fn check_reopening(app: &Arc<App>, id: &SessionId, before: &[StoredEvent]) {
+    let all = Seq(u64::MAX);
+    let stored = fold(id, before, all);
+    let fresh = Arc::new(Sessions::new(app.services.clone()));
+    let (opened, _) = fresh.open(id.clone());
+    let state = opened.state(State::clone).await.unwrap();
+    let folded = fold(id, &load(app, id).await, all);
+    assert_same("a reopened session is not the fold of its log", &folded, &state);
+    if matches!(stored.phase, Phase::Idle) {
+        assert_same("reopening a resting session changed it", &stored, &state);
+    }
+    let conversation = as_chat(&context::messages(&state));
+    if let Err(wrong) = check_conversation(&conversation) {
+        panic!("the conversation of {id} is not valid after reopening: {wrong}");
+    }
+    opened.stop().await;
+    fresh.drained().await;
+}
+
+/// Every visible event names the one before it.
+fn check_chain(id: &SessionId, log: &[StoredEvent]) {
+    let mut parent = Value::Null;
+    for stored in log {
+        let event: Value = serde_json::from_str(&stored.json).unwrap();
+        assert_eq!(event["id"], stored.id.as_str(), "an event of {id} is stored under another id");
+        assert_eq!(event["type"], *stored.kind, "an event of {id} is stored as another kind");
+        assert_eq!(event["parentId"], parent, "the chain of {id} is broken at {event}");
+        assert_ne!(event["ephemeral"], true, "an ephemeral event of {id} was stored: {event}");
+        if stored.visible == Visibility::Public {
+            parent = event["id"].clone();
+        }
+    }
+}
+
+/// Durable events that a client got are the stored ones, in order, each once.
+async fn check_received(app: &App, client: &Client) {
+    let mut logs: HashMap<String, Option<Vec<StoredEvent>>> = HashMap::new();
+    let mut last: HashMap<String, u64> = HashMap::new();
+    for seen in client.all_events() {
+        let event = seen.event;
+        let kind = event["type"].as_str().unwrap_or_default();
+        assert!(!kind.starts_with("loopd."), "a client got our bookkeeping: {event}");
+        if event["ephemeral"] == true {
+            continue;
+        }
+        if !logs.contains_key(&seen.session) {
+            let id = SessionId::from(seen.session.as_str());
+            let loaded = app.services.store.load(&id).await.unwrap();
+            logs.insert(seen.session.clone(), loaded.map(|(_, log)| log));
+        }
+        // A session that was deleted has nothing to compare with.
+        let Some(log) = &logs[&seen.session] else {
+            continue;
+        };
+        let stored = log.iter().find(|stored| event["id"] == stored.id.as_str());
+        let stored = stored.unwrap_or_else(|| panic!("a client got an event that is not stored: {event}"));
+        let line: Value = serde_json::from_str(&stored.json).unwrap();
+        assert_eq!(line, event, "a client got another event than the stored one");
+        let before = last.entry(seen.session).or_default();
+        if stored.seq.0 > *before {
+            *before = stored.seq.0;
+        } else {
+            assert!(SHOWN_AGAIN.contains(&kind), "a client got an event twice or too late: {event}");
+        }
+    }
+}
+
+fn assert_same(what: &str, folded: &State, live: &State) {
+    if folded != live {
+        panic!("{what}\n folded: {folded:#?}\n   live: {live:#?}");
+    }
+}

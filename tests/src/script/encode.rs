@@ -1,0 +1,91 @@
+//! Answers in the format of chat completions, whole or as a stream of chunks.
+
+use serde_json::{Value, json};
+
+use super::turn::Call;
+
+/// The model's name in answers and in the list of models.
+pub(super) const MODEL: &str = "scripted";
+
+fn usage() -> Value {
+    json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15})
+}
+
+fn finish(calls: &[Call]) -> &'static str {
+    if calls.is_empty() { "stop" } else { "tool_calls" }
+}
+
+/// A whole answer.
+pub(super) fn whole(pieces: &[String], calls: &[Call]) -> String {
+    let text = pieces.concat();
+    let mut message = json!({"role": "assistant", "content": text});
+    if !calls.is_empty() {
+        let calls = calls.iter().map(|call| {
+            json!({"id": call.id, "type": "function",
+                   "function": {"name": call.name, "arguments": call.arguments}})
+        });
+        message["tool_calls"] = calls.collect();
+        if text.is_empty() {
+            message["content"] = Value::Null;
+        }
+    }
+    json!({
+        "id": "chatcmpl-scripted", "object": "chat.completion", "model": MODEL,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish(calls)}],
+        "usage": usage(),
+    })
+    .to_string()
+}
+
+fn chunk(delta: &Value, finish: Option<&str>) -> String {
+    let chunk = json!({
+        "id": "chatcmpl-scripted", "object": "chat.completion.chunk", "model": MODEL,
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+    });
+    format!("data: {chunk}\n\n")
+}
+
+/// The chunks of the text.
+pub(super) fn text_chunks(pieces: &[String]) -> Vec<String> {
+    let pieces = pieces.iter().map(|piece| chunk(&json!({"content": piece}), None));
+    std::iter::once(chunk(&json!({"role": "assistant", "content": ""}), None))
+        .chain(pieces)
+        .collect()
+}
+
+/// The chunks after the text: calls (their arguments in two pieces), the reason, the usage.
+pub(super) fn last_chunks(calls: &[Call]) -> Vec<String> {
+    let mut chunks = Vec::new();
+    for (index, call) in calls.iter().enumerate() {
+        let middle = call.arguments.len() / 2;
+        let middle = (middle..=call.arguments.len())
+            .find(|at| call.arguments.is_char_boundary(*at))
+            .unwrap_or(0);
+        let (first, second) = call.arguments.split_at(middle);
+        chunks.push(chunk(
+            &json!({"tool_calls": [{"index": index, "id": call.id, "type": "function",
+                "function": {"name": call.name, "arguments": first}}]}),
+            None,
+        ));
+        chunks.push(chunk(
+            &json!({"tool_calls": [{"index": index, "function": {"arguments": second}}]}),
+            None,
+        ));
+    }
+    chunks.push(chunk(&json!({}), Some(finish(calls))));
+    let last = json!({"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "model": MODEL,
+        "choices": [], "usage": usage()});
+    chunks.push(format!("data: {last}\n\n"));
+    chunks.push("data: [DONE]\n\n".to_owned());
+    chunks
+}
+
+/// The list of models.
+pub(super) fn models() -> String {
+    json!({"data": [
+        {"id": MODEL, "name": "Scripted", "capabilities": {
+            "supports": {"vision": true}, "limits": {"max_context_window_tokens": 64_000}}},
+        {"id": "scripted-small", "name": "Scripted Small"},
+    ]})
+    .to_string()
+}

@@ -1,0 +1,234 @@
+//! What the model is asked in one turn and what it answers, and gates that hold answers back.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::Recorded;
+use crate::within;
+
+/// A tool call that the model makes.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) arguments: String,
+}
+
+/// A tool call with an id of the model's choice.
+pub fn call(id: &str, name: &str, arguments: Value) -> Call {
+    Call {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        arguments: arguments.to_string(),
+    }
+}
+
+impl Call {
+    /// Gives the arguments as they are, valid or not.
+    #[must_use]
+    pub fn raw_arguments(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.arguments);
+        self
+    }
+}
+
+/// What a request has to end with.
+#[derive(Debug, Clone)]
+enum Expect {
+    Any,
+    /// A user message with this in it.
+    User(String),
+    /// Exactly so many results, each with its text in it.
+    Results(Vec<String>),
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Answer {
+    Reply { pieces: Vec<String>, calls: Vec<Call> },
+    Failure { status: u16, body: String, headers: Vec<(String, String)> },
+    /// The connection closes in the middle of the answer.
+    Broken,
+}
+
+/// One request and its answer.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    expect: Expect,
+    pub(super) answer: Answer,
+    pub(super) held: Option<Gate>,
+    pub(super) paused: Option<Gate>,
+}
+
+impl Turn {
+    fn expecting(expect: Expect) -> Self {
+        Self {
+            expect,
+            answer: Answer::Reply {
+                pieces: vec!["ok".to_owned()],
+                calls: Vec::new(),
+            },
+            held: None,
+            paused: None,
+        }
+    }
+
+    /// Asked with anything.
+    pub fn any() -> Self {
+        Self::expecting(Expect::Any)
+    }
+
+    /// Asked by the user, with this in their words.
+    pub fn user(text: &str) -> Self {
+        Self::expecting(Expect::User(text.to_owned()))
+    }
+
+    /// Asked with exactly these results, each told by something in its text.
+    pub fn results<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::expecting(Expect::Results(
+            texts.into_iter().map(str::to_owned).collect(),
+        ))
+    }
+
+    /// Answers with a text.
+    #[must_use]
+    pub fn says(self, text: &str) -> Self {
+        self.streams([text])
+    }
+
+    /// Answers with a text in pieces, which a streamed reply keeps apart.
+    #[must_use]
+    pub fn streams<'a>(mut self, texts: impl IntoIterator<Item = &'a str>) -> Self {
+        self.answer = Answer::Reply {
+            pieces: texts.into_iter().map(str::to_owned).collect(),
+            calls: Vec::new(),
+        };
+        self
+    }
+
+    /// Answers with tool calls.
+    #[must_use]
+    pub fn calls(mut self, calls: impl IntoIterator<Item = Call>) -> Self {
+        self.answer = Answer::Reply {
+            pieces: Vec::new(),
+            calls: calls.into_iter().collect(),
+        };
+        self
+    }
+
+    /// Answers with an HTTP error.
+    #[must_use]
+    pub fn fails(mut self, status: u16, message: &str) -> Self {
+        self.answer = Answer::Failure {
+            status,
+            body: serde_json::json!({"error": {"message": message}}).to_string(),
+            headers: Vec::new(),
+        };
+        self
+    }
+
+    /// Names the error the way the vendor does.
+    #[must_use]
+    pub fn with_code(mut self, code: &str) -> Self {
+        if let Answer::Failure { body, .. } = &mut self.answer {
+            let mut error: Value = serde_json::from_str(body).unwrap();
+            error["error"]["code"] = code.into();
+            *body = error.to_string();
+        }
+        self
+    }
+
+    /// Adds a header to an HTTP error.
+    #[must_use]
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+        if let Answer::Failure { headers, .. } = &mut self.answer {
+            headers.push((name.to_owned(), value.to_owned()));
+        }
+        self
+    }
+
+    /// Breaks the connection off in the middle of the answer.
+    #[must_use]
+    pub fn breaks_off(mut self) -> Self {
+        self.answer = Answer::Broken;
+        self
+    }
+
+    /// Sends nothing at all before the gate opens.
+    #[must_use]
+    pub fn held_by(mut self, gate: &Gate) -> Self {
+        self.held = Some(gate.clone());
+        self
+    }
+
+    /// Sends the text, then nothing before the gate opens.
+    #[must_use]
+    pub fn paused_by(mut self, gate: &Gate) -> Self {
+        self.paused = Some(gate.clone());
+        self
+    }
+
+    /// Says why a request is not the one this turn is for.
+    pub(super) fn mismatch(&self, request: &Recorded) -> Option<String> {
+        let last = request.messages().last()?;
+        match &self.expect {
+            Expect::Any => None,
+            Expect::User(text) => {
+                let fits = last["role"] == "user" && super::text_of(last).contains(text);
+                (!fits).then(|| format!("expected the user's {text:?}, got {last}"))
+            }
+            Expect::Results(texts) => {
+                let results = request.last_results();
+                let fits = results.len() == texts.len()
+                    && results.iter().zip(texts).all(|(has, wants)| has.contains(wants));
+                (!fits).then(|| format!("expected the results {texts:?}, got {results:?}"))
+            }
+        }
+    }
+}
+
+/// Holds an answer back until the test opens it; clones are the same gate.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    state: Arc<watch::Sender<State>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
+    reached: bool,
+    open: bool,
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Gate {
+    pub fn new() -> Self {
+        Self {
+            state: Arc::new(watch::Sender::new(State::default())),
+        }
+    }
+
+    /// Lets the answer go on, now or when it gets here.
+    pub fn open(&self) {
+        self.state.send_modify(|state| state.open = true);
+    }
+
+    /// Waits until an answer is held here.
+    pub async fn reached(&self) {
+        let mut changes = self.state.subscribe();
+        let wait = changes.wait_for(|state| state.reached);
+        within("the model to be held back", wait).await.unwrap();
+    }
+
+    /// Waits to be let through.
+    pub(super) async fn pass(&self) {
+        let mut changes = self.state.subscribe();
+        self.state.send_modify(|state| state.reached = true);
+        changes.wait_for(|state| state.open).await.unwrap();
+    }
+}

@@ -1,0 +1,167 @@
+//! One session as one client sees it: calls with its id filled in, and its events in order.
+
+use loopd_proto::wire::ErrorObject;
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::recorder::Seen;
+use crate::transcript;
+use crate::within;
+
+/// A session and how far the test has read its events.
+pub struct Session {
+    pub id: String,
+    client: Client,
+    /// How many of the connection's events were looked at.
+    read: usize,
+}
+
+impl Session {
+    pub(crate) fn new(client: &Client, id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            read: 0,
+            client: client.clone(),
+        }
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    fn params(&self, mut params: Value) -> Value {
+        params["sessionId"] = self.id.as_str().into();
+        params
+    }
+
+    /// Calls a method of this session that has to work.
+    pub async fn call(&self, method: &str, params: Value) -> Value {
+        self.client.call(method, self.params(params)).await
+    }
+
+    /// Calls a method of this session that may be refused.
+    pub async fn try_call(&self, method: &str, params: Value) -> Result<Value, ErrorObject> {
+        self.client.try_call(method, self.params(params)).await
+    }
+
+    /// Calls a method of this session that has to be refused.
+    pub async fn refused(&self, method: &str, params: Value) -> ErrorObject {
+        self.client.refused(method, self.params(params)).await
+    }
+
+    /// Queues a request now and returns the wait for its answer.
+    pub fn start(
+        &self,
+        method: &str,
+        params: Value,
+    ) -> impl Future<Output = Result<Value, ErrorObject>> + use<> {
+        self.client.start(method, self.params(params))
+    }
+
+    /// Sends a prompt and returns the message's id.
+    pub async fn send(&self, prompt: &str) -> String {
+        let sent = self.call("session.send", json!({ "prompt": prompt })).await;
+        sent["messageId"].as_str().unwrap().to_owned()
+    }
+
+    /// Sends a prompt and waits for the loop to end.
+    pub async fn ask(&mut self, prompt: &str) -> Value {
+        self.send(prompt).await;
+        self.next("session.idle").await
+    }
+
+    /// Waits for the next event of this kind; those before it count as read.
+    pub async fn next(&mut self, kind: &str) -> Value {
+        self.next_where(kind, |event| event["type"] == kind).await
+    }
+
+    /// Waits for the next event that fits; those before it count as read.
+    pub async fn next_where(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let (id, from) = (self.id.clone(), self.read);
+        let find = |seen: &mut Seen| {
+            let mut new = seen.events.iter().enumerate().skip(from);
+            let (at, found) = new.find(|(_, seen)| seen.session == id && fits(&seen.event))?;
+            Some((at, found.event.clone()))
+        };
+        let wait = self.client.recorder().find(find);
+        let Ok((at, event)) = tokio::time::timeout(crate::PATIENCE, wait).await else {
+            panic!("{what} did not come; what came is:\n{}", self.transcript());
+        };
+        self.read = at + 1;
+        event
+    }
+
+    /// All events of this session so far, as this client got them.
+    pub fn events(&self) -> Vec<Value> {
+        let all = self.client.all_events().into_iter();
+        all.filter(|seen| seen.session == self.id)
+            .map(|seen| seen.event)
+            .collect()
+    }
+
+    /// The kinds of all events so far, without those that are only told in passing.
+    pub fn durable_kinds(&self) -> Vec<String> {
+        let events = self.events().into_iter();
+        events
+            .filter(|event| event["ephemeral"] != true)
+            .map(|event| event["type"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// Counts the events of one kind so far.
+    pub fn count(&self, kind: &str) -> usize {
+        let events = self.events();
+        events.iter().filter(|event| event["type"] == kind).count()
+    }
+
+    /// The events as text, with ids, times and paths replaced.
+    pub fn transcript(&self) -> String {
+        transcript::render(&self.events(), self.client.scrub())
+    }
+
+    /// The stored events, as the daemon tells them.
+    pub async fn messages(&self) -> Vec<Value> {
+        let got = self.call("session.getMessages", json!({})).await;
+        got["events"].as_array().unwrap().clone()
+    }
+
+    /// Lets every tool run without a question.
+    pub async fn approve_all(&self) {
+        let params = json!({ "enabled": true });
+        self.call("session.permissions.setApproveAll", params).await;
+    }
+
+    /// Waits for the next permission question and returns its id and what is asked.
+    pub async fn permission(&mut self) -> (String, Value) {
+        let asked = self.next("permission.requested").await;
+        let id = asked["data"]["requestId"].as_str().unwrap().to_owned();
+        (id, asked["data"]["permissionRequest"].clone())
+    }
+
+    /// Decides about a permission, and says whether the decision counted.
+    pub async fn decide(&self, request: &str, decision: Value) -> bool {
+        let params = json!({ "requestId": request, "result": decision });
+        let method = "session.permissions.handlePendingPermissionRequest";
+        self.call(method, params).await["success"] == true
+    }
+
+    /// Waits for the next call of a client tool and returns its id and the event's data.
+    pub async fn tool_call(&mut self) -> (String, Value) {
+        let asked = self.next("external_tool.requested").await;
+        let id = asked["data"]["requestId"].as_str().unwrap().to_owned();
+        (id, asked["data"].clone())
+    }
+
+    /// Gives the result of a client tool, and says whether it counted.
+    pub async fn give(&self, request: &str, mut answer: Value) -> bool {
+        answer["requestId"] = request.into();
+        let method = "session.tools.handlePendingToolCall";
+        self.call(method, answer).await["success"] == true
+    }
+
+    /// Leaves the session.
+    pub async fn destroy(&self) {
+        let left = self.call("session.destroy", json!({}));
+        assert_eq!(within("session.destroy", left).await, json!({"success": true}));
+    }
+}
