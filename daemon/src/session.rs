@@ -8,7 +8,9 @@ pub mod attach;
 mod effects;
 mod journal;
 pub mod registry;
+mod resume;
 mod toolset;
+pub mod view;
 
 use std::sync::Arc;
 
@@ -59,7 +61,7 @@ enum Message {
     /// An effect of the session reports.
     Report(Box<Command>),
     /// Looks at the session without changing it.
-    View(Box<dyn FnOnce(&actor::View<'_>) + Send>),
+    View(Box<dyn FnOnce(&view::View<'_>) + Send>),
     Attach(Box<Attachment>),
     Detach {
         peer: PeerId,
@@ -134,7 +136,7 @@ impl SessionHandle {
     ) -> impl Future<Output = Result<T, SessionError>> + Send + use<T, F>
     where
         T: Send + 'static,
-        F: FnOnce(&actor::View<'_>) -> T + Send + 'static,
+        F: FnOnce(&view::View<'_>) -> T + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         let posted = self.post(Message::View(Box::new(move |view| {

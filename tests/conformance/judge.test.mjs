@@ -34,6 +34,8 @@ for (const [what, requests, messages, expected] of [
   ["a sound reply", { 1: "ping" }, [reply(1, pong)], /^$/],
   ["a sound list of events", { 1: "session.getMessages" }, [reply(1, { events: [event({}).params.event] })], /^$/],
   ["an error reply", { 1: "ping" }, [{ jsonrpc: "2.0", id: 1, error: { code: -32603, message: "no" } }], /^$/],
+  ["a reply that its schema forgot", { 1: "session.agent.getCurrent" }, [reply(1, { agent: null })], /^$/],
+  ["another reply of that method", { 1: "session.agent.getCurrent" }, [reply(1, {})], /getCurrent: .*agent/],
   ["an event of a kind that the schema does not know", {}, [event({ type: "novelty", data: 5 })], /^$/],
   ["a member that is not of the event", {}, [event({ seq: 7 })], /session\.event abort: .*additional properties \(seq\)/],
   ["a value of the wrong kind", {}, [event({ data: { reason: 5 } })], /session\.event abort: \/data\/reason must/],

@@ -1,6 +1,7 @@
 // The smaller methods through the SDK's typed interface: each is called, and the judge reads the reply.
 
 import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { approveAll } from "@github/copilot-sdk";
 import { answer, check, watched } from "./support.mjs";
@@ -94,11 +95,11 @@ check("custom agents are listed, selected and left", async (place) => {
     customAgents: [{ name: "reviewer", displayName: "Reviewer", description: "Reads code.", prompt: "Review." }],
   });
   assert.ok((await session.rpc.agent.list()).agents.some(({ name }) => name === "reviewer"));
-  assert.equal((await session.rpc.agent.getCurrent()).agent ?? null, null);
+  assert.equal((await session.rpc.agent.getCurrent()).agent, null);
   assert.equal((await session.rpc.agent.select({ name: "reviewer" })).agent.name, "reviewer");
   assert.equal((await session.rpc.agent.getCurrent()).agent.name, "reviewer");
   await session.rpc.agent.deselect();
-  assert.equal((await session.rpc.agent.getCurrent()).agent ?? null, null);
+  assert.equal((await session.rpc.agent.getCurrent()).agent, null);
 });
 
 check("permission policy is configured and obeyed", async (place) => {
@@ -122,6 +123,7 @@ check("permission policy is configured and obeyed", async (place) => {
 check("permission paths, locations and trusted folders can be asked for and added", async (place) => {
   const { paths, locations, folderTrust } = (await open(place)).session.rpc.permissions;
   const [inside, outside] = [join(place.work, "a.txt"), join(place.root, "elsewhere")];
+  mkdirSync(outside);
   assert.equal((await paths.list()).primary, place.work);
   assert.equal((await paths.isPathWithinWorkspace({ path: inside })).allowed, true);
   assert.equal((await paths.isPathWithinAllowedDirectories({ path: outside })).allowed, false);

@@ -10,8 +10,13 @@
 
 mod abort;
 mod attach;
+mod client_tools;
 mod errors;
 mod event_log;
+mod permissions;
+mod policy;
+mod questions;
 mod queue;
 mod sessions;
+mod settings;
 mod turns;

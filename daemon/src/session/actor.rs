@@ -5,24 +5,20 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use bytes::Bytes;
-use loopd_proto::event::session::{CapabilitiesChanged, UiCapabilities};
-use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::event::Ephemeral;
 use loopd_proto::id::{EventId, MessageId, RequestId, SessionId};
 use loopd_proto::session::SessionOptions;
-use loopd_proto::wire::{Class, PeerId};
+use loopd_proto::wire::Class;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::attach::{Attachment, Goodbye};
+use super::attach::{Attachment, OpenQuestion};
 use super::effects::ElicitationAnswer;
 use super::journal::{self, Outgoing};
 use super::registry::Sessions;
-use super::toolset::Toolset;
 use super::{Done, Message, SessionError};
 use crate::app::Services;
-use crate::kernel::apply::apply;
 use crate::kernel::command::{Answer, Command, Decision, Effect, Mint, Step};
 use crate::kernel::decide::decide;
 use crate::kernel::state::State;
@@ -32,42 +28,11 @@ use crate::publish::recent::Recent;
 use crate::publish::{Audience, frame};
 use crate::store::{Batch, SessionRecord};
 
-/// What can be looked at from outside.
-pub struct View<'a> {
-    pub state: &'a State,
-    pub recent: &'a Recent,
-    /// Ticks with everything published.
-    pub ticks: &'a watch::Sender<u64>,
-    attachments: &'a [Attachment],
-    pub launch: Option<&'a Arc<Launch>>,
-    /// The configuration with its secrets.
-    pub options: &'a SessionOptions,
-    pub api_token: Option<&'a Secret>,
-    pub tools: &'a dyn Fn() -> Vec<crate::kernel::model::ToolSpec>,
-    pub commands: &'a dyn Fn() -> Vec<loopd_proto::session::ClientCommand>,
-    pub elicitation: bool,
-}
-
-impl View<'_> {
-    /// Whether somebody else is attached.
-    pub fn attached_besides(&self, peer: PeerId) -> bool {
-        self.attachments
-            .iter()
-            .any(|attachment| attachment.connection.peer.id() != peer)
-    }
-}
-
 /// Whether there is a log to begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     New,
     Load,
-}
-
-/// A question whose event a late joiner has to be shown.
-pub(super) struct OpenQuestion {
-    pub(super) frame: Bytes,
-    pub(super) tool: Option<String>,
 }
 
 pub(super) struct Actor {
@@ -83,9 +48,9 @@ pub(super) struct Actor {
     pub(super) options: SessionOptions,
     pub(super) launch: Option<Arc<Launch>>,
     pub(super) api_token: Option<Secret>,
-    recent: Recent,
-    ticks: watch::Sender<u64>,
-    open: BTreeMap<RequestId, OpenQuestion>,
+    pub(super) recent: Recent,
+    pub(super) ticks: watch::Sender<u64>,
+    pub(super) open: BTreeMap<RequestId, OpenQuestion>,
     pub(super) turn: CancellationToken,
     pub(super) effects: JoinSet<()>,
     pub(super) asked: HashMap<RequestId, Vec<AbortHandle>>,
@@ -95,12 +60,12 @@ pub(super) struct Actor {
     /// Extra request headers of messages that wait, and of the interaction that runs.
     waiting_headers: HashMap<MessageId, BTreeMap<String, String>>,
     pub(super) headers: BTreeMap<String, String>,
-    can_elicit: bool,
+    pub(super) can_elicit: bool,
 }
 
 /// Whether the actor goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flow {
+pub(super) enum Flow {
     Go,
     Stop,
 }
@@ -255,59 +220,6 @@ impl Actor {
                 Flow::Stop
             }
         }
-    }
-
-    fn show(&self, look: Box<dyn FnOnce(&View<'_>) + Send>) {
-        let tools = || Toolset::of(&self.state, &self.services, &self.attachments).specs();
-        let commands = || {
-            self.attachments
-                .iter()
-                .filter_map(|attachment| attachment.offer.commands.clone())
-                .flatten()
-                .collect()
-        };
-        look(&View {
-            state: &self.state,
-            recent: &self.recent,
-            ticks: &self.ticks,
-            attachments: &self.attachments,
-            launch: self.launch.as_ref(),
-            options: &self.options,
-            api_token: self.api_token.as_ref(),
-            tools: &tools,
-            commands: &commands,
-            elicitation: self.can_elicit,
-        });
-    }
-
-    /// Folds the log; what was in flight when it ended is closed.
-    async fn load(&mut self) -> Result<(), SessionError> {
-        let id = self.state.id.clone();
-        let stored = self
-            .services
-            .store
-            .load(&id)
-            .await
-            .map_err(|error| SessionError::Store(Arc::new(error)))?;
-        let Some((record, events)) = stored else {
-            return Err(SessionError::NotFound(id));
-        };
-        self.record = record;
-        for stored in events {
-            match loopd_proto::event::read_durable(&stored.json) {
-                Ok((head, event)) => {
-                    self.remember_question(&event, &stored.json);
-                    apply(&mut self.state, &head, &event);
-                }
-                Err(error) => {
-                    // Written by a later version, or damaged: skipped, so that the rest loads.
-                    tracing::warn!(session = %id, kind = %stored.kind, %error, "an event could not be read");
-                }
-            }
-            self.state.seq = stored.seq;
-        }
-        self.options = self.state.options.clone();
-        self.execute(Command::Recover).await.map(|_| ())
     }
 
     /// Decides a command and carries it out: store, apply, commit, publish, start.
@@ -467,102 +379,6 @@ impl Actor {
             start_time: self.state.created,
             modified_time: loopd_proto::time::Timestamp(self.record.modified_ms),
             summary: self.record.summary.clone(),
-        }
-    }
-
-    /// Keeps the event of an open question for those who join later.
-    fn remember_question(&mut self, event: &Durable, line: &str) {
-        let (request, tool) = match event {
-            Durable::PermissionRequested(asked) => (asked.request_id.clone(), None),
-            Durable::ExternalToolRequested(asked) => {
-                (asked.request_id.clone(), Some(asked.tool_name.clone()))
-            }
-            Durable::PermissionCompleted(completed) => {
-                self.open.remove(&completed.request_id);
-                return;
-            }
-            Durable::ToolComplete(_) | Durable::LoopEnded(_) => {
-                let still = |state: &State, request: &RequestId| {
-                    state.calls().any(|call| call.waits_for(request))
-                };
-                self.open.retain(|request, _| still(&self.state, request));
-                return;
-            }
-            _ => return,
-        };
-        let frame = frame(&self.state.id, line);
-        self.open.insert(request, OpenQuestion { frame, tool });
-    }
-
-    fn attach(&mut self, attachment: Attachment) {
-        let peer = attachment.connection.peer.clone();
-        self.options = std::mem::take(&mut self.options).updated_by(attachment.options.clone());
-        self.launch = Some(attachment.connection.launch().clone());
-        if attachment.api_token.is_some() {
-            self.api_token.clone_from(&attachment.api_token);
-        }
-        for event in self.recent.durable_after(attachment.from) {
-            // A peer that is gone already is detached by its connection's end.
-            peer.push(Class::Event, frame(&self.state.id, &event.line))
-                .ok();
-        }
-        for question in self.open.values() {
-            let answers = match &question.tool {
-                None => attachment.offer.request_permission,
-                Some(tool) => attachment
-                    .offer
-                    .tools
-                    .iter()
-                    .flatten()
-                    .any(|offered| offered.name == *tool),
-            };
-            if answers {
-                peer.push(Class::Event, question.frame.clone()).ok();
-            }
-        }
-        self.attachments
-            .retain(|known| known.connection.peer.id() != peer.id());
-        let asks = attachment.offer.request_user_input;
-        self.attachments.push(attachment);
-        // The newcomer learns what the session can do from its reply; the others from an event.
-        self.capabilities_may_have_changed();
-        let id = peer.id();
-        self.audience.join(peer);
-        if asks {
-            self.ask_late_joiner(id);
-        }
-    }
-
-    async fn detach(&mut self, peer: PeerId, goodbye: Goodbye) -> Flow {
-        let others = self
-            .attachments
-            .iter()
-            .any(|attachment| attachment.connection.peer.id() != peer);
-        let ends = !others && goodbye == Goodbye::Destroy;
-        // The last one out still hears the end.
-        if ends && let Err(error) = self.execute(Command::Shutdown).await {
-            tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
-        }
-        self.audience.leave(peer);
-        self.attachments
-            .retain(|attachment| attachment.connection.peer.id() != peer);
-        if ends {
-            return Flow::Stop;
-        }
-        self.capabilities_may_have_changed();
-        Flow::Go
-    }
-
-    fn capabilities_may_have_changed(&mut self) {
-        let can = self
-            .attachments
-            .iter()
-            .any(|attachment| attachment.offer.request_elicitation);
-        if can != self.can_elicit {
-            self.can_elicit = can;
-            self.tell(&Ephemeral::CapabilitiesChanged(CapabilitiesChanged {
-                ui: UiCapabilities { elicitation: can },
-            }));
         }
     }
 }

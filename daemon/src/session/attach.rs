@@ -2,10 +2,18 @@
 
 use std::sync::Arc;
 
-use loopd_proto::id::Seq;
+use bytes::Bytes;
+use loopd_proto::event::session::{CapabilitiesChanged, UiCapabilities};
+use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::id::{RequestId, Seq};
 use loopd_proto::session::{ClientOffer, SessionOptions};
+use loopd_proto::wire::{Class, PeerId};
 
+use super::actor::{Actor, Flow};
+use crate::kernel::command::Command;
+use crate::kernel::state::State;
 use crate::provider::secret::Secret;
+use crate::publish::frame;
 use crate::rpc::context::Connection;
 
 /// A connection that listens to a session and answers for it.
@@ -27,4 +35,114 @@ pub enum Goodbye {
     Destroy,
     /// It vanished: the session goes on as far as it can without anybody.
     Vanish,
+}
+
+/// A question whose event a late joiner has to be shown.
+pub(super) struct OpenQuestion {
+    pub(super) frame: Bytes,
+    pub(super) tool: Option<String>,
+}
+
+impl Actor {
+    /// Keeps the event of an open question for those who join later.
+    pub(super) fn remember_question(&mut self, event: &Durable, line: &str) {
+        let (request, tool) = match event {
+            Durable::PermissionRequested(asked) => (asked.request_id.clone(), None),
+            Durable::ExternalToolRequested(asked) => {
+                (asked.request_id.clone(), Some(asked.tool_name.clone()))
+            }
+            Durable::PermissionCompleted(completed) => {
+                self.open.remove(&completed.request_id);
+                return;
+            }
+            Durable::ToolComplete(_) | Durable::LoopEnded(_) => {
+                let still = |state: &State, request: &RequestId| {
+                    state.calls().any(|call| call.waits_for(request))
+                };
+                self.open.retain(|request, _| still(&self.state, request));
+                return;
+            }
+            _ => return,
+        };
+        let frame = frame(&self.state.id, line);
+        self.open.insert(request, OpenQuestion { frame, tool });
+    }
+
+    pub(super) fn attach(&mut self, attachment: Attachment) {
+        let peer = attachment.connection.peer.clone();
+        self.options = std::mem::take(&mut self.options).updated_by(attachment.options.clone());
+        self.launch = Some(attachment.connection.launch().clone());
+        if attachment.api_token.is_some() {
+            self.api_token.clone_from(&attachment.api_token);
+        }
+        let newcomer = !self
+            .attachments
+            .iter()
+            .any(|known| known.connection.peer.id() == peer.id());
+        // Who listened already has heard all of this.
+        let missed = newcomer.then(|| self.recent.durable_after(attachment.from));
+        for event in missed.into_iter().flatten() {
+            // A peer that is gone already is detached by its connection's end.
+            peer.push(Class::Event, frame(&self.state.id, &event.line))
+                .ok();
+        }
+        for question in self.open.values().filter(|_| newcomer) {
+            let answers = match &question.tool {
+                None => attachment.offer.request_permission,
+                Some(tool) => attachment
+                    .offer
+                    .tools
+                    .iter()
+                    .flatten()
+                    .any(|offered| offered.name == *tool),
+            };
+            if answers {
+                peer.push(Class::Event, question.frame.clone()).ok();
+            }
+        }
+        self.attachments
+            .retain(|known| known.connection.peer.id() != peer.id());
+        let asks = attachment.offer.request_user_input;
+        self.attachments.push(attachment);
+        // The newcomer learns what the session can do from its reply; the others from an event.
+        self.capabilities_may_have_changed();
+        let id = peer.id();
+        self.audience.join(peer);
+        if asks {
+            self.ask_late_joiner(id);
+        }
+    }
+
+    pub(super) async fn detach(&mut self, peer: PeerId, goodbye: Goodbye) -> Flow {
+        let others = self
+            .attachments
+            .iter()
+            .any(|attachment| attachment.connection.peer.id() != peer);
+        let ends = !others && goodbye == Goodbye::Destroy;
+        // The last one out still hears the end.
+        if ends && let Err(error) = self.execute(Command::Shutdown).await {
+            tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
+        }
+        self.audience.leave(peer);
+        self.attachments
+            .retain(|attachment| attachment.connection.peer.id() != peer);
+        if ends {
+            return Flow::Stop;
+        }
+        self.capabilities_may_have_changed();
+        Flow::Go
+    }
+
+    fn capabilities_may_have_changed(&mut self) {
+        let can = self
+            .attachments
+            .iter()
+            .any(|attachment| attachment.offer.request_elicitation);
+        if can != self.can_elicit {
+            self.can_elicit = can;
+            self.tell(&Ephemeral::CapabilitiesChanged(CapabilitiesChanged {
+                ui: UiCapabilities { elicitation: can },
+            }));
+        }
+    }
 }

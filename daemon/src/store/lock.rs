@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-const LOCK_FILE: &str = "loopd.lock";
+pub const LOCK_FILE: &str = "loopd.lock";
 
 /// Windows locks bytes against reading, too: there the owner is told beside the lock.
 const OWNER_FILE: &str = if cfg!(windows) {

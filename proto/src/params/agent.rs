@@ -22,9 +22,9 @@ pub struct Agents {
     pub agents: Vec<AgentInfo>,
 }
 
-#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize)]
 pub struct Selected {
+    /// Null for the default agent.
     pub agent: Option<AgentInfo>,
 }
 

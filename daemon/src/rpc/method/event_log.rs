@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::SessionHandle;
-use crate::session::actor::View;
+use crate::session::view::View;
 use crate::store::{StoredEvent, Visibility};
 
 /// The most events of one answer, and the longest wait.

@@ -38,13 +38,15 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     forked.modified_ms = now;
     forked.name.clone_from(&name);
     services.store.fork(forked, &source, through).await?;
+    // Opened once, so that the log says what is true of the fork: nothing is in flight, what
+    // waited belongs to the source, and a new name is a fact and not only a record.
+    let (session, _) = context.app.sessions.open(id.clone());
+    session.command(Command::ClearQueue).await?;
     if let Some(name) = given {
-        // A name is a fact of the log, not only of the record.
-        let (session, _) = context.app.sessions.open(id.clone());
         let by = NamedBy::User;
         session.command(Command::SetName { name, by }).await?;
-        session.stop().await;
     }
+    session.stop().await;
     Ok(Forked {
         session_id: id,
         name,

@@ -1,0 +1,66 @@
+//! What can be looked at from outside without changing the session.
+
+use std::sync::Arc;
+
+use loopd_proto::session::{ClientCommand, SessionOptions};
+use loopd_proto::wire::PeerId;
+use tokio::sync::watch;
+
+use super::actor::Actor;
+use super::attach::Attachment;
+use super::toolset::Toolset;
+use crate::kernel::model::ToolSpec;
+use crate::kernel::state::State;
+use crate::launch::Launch;
+use crate::provider::secret::Secret;
+use crate::publish::recent::Recent;
+
+/// What can be looked at from outside.
+pub struct View<'a> {
+    pub state: &'a State,
+    pub recent: &'a Recent,
+    /// Ticks with everything published.
+    pub ticks: &'a watch::Sender<u64>,
+    attachments: &'a [Attachment],
+    pub launch: Option<&'a Arc<Launch>>,
+    /// The configuration with its secrets.
+    pub options: &'a SessionOptions,
+    pub api_token: Option<&'a Secret>,
+    pub tools: &'a dyn Fn() -> Vec<ToolSpec>,
+    pub commands: &'a dyn Fn() -> Vec<ClientCommand>,
+    pub elicitation: bool,
+}
+
+impl View<'_> {
+    /// Whether somebody else is attached.
+    pub fn attached_besides(&self, peer: PeerId) -> bool {
+        self.attachments
+            .iter()
+            .any(|attachment| attachment.connection.peer.id() != peer)
+    }
+}
+
+impl Actor {
+    pub(super) fn show(&self, look: Box<dyn FnOnce(&View<'_>) + Send>) {
+        let tools = || Toolset::of(&self.state, &self.services, &self.attachments).specs();
+        let commands = || {
+            self.attachments
+                .iter()
+                .filter_map(|attachment| attachment.offer.commands.clone())
+                .flatten()
+                .collect()
+        };
+        look(&View {
+            state: &self.state,
+            recent: &self.recent,
+            ticks: &self.ticks,
+            attachments: &self.attachments,
+            launch: self.launch.as_ref(),
+            options: &self.options,
+            api_token: self.api_token.as_ref(),
+            tools: &tools,
+            commands: &commands,
+            elicitation: self.can_elicit,
+        });
+    }
+}
