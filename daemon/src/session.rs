@@ -4,6 +4,7 @@
 //! so that two requests of one connection keep their order.
 
 pub mod actor;
+mod ask;
 pub mod attach;
 mod effects;
 mod journal;
@@ -21,8 +22,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::kernel::command::{Answer, Command, Refusal};
 use crate::kernel::state::State;
 use crate::store::StoreError;
+pub use ask::ElicitationAnswer;
 use attach::{Attachment, Goodbye};
-pub use effects::ElicitationAnswer;
 
 /// How many messages may wait for one session.
 const MAILBOX: usize = 1_024;

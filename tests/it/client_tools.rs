@@ -60,7 +60,7 @@ async fn results_of_every_shape_reach_the_model_as_text() {
     ];
     for (answer, text, success) in cases {
         let has_image = answer.to_string().contains("image/png");
-        let next = if has_image { Turn::user("Image") } else { Turn::results([text]) };
+        let next = if has_image { Turn::user("") } else { Turn::results([text]) };
         let daemon = Daemon::playing([looks_up("go"), next.says("ok")]).await;
         let mut session = offering(&daemon).await;
         session.send("go").await;

@@ -20,3 +20,4 @@ mod queue;
 mod sessions;
 mod settings;
 mod turns;
+mod wire;

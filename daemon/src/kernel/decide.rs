@@ -2,6 +2,7 @@
 //!
 //! Pure: looks at the state, changes nothing. One file below per kind of command.
 
+mod abort;
 mod answer;
 mod life;
 mod queue;
@@ -42,8 +43,8 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
         Command::ModelFailed { turn, failure } => {
             Ok(turn::model_failed(state, &turn, failure, mint))
         }
-        Command::Abort => Ok(turn::abort(state, mint)),
-        Command::GraceOver { turn } => Ok(turn::grace_over(state, &turn, mint)),
+        Command::Abort => Ok(abort::abort(state, mint)),
+        Command::GraceOver { turn } => Ok(abort::grace_over(state, &turn, mint)),
 
         Command::Assessed(assessed) => Ok(tools::assessed(state, assessed, mint)),
         Command::CallClient { turn, call } => Ok(tools::call_client(state, &turn, &call, mint)),
@@ -127,7 +128,3 @@ fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, mint: &Min
         }));
     }
 }
-
-#[cfg(test)]
-#[path = "decide/tests.rs"]
-mod tests;

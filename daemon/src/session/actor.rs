@@ -13,8 +13,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use super::ask::ElicitationAnswer;
 use super::attach::{Attachment, OpenQuestion};
-use super::effects::ElicitationAnswer;
 use super::journal::{self, Outgoing};
 use super::registry::Sessions;
 use super::{Done, Message, SessionError};

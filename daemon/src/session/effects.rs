@@ -5,18 +5,16 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt;
-use loopd_proto::event::ask::{ElicitationAction, UserInputRequested};
 use loopd_proto::event::fact::Asked;
-use loopd_proto::id::{MessageId, RequestId};
+use loopd_proto::id::MessageId;
 use loopd_proto::permission::PermissionRequest;
-use loopd_proto::wire::{Peer, PeerId};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use loopd_proto::wire::Peer;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Message;
 use super::actor::Actor;
+use super::ask::ElicitationAnswer;
 use super::toolset::{Origin, Toolset};
 use crate::agent::calls::{self, CallInput};
 use crate::agent::model_call::{self, ModelCallInput};
@@ -37,19 +35,12 @@ const ABORT_GRACE: Duration = Duration::from_millis(250);
 /// How many pieces of partial output may wait for one call; a tool drops what is more.
 const PARTIAL_OUTPUTS: usize = 16;
 
-/// What came of a form.
-#[derive(Debug, Clone)]
-pub struct ElicitationAnswer {
-    pub action: ElicitationAction,
-    pub content: Option<Value>,
-}
-
 /// Reports into the session's mailbox.
 #[derive(Clone)]
 pub(super) struct Reporter(pub(super) mpsc::Sender<Message>);
 
 impl Reporter {
-    async fn report(&self, command: Command) {
+    pub(super) async fn report(&self, command: Command) {
         // A session that has ended does not want to know.
         self.0.send(Message::Report(Box::new(command))).await.ok();
     }
@@ -365,108 +356,6 @@ impl Actor {
             },
             move || crashed_call(failed_turn, failed_call),
         );
-    }
-
-    /// Sends a question as a request; the first answer of any client counts.
-    fn ask(&mut self, peer: Peer, asked: &UserInputRequested) {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
-            session_id: &'a str,
-            question: &'a str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            choices: Option<&'a Vec<String>>,
-            allow_freeform: bool,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Answer {
-            answer: String,
-            #[serde(default)]
-            was_freeform: bool,
-        }
-        let params = Params {
-            session_id: self.state.id.as_str(),
-            question: &asked.question,
-            choices: asked.choices.as_ref(),
-            allow_freeform: asked.allow_freeform.unwrap_or(true),
-        };
-        let pending = match peer.start_request("userInput.request", &params) {
-            Ok(pending) => pending,
-            Err(error) => {
-                tracing::debug!(%error, "a client could not be asked");
-                return;
-            }
-        };
-        let request = asked.request_id.clone();
-        let reporter = self.reporter();
-        let waiting = self.effects.spawn(async move {
-            let reply = pending.await;
-            let answer = reply.map_err(|error| error.to_string()).and_then(|raw| {
-                serde_json::from_str::<Answer>(raw.get()).map_err(|e| e.to_string())
-            });
-            match answer {
-                Ok(answer) => {
-                    reporter
-                        .report(Command::AnswerUserInput {
-                            request,
-                            answer: answer.answer,
-                            freeform: answer.was_freeform,
-                        })
-                        .await;
-                }
-                // The question stays open for others and for later.
-                Err(error) => tracing::debug!(%error, "a client did not answer a question"),
-            }
-        });
-        self.asked
-            .entry(asked.request_id.clone())
-            .or_default()
-            .push(waiting);
-    }
-
-    /// Puts the questions that are open to somebody who just came.
-    pub(super) fn ask_late_joiner(&mut self, id: PeerId) {
-        let Some(peer) = self
-            .attachments
-            .iter()
-            .map(|attachment| &attachment.connection.peer)
-            .find(|peer| peer.id() == id)
-            .cloned()
-        else {
-            return;
-        };
-        let open: Vec<UserInputRequested> = self
-            .state
-            .questions
-            .values()
-            .filter_map(|asked| match asked {
-                Asked::UserInput(asked) => Some(asked.clone()),
-                Asked::Elicitation(_) => None,
-            })
-            .collect();
-        for asked in open {
-            self.ask(peer.clone(), &asked);
-        }
-    }
-
-    pub(super) async fn elicit(
-        &mut self,
-        message: String,
-        schema: Value,
-        reply: oneshot::Sender<ElicitationAnswer>,
-    ) {
-        let request: RequestId = self.services.ports.id().into();
-        self.elicitations.insert(request.clone(), reply);
-        let command = Command::Elicit {
-            request: request.clone(),
-            message,
-            schema,
-        };
-        if let Err(error) = self.execute(command).await {
-            tracing::error!(session = %self.state.id, %error, "a question could not be stored");
-            self.elicitations.remove(&request);
-        }
     }
 }
 

@@ -7,8 +7,9 @@ use loopd_proto::event::turn::{AssistantIdle, TurnEnd};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::permission::PermissionOutcome;
 
+use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
-use super::turn::{INTERRUPT_CODE, close_waiting};
+
 use crate::kernel::command::{CallOutcome, Create, Decision, Effect, Mint, Resume};
 use crate::kernel::state::{CallStatus, Phase, Stage, State, Turn};
 use crate::kernel::texts;

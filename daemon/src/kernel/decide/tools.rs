@@ -7,6 +7,7 @@ use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{RequestId, ToolCallId};
 use loopd_proto::permission::PermissionPrompt;
 
+use super::abort::INTERRUPT_CODE;
 use super::turn::{self, Stop};
 use crate::kernel::command::{
     Assessed, CallNeed, CallOutcome, CallStatusReport, Decision, Effect, Mint,
@@ -22,7 +23,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, mint: &mut Mint<'_>) -
         return decision;
     };
     if turn.aborting {
-        let outcome = CallOutcome::failure(turn::INTERRUPT_CODE, texts::INTERRUPTED);
+        let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
         return finish(state, turn, call, outcome, mint);
     }
     let permission = match assessed.need {
@@ -74,7 +75,7 @@ pub(super) fn call_client(
         return decision;
     };
     if turn.aborting {
-        let outcome = CallOutcome::failure(turn::INTERRUPT_CODE, texts::INTERRUPTED);
+        let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
         return finish(state, turn, call, outcome, mint);
     }
     decision.store(Durable::ExternalToolRequested(ExternalToolRequested {
@@ -107,7 +108,7 @@ pub(super) fn ask_user(
         return decision;
     };
     if turn.aborting {
-        let outcome = CallOutcome::failure(turn::INTERRUPT_CODE, texts::INTERRUPTED);
+        let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
         return finish(state, turn, call, outcome, mint);
     }
     let asked = UserInputRequested {
@@ -136,7 +137,7 @@ pub(super) fn finished(
         return Decision::default();
     };
     let outcome = if turn.aborting {
-        CallOutcome::failure(turn::INTERRUPT_CODE, texts::INTERRUPTED)
+        CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED)
     } else {
         outcome
     };

@@ -2,24 +2,19 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use loopd_proto::event::ask::PermissionCompleted;
-use loopd_proto::event::fact::{Answered, LoopOutcome, NamedBy, UsageRecorded};
+use loopd_proto::event::fact::{LoopOutcome, NamedBy, UsageRecorded};
 use loopd_proto::event::session::{Failure, ModelChange, TitleChanged, TokenMetrics, ToolsUpdated};
 use loopd_proto::event::tool::ToolStart;
 use loopd_proto::event::turn::{
-    Abort, AssistantMessage, SystemMessage, ToolRequest, TurnEnd, TurnStart, Usage, UserMessage,
+    AssistantMessage, SystemMessage, ToolRequest, TurnEnd, TurnStart, Usage, UserMessage,
 };
 use loopd_proto::event::{Durable, Ephemeral, fact, turn};
 use loopd_proto::id::{MessageId, ToolCallId};
-use loopd_proto::permission::PermissionOutcome;
 
 use super::{queue, rest};
-use crate::kernel::command::{
-    Answer, CallOutcome, Decision, Effect, Mint, ModelFailure, ModelReplied, Prepared,
-};
+use crate::kernel::command::{Decision, Effect, Mint, ModelFailure, ModelReplied, Prepared};
 use crate::kernel::model::{Finish, ToolCall};
-use crate::kernel::state::{CallStatus, Phase, Preparing, Stage, State, Turn, TurnKey};
-use crate::kernel::texts;
+use crate::kernel::state::{Phase, Preparing, Stage, State, Turn, TurnKey};
 
 /// How much of the first message becomes the session's title.
 const TITLE_CHARS: usize = 200;
@@ -143,7 +138,7 @@ fn call_model(decision: &mut Decision, key: TurnKey) {
         .run(Effect::CallModel(key));
 }
 
-fn end_turn(decision: &mut Decision, key: &TurnKey) {
+pub(super) fn end_turn(decision: &mut Decision, key: &TurnKey) {
     decision.store(Durable::TurnEnd(TurnEnd {
         turn_id: key.turn_id(),
     }));
@@ -297,113 +292,6 @@ pub(super) fn after_tools(
 pub(super) enum Stop {
     No,
     Rejected,
-}
-
-/// Stops the turn at any point; running tools get a short grace to say how they ended.
-pub(super) fn abort(state: &State, mint: &Mint<'_>) -> Decision {
-    let mut decision = Decision::answering(Answer::Accepted(true));
-    match &state.phase {
-        Phase::Idle => return decision,
-        Phase::Turn(turn) if turn.aborting => return decision,
-        Phase::Preparing(_) | Phase::Commanding(_) | Phase::Turn(_) => {}
-    }
-    decision.store(Durable::Abort(Abort {
-        reason: "user_initiated".to_owned(),
-    }));
-    decision.run(Effect::CancelTurn);
-    let waiting: Vec<_> = state
-        .steering
-        .iter()
-        .map(|message| message.id.clone())
-        .chain(state.queue.iter().map(|item| item.id().clone()))
-        .collect();
-    if !waiting.is_empty() {
-        decision.store(Durable::Unqueued(fact::Unqueued { ids: waiting }));
-    }
-    match &state.phase {
-        Phase::Idle => {}
-        Phase::Commanding(_) => rest(state, &mut decision, LoopOutcome::Aborted, mint),
-        Phase::Preparing(preparing) => {
-            for message in &preparing.messages {
-                decision.store(Durable::UserMessage(UserMessage {
-                    content: message.prompt.clone(),
-                    transformed_content: None,
-                    attachments: None,
-                    source: message.source.clone(),
-                    delivery: Some(message.delivery),
-                    agent_mode: message.agent_mode.clone(),
-                    interaction_id: None,
-                    turn_id: None,
-                }));
-            }
-            decision.store(Durable::Unqueued(fact::Unqueued {
-                ids: preparing.messages.iter().map(|m| m.id.clone()).collect(),
-            }));
-            rest(state, &mut decision, LoopOutcome::Aborted, mint);
-        }
-        Phase::Turn(turn) => {
-            let running = close_waiting(&mut decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
-            if running == 0 {
-                end_turn(&mut decision, &turn.key);
-                rest(state, &mut decision, LoopOutcome::Aborted, mint);
-            } else {
-                decision.run(Effect::StartGrace(turn.key.clone()));
-            }
-        }
-    }
-    decision
-}
-
-/// The code of a result that an abort made.
-pub(super) const INTERRUPT_CODE: &str = "interrupted";
-
-/// The grace is over: what has not reported by now is recorded as interrupted.
-pub(super) fn grace_over(state: &State, key: &TurnKey, mint: &Mint<'_>) -> Decision {
-    let mut decision = Decision::default();
-    let Some(turn) = state.turn_named(key).filter(|turn| turn.aborting) else {
-        return decision;
-    };
-    for call in turn.calls().iter().filter(|call| call.is_open()) {
-        let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
-        super::tools::complete(&mut decision, turn, &call.call.id, outcome);
-    }
-    end_turn(&mut decision, key);
-    rest(state, &mut decision, LoopOutcome::Aborted, mint);
-    decision
-}
-
-/// Closes the calls that wait for a client; says how many really run.
-pub(super) fn close_waiting(decision: &mut Decision, turn: &Turn, code: &str, text: &str) -> usize {
-    let mut running = 0;
-    for call in turn.calls() {
-        let id = &call.call.id;
-        match &call.status {
-            CallStatus::Done => continue,
-            CallStatus::Started => {
-                running += 1;
-                continue;
-            }
-            CallStatus::Asking { request, .. } => {
-                decision.store(Durable::PermissionCompleted(PermissionCompleted {
-                    request_id: request.clone(),
-                    tool_call_id: Some(id.clone()),
-                    result: PermissionOutcome::Cancelled { reason: None },
-                }));
-            }
-            CallStatus::External { request } => {
-                super::tools::tell_external_done(decision, request);
-            }
-            CallStatus::UserInput { request } => {
-                decision
-                    .store(Durable::Answered(Answered {
-                        request_id: request.clone(),
-                    }))
-                    .run(Effect::Withdraw(request.clone()));
-            }
-        }
-        super::tools::complete(decision, turn, id, CallOutcome::failure(code, text));
-    }
-    running
 }
 
 /// Some models repeat an id within one message; results could not be told apart.
