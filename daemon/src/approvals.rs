@@ -48,9 +48,22 @@ pub async fn remember(
     store.put_fact(SCOPE, location, Some(value)).await
 }
 
-/// The rules that hold at a location.
-pub async fn rules(store: &dyn Store, location: &str) -> Result<Vec<PermissionRule>, StoreError> {
-    let approvals = stored(store, location).await?;
+/// The rules that hold for a session that works in a directory: its location's, and everywhere's.
+pub async fn standing(
+    store: &dyn Store,
+    directory: &Path,
+) -> Result<Vec<PermissionRule>, StoreError> {
+    let facts = store.facts(SCOPE).await?;
+    if facts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let here = locate(directory).key;
+    let approvals: Vec<Approval> = facts
+        .into_iter()
+        .filter(|(key, _)| *key == here || key == EVERYWHERE)
+        .filter_map(|(_, value)| serde_json::from_value::<Vec<Approval>>(value).ok())
+        .flatten()
+        .collect();
     Ok(approvals.iter().flat_map(Approval::rules).collect())
 }
 

@@ -113,7 +113,13 @@ impl Table {
 }
 
 fn parse<M: Method>(params: &Params<'_>) -> Result<M::Params, RpcError> {
-    let text = params.as_str().unwrap_or("{}");
+    let text = params.as_str().map_or("{}", str::trim_start);
+    let text = if text == "null" { "{}" } else { text };
+    if !text.starts_with('{') {
+        return Err(RpcError::InvalidParams(
+            "parameters are given by name, in one object".to_owned(),
+        ));
+    }
     let mut reader = serde_json::Deserializer::from_str(text);
     serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let path = error.path().to_string();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
 
 use crate::id::SessionId;
@@ -231,32 +232,77 @@ fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
     Ok(text)
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionCreateParams {
     pub session_id: Option<SessionId>,
     pub git_hub_token: Option<String>,
-    #[serde(flatten)]
     pub options: SessionOptions,
-    #[serde(flatten)]
     pub offer: ClientOffer,
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SessionResumeParams {
     pub session_id: SessionId,
-    #[serde(default)]
     pub git_hub_token: Option<String>,
-    #[serde(default)]
     pub continue_pending_work: bool,
     /// Joins without a `session.resume` event.
-    #[serde(default)]
     pub disable_resume: bool,
-    #[serde(flatten)]
     pub options: SessionOptions,
-    #[serde(flatten)]
     pub offer: ClientOffer,
+}
+
+/// Reads one group of members out of an object; the error names the member.
+///
+/// Done by hand, because `serde(flatten)` forgets where in the object it was.
+fn group<'de, T: Deserialize<'de>, E: serde::de::Error>(object: &'de RawValue) -> Result<T, E> {
+    let mut reader = serde_json::Deserializer::from_str(object.get());
+    serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| E::custom(format!("{}: {}", error.path(), error.inner())))
+}
+
+impl<'de> Deserialize<'de> for SessionCreateParams {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        struct Own {
+            session_id: Option<SessionId>,
+            git_hub_token: Option<String>,
+        }
+        let object = Box::<RawValue>::deserialize(deserializer)?;
+        let own: Own = group(&object)?;
+        Ok(Self {
+            session_id: own.session_id,
+            git_hub_token: own.git_hub_token,
+            options: group(&object)?,
+            offer: group(&object)?,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for SessionResumeParams {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Own {
+            session_id: SessionId,
+            #[serde(default)]
+            git_hub_token: Option<String>,
+            #[serde(default)]
+            continue_pending_work: bool,
+            #[serde(default)]
+            disable_resume: bool,
+        }
+        let object = Box::<RawValue>::deserialize(deserializer)?;
+        let own: Own = group(&object)?;
+        Ok(Self {
+            session_id: own.session_id,
+            git_hub_token: own.git_hub_token,
+            continue_pending_work: own.continue_pending_work,
+            disable_resume: own.disable_resume,
+            options: group(&object)?,
+            offer: group(&object)?,
+        })
+    }
 }
 
 /// What a client learns about the session it opened.

@@ -211,6 +211,11 @@ class Place {
     return judge;
   }
 
+  /** Whether anybody had reason to expect frames. */
+  get spoke() {
+    return this.#clients.length + this.#judges.length > 0;
+  }
+
   /** The processes that taps started and that are still there. */
   #alive() {
     return readdirSync(this.#traffic)
@@ -296,19 +301,19 @@ class Place {
 
 /** Registers a test that gets a place of its own and is judged when it is over. */
 export function check(name, body) {
-  test(name, async (t) => {
+  test(name, async () => {
     assert.ok(process.env.LOOPD_BIN, "LOOPD_BIN must name the loopd binary (scripts/test conformance sets it)");
     const place = new Place();
     const faults = [];
     try {
-      await body(place, t);
+      await body(place);
     } catch (error) {
       faults.push(error);
     }
     faults.push(...(await place.leave()));
     const { judged, violations } = place.verdict();
     place.remove();
-    t.diagnostic(`${judged} frames judged`);
+    if (judged === 0 && place.spoke) faults.push("the judge saw no frame, although there was a conversation");
     faults.push(...violations.map((violation) => `violation: ${violation}`));
     if (faults.length === 1 && faults[0] instanceof Error) throw faults[0];
     if (faults.length > 0) assert.fail(`\n${faults.map((fault) => `  - ${fault.stack ?? fault}`).join("\n")}`);

@@ -88,7 +88,7 @@ async fn an_agent_that_the_client_defined_answers_when_it_is_selected() {
         "description": "Reviews", "tools": ["view"]});
     let listed = session.call("session.agent.list", json!({})).await;
     assert_eq!(listed, json!({"agents": [info]}));
-    assert_eq!(session.call("session.agent.getCurrent", json!({})).await, json!({}));
+    assert_eq!(session.call("session.agent.getCurrent", json!({})).await, json!({"agent": null}));
     let error = session.refused("session.agent.select", json!({"name": "nobody"})).await;
     assert!(error.message.contains("reviewer"), "it lists who there is: {error}");
     let selected = session.call("session.agent.select", json!({"name": "reviewer"})).await;

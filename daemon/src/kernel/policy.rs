@@ -2,6 +2,8 @@
 //!
 //! Deny wins over everything, then the allowances, then a question. Order of rules never matters.
 
+use std::path::{Component, Path, PathBuf};
+
 use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions};
 
 /// What the rules say about a request.
@@ -140,9 +142,24 @@ fn names(argument: &str, identifier: &str) -> bool {
     }
 }
 
-/// Whether a path is this one or lies below it, part by part.
+/// Whether a path is this one or lies below it, part by part; `..` climbs, as it does on disk.
 pub fn within(directory: &str, path: &str) -> bool {
-    std::path::Path::new(path).starts_with(directory)
+    plain(path).starts_with(plain(directory))
+}
+
+/// The path without `.` and `..`, links left alone.
+fn plain(path: &str) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// Whether a URL has the same scheme and host and a path below the allowed one.

@@ -1,5 +1,6 @@
 //! Questions that go to clients as requests, and forms that wait for whoever answers first.
 
+use loopd_proto::event::Ephemeral;
 use loopd_proto::event::ask::{ElicitationAction, UserInputRequested};
 use loopd_proto::event::fact::Asked;
 use loopd_proto::id::RequestId;
@@ -9,7 +10,9 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::actor::Actor;
+use super::journal;
 use crate::kernel::command::Command;
+use crate::publish::frame;
 
 /// What came of a form.
 #[derive(Debug, Clone)]
@@ -99,6 +102,26 @@ impl Actor {
             .collect();
         for asked in open {
             self.ask(peer.clone(), &asked);
+        }
+    }
+
+    /// Shows the forms that wait to somebody who just came and can fill them in.
+    pub(super) fn show_open_forms(&self, peer: &Peer) {
+        for asked in self.state.questions.values() {
+            let Asked::Elicitation(form) = asked else {
+                continue;
+            };
+            let event = Ephemeral::ElicitationRequested(form.clone());
+            match journal::pass(&self.state, &self.services.ports, &event) {
+                Ok(outgoing) => {
+                    // A peer that is gone already is detached by its connection's end.
+                    peer.push(outgoing.class, frame(&self.state.id, &outgoing.line))
+                        .ok();
+                }
+                Err(error) => {
+                    tracing::error!(session = %self.state.id, %error, "a form could not be written as JSON");
+                }
+            }
         }
     }
 

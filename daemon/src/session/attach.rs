@@ -100,6 +100,9 @@ impl Actor {
                 peer.push(Class::Event, question.frame.clone()).ok();
             }
         }
+        if newcomer && attachment.offer.request_elicitation {
+            self.show_open_forms(&peer);
+        }
         self.attachments
             .retain(|known| known.connection.peer.id() != peer.id());
         let asks = attachment.offer.request_user_input;

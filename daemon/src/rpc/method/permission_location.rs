@@ -48,8 +48,7 @@ pub(super) async fn apply(
     let session = context.session(&params.session_id)?;
     let found = locate(Path::new(&params.working_directory));
     let store = context.app.services.store.as_ref();
-    let mut rules = approvals::rules(store, &found.key).await?;
-    rules.extend(approvals::rules(store, approvals::EVERYWHERE).await?);
+    let rules = approvals::standing(store, Path::new(&params.working_directory)).await?;
     let mut changed = false;
     change(&session, |permissions| {
         for rule in &rules {

@@ -8,6 +8,7 @@ use loopd_proto::permission::Permissions;
 use loopd_proto::session::{Capabilities, SessionCreateParams, SessionOpened, UiCapabilities};
 
 use crate::app::App;
+use crate::approvals;
 use crate::kernel::command::{Command, Create};
 use crate::launch::{Lifecycle, LifecycleMetadata};
 use crate::provider::secret::Secret;
@@ -24,10 +25,11 @@ pub(super) async fn create(
         Some(id) => checked(id)?,
         None => app.services.ports.id().into(),
     };
+    let cwd = working_directory(&context, params.options.working_directory.as_deref());
+    let approved = approvals::standing(app.services.store.as_ref(), &cwd).await?;
     let Some(session) = app.sessions.start_new(id.clone()) else {
         return Err(exists(&id));
     };
-    let cwd = working_directory(&context, params.options.working_directory.as_deref());
     let created = session.command(Command::Create(Create {
         options: params.options.clone(),
         context: WorkContext {
@@ -35,6 +37,7 @@ pub(super) async fn create(
             ..WorkContext::default()
         },
         permissions: Permissions {
+            approved,
             directories: params
                 .options
                 .additional_directories
