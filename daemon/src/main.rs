@@ -93,6 +93,7 @@ async fn run(args: Args) -> anyhow::Result<()> {
         auth_token_env: args.auth_token_env,
         connection_token: token,
         yolo: args.yolo,
+        session_idle_timeout: args.session_idle_timeout,
         transport: if args.stdio {
             RelayTransport::Stdio
         } else {
@@ -121,6 +122,7 @@ async fn run_private(
             auth_token_env: args.auth_token_env,
             connection_token: token.map(Secret::new),
             yolo: args.yolo,
+            session_idle_timeout: args.session_idle_timeout.map(Duration::from_secs),
         },
     ));
     if args.stdio {

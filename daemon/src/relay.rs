@@ -28,6 +28,7 @@ pub struct RelayOptions {
     pub auth_token_env: Option<String>,
     pub connection_token: Option<String>,
     pub yolo: bool,
+    pub session_idle_timeout: Option<u64>,
     pub transport: RelayTransport,
 }
 
@@ -49,6 +50,7 @@ pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
         auth_token_env: options.auth_token_env,
         connection_token: options.connection_token,
         yolo: options.yolo,
+        session_idle_timeout: options.session_idle_timeout,
     };
     let control = Control::open(&options.home, &options.socket, &params).await?;
     let lost = control.lost();

@@ -1,6 +1,7 @@
 //! `loopd.launch`: a relay or client brings what belongs to its launch.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use loopd_proto::params::launch::{LaunchParams, Launched};
 
@@ -28,6 +29,7 @@ pub(super) async fn launch(context: Context, params: LaunchParams) -> Result<Lau
                 auth_token_env: params.auth_token_env,
                 connection_token: params.connection_token.map(Secret::new),
                 yolo: params.yolo,
+                session_idle_timeout: params.session_idle_timeout.map(Duration::from_secs),
             },
         ));
         app.add_launch(id.clone(), &launch);
