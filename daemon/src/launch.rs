@@ -12,9 +12,9 @@ use loopd_proto::id::SessionId;
 use loopd_proto::wire::Class;
 use serde::Serialize;
 
+use crate::connection::Connection;
 use crate::provider::http_client::{HttpClient, HttpSettings};
 use crate::provider::secret::Secret;
-use crate::rpc::context::Connection;
 
 /// One launch.
 pub struct Launch {

@@ -10,10 +10,10 @@ use anyhow::Context;
 use clap::Parser;
 use loopd::app::{App, StartError};
 use loopd::args::{Args, Verb};
+use loopd::connection::Trust;
 use loopd::launch::{Launch, LaunchOptions};
-use loopd::provider::secret::Secret;
+use loopd::provider::secret::{self, Secret};
 use loopd::relay::{RelayOptions, RelayTransport};
-use loopd::rpc::context::Trust;
 use loopd::store::lock::LockError;
 use loopd::transport::{announce, local_socket, stdio, tcp};
 use loopd::{background, home, relay, shutdown};
@@ -216,12 +216,5 @@ fn connection_token(env: &BTreeMap<String, String>) -> anyhow::Result<String> {
     {
         return Ok(token.clone());
     }
-    let mut bytes = [0_u8; 32];
-    getrandom::fill(&mut bytes).map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;
-    let mut token = String::with_capacity(64);
-    for byte in bytes {
-        use std::fmt::Write as _;
-        write!(token, "{byte:02x}")?;
-    }
-    Ok(token)
+    Ok(secret::random_hex()?)
 }

@@ -13,6 +13,7 @@ pub mod error;
 mod error_body;
 pub mod http;
 pub mod http_client;
+pub mod model_lists;
 pub mod offline;
 pub mod openai_chat;
 pub mod retry;

@@ -18,7 +18,6 @@ use super::attach::{Attachment, OpenQuestion};
 use super::journal::{self, Outgoing};
 use super::registry::Sessions;
 use super::{Done, Message, SessionError};
-use crate::app::Services;
 use crate::kernel::command::{Answer, Command, Decision, Effect, Mint, Step};
 use crate::kernel::decide::decide;
 use crate::kernel::state::State;
@@ -26,6 +25,7 @@ use crate::launch::{Launch, Lifecycle, LifecycleMetadata};
 use crate::provider::secret::Secret;
 use crate::publish::recent::Recent;
 use crate::publish::{Audience, frame};
+use crate::services::Services;
 use crate::store::{Batch, SessionRecord};
 
 /// Whether there is a log to begin with.

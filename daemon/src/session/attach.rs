@@ -11,11 +11,11 @@ use loopd_proto::session::{ClientOffer, SessionOptions};
 use loopd_proto::wire::{Class, PeerId};
 
 use super::actor::{Actor, Flow};
+use crate::connection::Connection;
 use crate::kernel::command::Command;
 use crate::kernel::state::State;
 use crate::provider::secret::Secret;
 use crate::publish::frame;
-use crate::rpc::context::Connection;
 
 /// A connection that listens to a session and answers for it.
 #[derive(Clone)]

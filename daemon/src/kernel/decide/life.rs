@@ -2,7 +2,9 @@
 
 use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{Answered, Configured, LoopEnded, LoopOutcome, PermissionsSet};
-use loopd_proto::event::session::{AgentSelected, Idle, Resume as Resumed, Shutdown, ShutdownType, Start};
+use loopd_proto::event::session::{
+    AgentSelected, Idle, Resume as Resumed, Shutdown, ShutdownType, Start,
+};
 use loopd_proto::event::turn::{AssistantIdle, TurnEnd};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::permission::PermissionOutcome;
