@@ -150,6 +150,7 @@ impl Actor {
             .flatten()
             .map(|command| CommandName {
                 name: command.name.clone(),
+                description: (!command.description.is_empty()).then(|| command.description.clone()),
             })
             .collect();
         self.tell(&Ephemeral::CommandsChanged(CommandsChanged { commands }));

@@ -94,7 +94,7 @@ pub(super) fn resume(state: &State, resume: Resume, mint: &mut Mint<'_>) -> Deci
             already_in_use: Some(resume.already_in_use),
             session_was_active: Some(resume.was_active),
             remote_steerable: Some(false),
-            continue_pending_work: resume.continue_pending_work.then_some(true),
+            continue_pending_work: Some(resume.continue_pending_work),
         }));
     }
     decision
