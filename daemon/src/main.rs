@@ -125,23 +125,30 @@ async fn run_private(
             session_idle_timeout: args.session_idle_timeout.map(Duration::from_secs),
         },
     ));
-    if args.stdio {
-        let (input, output) = stdio::open().context("stdin and stdout cannot be used")?;
-        let stream = tokio::io::join(input, output);
-        tokio::select! {
-            reason = app.serve(stream, launch.clone(), Trust::Transport) => {
-                tracing::debug!(%reason, "the client is gone");
-            }
-            () = stopped => {}
+    let serving = async {
+        if args.stdio {
+            let (input, output) = stdio::open().context("stdin and stdout cannot be used")?;
+            let stream = tokio::io::join(input, output);
+            let reason = app.serve(stream, launch.clone(), Trust::Transport).await;
+            tracing::debug!(%reason, "the client is gone");
+        } else {
+            let listener = tcp::Tcp::bind(args.port.unwrap_or(0))
+                .await
+                .context("the TCP port cannot be opened")?;
+            announce(&format!("loopd listening on port {}", listener.port()))?;
+            listener.serve(app.clone(), launch.clone()).await;
         }
-    } else {
-        let listener = tcp::Tcp::bind(args.port.unwrap_or(0))
-            .await
-            .context("the TCP port cannot be opened")?;
-        announce(&format!("loopd listening on port {}", listener.port()))?;
-        tokio::select! {
-            () = listener.serve(app.clone(), launch.clone()) => {}
-            () = stopped => {}
+        anyhow::Ok(())
+    };
+    tokio::pin!(serving);
+    tokio::select! {
+        served = &mut serving => served?,
+        () = stopped => {
+            // The client still hears how its sessions end.
+            tokio::select! {
+                () = app.end_launch(&launch) => {}
+                served = &mut serving => served?,
+            }
         }
     }
     app.end_launch(&launch).await;

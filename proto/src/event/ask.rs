@@ -59,6 +59,7 @@ pub struct ElicitationRequested {
     pub request_id: RequestId,
     pub message: String,
     pub mode: Option<String>,
+    #[serde(default, deserialize_with = "crate::json::present")]
     pub requested_schema: Option<Value>,
 }
 
