@@ -5,19 +5,26 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test fails by panicking"
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and reads its own environment"
 )]
 
 mod abort;
+mod architecture;
 mod attach;
 mod client_tools;
 mod errors;
 mod event_log;
+mod launches;
 mod permissions;
 mod policy;
+mod properties;
 mod questions;
 mod queue;
+mod real;
 mod sessions;
 mod settings;
+mod slow_reader;
 mod turns;
+mod validator;
 mod wire;

@@ -1,7 +1,7 @@
 //! The real `loopd` as a child process, for tests that need a process to kill.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::SystemTime;
 
 use serde_json::Value;
@@ -14,7 +14,10 @@ use crate::within;
 /// Finds the binary that was built beside this test, and makes sure that it is not an old one.
 pub fn path() -> PathBuf {
     let this = std::env::current_exe().unwrap();
-    let folder = this.ancestors().nth(2).expect("a test is in target/<profile>/deps");
+    let folder = this
+        .ancestors()
+        .nth(2)
+        .expect("a test is in target/<profile>/deps");
     let binary = folder.join("loopd");
     let built = modified(&binary).unwrap_or_else(|| {
         panic!(
@@ -55,10 +58,20 @@ impl Loopd {
         command
     }
 
-    /// Starts the daemon on its own pipes and connects to it.
-    pub fn on_stdio(home: &Path, defaults: Value) -> (Self, Client) {
+    /// Starts a daemon of its own for these pipes, and connects to it.
+    pub fn private(home: &Path, defaults: Value) -> (Self, Client) {
+        Self::on_stdio(home, &["--private"], defaults)
+    }
+
+    /// Starts the process as an SDK does: it brings its pipes to the home's shared daemon.
+    pub fn relay(home: &Path, defaults: Value) -> (Self, Client) {
+        Self::on_stdio(home, &[], defaults)
+    }
+
+    fn on_stdio(home: &Path, more: &[&str], defaults: Value) -> (Self, Client) {
         let mut child = Self::command(home)
             .args(["--headless", "--no-auto-update", "--stdio"])
+            .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
@@ -72,11 +85,27 @@ impl Loopd {
     /// Ends the process as a crash would: at once, without a word.
     pub async fn kill_hard(mut self) {
         self.child.start_kill().unwrap();
-        within("a killed process to end", self.child.wait()).await.unwrap();
+        within("a killed process to end", self.child.wait())
+            .await
+            .unwrap();
+    }
+
+    /// Asks the process to end.
+    pub fn terminate(&self) {
+        let pid = self.child.id().expect("the process runs");
+        let sent = std::process::Command::new("kill")
+            .arg(pid.to_string())
+            .status();
+        assert!(
+            sent.is_ok_and(|status| status.success()),
+            "no signal could be sent"
+        );
     }
 
     /// Waits for the process to end by itself.
-    pub async fn exited(mut self) -> std::process::ExitStatus {
-        within("the daemon to exit", self.child.wait()).await.unwrap()
+    pub async fn exited(mut self) -> ExitStatus {
+        within("the process to exit", self.child.wait())
+            .await
+            .unwrap()
     }
 }

@@ -96,11 +96,17 @@ impl Client {
         }
     }
 
+    /// Tells the daemon something that has no answer.
+    pub fn notify(&self, method: &str, params: &Value) {
+        let sent = self.inner.peer.notify(method, params);
+        sent.unwrap_or_else(|closed| panic!("{method} cannot be sent: {closed}"));
+    }
+
     /// Creates a session with the harness's model, changed by `params` (null takes a default out).
     pub async fn create(&self, params: Value) -> Session {
         let params = merged(&self.inner.defaults, params);
         let opened = self.call("session.create", params).await;
-        Session::new(self, opened["sessionId"].as_str().unwrap())
+        Session::new(self, opened["sessionId"].as_str().unwrap(), 0)
     }
 
     /// Resumes a session, with the harness's model, changed by `params`.
@@ -108,20 +114,23 @@ impl Client {
         let mut params = merged(&self.inner.defaults, params);
         params["sessionId"] = id.into();
         // Heard from here on: the resume itself is part of it.
-        let session = Session::new(self, id);
+        let session = Session::new(self, id, self.all_events().len());
         self.call("session.resume", params).await;
         session
     }
 
     /// A session this client is attached to already, heard from the connection's first event on.
     pub fn session(&self, id: &str) -> Session {
-        Session::new(self, id)
+        Session::new(self, id, 0)
     }
 
     /// Takes the next request that the daemon makes with this method.
     pub async fn request(&self, method: &str) -> ServerRequest {
         let found = self.inner.recorder.find(|seen| {
-            let at = seen.requests.iter().position(|request| request.method == method)?;
+            let at = seen
+                .requests
+                .iter()
+                .position(|request| request.method == method)?;
             Some(seen.requests.remove(at))
         });
         within(&format!("the request {method}"), found).await
@@ -147,9 +156,12 @@ impl Client {
 
     /// The methods of requests that the daemon made and the test has not taken.
     pub fn open_requests(&self) -> Vec<String> {
-        self.inner
-            .recorder
-            .look(|seen| seen.requests.iter().map(|request| request.method.clone()).collect())
+        self.inner.recorder.look(|seen| {
+            seen.requests
+                .iter()
+                .map(|request| request.method.clone())
+                .collect()
+        })
     }
 
     /// Cuts the connection without a word, and waits until the daemon has noticed.
@@ -161,13 +173,19 @@ impl Client {
         driving.await.ok();
         let served = self.inner.served.lock().unwrap().take();
         if let Some(served) = served {
-            within("the daemon to notice that a client vanished", served).await.unwrap();
+            within("the daemon to notice that a client vanished", served)
+                .await
+                .unwrap();
         }
     }
 
     /// Waits until the other side has closed the connection.
     pub async fn closed(&self) -> CloseReason {
-        within("the daemon to close the connection", self.inner.peer.closed()).await
+        within(
+            "the daemon to close the connection",
+            self.inner.peer.closed(),
+        )
+        .await
     }
 
     pub(crate) fn recorder(&self) -> &Recorder {

@@ -10,8 +10,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    clippy::missing_fields_in_debug,
-    reason = "a harness fails a test by panicking"
+    clippy::disallowed_methods,
+    reason = "a harness fails a test by panicking, and keeps the handles of what it spawns"
 )]
 
 pub mod binary;
@@ -31,6 +31,7 @@ pub use client::Client;
 pub use daemon::Daemon;
 pub use lifeline::Lifeline;
 pub use recorder::ServerRequest;
+pub use replay::assert_same;
 pub use script::{Gate, Script, Turn, call};
 pub use session::Session;
 
@@ -39,8 +40,6 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Waits for something that has to come, and says what it was when it does not.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
-    match tokio::time::timeout(PATIENCE, future).await {
-        Ok(value) => value,
-        Err(_) => panic!("waited {PATIENCE:?} in vain for {what}"),
-    }
+    let done = tokio::time::timeout(PATIENCE, future).await;
+    done.unwrap_or_else(|_| panic!("waited {PATIENCE:?} in vain for {what}"))
 }

@@ -12,15 +12,19 @@ use crate::within;
 pub struct Session {
     pub id: String,
     client: Client,
+    /// How many of the connection's events came before this session was opened.
+    from: usize,
     /// How many of the connection's events were looked at.
     read: usize,
 }
 
 impl Session {
-    pub(crate) fn new(client: &Client, id: &str) -> Self {
+    /// A session whose events are those after the first `from` of the connection.
+    pub(crate) fn new(client: &Client, id: &str, from: usize) -> Self {
         Self {
             id: id.to_owned(),
-            read: 0,
+            from,
+            read: from,
             client: client.clone(),
         }
     }
@@ -91,12 +95,25 @@ impl Session {
         event
     }
 
-    /// All events of this session so far, as this client got them.
+    /// All events since this client opened the session, as it got them.
     pub fn events(&self) -> Vec<Value> {
-        let all = self.client.all_events().into_iter();
+        let all = self.client.all_events().into_iter().skip(self.from);
         all.filter(|seen| seen.session == self.id)
             .map(|seen| seen.event)
             .collect()
+    }
+
+    /// Waits until this many events have come.
+    pub async fn heard(&self, count: usize) {
+        let find = |seen: &mut Seen| {
+            let ours = seen
+                .events
+                .iter()
+                .skip(self.from)
+                .filter(|seen| seen.session == self.id);
+            (ours.count() >= count).then_some(())
+        };
+        self.client.recorder().find(find).await;
     }
 
     /// The kinds of all events so far, without those that are only told in passing.
@@ -162,6 +179,9 @@ impl Session {
     /// Leaves the session.
     pub async fn destroy(&self) {
         let left = self.call("session.destroy", json!({}));
-        assert_eq!(within("session.destroy", left).await, json!({"success": true}));
+        assert_eq!(
+            within("session.destroy", left).await,
+            json!({"success": true})
+        );
     }
 }

@@ -1,0 +1,129 @@
+//! What has to hold of a whole log, however it came about.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loopd::kernel::apply::apply;
+use loopd::kernel::command::Command;
+use loopd::kernel::state::{CallState, CallStatus, Phase, State};
+use loopd_proto::event::fact::QueueItem;
+use loopd_proto::event::{Durable, read_durable};
+use loopd_proto::id::SessionId;
+
+use super::world::World;
+
+/// Folds stored lines, as a resume does.
+pub(super) fn fold(log: &[String]) -> State {
+    let mut state = State::new(SessionId::from("s"));
+    for line in log {
+        let (head, event) = read_durable(line).unwrap();
+        apply(&mut state, &head, &event);
+    }
+    state
+}
+
+/// Wherever a crash cuts the log, recovery leaves a valid conversation and a usable session.
+pub(super) fn check_cuts(log: &[String]) {
+    let mut state = State::new(SessionId::from("s"));
+    for line in log {
+        let (head, event) = read_durable(line).unwrap();
+        apply(&mut state, &head, &event);
+        check_recovery(state.clone());
+    }
+}
+
+fn check_recovery(state: State) {
+    let length = state.seq.0;
+    let mut world = World::of(state);
+    // Checks the conversation, too.
+    world.give(Command::Recover);
+    if let Phase::Turn(turn) = &world.state.phase {
+        let waits = turn.calls().iter().any(CallState::is_open)
+            && turn
+                .calls()
+                .iter()
+                .all(|call| !matches!(call.status, CallStatus::Started));
+        assert!(
+            waits,
+            "after {length} events something seems to run that cannot: {turn:#?}"
+        );
+    }
+    world.come_to_rest();
+    world.finish_a_turn();
+}
+
+/// Turns come in pairs, calls have one result each, messages are heard once and never lost.
+pub(super) fn check_log(world: &World) {
+    let mut open_turn: Option<String> = None;
+    let mut open_calls: BTreeSet<String> = BTreeSet::new();
+    let mut accepted: BTreeMap<String, String> = BTreeMap::new();
+    let mut dropped: BTreeSet<String> = BTreeSet::new();
+    let mut heard: BTreeSet<String> = BTreeSet::new();
+    for line in &world.log {
+        match read_durable(line).unwrap().1 {
+            Durable::TurnStart(start) => {
+                assert_eq!(open_turn, None, "a turn began inside another");
+                open_turn = Some(start.turn_id);
+            }
+            Durable::TurnEnd(end) => {
+                assert_eq!(
+                    open_turn.take(),
+                    Some(end.turn_id),
+                    "another turn ended than began"
+                );
+                assert!(
+                    open_calls.is_empty(),
+                    "the turn ended without the results of {open_calls:?}"
+                );
+            }
+            Durable::ToolStart(start) => {
+                let id = start.tool_call_id.to_string();
+                assert!(open_calls.insert(id), "a call was started twice: {line}");
+            }
+            Durable::ToolComplete(complete) => {
+                let id = complete.tool_call_id.to_string();
+                assert!(
+                    open_calls.remove(&id),
+                    "a result without a call, or a second one: {line}"
+                );
+            }
+            Durable::Queued(queued) => {
+                if let QueueItem::Message(message) = queued.item {
+                    let known = accepted.insert(message.id.to_string(), message.prompt);
+                    assert_eq!(known, None, "one message was queued twice: {line}");
+                }
+            }
+            Durable::Unqueued(unqueued) => {
+                dropped.extend(unqueued.ids.iter().map(ToString::to_string));
+            }
+            Durable::UserMessage(message) => {
+                assert!(
+                    heard.insert(message.content),
+                    "a message was heard twice: {line}"
+                );
+            }
+            _ => {}
+        }
+    }
+    let state = &world.state;
+    let mut waiting: BTreeSet<String> = state
+        .queue
+        .iter()
+        .map(|item| item.id().to_string())
+        .collect();
+    waiting.extend(state.steering.iter().map(|message| message.id.to_string()));
+    if let Phase::Preparing(preparing) = &state.phase {
+        waiting.extend(
+            preparing
+                .messages
+                .iter()
+                .map(|message| message.id.to_string()),
+        );
+    }
+    for (id, prompt) in &accepted {
+        let somewhere = heard.contains(prompt) || dropped.contains(id) || waiting.contains(id);
+        assert!(somewhere, "the message {prompt} was accepted and got lost");
+    }
+    if !state.is_busy() {
+        assert_eq!(open_turn, None, "the session rests inside a turn");
+    }
+}

@@ -1,0 +1,5 @@
+//! Tests with real processes: the built `loopd`, real pipes and sockets, signals. They run in their
+//! own group and need `cargo build -p loopd` first.
+
+mod durability;
+mod process;
