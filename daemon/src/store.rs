@@ -20,6 +20,7 @@ use loopd_proto::id::{EventId, Seq, SessionId};
 use serde_json::Value;
 
 pub use error::{Cause, StoreError};
+pub use loopd_proto::event::Visibility;
 pub use sqlite::{SqliteStore, Stats};
 
 /// What every operation of a [`Store`] returns; it borrows nothing from the store.
@@ -41,15 +42,6 @@ impl Location {
             Self::Memory => Path::new(":memory:"),
         }
     }
-}
-
-/// Who may see an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Visibility {
-    /// Sent to clients as it is stored.
-    Public,
-    /// Folded into the state on resume, never sent.
-    Internal,
 }
 
 /// One event of a session's log.

@@ -112,9 +112,11 @@ events! {
 }
 
 /// Who may see a durable event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Visibility {
+    /// Sent to clients as it is stored.
     Public,
+    /// Folded into the state, never sent.
     Internal,
 }
 

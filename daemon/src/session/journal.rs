@@ -9,7 +9,7 @@ use loopd_proto::wire::Class;
 use crate::kernel::apply::apply;
 use crate::kernel::state::State;
 use crate::ports::Ports;
-use crate::store::{self, StoredEvent};
+use crate::store::StoredEvent;
 
 /// An event on its way to those who listen.
 #[derive(Debug)]
@@ -46,10 +46,7 @@ pub(super) fn record(
         seq: state.seq,
         id: head.id.clone(),
         kind: event.kind().into(),
-        visible: match visible {
-            Visibility::Public => store::Visibility::Public,
-            Visibility::Internal => store::Visibility::Internal,
-        },
+        visible,
         json: line.clone(),
     };
     let outgoing = Outgoing {

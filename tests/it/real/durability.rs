@@ -1,6 +1,7 @@
 //! A daemon that is killed at any moment loses nothing it told anybody, and runs nothing twice.
 //!
-//! LOOPD_KILL_ROUNDS says how often (3 unless told), LOOPD_KILL_SEED makes a run happen again.
+//! LOOPD_KILL_ROUNDS says how often (3 unless told), LOOPD_KILL_STEPS how long each loop is (5),
+//! LOOPD_KILL_SEED makes a run happen again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,9 @@ use loopd_tests::{Script, Session, Turn, call, within};
 use serde_json::{Value, json};
 
 /// How many times the model asks for tools in one round.
-const STEPS: usize = 5;
+fn steps_of_a_round() -> usize {
+    number("LOOPD_KILL_STEPS").map_or(5, |steps| usize::try_from(steps).unwrap())
+}
 
 /// The longest time after which a daemon is killed.
 const LIFE: Duration = Duration::from_millis(90);
@@ -46,8 +49,8 @@ impl Moment {
     fn random(dice: &mut Dice) -> Self {
         let small = |number: u64| usize::try_from(number).unwrap() + 1;
         match dice.roll(3) {
-            0 => Self::Event(small(dice.roll(60))),
-            1 => Self::Request(small(dice.roll(STEPS as u64 + 1))),
+            0 => Self::Event(small(dice.roll(12 * steps_of_a_round() as u64))),
+            1 => Self::Request(small(dice.roll(steps_of_a_round() as u64 + 1))),
             _ => Self::Time(Duration::from_micros(
                 dice.roll(u64::try_from(LIFE.as_micros()).unwrap()),
             )),
@@ -83,7 +86,7 @@ async fn busy_model(ledger: PathBuf) -> Script {
         let wanted = if request.last_user_text().contains("continue") {
             1
         } else {
-            STEPS
+            steps_of_a_round()
         };
         match steps {
             steps if steps >= wanted => Turn::any().says("done"),

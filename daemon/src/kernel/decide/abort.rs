@@ -3,7 +3,7 @@
 use loopd_proto::event::Durable;
 use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{Answered, LoopOutcome, Unqueued};
-use loopd_proto::event::turn::{Abort, UserMessage};
+use loopd_proto::event::turn::Abort;
 use loopd_proto::permission::PermissionOutcome;
 
 use super::{rest, tools, turn};
@@ -36,21 +36,7 @@ pub(super) fn abort(state: &State, mint: &Mint<'_>) -> Decision {
         Phase::Idle => {}
         Phase::Commanding(_) => rest(state, &mut decision, LoopOutcome::Aborted, mint),
         Phase::Preparing(preparing) => {
-            for message in &preparing.messages {
-                decision.store(Durable::UserMessage(UserMessage {
-                    content: message.prompt.clone(),
-                    transformed_content: None,
-                    attachments: None,
-                    source: message.source.clone(),
-                    delivery: Some(message.delivery),
-                    agent_mode: message.agent_mode.clone(),
-                    interaction_id: None,
-                    turn_id: None,
-                }));
-            }
-            decision.store(Durable::Unqueued(Unqueued {
-                ids: preparing.messages.iter().map(|m| m.id.clone()).collect(),
-            }));
+            turn::hear_unanswered(&mut decision, preparing);
             rest(state, &mut decision, LoopOutcome::Aborted, mint);
         }
         Phase::Turn(turn) => {

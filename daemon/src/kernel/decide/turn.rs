@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use loopd_proto::event::fact::{LoopOutcome, NamedBy, UsageRecorded};
+use loopd_proto::event::fact::{LoopOutcome, NamedBy, PendingMessage, UsageRecorded};
 use loopd_proto::event::session::{Failure, ModelChange, TitleChanged, TokenMetrics, ToolsUpdated};
 use loopd_proto::event::tool::ToolStart;
 use loopd_proto::event::turn::{
@@ -62,14 +62,10 @@ pub(super) fn prepared(state: &State, prepared: Prepared, mint: &mut Mint<'_>) -
                 .tell(Ephemeral::TitleChanged(TitleChanged { title }));
         }
         decision.store(Durable::UserMessage(UserMessage {
-            content: shown.clone(),
             transformed_content: text,
-            attachments: (!message.attachments.is_empty()).then(|| message.attachments.clone()),
-            source: message.source.clone(),
-            delivery: Some(message.delivery),
-            agent_mode: message.agent_mode.clone(),
             interaction_id: Some(key.interaction.clone()),
             turn_id: Some(turn_id.clone()),
+            ..as_sent(message)
         }));
     }
     decision.tell(Ephemeral::ToolsUpdated(ToolsUpdated {
@@ -97,23 +93,34 @@ pub(super) fn prepare_failed(
     let Some(preparing) = preparing(state, messages.iter()) else {
         return decision;
     };
+    hear_unanswered(&mut decision, preparing);
+    fail(state, &mut decision, failure, mint);
+    decision
+}
+
+/// Puts messages into the conversation that no model call will answer.
+pub(super) fn hear_unanswered(decision: &mut Decision, preparing: &Preparing) {
     for message in &preparing.messages {
-        decision.store(Durable::UserMessage(UserMessage {
-            content: message.prompt.clone(),
-            transformed_content: None,
-            attachments: (!message.attachments.is_empty()).then(|| message.attachments.clone()),
-            source: message.source.clone(),
-            delivery: Some(message.delivery),
-            agent_mode: message.agent_mode.clone(),
-            interaction_id: None,
-            turn_id: None,
-        }));
+        decision.store(Durable::UserMessage(as_sent(message)));
     }
     decision.store(Durable::Unqueued(fact::Unqueued {
         ids: preparing.messages.iter().map(|m| m.id.clone()).collect(),
     }));
-    fail(state, &mut decision, failure, mint);
-    decision
+}
+
+/// A message as it was sent, before it was made ready for a model.
+fn as_sent(message: &PendingMessage) -> UserMessage {
+    let shown = message.display_prompt.as_ref().unwrap_or(&message.prompt);
+    UserMessage {
+        content: shown.clone(),
+        transformed_content: None,
+        attachments: (!message.attachments.is_empty()).then(|| message.attachments.clone()),
+        source: message.source.clone(),
+        delivery: Some(message.delivery),
+        agent_mode: message.agent_mode.clone(),
+        interaction_id: None,
+        turn_id: None,
+    }
 }
 
 /// The messages being prepared, if they are these: a late report must not stand for others.
