@@ -1,8 +1,10 @@
 //! Signals that mean stop.
 
-/// Resolves when the process is asked to end.
+/// Watches from now on; the future resolves when the process is asked to end.
+///
+/// Not an async function: a signal that comes before the future is first polled counts, too.
 #[cfg(unix)]
-pub async fn signal() {
+pub fn signal() -> impl Future<Output = ()> + Send {
     use tokio::signal::unix::{SignalKind, signal};
     let mut streams = Vec::new();
     for kind in [
@@ -15,17 +17,21 @@ pub async fn signal() {
             Err(error) => tracing::warn!(%error, "a signal cannot be watched"),
         }
     }
-    let waits = streams.iter_mut().map(|stream| Box::pin(stream.recv()));
-    if waits.len() == 0 {
-        return std::future::pending().await;
+    async move {
+        let waits = streams.iter_mut().map(|stream| Box::pin(stream.recv()));
+        if waits.len() == 0 {
+            return std::future::pending().await;
+        }
+        futures::future::select_all(waits).await;
     }
-    futures::future::select_all(waits).await;
 }
 
-/// Resolves when the process is asked to end.
+/// Watches from now on; the future resolves when the process is asked to end.
 #[cfg(not(unix))]
-pub async fn signal() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+pub fn signal() -> impl Future<Output = ()> + Send {
+    async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }
