@@ -36,7 +36,6 @@ pub struct Launch {
 #[derive(Default)]
 struct Live {
     connections: Vec<Weak<Connection>>,
-    foreground: Option<SessionId>,
     ended: bool,
 }
 
@@ -146,14 +145,6 @@ impl Launch {
 
     pub fn has_ended(&self) -> bool {
         self.live().ended
-    }
-
-    pub fn foreground(&self) -> Option<SessionId> {
-        self.live().foreground.clone()
-    }
-
-    pub fn set_foreground(&self, session: Option<SessionId>) {
-        self.live().foreground = session;
     }
 }
 

@@ -70,10 +70,9 @@ pub(super) async fn last_id(context: Context, _: NoParams) -> Result<LastId, Rpc
     })
 }
 
-pub(super) async fn foreground(context: Context, _: NoParams) -> Result<LastId, RpcError> {
-    Ok(LastId {
-        session_id: context.connection.launch().foreground(),
-    })
+/// A daemon without a screen has nothing in front.
+pub(super) async fn foreground(_: Context, _: NoParams) -> Result<LastId, RpcError> {
+    Ok(LastId { session_id: None })
 }
 
 pub(super) async fn set_foreground(_: Context, params: Of) -> Result<Deleted, RpcError> {
