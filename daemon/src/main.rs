@@ -194,6 +194,7 @@ async fn serve(
     let stopped = shutdown::signal();
     let listener = local_socket::bind(socket)
         .with_context(|| format!("the socket {} cannot be opened", socket.display()))?;
+    let watch = home::watch::HomeWatch::begin(home);
     announce(&format!("{ready}{}", socket.display()))?;
     let environment = env.clone();
     let launch = move || Launch::new("/".into(), environment.clone(), LaunchOptions::default());
@@ -207,7 +208,7 @@ async fn serve(
         () = local_socket::serve(listener, app.clone(), launch) => {}
         () = stopped => {}
         () = alone => {}
-        () = home::watch::gone(home) => {}
+        () = watch.gone() => {}
     }
     // Removed while the lock is held, so that it cannot be a successor's.
     std::fs::remove_file(socket).ok();

@@ -1,65 +1,120 @@
 //! Notices when the home is deleted, replaced or moved away: the daemon then leaves and never
 //! recreates it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::store::lock::LOCK_FILE;
 
-/// Resolves when the folder is no longer the one that was locked.
-#[cfg(target_os = "linux")]
-pub async fn gone(home: &Path) {
-    use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
-    let watch = || -> std::io::Result<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>> {
-        let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-        // Open files keep a deleted folder's inode alive, so that its own deletion is not told:
-        // that of the lock file in it is.
-        let changes = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF | WatchFlags::DELETE;
-        inotify::add_watch(&fd, home, changes)?;
-        crate::sys::watch_descriptor(fd)
-    };
-    let watched = match watch() {
-        Ok(watched) => watched,
-        Err(error) => {
-            tracing::warn!(%error, "the home cannot be watched");
-            return std::future::pending().await;
+/// How often a home is looked at where the system does not tell.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// The lock file as it was when the watch began.
+pub struct HomeWatch {
+    home: PathBuf,
+    locked: Option<Identity>,
+    changes: Option<changes::Changes>,
+}
+
+impl HomeWatch {
+    /// Begins to watch a home whose lock is held; what happens from here on is noticed.
+    pub fn begin(home: &Path) -> Self {
+        // Watched before it is looked at: what happens between the two is seen by the look.
+        let changes = changes::Changes::of(home)
+            .inspect_err(|error| tracing::warn!(%error, "the home is looked at from time to time"))
+            .ok();
+        Self {
+            home: home.to_owned(),
+            locked: identity(home),
+            changes,
         }
-    };
-    let locked = identity(home);
-    while locked.is_some() && identity(home) == locked {
-        match watched.readable().await {
-            Ok(mut ready) => {
-                drain(watched.get_ref());
-                ready.clear_ready();
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the home is no longer watched");
-                return std::future::pending().await;
+    }
+
+    /// Resolves when the folder is no longer the one that was locked.
+    pub async fn gone(mut self) {
+        while self.locked.is_some() && identity(&self.home) == self.locked {
+            let Some(changes) = &self.changes else {
+                tokio::time::sleep(LOOK_EVERY).await;
+                continue;
+            };
+            if let Err(error) = changes.next().await {
+                tracing::warn!(%error, "the home is looked at from time to time");
+                self.changes = None;
             }
         }
     }
 }
 
 /// What tells the lock file from another one with its name.
-#[cfg(target_os = "linux")]
-fn identity(home: &Path) -> Option<(u64, u64)> {
+type Identity = (u64, u64);
+
+#[cfg(unix)]
+fn identity(home: &Path) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt;
     let metadata = std::fs::metadata(home.join(LOCK_FILE)).ok()?;
     Some((metadata.dev(), metadata.ino()))
 }
 
-#[cfg(target_os = "linux")]
-fn drain(descriptor: &std::os::fd::OwnedFd) {
-    let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
-    let mut events = rustix::fs::inotify::Reader::new(descriptor, &mut buffer);
-    // What happened does not matter: the files are looked at.
-    while events.next().is_ok() {}
+#[cfg(not(unix))]
+fn identity(home: &Path) -> Option<Identity> {
+    home.join(LOCK_FILE).exists().then_some((0, 0))
 }
 
-/// Resolves when the folder is gone.
-#[cfg(not(target_os = "linux"))]
-pub async fn gone(home: &Path) {
-    const LOOK_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
-    while home.join(LOCK_FILE).exists() {
-        tokio::time::sleep(LOOK_EVERY).await;
+#[cfg(target_os = "linux")]
+mod changes {
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+
+    use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+    use tokio::io::unix::AsyncFd;
+
+    /// What inotify tells of one folder.
+    pub(super) struct Changes(AsyncFd<OwnedFd>);
+
+    impl Changes {
+        pub(super) fn of(home: &Path) -> io::Result<Self> {
+            let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+            // Open files keep a deleted folder's inode alive, so that its own deletion is not
+            // told: that of the lock file in it is.
+            let told = WatchFlags::DELETE_SELF
+                | WatchFlags::MOVE_SELF
+                | WatchFlags::DELETE
+                | WatchFlags::MOVED_FROM;
+            inotify::add_watch(&fd, home, told)?;
+            crate::sys::watch_descriptor(fd).map(Self)
+        }
+
+        /// Resolves when something happened; what it was is for the caller to look at.
+        pub(super) async fn next(&self) -> io::Result<()> {
+            let mut ready = self.0.readable().await?;
+            let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
+            let mut events = inotify::Reader::new(self.0.get_ref(), &mut buffer);
+            while events.next().is_ok() {}
+            ready.clear_ready();
+            Ok(())
+        }
     }
 }
+
+#[cfg(not(target_os = "linux"))]
+mod changes {
+    use std::io;
+    use std::path::Path;
+
+    /// Nothing is told on this system.
+    pub(super) enum Changes {}
+
+    impl Changes {
+        pub(super) fn of(_home: &Path) -> io::Result<Self> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub(super) async fn next(&self) -> io::Result<()> {
+            match *self {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
