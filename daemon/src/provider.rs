@@ -8,6 +8,8 @@
 //! in a folder of that name), a way to carry HTTP other than our own client is one more
 //! [`http::HttpCarrier`], a way to obtain a key is one more [`endpoint::Credential`].
 
+mod body;
+mod call_ids;
 pub mod endpoint;
 pub mod error;
 mod error_body;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::kernel::model::{
     AssistantTurn, Delivery, ModelMessage, ModelRequest, Part, ToolCall, ToolSpec,
 };
+use crate::provider::body;
 use crate::provider::error::ProviderError;
 
 use super::Flavor;
@@ -36,11 +37,7 @@ pub(super) fn body(request: &ModelRequest, flavor: Flavor) -> Result<Vec<u8>, Pr
 
 /// Lists the headers of a dialect that depend on the conversation, and its fixed ones.
 pub(super) fn headers(request: &ModelRequest, flavor: Flavor) -> Vec<(&'static str, String)> {
-    let accept = match request.delivery {
-        Delivery::Streamed => "text/event-stream",
-        Delivery::Whole => "application/json",
-    };
-    let mut headers = vec![("accept", accept.to_owned())];
+    let mut headers = vec![("accept", body::accept(request.delivery).to_owned())];
     if flavor == Flavor::Copilot {
         let initiator = match request.messages.last() {
             Some(ModelMessage::ToolResult { .. }) => "agent",

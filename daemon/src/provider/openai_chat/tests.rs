@@ -4,10 +4,10 @@ mod broken;
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
-use crate::kernel::model::{Finish, ModelMessage, Part};
+use crate::kernel::model::{Delivery, Finish, ModelMessage, Part};
 use crate::provider::NoDeltas;
 use crate::provider::endpoint::Credential;
 use crate::provider::http::Timeouts;
