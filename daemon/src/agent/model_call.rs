@@ -91,8 +91,7 @@ pub async fn call(input: ModelCallInput) -> Command {
             reply,
             duration_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
             first_token_ms: voice.first_token_ms,
-            endpoint: (about.wire_api == Some("completions"))
-                .then(|| "/chat/completions".to_owned()),
+            endpoint: about.path.map(str::to_owned),
             tool_count: input.request.tools.len() as u64,
             initiator: initiator(&input.request),
         })),

@@ -91,6 +91,7 @@ impl fmt::Debug for Endpoint {
 /// What a request wants besides the endpoint's own headers.
 pub(super) struct Outgoing<'a> {
     pub(super) path: &'a [&'a str],
+    pub(super) query: &'a [(&'a str, &'a str)],
     /// Headers of the wire format; the endpoint's configuration may replace them.
     pub(super) defaults: &'a [(&'static str, String)],
     /// Headers a client asked for; they may replace defaults, but not who we are.
@@ -202,7 +203,7 @@ impl Endpoint {
         }
         let request = HttpRequest {
             method,
-            url: self.url(outgoing.path),
+            url: self.url(outgoing.path, outgoing.query),
             headers,
             body,
         };
@@ -226,10 +227,13 @@ impl Endpoint {
         ))
     }
 
-    fn url(&self, path: &[&str]) -> Url {
+    fn url(&self, path: &[&str], query: &[(&str, &str)]) -> Url {
         let mut url = self.base_url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
         }
         url
     }

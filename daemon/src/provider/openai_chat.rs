@@ -5,7 +5,7 @@
 //! together from what comes back, `openai_chat/models` reads the list of models.
 
 mod calls;
-mod models;
+pub(super) mod models;
 mod reply;
 mod request;
 
@@ -61,6 +61,7 @@ impl OpenAiChat {
         let document = request::body(request, self.flavor)?;
         let outgoing = Outgoing {
             path: &["chat", "completions"],
+            query: &[],
             defaults: &request::headers(request, self.flavor),
             extra: &request.headers,
             expecting: request.delivery.into(),
@@ -97,6 +98,7 @@ impl Provider for OpenAiChat {
         async move {
             let outgoing = Outgoing {
                 path: &["models"],
+                query: &[],
                 defaults: &request::listing_headers(self.flavor),
                 extra: &[],
                 expecting: Expecting::Listing,
@@ -113,6 +115,7 @@ impl Provider for OpenAiChat {
             provider_type: "openai",
             wire_api: Some("completions"),
             base_url: Some(self.endpoint.public_url()),
+            path: Some("/chat/completions"),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::kernel::model::{
 };
 use crate::provider::body;
 use crate::provider::error::ProviderError;
+use crate::provider::opaque;
 
 use super::Flavor;
 
@@ -142,7 +143,9 @@ fn assistant<M: SerializeMap>(
         if let Some(text) = &reasoning.text {
             map.serialize_entry("reasoning_text", text)?;
         }
-        if let Some(opaque) = &reasoning.opaque {
+        if let Some(opaque) = &reasoning.opaque
+            && !opaque::is_wrapped(opaque)
+        {
             map.serialize_entry("reasoning_opaque", opaque)?;
         }
     }

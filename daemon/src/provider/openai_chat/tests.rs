@@ -248,6 +248,7 @@ async fn the_description_and_debug_output_hold_no_key() {
             provider_type: "openai",
             wire_api: Some("completions"),
             base_url: Some(format!("{}/v1", server.url())),
+            path: Some("/chat/completions"),
         }
     );
     assert_eq!(provider.name(), "test");
