@@ -133,10 +133,10 @@ impl ReplyBuilder {
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 self.think(index, word("delta"), seen);
             }
-            "response.reasoning_summary_part.added" => {
-                if event.get("summary_index").and_then(Value::as_u64) > Some(0) {
-                    self.think(index, PARAGRAPH, seen);
-                }
+            "response.reasoning_summary_part.added"
+                if event.get("summary_index").and_then(Value::as_u64) > Some(0) =>
+            {
+                self.think(index, PARAGRAPH, seen);
             }
             "response.function_call_arguments.delta" => {
                 if let Some(Item::Call { arguments, .. }) = self.items.get_mut(&index) {
