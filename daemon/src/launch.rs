@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use loopd_proto::id::SessionId;
 use loopd_proto::wire::Class;
 use serde::Serialize;
 
+use crate::connection::Connection;
 use crate::provider::http_client::{HttpClient, HttpSettings};
 use crate::provider::secret::Secret;
-use crate::rpc::context::Connection;
 
 /// One launch.
 pub struct Launch {
@@ -26,6 +27,8 @@ pub struct Launch {
     pub api_token: Option<Secret>,
     /// Everything is allowed without asking.
     pub yolo: bool,
+    /// Sessions that were idle for so long are ended.
+    pub session_idle_timeout: Option<Duration>,
     pub http: HttpClient,
     live: Mutex<Live>,
 }
@@ -60,6 +63,7 @@ pub struct LaunchOptions {
     pub auth_token_env: Option<String>,
     pub connection_token: Option<Secret>,
     pub yolo: bool,
+    pub session_idle_timeout: Option<Duration>,
 }
 
 impl Launch {
@@ -78,6 +82,7 @@ impl Launch {
             connection_token: options.connection_token,
             api_token,
             yolo: options.yolo,
+            session_idle_timeout: options.session_idle_timeout,
             live: Mutex::default(),
         }
     }

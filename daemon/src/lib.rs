@@ -11,27 +11,32 @@
     )
 )]
 
+// The process: from arguments to parts put together.
 pub mod app;
 pub mod args;
 pub mod background;
-pub mod build_id;
-pub mod config;
-pub mod home;
-pub mod ports;
-pub mod presence;
 pub mod relay;
-pub mod shutdown;
-mod sys;
 
+// Ways in.
 pub mod transport;
 
-pub mod launch;
+// What is asked for.
 pub mod rpc;
 
+// Who does it.
 pub mod session;
 
 pub mod agent;
+pub mod services;
 
+// Who asked.
+pub mod connection;
+pub mod launch;
+
+pub mod config;
+pub mod home;
+
+// What it is done with.
 pub mod approvals;
 pub mod gate;
 pub mod provider;
@@ -40,4 +45,12 @@ pub mod tool;
 pub mod publish;
 pub mod store;
 
+// Values and small parts that everyone may use.
+pub mod build_id;
+pub mod ports;
+pub mod presence;
+pub mod shutdown;
+mod sys;
+
+// The functional core.
 pub mod kernel;

@@ -10,10 +10,10 @@ use anyhow::Context;
 use clap::Parser;
 use loopd::app::{App, StartError};
 use loopd::args::{Args, Verb};
+use loopd::connection::Trust;
 use loopd::launch::{Launch, LaunchOptions};
-use loopd::provider::secret::Secret;
+use loopd::provider::secret::{self, Secret};
 use loopd::relay::{RelayOptions, RelayTransport};
-use loopd::rpc::context::Trust;
 use loopd::store::lock::LockError;
 use loopd::transport::{announce, local_socket, stdio, tcp};
 use loopd::{background, home, relay, shutdown};
@@ -93,6 +93,7 @@ async fn run(args: Args) -> anyhow::Result<()> {
         auth_token_env: args.auth_token_env,
         connection_token: token,
         yolo: args.yolo,
+        session_idle_timeout: args.session_idle_timeout,
         transport: if args.stdio {
             RelayTransport::Stdio
         } else {
@@ -121,25 +122,33 @@ async fn run_private(
             auth_token_env: args.auth_token_env,
             connection_token: token.map(Secret::new),
             yolo: args.yolo,
+            session_idle_timeout: args.session_idle_timeout.map(Duration::from_secs),
         },
     ));
-    if args.stdio {
-        let (input, output) = stdio::open().context("stdin and stdout cannot be used")?;
-        let stream = tokio::io::join(input, output);
-        tokio::select! {
-            reason = app.serve(stream, launch.clone(), Trust::Transport) => {
-                tracing::debug!(%reason, "the client is gone");
-            }
-            () = stopped => {}
+    let serving = async {
+        if args.stdio {
+            let (input, output) = stdio::open().context("stdin and stdout cannot be used")?;
+            let stream = tokio::io::join(input, output);
+            let reason = app.serve(stream, launch.clone(), Trust::Transport).await;
+            tracing::debug!(%reason, "the client is gone");
+        } else {
+            let listener = tcp::Tcp::bind(args.port.unwrap_or(0))
+                .await
+                .context("the TCP port cannot be opened")?;
+            announce(&format!("loopd listening on port {}", listener.port()))?;
+            listener.serve(app.clone(), launch.clone()).await;
         }
-    } else {
-        let listener = tcp::Tcp::bind(args.port.unwrap_or(0))
-            .await
-            .context("the TCP port cannot be opened")?;
-        announce(&format!("loopd listening on port {}", listener.port()))?;
-        tokio::select! {
-            () = listener.serve(app.clone(), launch.clone()) => {}
-            () = stopped => {}
+        anyhow::Ok(())
+    };
+    tokio::pin!(serving);
+    tokio::select! {
+        served = &mut serving => served?,
+        () = stopped => {
+            // The client still hears how its sessions end.
+            tokio::select! {
+                () = app.end_launch(&launch) => {}
+                served = &mut serving => served?,
+            }
         }
     }
     app.end_launch(&launch).await;
@@ -214,12 +223,5 @@ fn connection_token(env: &BTreeMap<String, String>) -> anyhow::Result<String> {
     {
         return Ok(token.clone());
     }
-    let mut bytes = [0_u8; 32];
-    getrandom::fill(&mut bytes).map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;
-    let mut token = String::with_capacity(64);
-    for byte in bytes {
-        use std::fmt::Write as _;
-        write!(token, "{byte:02x}")?;
-    }
-    Ok(token)
+    Ok(secret::random_hex()?)
 }

@@ -16,6 +16,7 @@ pub mod error;
 mod error_body;
 pub mod http;
 pub mod http_client;
+pub mod model_lists;
 pub mod offline;
 mod opaque;
 pub mod openai_chat;

@@ -28,6 +28,7 @@ pub struct RelayOptions {
     pub auth_token_env: Option<String>,
     pub connection_token: Option<String>,
     pub yolo: bool,
+    pub session_idle_timeout: Option<u64>,
     pub transport: RelayTransport,
 }
 
@@ -49,25 +50,21 @@ pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
         auth_token_env: options.auth_token_env,
         connection_token: options.connection_token,
         yolo: options.yolo,
+        session_idle_timeout: options.session_idle_timeout,
     };
     let control = Control::open(&options.home, &options.socket, &params).await?;
-    let lost = control.lost();
-    tokio::pin!(stopped, lost);
-    let outcome = match options.transport {
+    let end = match options.transport {
         RelayTransport::Stdio => {
             let (input, output) = stdio::open().context("stdin and stdout cannot be used")?;
+            let transport = JoinTransport::Pipe;
             let link = link(
                 &options.socket,
                 &control.launch_id,
-                JoinTransport::Pipe,
+                transport,
                 input,
                 output,
             );
-            tokio::select! {
-                linked = link => linked.map(|end| (end, false)),
-                () = &mut stopped => Ok((End::Client, true)),
-                () = &mut lost => Ok((End::Daemon, false)),
-            }
+            watch(&control, stopped, link).await?
         }
         RelayTransport::Tcp { port } => {
             let listener = tcp::Tcp::bind(port)
@@ -75,24 +72,34 @@ pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
                 .context("the TCP port cannot be opened")?;
             crate::transport::announce(&format!("loopd listening on port {}", listener.port()))?;
             let links = accept_all(listener, &options.socket, &control.launch_id);
-            tokio::select! {
-                () = links => Ok((End::Client, false)),
-                () = &mut stopped => Ok((End::Client, true)),
-                () = &mut lost => Ok((End::Daemon, false)),
-            }
+            watch(&control, stopped, links).await?
         }
     };
-    match outcome? {
-        (End::Daemon, _) => {
+    control.peer.close(CloseReason::Done);
+    match end {
+        End::Client => Ok(()),
+        End::Daemon => {
             bail!("the daemon is gone; sessions are kept, start again to resume them")
         }
-        (End::Client, said_stop) => {
-            if said_stop {
-                control.end_launch().await;
-            }
-            control.peer.close(CloseReason::Done);
-            Ok(())
-        }
+    }
+}
+
+/// Drives the links until they end, the daemon is lost or a signal says stop; after a signal the
+/// sessions of the launch are ended while their client still listens.
+async fn watch(
+    control: &Control,
+    stopped: impl Future<Output = ()>,
+    links: impl Future<Output = anyhow::Result<End>>,
+) -> anyhow::Result<End> {
+    tokio::pin!(links);
+    tokio::select! {
+        end = &mut links => return end,
+        () = control.lost() => return Ok(End::Daemon),
+        () = stopped => {}
+    }
+    tokio::select! {
+        () = control.end_launch() => Ok(End::Client),
+        end = links => end,
     }
 }
 
@@ -103,7 +110,7 @@ enum End {
     Daemon,
 }
 
-async fn accept_all(listener: tcp::Tcp, socket: &Path, launch_id: &str) {
+async fn accept_all(listener: tcp::Tcp, socket: &Path, launch_id: &str) -> anyhow::Result<End> {
     let links = TaskTracker::new();
     let launch_id: Arc<str> = launch_id.into();
     loop {

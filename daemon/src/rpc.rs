@@ -3,6 +3,7 @@
 pub mod context;
 pub mod error;
 mod method;
+pub mod server;
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,9 +17,10 @@ use loopd_proto::method::{ALL, Method};
 use loopd_proto::params::launch::JOIN;
 use loopd_proto::wire::{CloseReason, ErrorObject, Notification, Peer, Reply, Request, Service};
 
-use crate::app::App;
-use context::{Connection, Context};
+use crate::connection::Connection;
+use context::Context;
 use error::RpcError;
+use server::Server;
 
 /// The methods of the daemon, ready to be called.
 pub struct Table {
@@ -150,12 +152,12 @@ fn check_access(method: &str, context: &Context) -> Result<(), RpcError> {
 
 /// Answers for one connection.
 pub struct ConnectionService {
-    app: Arc<App>,
+    app: Arc<Server>,
     connection: OnceLock<Arc<Connection>>,
 }
 
 impl ConnectionService {
-    pub fn new(app: Arc<App>) -> Self {
+    pub fn new(app: Arc<Server>) -> Self {
         Self {
             app,
             connection: OnceLock::new(),

@@ -13,6 +13,7 @@ pub mod attachment;
 pub mod error;
 pub mod event;
 pub mod id;
+mod json;
 pub mod method;
 pub mod params;
 pub mod permission;

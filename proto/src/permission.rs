@@ -55,7 +55,11 @@ pub enum PermissionRequest {
         server_name: String,
         tool_name: String,
         tool_title: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            skip_serializing_if = "Option::is_none",
+            deserialize_with = "crate::json::present"
+        )]
         args: Option<Value>,
         read_only: bool,
     },
@@ -64,7 +68,11 @@ pub enum PermissionRequest {
         tool_call_id: Option<ToolCallId>,
         tool_name: String,
         tool_description: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            skip_serializing_if = "Option::is_none",
+            deserialize_with = "crate::json::present"
+        )]
         args: Option<Value>,
     },
 }

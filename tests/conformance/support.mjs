@@ -223,7 +223,8 @@ class Place {
       .map((name) => Number.parseInt(name, 10))
       .filter((pid) => {
         try {
-          return process.kill(pid, 0);
+          // One that ended is still listed until its parent takes note, and a killed tap does not.
+          return process.kill(pid, 0) && !/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
         } catch {
           return false;
         }

@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use super::model_call::say;
-use crate::app::Services;
 use crate::gate::Grant;
 use crate::kernel::command::{CallNeed, CallOutcome, CallStatusReport};
 use crate::kernel::model::ToolCall;
 use crate::kernel::texts;
 use crate::publish::Audience;
+use crate::services::Services;
 use crate::tool::{DynTool, Need, Outcome, Status, ToolContext};
 
 pub struct CallInput {

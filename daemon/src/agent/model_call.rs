@@ -12,7 +12,6 @@ use loopd_proto::id::{EventId, MessageId, SessionId};
 use loopd_proto::wire::Class;
 
 use super::route::{Route, failure};
-use crate::app::Services;
 use crate::kernel::command::{Command, ModelReplied};
 use crate::kernel::context::estimate_tokens;
 use crate::kernel::model::{ModelMessage, ModelRequest};
@@ -20,6 +19,7 @@ use crate::kernel::state::TurnKey;
 use crate::provider::DeltaSink;
 use crate::provider::retry::{RetryNotice, RetrySink, call_with_retries};
 use crate::publish::{Audience, frame};
+use crate::services::Services;
 
 /// The context size assumed for a model that does not say.
 const DEFAULT_CONTEXT: u64 = 128_000;

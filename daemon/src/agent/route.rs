@@ -1,7 +1,6 @@
 //! Chooses which provider answers for a session, and which of its models by default.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use loopd_proto::session::{ProviderConfig, SessionOptions};
 
@@ -9,6 +8,7 @@ use crate::kernel::command::ModelFailure;
 use crate::kernel::model::ModelInfo;
 use crate::launch::Launch;
 use crate::provider::endpoint::{Credential, Endpoint};
+use crate::provider::model_lists::ModelLists;
 use crate::provider::offline::OfflineModel;
 use crate::provider::openai_chat::{Flavor, OpenAiChat};
 use crate::provider::secret::Secret;
@@ -24,31 +24,7 @@ pub struct Route {
     pub options: SessionOptions,
     pub launch: Option<Arc<Launch>>,
     pub api_token: Option<Secret>,
-    pub providers: Arc<Providers>,
-}
-
-/// The model lists that providers gave, so that a turn need not ask again.
-#[derive(Default)]
-pub struct Providers {
-    models: Mutex<HashMap<String, Arc<Vec<ModelInfo>>>>,
-}
-
-/// The largest number of model lists kept.
-const LISTS: usize = 64;
-
-impl Providers {
-    fn known(&self, key: &str) -> Option<Arc<Vec<ModelInfo>>> {
-        let models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
-        models.get(key).cloned()
-    }
-
-    fn learn(&self, key: String, list: Arc<Vec<ModelInfo>>) {
-        let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
-        if models.len() >= LISTS {
-            models.clear();
-        }
-        models.insert(key, list);
-    }
+    pub model_lists: Arc<ModelLists>,
 }
 
 impl Route {
@@ -140,7 +116,7 @@ impl Route {
             about.provider_type,
             about.base_url.unwrap_or_default()
         );
-        if let Some(list) = self.providers.known(&key) {
+        if let Some(list) = self.model_lists.known(&key) {
             return Ok(list);
         }
         let list = provider
@@ -148,7 +124,7 @@ impl Route {
             .await
             .map_err(|error| failure(&error, None))?;
         let list = Arc::new(list);
-        self.providers.learn(key, list.clone());
+        self.model_lists.learn(key, list.clone());
         Ok(list)
     }
 
@@ -160,7 +136,7 @@ impl Route {
             about.provider_type,
             about.base_url.unwrap_or_default()
         );
-        let list = self.providers.known(&key)?;
+        let list = self.model_lists.known(&key)?;
         list.iter().find(|model| model.id == id).cloned()
     }
 

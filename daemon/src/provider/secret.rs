@@ -93,5 +93,23 @@ fn is_token_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_')
 }
 
+/// The machine has no random numbers to give.
+#[derive(Debug, thiserror::Error)]
+#[error("the system gave no random numbers: {0}")]
+pub struct NoRandomness(getrandom::Error);
+
+/// 256 random bits, written in hexadecimal.
+pub fn random_hex() -> Result<String, NoRandomness> {
+    use std::fmt::Write as _;
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes).map_err(NoRandomness)?;
+    let mut text = String::with_capacity(64);
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        write!(text, "{byte:02x}").ok();
+    }
+    Ok(text)
+}
+
 #[cfg(test)]
 mod tests;

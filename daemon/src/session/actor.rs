@@ -18,7 +18,6 @@ use super::attach::{Attachment, OpenQuestion};
 use super::journal::{self, Outgoing};
 use super::registry::Sessions;
 use super::{Done, Message, SessionError};
-use crate::app::Services;
 use crate::kernel::command::{Answer, Command, Decision, Effect, Mint, Step};
 use crate::kernel::decide::decide;
 use crate::kernel::state::State;
@@ -26,6 +25,7 @@ use crate::launch::{Launch, Lifecycle, LifecycleMetadata};
 use crate::provider::secret::Secret;
 use crate::publish::recent::Recent;
 use crate::publish::{Audience, frame};
+use crate::services::Services;
 use crate::store::{Batch, SessionRecord};
 
 /// Whether there is a log to begin with.
@@ -128,7 +128,7 @@ impl Actor {
             self.refuse_all(&error);
             return;
         }
-        while let Some(message) = self.inbox.recv().await {
+        while let Some(message) = self.next_message().await {
             if self.take(message).await == Flow::Stop {
                 break;
             }
@@ -136,6 +136,26 @@ impl Actor {
         }
         self.turn.cancel();
         self.refuse_all(&SessionError::NotFound(self.state.id.clone()));
+    }
+
+    /// The next message; `None` when the session was idle for as long as its launch lets it.
+    async fn next_message(&mut self) -> Option<Message> {
+        let limit = self
+            .launch
+            .as_ref()
+            .and_then(|launch| launch.session_idle_timeout)
+            .filter(|_| !self.state.is_busy());
+        let Some(limit) = limit else {
+            return self.inbox.recv().await;
+        };
+        if let Ok(message) = tokio::time::timeout(limit, self.inbox.recv()).await {
+            return message;
+        }
+        tracing::info!(session = %self.state.id, "the session was idle for too long and is ended");
+        if let Err(error) = self.execute(Command::Shutdown).await {
+            tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
+        }
+        None
     }
 
     /// Answers what still waits, so that nobody hangs.

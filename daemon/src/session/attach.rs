@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use loopd_proto::event::ask::{CommandName, CommandsChanged};
 use loopd_proto::event::session::{CapabilitiesChanged, UiCapabilities};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{RequestId, Seq};
@@ -10,11 +11,11 @@ use loopd_proto::session::{ClientOffer, SessionOptions};
 use loopd_proto::wire::{Class, PeerId};
 
 use super::actor::{Actor, Flow};
+use crate::connection::Connection;
 use crate::kernel::command::Command;
 use crate::kernel::state::State;
 use crate::provider::secret::Secret;
 use crate::publish::frame;
-use crate::rpc::context::Connection;
 
 /// A connection that listens to a session and answers for it.
 #[derive(Clone)]
@@ -106,11 +107,15 @@ impl Actor {
         self.attachments
             .retain(|known| known.connection.peer.id() != peer.id());
         let asks = attachment.offer.request_user_input;
+        let brings_commands = attachment.offer.commands.is_some();
         self.attachments.push(attachment);
         // The newcomer learns what the session can do from its reply; the others from an event.
         self.capabilities_may_have_changed();
         let id = peer.id();
         self.audience.join(peer);
+        if brings_commands {
+            self.tell_commands();
+        }
         if asks {
             self.ask_late_joiner(id);
         }
@@ -134,6 +139,21 @@ impl Actor {
         }
         self.capabilities_may_have_changed();
         Flow::Go
+    }
+
+    /// Tells everyone which commands the clients of the session run.
+    fn tell_commands(&mut self) {
+        let commands = self
+            .attachments
+            .iter()
+            .filter_map(|attachment| attachment.offer.commands.as_ref())
+            .flatten()
+            .map(|command| CommandName {
+                name: command.name.clone(),
+                description: (!command.description.is_empty()).then(|| command.description.clone()),
+            })
+            .collect();
+        self.tell(&Ephemeral::CommandsChanged(CommandsChanged { commands }));
     }
 
     fn capabilities_may_have_changed(&mut self) {

@@ -121,7 +121,7 @@ impl Actor {
             options: self.options.clone(),
             launch: self.launch.clone(),
             api_token: self.api_token.clone(),
-            providers: self.services.providers.clone(),
+            model_lists: self.services.model_lists.clone(),
         }
     }
 

@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::actor::{Actor, Start};
 use super::{MAILBOX, Message, SessionHandle};
-use crate::app::Services;
+use crate::services::Services;
 
 /// The sessions that live in this daemon.
 pub struct Sessions {

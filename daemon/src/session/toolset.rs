@@ -8,9 +8,9 @@ use loopd_proto::session::{ClientTool, SessionOptions};
 use serde_json::json;
 
 use super::attach::Attachment;
-use crate::app::Services;
 use crate::kernel::model::ToolSpec;
 use crate::kernel::state::State;
+use crate::services::Services;
 use crate::tool::DynTool;
 
 /// The name of the tool that asks a person.

@@ -11,10 +11,10 @@ use interprocess::local_socket::tokio::{Listener, Stream};
 use interprocess::local_socket::traits::tokio::Listener as _;
 use interprocess::local_socket::{ListenerOptions, Name};
 
-use crate::app::App;
+use crate::connection::Trust;
 use crate::home::{HomeError, create_private};
 use crate::launch::Launch;
-use crate::rpc::context::Trust;
+use crate::rpc::server::Server;
 
 /// Longer paths cannot be bound everywhere.
 const LONGEST_PATH: usize = 100;
@@ -130,7 +130,7 @@ pub async fn connect(path: &Path) -> io::Result<Stream> {
 }
 
 /// Accepts until the daemon ends; each connection is its own launch.
-pub async fn serve(listener: Listener, app: Arc<App>, launch: impl Fn() -> Launch) {
+pub async fn serve(listener: Listener, app: Arc<Server>, launch: impl Fn() -> Launch) {
     loop {
         let accepted = tokio::select! {
             () = app.ending.cancelled() => return,

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::app::App;
+use crate::connection::Trust;
 use crate::launch::Launch;
-use crate::rpc::context::Trust;
+use crate::rpc::server::Server;
 
 /// How long to wait after a failed accept.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -40,7 +40,7 @@ impl Tcp {
     }
 
     /// Accepts until the daemon ends.
-    pub async fn serve(self, app: Arc<App>, launch: Arc<Launch>) {
+    pub async fn serve(self, app: Arc<Server>, launch: Arc<Launch>) {
         loop {
             tokio::select! {
                 () = app.ending.cancelled() => return,

@@ -59,6 +59,7 @@ pub struct ElicitationRequested {
     pub request_id: RequestId,
     pub message: String,
     pub mode: Option<String>,
+    #[serde(default, deserialize_with = "crate::json::present")]
     pub requested_schema: Option<Value>,
 }
 
@@ -85,9 +86,11 @@ pub struct CommandsChanged {
     pub commands: Vec<CommandName>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandName {
     pub name: String,
+    pub description: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ use crate::id::{InteractionId, RequestId, SessionId, ToolCallId};
 pub struct ToolStart {
     pub tool_call_id: ToolCallId,
     pub tool_name: String,
+    #[serde(default, deserialize_with = "crate::json::present")]
     pub arguments: Option<Value>,
     pub model: Option<String>,
     pub turn_id: Option<String>,
@@ -85,6 +86,7 @@ pub struct ExternalToolRequested {
     pub session_id: SessionId,
     pub tool_call_id: ToolCallId,
     pub tool_name: String,
+    #[serde(default, deserialize_with = "crate::json::present")]
     pub arguments: Option<Value>,
     pub working_directory: Option<String>,
 }

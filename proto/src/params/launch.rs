@@ -20,6 +20,9 @@ pub struct LaunchParams {
     pub connection_token: Option<String>,
     #[serde(default)]
     pub yolo: bool,
+    /// Sessions that were idle for this many seconds are ended.
+    #[serde(default)]
+    pub session_idle_timeout: Option<u64>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

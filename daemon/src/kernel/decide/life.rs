@@ -2,7 +2,9 @@
 
 use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{Answered, Configured, LoopEnded, LoopOutcome, PermissionsSet};
-use loopd_proto::event::session::{Idle, Resume as Resumed, Shutdown, ShutdownType, Start};
+use loopd_proto::event::session::{
+    AgentSelected, Idle, Resume as Resumed, Shutdown, ShutdownType, Start,
+};
 use loopd_proto::event::turn::{AssistantIdle, TurnEnd};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::permission::PermissionOutcome;
@@ -32,10 +34,25 @@ pub(super) fn create(state: &State, create: Create, mint: &mut Mint<'_>) -> Deci
         already_in_use: Some(false),
         remote_steerable: Some(false),
     }));
+    let chosen = options.agent.as_ref().and_then(|wanted| {
+        let agents = options.custom_agents.as_ref()?;
+        agents.iter().find(|agent| agent.name == *wanted)
+    });
+    let selected = chosen.map(|agent| AgentSelected {
+        agent_name: agent.name.clone(),
+        agent_display_name: agent
+            .display_name
+            .clone()
+            .unwrap_or_else(|| agent.name.clone()),
+        tools: agent.tools.clone(),
+    });
     decision.store(Durable::Configured(Box::new(Configured {
         options,
         working_directory: create.context.cwd,
     })));
+    if let Some(selected) = selected {
+        decision.store(Durable::AgentSelected(selected));
+    }
     if create.permissions != state.permissions {
         decision.store(Durable::Permissions(PermissionsSet {
             permissions: create.permissions,
@@ -77,7 +94,7 @@ pub(super) fn resume(state: &State, resume: Resume, mint: &mut Mint<'_>) -> Deci
             already_in_use: Some(resume.already_in_use),
             session_was_active: Some(resume.was_active),
             remote_steerable: Some(false),
-            continue_pending_work: resume.continue_pending_work.then_some(true),
+            continue_pending_work: Some(resume.continue_pending_work),
         }));
     }
     decision

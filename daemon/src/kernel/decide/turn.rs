@@ -236,7 +236,7 @@ pub(super) fn model_failed(
     let Some(turn) = state.turn_named(key) else {
         return decision;
     };
-    if turn.aborting {
+    if turn.aborting || !matches!(turn.stage, Stage::Calling) {
         return decision;
     }
     let model_call = turn::ModelCallFailure {

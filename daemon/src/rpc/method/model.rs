@@ -23,7 +23,7 @@ pub(super) async fn list_all(context: Context, _: NoParams) -> Result<Models, Rp
         options: SessionOptions::default(),
         launch: Some(context.connection.launch().clone()),
         api_token: None,
-        providers: context.app.services.providers.clone(),
+        model_lists: context.app.services.model_lists.clone(),
     };
     let models = route.models().await?;
     Ok(Models {
@@ -36,13 +36,13 @@ pub(super) async fn list_of_session(
     params: Of,
 ) -> Result<SessionModels, RpcError> {
     let session = context.session(&params.session_id)?;
-    let providers = context.app.services.providers.clone();
+    let model_lists = context.app.services.model_lists.clone();
     let route = session
         .view(move |view| Route {
             options: view.options.clone(),
             launch: view.launch.map(Arc::clone),
             api_token: view.api_token.cloned(),
-            providers,
+            model_lists,
         })
         .await?;
     let models = route.models().await?;

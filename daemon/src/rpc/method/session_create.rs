@@ -7,13 +7,13 @@ use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::permission::Permissions;
 use loopd_proto::session::{Capabilities, SessionCreateParams, SessionOpened, UiCapabilities};
 
-use crate::app::App;
 use crate::approvals;
 use crate::kernel::command::{Command, Create};
 use crate::launch::{Lifecycle, LifecycleMetadata};
 use crate::provider::secret::Secret;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use crate::rpc::server::Server;
 use crate::session::attach::Attachment;
 
 pub(super) async fn create(
@@ -112,7 +112,7 @@ pub(super) fn working_directory(context: &Context, wanted: Option<&str>) -> Path
     }
 }
 
-pub(super) fn opened(app: &App, id: SessionId, elicitation: bool) -> SessionOpened {
+pub(super) fn opened(app: &Server, id: SessionId, elicitation: bool) -> SessionOpened {
     SessionOpened {
         workspace_path: Some(
             app.services

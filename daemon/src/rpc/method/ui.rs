@@ -14,6 +14,11 @@ pub(super) async fn elicit(
     params: ElicitationParams,
 ) -> Result<ElicitationResult, RpcError> {
     let session = context.session(&params.session_id)?;
+    if !params.requested_schema.is_object() {
+        return Err(RpcError::InvalidParams(
+            "requestedSchema: a JSON schema of an object is expected".to_owned(),
+        ));
+    }
     if !session.view(|view| view.elicitation).await? {
         return Err(RpcError::Failed(
             "no client of this session can show a form; attach one with requestElicitation"

@@ -1,0 +1,97 @@
+//! Facts about one connection: its peer, its launch, the sessions it is attached to.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use loopd_proto::id::SessionId;
+use loopd_proto::wire::Peer;
+
+use crate::launch::Launch;
+
+/// One client's connection.
+pub struct Connection {
+    pub peer: Peer,
+    launch: Mutex<Arc<Launch>>,
+    authenticated: AtomicBool,
+    joined: AtomicBool,
+    attached: Mutex<BTreeSet<SessionId>>,
+}
+
+impl Connection {
+    /// A connection that proved itself by its transport, or has to by a token.
+    pub fn new(peer: Peer, launch: Arc<Launch>, trust: Trust) -> Self {
+        Self {
+            peer,
+            launch: Mutex::new(launch),
+            authenticated: AtomicBool::new(trust == Trust::Transport),
+            // Who has to show a token came without a relay, and belongs where it came in.
+            joined: AtomicBool::new(trust == Trust::Token),
+            attached: Mutex::default(),
+        }
+    }
+
+    /// The launch this connection belongs to.
+    pub fn launch(&self) -> Arc<Launch> {
+        let launch = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
+        launch.clone()
+    }
+
+    /// Moves to its launch, once; how it has to prove itself is decided with it.
+    ///
+    /// A relay joins before it passes on a byte of its client, so that what the client says about
+    /// launches comes too late.
+    pub fn join(self: &Arc<Self>, launch: Arc<Launch>, trust: Trust) -> Result<(), AlreadyJoined> {
+        if self.joined.swap(true, Ordering::AcqRel) {
+            return Err(AlreadyJoined);
+        }
+        launch.join(self);
+        self.authenticated
+            .store(trust == Trust::Transport, Ordering::Release);
+        let mut own = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
+        *own = launch;
+        Ok(())
+    }
+
+    pub fn is_authenticated(&self) -> bool {
+        self.authenticated.load(Ordering::Acquire)
+    }
+
+    pub fn authenticate(&self) {
+        self.authenticated.store(true, Ordering::Release);
+    }
+
+    fn attached(&self) -> std::sync::MutexGuard<'_, BTreeSet<SessionId>> {
+        self.attached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn attach(&self, session: SessionId) {
+        self.attached().insert(session);
+    }
+
+    pub fn detach(&self, session: &SessionId) -> bool {
+        self.attached().remove(session)
+    }
+
+    pub fn is_attached(&self, session: &SessionId) -> bool {
+        self.attached().contains(session)
+    }
+
+    pub fn sessions(&self) -> Vec<SessionId> {
+        self.attached().iter().cloned().collect()
+    }
+}
+
+/// A connection belongs to one launch for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this connection belongs to a launch already")]
+pub struct AlreadyJoined;
+
+/// How a connection shows that it may speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// A pipe from our parent, or a socket only this user can open.
+    Transport,
+    /// Whoever connects has to know the token.
+    Token,
+}

@@ -1,0 +1,53 @@
+//! What every part of the daemon may need: the store, the clock, the tools, the settings.
+//!
+//! Built once by `app`, shared by all sessions; holds nothing of any connection.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use loopd_proto::id::SessionId;
+
+use crate::config::Config;
+use crate::kernel::model::ToolSpec;
+use crate::ports::Ports;
+use crate::presence::Presence;
+use crate::provider::model_lists::ModelLists;
+use crate::store::Store;
+use crate::tool::catalog::Catalog;
+
+/// What sessions need from the daemon.
+pub struct Services {
+    pub store: Arc<dyn Store>,
+    pub ports: Ports,
+    pub catalog: Catalog,
+    /// What models are told of the built-in tools; schemas are made once.
+    pub tool_specs: Vec<ToolSpec>,
+    pub config: Config,
+    pub model_lists: Arc<ModelLists>,
+    pub home: PathBuf,
+    pub presence: Presence,
+    pub version: &'static str,
+}
+
+impl Services {
+    /// The folder of a session; it exists once something is kept in it.
+    pub fn session_folder(&self, id: &SessionId) -> PathBuf {
+        self.home.join("session-state").join(id.as_str())
+    }
+
+    /// Where large outputs of a session go.
+    pub fn scratch_folder(&self, id: &SessionId) -> PathBuf {
+        self.session_folder(id).join("temp")
+    }
+
+    pub async fn remove_session_folder(&self, id: &SessionId) {
+        let folder = self.session_folder(id);
+        match tokio::fs::remove_dir_all(&folder).await {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                tracing::warn!(folder = %folder.display(), %error, "a session's folder could not be removed");
+            }
+        }
+    }
+}
