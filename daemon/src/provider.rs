@@ -11,6 +11,7 @@
 pub mod anthropic;
 mod body;
 mod call_ids;
+pub mod client_http;
 pub mod endpoint;
 pub mod error;
 mod error_body;
@@ -21,6 +22,7 @@ pub mod offline;
 mod opaque;
 pub mod openai_chat;
 pub mod openai_responses;
+pub mod replay;
 pub mod retry;
 pub mod secret;
 mod sse;

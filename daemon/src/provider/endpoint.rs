@@ -10,7 +10,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+};
 
 use super::error::{ProviderError, TimeoutPhase};
 use super::error_body;
@@ -19,6 +21,9 @@ use super::secret::{Redactor, Secret};
 
 /// How much of an error response is read.
 const LARGEST_ERROR_BODY: usize = 64 * 1024;
+
+/// How many letters of a user agent are sent.
+const LONGEST_USER_AGENT: usize = 200;
 
 /// Headers that frame a message or name its target; nobody but the HTTP client sets them.
 const FRAMING_HEADERS: [&str; 9] = [
@@ -75,6 +80,7 @@ pub struct Endpoint {
     headers: HeaderMap,
     redactor: Redactor,
     carrier: Arc<dyn HttpCarrier>,
+    user_agent: Option<HeaderValue>,
     timeouts: Timeouts,
 }
 
@@ -154,6 +160,7 @@ impl Endpoint {
             headers: fixed,
             redactor,
             carrier,
+            user_agent: None,
             timeouts: Timeouts::default(),
         })
     }
@@ -162,6 +169,25 @@ impl Endpoint {
     #[must_use]
     pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
+        self
+    }
+
+    /// Says who asks; letters that a header cannot hold are left out.
+    #[must_use]
+    pub fn with_user_agent(mut self, words: &str) -> Self {
+        let plain: String = words
+            .chars()
+            .filter(|letter| letter.is_ascii_graphic() || *letter == ' ')
+            .take(LONGEST_USER_AGENT)
+            .collect();
+        self.user_agent = HeaderValue::from_str(plain.trim()).ok();
+        self
+    }
+
+    /// Adds a parameter to the address of every request.
+    #[must_use]
+    pub fn with_query(mut self, name: &str, value: &str) -> Self {
+        self.base_url.query_pairs_mut().append_pair(name, value);
         self
     }
 
@@ -244,6 +270,9 @@ impl Endpoint {
         redactor: &mut Redactor,
     ) -> Result<HeaderMap, ProviderError> {
         let mut headers = HeaderMap::new();
+        if let Some(words) = &self.user_agent {
+            headers.insert(USER_AGENT, words.clone());
+        }
         for (name, value) in outgoing.defaults {
             let (name, value) = header(name, value)?;
             headers.insert(name, value);

@@ -23,6 +23,7 @@ use super::http::Expecting;
 use super::sse::EventReader;
 use super::{DeltaSink, EndpointDescription, NoDeltas, Provider, error_body};
 use reply::{Piece, ReplyBuilder};
+use request::Limit;
 
 /// How long we wait for the token counts after the model has finished its turn.
 const AFTER_FINISH: Duration = Duration::from_secs(5);
@@ -42,6 +43,7 @@ pub struct OpenAiChat {
     name: String,
     endpoint: Endpoint,
     flavor: Flavor,
+    max_output_tokens: Option<u64>,
 }
 
 impl OpenAiChat {
@@ -50,7 +52,29 @@ impl OpenAiChat {
             name: name.into(),
             endpoint,
             flavor,
+            max_output_tokens: None,
         }
+    }
+
+    /// Limits the length of replies; without it the server decides.
+    #[must_use]
+    pub fn with_max_output_tokens(mut self, limit: Option<u64>) -> Self {
+        self.max_output_tokens = limit;
+        self
+    }
+
+    /// OpenAI and Azure renamed the limit; other servers know the old name only.
+    fn limit(&self) -> Option<Limit> {
+        let tokens = self.max_output_tokens?;
+        let address = self.endpoint.public_url();
+        let renamed = ["api.openai.com", ".azure.com"]
+            .iter()
+            .any(|host| address.contains(host));
+        Some(if renamed {
+            Limit::Completion(tokens)
+        } else {
+            Limit::Plain(tokens)
+        })
     }
 
     async fn complete(
@@ -58,7 +82,7 @@ impl OpenAiChat {
         request: &ModelRequest,
         sink: &mut dyn DeltaSink,
     ) -> Result<ModelReply, ProviderError> {
-        let document = request::body(request, self.flavor)?;
+        let document = request::body(request, self.flavor, self.limit())?;
         let outgoing = Outgoing {
             path: &["chat", "completions"],
             query: &[],
