@@ -17,6 +17,7 @@ mod json;
 pub mod method;
 pub mod params;
 pub mod permission;
+pub mod provider;
 pub mod session;
 pub mod time;
 #[cfg(feature = "wire")]

@@ -2,9 +2,11 @@
 
 pub mod agent;
 pub mod event_log;
+pub mod inference;
 pub mod launch;
 pub mod model;
 pub mod permission;
+pub mod provider;
 pub mod queue;
 pub mod server;
 pub mod session;

@@ -102,6 +102,7 @@ impl Provider for OfflineModel {
             provider_type: MODEL,
             wire_api: None,
             base_url: None,
+            path: None,
         }
     }
 }

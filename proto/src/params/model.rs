@@ -1,10 +1,10 @@
 //! Methods about models.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use crate::id::SessionId;
+use crate::provider::CapabilitiesOverride;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Models {
@@ -42,6 +42,7 @@ pub struct Supports {
 #[derive(Debug, Clone, Serialize)]
 pub struct Limits {
     pub max_context_window_tokens: u64,
+    pub max_prompt_tokens: Option<u64>,
     pub max_output_tokens: Option<u64>,
 }
 
@@ -61,7 +62,7 @@ pub struct SwitchParams {
     #[serde(default)]
     pub reasoning_effort: Option<String>,
     #[serde(default)]
-    pub model_capabilities: Option<Value>,
+    pub model_capabilities: Option<CapabilitiesOverride>,
 }
 
 #[derive(Debug, Clone, Serialize)]
