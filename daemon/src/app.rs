@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use loopd_proto::id::SessionId;
 use loopd_proto::params::launch::{JoinNotification, JoinTransport};
+use loopd_proto::time::Timestamp;
 use loopd_proto::wire::{self, CloseReason, Limits};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -87,6 +88,7 @@ pub struct App {
     pub table: Table,
     /// Cancelled when the daemon is to end.
     pub ending: CancellationToken,
+    pub started: Timestamp,
     connections: TaskTracker,
     launches: Mutex<HashMap<String, Weak<Launch>>>,
     // Held for as long as the daemon owns the home.
@@ -126,10 +128,12 @@ impl App {
             presence: Presence::default(),
             version: VERSION,
         });
+        let started = services.ports.now();
         Ok(Arc::new(Self {
             sessions: Arc::new(Sessions::new(services.clone())),
             services,
             table: Table::new()?,
+            started,
             ending: CancellationToken::new(),
             connections: TaskTracker::new(),
             launches: Mutex::default(),
