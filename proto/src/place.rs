@@ -31,16 +31,15 @@ fn variable<'a>(env: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str
 }
 
 /// Finds the home: LOOPD_HOME, else loopd below COPILOT_HOME, else .loopd below HOME.
+///
+/// A relative one is taken against the current directory: the daemon has another.
 pub fn home(env: &BTreeMap<String, String>) -> Result<PathBuf, PlaceError> {
-    if let Some(home) = variable(env, "LOOPD_HOME") {
-        return Ok(PathBuf::from(home));
-    }
-    if let Some(home) = variable(env, "COPILOT_HOME") {
-        return Ok(Path::new(home).join("loopd"));
-    }
-    variable(env, "HOME")
-        .map(|home| Path::new(home).join(".loopd"))
-        .ok_or(PlaceError::NoHome)
+    let named = variable(env, "LOOPD_HOME").map(PathBuf::from);
+    let home = named
+        .or_else(|| Some(Path::new(variable(env, "COPILOT_HOME")?).join("loopd")))
+        .or_else(|| Some(Path::new(variable(env, "HOME")?).join(".loopd")))
+        .ok_or(PlaceError::NoHome)?;
+    Ok(std::path::absolute(&home).unwrap_or(home))
 }
 
 /// Where the socket of a home is: in the user's runtime folder unless the home was chosen by hand,

@@ -4,13 +4,14 @@
 //! first, because a later event repeats them; a reader that leaves too many whole events waiting
 //! loses the stream, and is told so.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use futures::Stream;
 use loopd_proto::event::{Body, Event};
+use loopd_proto::id::EventId;
 
 use crate::Error;
 
@@ -36,7 +37,27 @@ impl Events {
         self.queue.waiting().events.len()
     }
 
+    /// Leaves out what its reader has read elsewhere already; such events wait here by now, because
+    /// what was stored was sent before it could be read.
+    pub(crate) fn leave_out(&mut self, read: &[Event]) {
+        let read: HashSet<&EventId> = read.iter().map(|event| &event.head.id).collect();
+        let mut waiting = self.queue.waiting();
+        // Fragments before an event that was read belong to what it tells whole.
+        let told = waiting
+            .events
+            .iter()
+            .rposition(|event| read.contains(&event.head.id))
+            .map_or(0, |last| last + 1);
+        let mut position = 0;
+        waiting.events.retain(|event| {
+            position += 1;
+            let stale = position <= told && is_fragment(event);
+            !stale && !read.contains(&event.head.id)
+        });
+    }
+
     /// Takes what waits now.
+    #[cfg(test)]
     pub(crate) fn drain(&mut self) -> VecDeque<Event> {
         std::mem::take(&mut self.queue.waiting().events)
     }

@@ -94,20 +94,6 @@ impl Feed {
         self.state().subscribe(VecDeque::new())
     }
 
-    /// A stream that begins with the past and goes on with what `live` holds beyond it.
-    pub(crate) fn stream_after(&self, past: Vec<Event>, mut live: Events) -> Events {
-        let mut state = self.state();
-        // Nothing is added to `live` while the state is locked.
-        let known: HashSet<EventId> = past.iter().map(|event| event.head.id.clone()).collect();
-        let mut events = VecDeque::from(past);
-        events.extend(
-            live.drain()
-                .into_iter()
-                .filter(|event| !known.contains(&event.head.id)),
-        );
-        state.subscribe(events)
-    }
-
     /// Takes an event from the connection; returns what may now be acted upon.
     pub(crate) fn receive(&self, event: Event) -> Vec<Event> {
         let mut state = self.state();

@@ -35,7 +35,7 @@ pub use error::Error;
 pub use events::Events;
 pub use handler::{Tool, ToolInvocation, ToolOutput, UserInput};
 pub use session::{Message, Session};
-pub use spawn::{ConnectOptions, StartPolicy};
+pub use spawn::{ConnectOptions, StartPolicy, Whereabouts, environment};
 pub use turn::{Reply, Turn, Wait};
 
 /// The types of the protocol, for all that has no name of its own here.

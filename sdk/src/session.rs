@@ -139,16 +139,18 @@ impl Session {
         &self.client
     }
 
-    /// What happens in the session; the first stream begins with what was heard since it was opened.
+    /// What happens in the session; the first stream, that of a turn included, begins with what was
+    /// heard since it was opened.
     pub fn events(&self) -> Events {
         self.core.feed.stream()
     }
 
-    /// What was stored of the session so far, and then what happens.
-    pub async fn events_from_start(&self) -> Result<Events, Error> {
-        let live = self.core.feed.stream_from_here();
+    /// What was stored of the session so far, and what happens from exactly there on.
+    pub async fn past_and_events(&self) -> Result<(Vec<Event>, Events), Error> {
+        let mut live = self.core.feed.stream_from_here();
         let past = self.history().await?;
-        Ok(self.core.feed.stream_after(past, live))
+        live.leave_out(&past);
+        Ok((past, live))
     }
 
     /// What was stored of the session so far.
@@ -184,7 +186,7 @@ impl Session {
         let message = message.into();
         let shown = message.display_prompt.as_ref().unwrap_or(&message.prompt);
         let shown = shown.clone();
-        let events = self.core.feed.stream_from_here();
+        let events = self.core.feed.stream();
         let id = self.send(message).await?;
         Ok(Turn::new(id, shown, events, wait))
     }

@@ -37,6 +37,32 @@ pub enum StartPolicy {
     Never,
 }
 
+/// Where things are for some options, whether or not a daemon runs.
+#[derive(Debug, Clone)]
+pub struct Whereabouts {
+    pub home: PathBuf,
+    pub socket: PathBuf,
+    /// The daemon's executable, when there is one.
+    pub program: Option<PathBuf>,
+    /// What the daemon calls the build of that executable.
+    pub build: Option<String>,
+}
+
+impl ConnectOptions {
+    /// Finds out where the daemon would be, without connecting or starting anything.
+    pub fn whereabouts(&self) -> Result<Whereabouts, Error> {
+        let env = self.env.clone().unwrap_or_else(environment);
+        let home = place::home(&env)?;
+        let program = self.program.clone().or_else(|| find_program(&env));
+        Ok(Whereabouts {
+            socket: place::socket(&home, &env, user()),
+            build: program.as_deref().map(place::build_of),
+            home,
+            program,
+        })
+    }
+}
+
 /// Where the daemon is, and what this client brings it.
 pub(crate) struct Spawn {
     pub(crate) target: Target,
@@ -46,28 +72,28 @@ pub(crate) struct Spawn {
 
 impl Spawn {
     pub(crate) fn new(options: ConnectOptions) -> Result<Self, Error> {
-        let env = options.env.unwrap_or_else(environment);
-        let home = place::home(&env)?;
-        let user = user();
-        let program = options.program.or_else(|| find_program(&env));
-        let program = match (program, options.start) {
-            (Some(program), _) => program,
-            (None, StartPolicy::Never) => PathBuf::new(),
-            (None, StartPolicy::WhenNeeded) => return Err(Error::NoProgram),
-        };
+        let Whereabouts {
+            home,
+            socket,
+            program,
+            build,
+        } = options.whereabouts()?;
+        if program.is_none() && options.start == StartPolicy::WhenNeeded {
+            return Err(Error::NoProgram);
+        }
         let cwd = options.cwd.or_else(|| std::env::current_dir().ok());
         let cwd = cwd.unwrap_or_else(|| PathBuf::from("/"));
         Ok(Self {
             target: Target {
-                socket: place::socket(&home, &env, user),
                 home,
-                user,
-                program: program.clone(),
+                socket,
+                user: user(),
+                program: program.unwrap_or_default(),
             },
             launch: LaunchParams {
-                build: place::build_of(&program),
+                build: build.unwrap_or_default(),
                 cwd: cwd.to_string_lossy().into_owned(),
-                env,
+                env: options.env.unwrap_or_else(environment),
                 auth_token_env: None,
                 connection_token: None,
                 yolo: options.allow_all,
@@ -77,8 +103,8 @@ impl Spawn {
     }
 }
 
-/// This process's environment; what is not text cannot be told to a daemon.
-fn environment() -> BTreeMap<String, String> {
+/// This process's environment; what is not text cannot be told to a daemon and is left out.
+pub fn environment() -> BTreeMap<String, String> {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };

@@ -211,9 +211,9 @@ async fn a_destroyed_session_is_listed_and_can_be_resumed() {
     assert_eq!(listed.len(), 1);
     assert_eq!(listed.first().unwrap().session_id, id);
     let again = client.resume(id, allowing()).await.unwrap();
-    let mut events = again.events_from_start().await.unwrap();
+    let (mut seen, mut events) = again.past_and_events().await.unwrap();
     again.send("run echo back").await.unwrap();
-    let seen = until(&mut events, "session.idle").await;
+    seen.extend(until(&mut events, "session.idle").await);
     let kinds = kinds(&seen);
     assert_eq!(kinds.first(), Some(&"session.start"));
     for kind in ["session.shutdown", "session.resume"] {
