@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, event_log, inference, launch, model, permission, provider, queue, server, session,
-    settings, tool, ui,
+    agent, daemon, event_log, inference, launch, model, permission, provider, queue, server,
+    session, settings, tool, ui,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -70,6 +70,11 @@ methods! {
     "loopd.launch" LoopdLaunch(launch::LaunchParams) -> launch::Launched;
     /// Ends the sessions of this connection's launch, as `runtime.shutdown` does.
     "loopd.launchEnd" LoopdLaunchEnd(server::NoParams) -> ();
+
+    /// Tells what the daemon is and does at this moment.
+    "loopd.daemonStatus" LoopdDaemonStatus(server::NoParams) -> daemon::DaemonStatus;
+    /// Ends the daemon after the reply, as a signal would; sessions are kept.
+    "loopd.daemonStop" LoopdDaemonStop(server::NoParams) -> ();
 
     /// Creates a session and attaches the caller.
     "session.create" SessionCreate(SessionCreateParams) -> SessionOpened;

@@ -1,6 +1,7 @@
 //! Parameters and results of the methods, one file per resource.
 
 pub mod agent;
+pub mod daemon;
 pub mod event_log;
 pub mod inference;
 pub mod launch;

@@ -152,7 +152,8 @@ pub struct CustomAgent {
 }
 
 /// What one connection brings to a session; it leaves with the connection.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClientOffer {
     pub tools: Option<Vec<ClientTool>>,
@@ -164,7 +165,7 @@ pub struct ClientOffer {
 }
 
 /// A tool that runs in the client.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientTool {
     #[serde(deserialize_with = "not_empty")]
@@ -180,7 +181,7 @@ pub struct ClientTool {
 }
 
 /// A slash command that runs in the client.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct ClientCommand {
     #[serde(deserialize_with = "not_empty")]
     pub name: String,
@@ -196,22 +197,30 @@ fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
     Ok(text)
 }
 
-#[derive(Debug, Clone, Default, PartialEq)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SessionCreateParams {
     pub session_id: Option<SessionId>,
     pub git_hub_token: Option<String>,
+    #[serde(flatten)]
     pub options: SessionOptions,
+    #[serde(flatten)]
     pub offer: ClientOffer,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SessionResumeParams {
     pub session_id: SessionId,
     pub git_hub_token: Option<String>,
     pub continue_pending_work: bool,
     /// Joins without a `session.resume` event.
     pub disable_resume: bool,
+    #[serde(flatten)]
     pub options: SessionOptions,
+    #[serde(flatten)]
     pub offer: ClientOffer,
 }
 

@@ -2,6 +2,7 @@
 
 mod agent;
 mod connect;
+mod daemon;
 mod event_log;
 mod inference;
 mod launch;
@@ -58,6 +59,8 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
 
     table.bind::<m::LoopdLaunch, _, _>(launch::launch)?;
     table.bind::<m::LoopdLaunchEnd, _, _>(server::shutdown)?;
+    table.bind::<m::LoopdDaemonStatus, _, _>(daemon::status)?;
+    table.bind::<m::LoopdDaemonStop, _, _>(daemon::stop)?;
 
     table.bind::<m::SessionCreate, _, _>(session_create::create)?;
     table.bind::<m::SessionResume, _, _>(session_resume::resume)?;
