@@ -31,7 +31,7 @@ mod sse;
     clippy::unwrap_used,
     reason = "a test server that cannot start fails the test"
 )]
-mod test_server;
+pub(crate) mod test_server;
 mod wait_hint;
 
 use futures::future::BoxFuture;

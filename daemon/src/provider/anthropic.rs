@@ -34,12 +34,20 @@ const AFTER_FINISH: Duration = Duration::from_secs(5);
 /// How many models one page of the list holds; there are far fewer.
 const LISTED: &str = "1000";
 
+/// Whether the model is to say where in a document it found something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Citations {
+    Wanted,
+    Unwanted,
+}
+
 /// A provider that speaks the messages format.
 #[derive(Debug)]
 pub struct Anthropic {
     name: String,
     endpoint: Endpoint,
     max_output_tokens: Option<u64>,
+    citations: Citations,
 }
 
 impl Anthropic {
@@ -48,7 +56,15 @@ impl Anthropic {
             name: name.into(),
             endpoint,
             max_output_tokens: None,
+            citations: Citations::Unwanted,
         }
+    }
+
+    /// Says whether documents are cited.
+    #[must_use]
+    pub fn with_citations(mut self, citations: Citations) -> Self {
+        self.citations = citations;
+        self
     }
 
     /// Limits the length of replies to something else than the model's usual limit.
@@ -63,7 +79,7 @@ impl Anthropic {
         request: &ModelRequest,
         sink: &mut dyn DeltaSink,
     ) -> Result<ModelReply, ProviderError> {
-        let document = request::body(request, self.max_output_tokens)?;
+        let document = request::body(request, self.max_output_tokens, self.citations)?;
         let path = self.path("messages");
         let outgoing = Outgoing {
             path: &path,

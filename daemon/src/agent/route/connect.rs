@@ -8,7 +8,7 @@ use super::{Route, failure, refused};
 use crate::kernel::command::ModelFailure;
 use crate::launch::Launch;
 use crate::provider::Provider;
-use crate::provider::anthropic::Anthropic;
+use crate::provider::anthropic::{Anthropic, Citations};
 use crate::provider::client_http::Errand;
 use crate::provider::endpoint::{Credential, Endpoint};
 use crate::provider::offline::OfflineModel;
@@ -35,9 +35,14 @@ impl Route {
             Format::Responses | Format::AzureResponses => Arc::new(
                 OpenAiResponses::new(name, self.endpoint(target)?).with_max_output_tokens(limit),
             ),
-            Format::Anthropic => {
-                Arc::new(Anthropic::new(name, self.endpoint(target)?).with_max_output_tokens(limit))
-            }
+            Format::Anthropic => Arc::new(
+                Anthropic::new(name, self.endpoint(target)?)
+                    .with_max_output_tokens(limit)
+                    .with_citations(match self.options.enable_citations {
+                        Some(true) => Citations::Wanted,
+                        Some(false) | None => Citations::Unwanted,
+                    }),
+            ),
         })
     }
 

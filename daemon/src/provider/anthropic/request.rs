@@ -10,7 +10,7 @@ use crate::kernel::model::{
 };
 use crate::provider::error::ProviderError;
 
-use super::thinking;
+use super::{Citations, thinking};
 
 /// Stands for a message without any text, which the server would refuse.
 const NOTHING: &str = "(no text)";
@@ -19,6 +19,7 @@ const NOTHING: &str = "(no text)";
 pub(super) fn body(
     request: &ModelRequest,
     max_output_tokens: Option<u64>,
+    citations: Citations,
 ) -> Result<Vec<u8>, ProviderError> {
     let limits = thinking::limits(request, max_output_tokens);
     let mut document = Map::new();
@@ -29,7 +30,10 @@ pub(super) fn body(
     if !system.is_empty() {
         document.insert("system".to_owned(), system.into());
     }
-    document.insert("messages".to_owned(), messages(&request.messages).into());
+    document.insert(
+        "messages".to_owned(),
+        messages(&request.messages, citations).into(),
+    );
     if !request.tools.is_empty() {
         document.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
@@ -75,12 +79,12 @@ impl Side {
     }
 }
 
-fn messages(messages: &[ModelMessage]) -> Vec<Value> {
+fn messages(messages: &[ModelMessage], citations: Citations) -> Vec<Value> {
     let mut sides: Vec<(Side, Vec<Value>)> = Vec::new();
     for message in messages {
         let (side, blocks) = match message {
             ModelMessage::System(_) => continue,
-            ModelMessage::User(parts) => (Side::User, user(parts)),
+            ModelMessage::User(parts) => (Side::User, user(parts, citations)),
             ModelMessage::Assistant(turn) => (Side::Assistant, assistant(turn)),
             ModelMessage::ToolResult { call, text } => {
                 (Side::User, vec![tool_result(call.as_str(), text)])
@@ -115,7 +119,7 @@ fn mark_for_cache(blocks: &mut [Value]) {
     }
 }
 
-fn user(parts: &[Part]) -> Vec<Value> {
+fn user(parts: &[Part], citations: Citations) -> Vec<Value> {
     let blocks: Vec<Value> = parts
         .iter()
         .filter_map(|part| match part {
@@ -124,12 +128,33 @@ fn user(parts: &[Part]) -> Vec<Value> {
                 "type": "image",
                 "source": { "type": "base64", "media_type": media_type, "data": base64 },
             })),
+            Part::Document {
+                title,
+                media_type,
+                base64,
+            } => Some(document(title.as_deref(), media_type, base64, citations)),
         })
         .collect();
     if blocks.is_empty() {
         return vec![json!({ "type": "text", "text": NOTHING })];
     }
     blocks
+}
+
+fn document(title: Option<&str>, media_type: &str, base64: &str, citations: Citations) -> Value {
+    let mut block = Map::new();
+    block.insert("type".to_owned(), "document".into());
+    block.insert(
+        "source".to_owned(),
+        json!({ "type": "base64", "media_type": media_type, "data": base64 }),
+    );
+    if let Some(title) = title {
+        block.insert("title".to_owned(), title.into());
+    }
+    if citations == Citations::Wanted {
+        block.insert("citations".to_owned(), json!({ "enabled": true }));
+    }
+    block.into()
 }
 
 fn assistant(turn: &AssistantTurn) -> Vec<Value> {

@@ -198,6 +198,17 @@ impl Serialize for WirePart<'_> {
                     &json!({ "url": format!("data:{media_type};base64,{base64}") }),
                 )?;
             }
+            // Few servers of this format take documents, and the others refuse the whole request.
+            Part::Document { title, .. } => {
+                let title = title.as_deref().unwrap_or("document");
+                map.serialize_entry("type", "text")?;
+                map.serialize_entry(
+                    "text",
+                    &format!(
+                        "[The document {title} was attached here. It could not be passed on.]"
+                    ),
+                )?;
+            }
         }
         map.end()
     }

@@ -90,6 +90,14 @@ fn user_part(part: &Part) -> Value {
         Part::Image { media_type, base64 } => json!({
             "type": "input_image", "image_url": format!("data:{media_type};base64,{base64}"),
         }),
+        Part::Document {
+            title,
+            media_type,
+            base64,
+        } => json!({
+            "type": "input_file", "filename": title.as_deref().unwrap_or("document"),
+            "file_data": format!("data:{media_type};base64,{base64}"),
+        }),
     }
 }
 

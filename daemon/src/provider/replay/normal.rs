@@ -17,6 +17,8 @@ pub(super) const WORKDIR: &str = "${workdir}";
 pub(super) const SYSTEM: &str = "${system}";
 /// Stands for an image.
 const IMAGE: &str = "[image]";
+/// Stands for a document.
+const DOCUMENT: &str = "[document]";
 /// Blocks of a user message that we add and that change with the time.
 const PASSING: [&str; 4] = [
     "current_datetime",
@@ -122,6 +124,7 @@ fn user_text(parts: &[Part]) -> String {
         .map(|part| match part {
             Part::Text(text) => text.trim(),
             Part::Image { .. } => IMAGE,
+            Part::Document { .. } => DOCUMENT,
         })
         .collect();
     texts.join("\n")

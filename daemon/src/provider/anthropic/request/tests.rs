@@ -16,7 +16,7 @@ fn request(messages: Vec<ModelMessage>) -> ModelRequest {
 }
 
 fn written(request: &ModelRequest) -> Value {
-    serde_json::from_slice(&body(request, None).unwrap()).unwrap()
+    serde_json::from_slice(&body(request, None, Citations::Unwanted).unwrap()).unwrap()
 }
 
 fn user(text: &str) -> ModelMessage {
@@ -188,8 +188,9 @@ fn the_effort_becomes_a_budget_or_a_word() {
 fn a_budget_stays_below_a_configured_limit() {
     let mut asked = request(vec![user("go")]);
     asked.reasoning_effort = Some("high".to_owned());
-    let limited =
-        |limit| -> Value { serde_json::from_slice(&body(&asked, Some(limit)).unwrap()).unwrap() };
+    let limited = |limit| -> Value {
+        serde_json::from_slice(&body(&asked, Some(limit), Citations::Unwanted).unwrap()).unwrap()
+    };
     assert_eq!(limited(4_000)["thinking"]["budget_tokens"], 4_000 - 1_024);
     assert_eq!(limited(4_000)["max_tokens"], 4_000);
     assert_eq!(limited(1_500).get("thinking"), None);
@@ -202,4 +203,27 @@ fn thinking_does_not_begin_between_call_and_result() {
     assert_eq!(written(&asked).get("thinking"), None);
     asked.messages[1] = calling(&["a"], Some(thinking()));
     assert!(written(&asked)["thinking"].is_object());
+}
+
+#[test]
+fn documents_are_cited_when_asked() {
+    let asked = request(vec![ModelMessage::User(vec![
+        Part::Document {
+            title: Some("a.pdf".to_owned()),
+            media_type: "application/pdf".to_owned(),
+            base64: "AAAA".to_owned(),
+        },
+        Part::Text("sum it up".to_owned()),
+    ])]);
+    let block = |citations| -> Value {
+        let document: Value =
+            serde_json::from_slice(&body(&asked, None, citations).unwrap()).unwrap();
+        document["messages"][0]["content"][0].clone()
+    };
+    let source = json!({ "type": "base64", "media_type": "application/pdf", "data": "AAAA" });
+    assert_eq!(
+        block(Citations::Wanted),
+        json!({ "type": "document", "source": source, "title": "a.pdf", "citations": { "enabled": true } })
+    );
+    assert_eq!(block(Citations::Unwanted).get("citations"), None);
 }
