@@ -123,8 +123,10 @@ impl Client {
         self.shared.call::<M>(params).await
     }
 
-    /// Ends the connection and waits until what was said has been sent.
+    /// Ends the connection and waits until what was said has been sent; questions that are not
+    /// answered yet stay open in their sessions.
     pub async fn close(self) {
+        self.shared.withdraw();
         self.shared.closing.cancel();
         self.shared.tasks.close();
         self.shared.tasks.wait().await;

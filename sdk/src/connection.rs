@@ -208,6 +208,13 @@ impl Shared {
         self.unwanted.store(true, Ordering::Release);
     }
 
+    /// Drops the handlers that are under way.
+    pub(crate) fn withdraw(&self) {
+        for session in self.open_sessions() {
+            session.stop(|_, _| true);
+        }
+    }
+
     fn give_up(&self, why: &str) {
         self.link.send_replace(Link::Lost(why.into()));
         for session in self.open_sessions() {

@@ -34,7 +34,7 @@ pub(crate) enum Opening {
 }
 
 /// A handler under way, and the call it is for.
-struct Running {
+pub(crate) struct Running {
     call: Option<ToolCallId>,
     task: AbortHandle,
 }
@@ -379,7 +379,8 @@ impl Core {
         running.insert(request.clone(), Running { call, task });
     }
 
-    fn stop(&self, which: impl Fn(&RequestId, &Running) -> bool) {
+    /// Drops the handlers of questions that are closed, or no longer ours to answer.
+    pub(crate) fn stop(&self, which: impl Fn(&RequestId, &Running) -> bool) {
         self.running().retain(|request, running| {
             let stops = which(request, running);
             if stops {

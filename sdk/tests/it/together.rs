@@ -60,6 +60,27 @@ async fn the_first_answer_counts_and_the_others_are_withdrawn() {
 }
 
 #[tokio::test]
+async fn a_client_that_is_asked_something_can_leave_and_the_question_stays() {
+    let home = Home::new();
+    let client = home.client().await;
+    let config = SessionConfig::new().on_permission(|_| std::future::pending());
+    let session = client.create(config).await.unwrap();
+    let id = session.id().clone();
+    let mut events = session.events();
+    session.send("run echo later").await.unwrap();
+    until(&mut events, "permission.requested").await;
+    drop(session);
+    within("the client's end", client.close()).await;
+    let client = home.client().await;
+    let config =
+        SessionConfig::new().on_permission(|_| async { PermissionDecision::ApproveOnce {} });
+    let session = client.resume(id, config).await.unwrap();
+    let mut events = session.events();
+    let seen = until(&mut events, "session.idle").await;
+    assert!(kinds(&seen).contains(&"tool.execution_complete"));
+}
+
+#[tokio::test]
 async fn one_client_holds_a_session_once() {
     let home = Home::new();
     let client = home.client().await;
