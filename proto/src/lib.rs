@@ -18,8 +18,8 @@ mod json;
 pub mod method;
 pub mod params;
 pub mod permission;
-pub mod provider;
 pub mod place;
+pub mod provider;
 #[cfg(feature = "wire")]
 pub mod reach;
 pub mod session;

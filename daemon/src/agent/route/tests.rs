@@ -109,12 +109,15 @@ async fn one_provider_serves_the_whole_session_under_its_own_name() {
     assert_eq!(target.base_url, "http://x");
 }
 
+/// Environment, model, and the format and address that come of them.
+type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, Format, &'a str);
+
 #[tokio::test]
 async fn the_launch_decides_when_the_session_does_not() {
     let openai = ("OPENAI_API_KEY", "k1");
     let anthropic = ("ANTHROPIC_API_KEY", "k2");
     let copilot = ("COPILOT_API_URL", "http://c");
-    let cases: [(&[(&str, &str)], &str, Format, &str); 8] = [
+    let cases: [Case<'_>; 8] = [
         (&[], "gpt", Format::Offline, "offline"),
         (&[copilot, openai], "gpt", Format::Copilot, "gpt"),
         (&[openai, anthropic], "gpt", Format::Completions, "gpt"),
