@@ -95,7 +95,7 @@ pub(super) fn normal(messages: Vec<Message>, cwd: &str) -> Vec<Message> {
         }
     }
     for run in out.chunk_by_mut(|one, next| one.role == Role::Tool && next.role == Role::Tool) {
-        run.sort_by(|one, other| position(one).cmp(&position(other)));
+        run.sort_by_key(position);
     }
     out
 }
