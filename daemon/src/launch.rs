@@ -224,3 +224,7 @@ fn is_secret_name(name: &str) -> bool {
         || name.ends_with("_KEY")
         || name == "COPILOT_HMAC_KEY"
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests;

@@ -14,7 +14,7 @@ pub mod target;
 mod token;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use loopd_proto::id::SessionId;
@@ -67,14 +67,10 @@ impl Route {
         self.look_for_local_server().await;
         let target = self.target(model)?;
         let provider = self.connect(&target)?;
-        let provider = match self
-            .launch
-            .as_ref()
-            .and_then(|launch| launch.variable(RECORD))
-        {
-            Some(path) if !matches!(target.format, Format::Replay) => {
+        let provider = match self.path_in(RECORD) {
+            Some(path) if target.format != Format::Replay => {
                 let lock = self.services.recording.clone();
-                Arc::new(Recorder::new(provider, Path::new(path), &self.cwd, lock))
+                Arc::new(Recorder::new(provider, &path, &self.cwd, lock))
             }
             Some(_) | None => provider,
         };
@@ -139,12 +135,18 @@ impl Route {
     }
 
     fn replay(&self) -> Result<Arc<dyn Provider>, ModelFailure> {
-        let path = self.launch()?.variable(REPLAY).ok_or_else(|| {
+        let path = self.path_in(REPLAY).ok_or_else(|| {
             refused(format!(
                 "the model `replay` repeats recorded conversations; say where they are with {REPLAY}"
             ))
         })?;
-        Ok(Arc::new(ReplayModel::new(Path::new(path), &self.cwd)))
+        Ok(Arc::new(ReplayModel::new(&path, &self.cwd)))
+    }
+
+    /// A path that a variable names, seen from where the launch was started.
+    fn path_in(&self, variable: &str) -> Option<PathBuf> {
+        let launch = self.launch.as_ref()?;
+        Some(launch.cwd.join(launch.variable(variable)?))
     }
 
     /// The models on offer: those of the provider that answers by default, and the session's own.
@@ -300,6 +302,7 @@ pub(super) fn failure(error: &ProviderError, model: Option<&str>) -> ModelFailur
 #[cfg(test)]
 #[expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::indexing_slicing,
     reason = "tests fail by panicking"
 )]

@@ -10,6 +10,8 @@ use crate::provider::test_server::{Scripted, TestServer};
 use crate::rpc::server::Server;
 use crate::store::{Location, SqliteStore};
 
+type Variables<'a> = &'a [(&'a str, &'a str)];
+
 async fn services(config: &str) -> Arc<Services> {
     let home = tempfile::tempdir().unwrap();
     if !config.is_empty() {
@@ -20,7 +22,7 @@ async fn services(config: &str) -> Arc<Services> {
     server.services.clone()
 }
 
-async fn route(env: &[(&str, &str)], config: &str, options: SessionOptions) -> Route {
+async fn route(env: Variables<'_>, config: &str, options: SessionOptions) -> Route {
     let env = env
         .iter()
         .map(|&(name, value)| (name.to_owned(), value.to_owned()))
@@ -109,15 +111,12 @@ async fn one_provider_serves_the_whole_session_under_its_own_name() {
     assert_eq!(target.base_url, "http://x");
 }
 
-/// Environment, model, and the format and address that come of them.
-type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, Format, &'a str);
-
 #[tokio::test]
 async fn the_launch_decides_when_the_session_does_not() {
     let openai = ("OPENAI_API_KEY", "k1");
     let anthropic = ("ANTHROPIC_API_KEY", "k2");
     let copilot = ("COPILOT_API_URL", "http://c");
-    let cases: [Case<'_>; 8] = [
+    let cases: [(Variables<'_>, &str, Format, &str); 8] = [
         (&[], "gpt", Format::Offline, "offline"),
         (&[copilot, openai], "gpt", Format::Copilot, "gpt"),
         (&[openai, anthropic], "gpt", Format::Completions, "gpt"),
@@ -262,4 +261,36 @@ fn what_clients_bring_is_checked() {
     }
     let fine = [model("old", "m", None), model("new", "m", None)];
     assert_eq!(registry::check(&known, &new(), &fine), Ok(()));
+}
+
+#[tokio::test]
+async fn what_a_launch_records_another_one_repeats() {
+    use crate::kernel::model::{Delivery, ModelMessage, ModelRequest, Part};
+    use crate::provider::NoDeltas;
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("talk.yaml");
+    let file = file.to_str().unwrap();
+    let request = ModelRequest {
+        model: "any".to_owned(),
+        messages: vec![ModelMessage::User(vec![Part::Text("hello".to_owned())])],
+        tools: Vec::new(),
+        delivery: Delivery::Whole,
+        reasoning_effort: None,
+        headers: Vec::new(),
+    };
+    let mut answers = Vec::new();
+    for (variable, model) in [(RECORD, "offline"), (REPLAY, "replay")] {
+        let route = route(&[(variable, file)], "", SessionOptions::default()).await;
+        let provider = route.choose(model).await.unwrap().provider;
+        let reply = provider.call(&request, &mut NoDeltas).await.unwrap();
+        answers.push((reply.turn.text, provider.name().to_owned()));
+    }
+    assert_eq!(answers[0].0, answers[1].0);
+    assert_eq!([&answers[0].1, &answers[1].1], ["offline", "replay"]);
+    let without = route(&[], "", SessionOptions::default()).await;
+    let Err(failure) = without.choose("replay").await else {
+        panic!("there is nothing to repeat");
+    };
+    assert!(failure.message.contains(REPLAY));
 }
