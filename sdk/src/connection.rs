@@ -15,7 +15,6 @@ use loopd_proto::error as code;
 use loopd_proto::event;
 use loopd_proto::id::SessionId;
 use loopd_proto::method::{self, Method};
-use loopd_proto::params::daemon::{Activity, DaemonStatus};
 use loopd_proto::params::server::{ConnectParams, Connected, NoParams};
 use loopd_proto::reach::{self, Reached};
 use loopd_proto::wire::{
@@ -31,9 +30,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::Error;
+use crate::core::{Core, parse_all};
 use crate::events::End;
 use crate::handler::UserInput;
-use crate::session::Core;
 use crate::spawn::{Spawn, StartPolicy};
 
 /// A connection that broke this soon after it was made has not helped.
@@ -183,9 +182,7 @@ impl Shared {
         loop {
             let read = session.read_params(cursor);
             let page = ask::<method::EventLogRead>(peer, &read).await?;
-            session
-                .feed
-                .catch_up(&crate::session::parse_all(&page.events));
+            session.feed.catch_up(&parse_all(&page.events));
             cursor = Some(page.cursor);
             if !page.has_more {
                 break;
@@ -195,11 +192,7 @@ impl Shared {
         for event in session.feed.release(cursor.unwrap_or_default()) {
             session.act_upon(self, &event);
         }
-        if rests(&status, &session.id) {
-            let uptime = i64::try_from(status.uptime_ms).unwrap_or(0);
-            let now = loopd_proto::time::Timestamp(status.started.0.saturating_add(uptime));
-            session.feed.rest(now);
-        }
+        session.may_rest(&status);
         Ok(())
     }
 
@@ -273,13 +266,26 @@ impl Shared {
         M::Params: Serialize,
         M::Result: DeserializeOwned,
     {
+        Ok(self.call_counting::<M>(params).await?.0)
+    }
+
+    /// Does the same, and tells how often it asked.
+    pub(crate) async fn call_counting<M>(
+        &self,
+        params: &M::Params,
+    ) -> Result<(M::Result, u32), Error>
+    where
+        M: Method,
+        M::Params: Serialize,
+        M::Result: DeserializeOwned,
+    {
         let mut tried = None;
-        for _ in 0..CALL_TRIES {
+        for tries in 1..=CALL_TRIES {
             let peer = self.up(tried).await?;
             tried = Some(peer.id());
             match ask::<M>(&peer, params).await {
                 Err(CallError::Closed) => {}
-                answer => return Ok(answer?),
+                answer => return Ok((answer?, tries)),
             }
         }
         Err(CallError::Closed.into())
@@ -303,11 +309,6 @@ impl Shared {
             peer.closed().await;
         }
     }
-}
-
-fn rests(status: &DaemonStatus, id: &SessionId) -> bool {
-    let live = status.sessions.iter().find(|live| live.session_id == *id);
-    live.is_none_or(|live| live.activity == Activity::Idle)
 }
 
 async fn ask<M>(peer: &Peer, params: &M::Params) -> Result<M::Result, CallError>

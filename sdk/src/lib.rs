@@ -21,6 +21,7 @@
 mod client;
 mod config;
 mod connection;
+mod core;
 mod error;
 mod events;
 mod feed;

@@ -1,50 +1,29 @@
 //! One session, as a client holds it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use loopd_proto::attachment::Attachment;
-use loopd_proto::event::{self, Body, Durable, Ephemeral, Event};
-use loopd_proto::id::{MessageId, RequestId, SessionId, ToolCallId};
+use loopd_proto::event::Event;
+use loopd_proto::id::{MessageId, SessionId};
 use loopd_proto::method::{self, Method};
-use loopd_proto::params::event_log::ReadParams;
 use loopd_proto::params::session::{Of, SendMode, SendParams};
-use loopd_proto::params::{permission, tool};
-use loopd_proto::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
+use loopd_proto::session::{SessionOpened, SessionResumeParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
-use tokio::task::AbortHandle;
 use ulid::Ulid;
 
-use crate::connection::Shared;
+use crate::core::{Core, parse_all};
 use crate::events::Events;
-use crate::feed::{Feed, Refresh};
+use crate::feed::Refresh;
 use crate::turn::{Reply, Turn, Wait};
 use crate::{Client, Error, SessionConfig};
-
-/// How many events one read brings at most.
-const PAGE: usize = 1_000;
 
 /// How a session is opened.
 pub(crate) enum Opening {
     Create,
     Resume(SessionId),
     Watch(SessionId),
-}
-
-/// A handler under way, and the call it is for.
-pub(crate) struct Running {
-    call: Option<ToolCallId>,
-    task: AbortHandle,
-}
-
-/// What outlives the connections of an open session.
-pub(crate) struct Core {
-    pub(crate) id: SessionId,
-    pub(crate) config: SessionConfig,
-    pub(crate) feed: Feed,
-    running: Mutex<HashMap<RequestId, Running>>,
 }
 
 /// An open session; clones mean the same one.
@@ -86,12 +65,7 @@ impl Session {
             Opening::Create => config.session_id.clone(),
             Opening::Resume(id) | Opening::Watch(id) => Some(id.clone()),
         };
-        let core = Arc::new(Core {
-            id: id.unwrap_or_else(|| Ulid::generate().into()),
-            config,
-            feed: Feed::new(),
-            running: Mutex::default(),
-        });
+        let core = Core::new(id.unwrap_or_else(|| Ulid::generate().into()), config);
         let shared = &client.shared;
         // Before the request: the first events may come before its answer is read.
         shared.add(&core)?;
@@ -172,12 +146,17 @@ impl Session {
             mode: message.mode,
             prepend: false,
             agent_mode: None,
-            request_headers: std::collections::BTreeMap::new(),
+            request_headers: BTreeMap::new(),
             source: None,
         };
         let rests = self.core.feed.rests();
-        let sent = self.call::<method::SessionSend>(&params).await?;
+        let shared = &self.client.shared;
+        let (sent, tries) = shared.call_counting::<method::SessionSend>(&params).await?;
         self.core.feed.stir(rests);
+        if tries > 1 {
+            // The first try may have been accepted by a daemon that died with it.
+            self.core.may_rest(&self.client.daemon_status().await?);
+        }
         Ok(sent.message_id)
     }
 
@@ -238,167 +217,4 @@ impl Session {
             session_id: self.core.id.clone(),
         }
     }
-}
-
-impl Core {
-    fn create_params(&self) -> SessionCreateParams {
-        SessionCreateParams {
-            session_id: Some(self.id.clone()),
-            git_hub_token: None,
-            options: self.config.options.clone(),
-            offer: self.config.offer(),
-        }
-    }
-
-    /// Joins again, quietly; what the session was doing goes on.
-    pub(crate) fn resume_params(&self) -> SessionResumeParams {
-        SessionResumeParams {
-            session_id: self.id.clone(),
-            git_hub_token: None,
-            continue_pending_work: true,
-            disable_resume: true,
-            options: self.config.options.clone(),
-            offer: self.config.offer(),
-        }
-    }
-
-    pub(crate) fn read_params(&self, cursor: Option<String>) -> ReadParams {
-        ReadParams {
-            session_id: self.id.clone(),
-            cursor,
-            max: Some(PAGE),
-            wait_ms: None,
-            types: None,
-        }
-    }
-
-    async fn learn_cursor(&self, shared: &Shared) -> Result<(), Error> {
-        let of = Of {
-            session_id: self.id.clone(),
-        };
-        let tail = shared.call_once::<method::EventLogTail>(&of).await;
-        let (cursor, outcome) = match tail {
-            Ok(tail) => (Some(tail.cursor), Ok(())),
-            Err(error) => (None, Err(error)),
-        };
-        self.feed.end_refresh(cursor);
-        outcome
-    }
-
-    /// Moves the cursor on when much has happened since.
-    pub(crate) fn keep_cursor(self: &Arc<Self>, shared: &Arc<Shared>) {
-        if !self.feed.begin_refresh(Refresh::WhenDue) {
-            return;
-        }
-        let (core, shared) = (self.clone(), shared.clone());
-        shared.clone().tasks.spawn(async move {
-            if let Err(error) = core.learn_cursor(&shared).await {
-                tracing::debug!(session = %core.id, %error, "the cursor stays where it was");
-            }
-        });
-    }
-
-    fn running(&self) -> MutexGuard<'_, HashMap<RequestId, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Starts the handler of a question that an event asks, or stops that of one it closes.
-    pub(crate) fn act_upon(self: &Arc<Self>, shared: &Arc<Shared>, event: &Event) {
-        match &event.body {
-            Body::Durable(Durable::PermissionRequested(asked)) => {
-                let Some(deciding) = self.config.handlers.decide(asked.clone()) else {
-                    return;
-                };
-                let (core, own) = (self.clone(), shared.clone());
-                let request = asked.request_id.clone();
-                self.run(shared, &asked.request_id, None, async move {
-                    let params = permission::HandleParams {
-                        session_id: core.id.clone(),
-                        request_id: request,
-                        result: deciding.await,
-                    };
-                    own.call::<method::PermissionsHandle>(&params).await
-                });
-            }
-            Body::Durable(Durable::ExternalToolRequested(asked)) => {
-                let Some(running) = self.config.handlers.run(asked) else {
-                    return;
-                };
-                let (core, own) = (self.clone(), shared.clone());
-                let request = asked.request_id.clone();
-                let call = Some(asked.tool_call_id.clone());
-                self.run(shared, &asked.request_id, call, async move {
-                    let (result, error) = match running.await {
-                        Ok(result) => (Some(result), None),
-                        Err(error) => (None, Some(error)),
-                    };
-                    let params = tool::HandleParams {
-                        session_id: core.id.clone(),
-                        request_id: request,
-                        result,
-                        error,
-                    };
-                    own.call::<method::ToolsHandlePending>(&params).await
-                });
-            }
-            Body::Durable(Durable::PermissionCompleted(completed)) => {
-                self.stop(|request, _| *request == completed.request_id);
-            }
-            Body::Ephemeral(Ephemeral::ExternalToolCompleted(completed)) => {
-                self.stop(|request, _| *request == completed.request_id);
-            }
-            Body::Durable(Durable::ToolComplete(completed)) => {
-                self.stop(|_, running| running.call.as_ref() == Some(&completed.tool_call_id));
-            }
-            Body::Durable(_) | Body::Ephemeral(_) | Body::Unknown { .. } => {}
-        }
-    }
-
-    fn run<T>(
-        self: &Arc<Self>,
-        shared: &Shared,
-        request: &RequestId,
-        call: Option<ToolCallId>,
-        answering: impl Future<Output = Result<T, Error>> + Send + 'static,
-    ) where
-        T: Send + 'static,
-    {
-        let mut running = self.running();
-        // A question that is shown again is the one that is being dealt with.
-        if running.contains_key(request) {
-            return;
-        }
-        let (core, own) = (self.clone(), request.clone());
-        let task = shared.tasks.spawn(async move {
-            if let Err(error) = answering.await {
-                tracing::warn!(session = %core.id, %error, "an answer could not be given");
-            }
-            core.running().remove(&own);
-        });
-        let task = task.abort_handle();
-        running.insert(request.clone(), Running { call, task });
-    }
-
-    /// Drops the handlers of questions that are closed, or no longer ours to answer.
-    pub(crate) fn stop(&self, which: impl Fn(&RequestId, &Running) -> bool) {
-        self.running().retain(|request, running| {
-            let stops = which(request, running);
-            if stops {
-                running.task.abort();
-            }
-            !stops
-        });
-    }
-}
-
-/// Reads events; one that is not an event at all is left out and logged.
-pub(crate) fn parse_all(lines: &[Box<RawValue>]) -> Vec<Event> {
-    let parse = |line: &RawValue| match event::read(line.get()) {
-        Ok(event) => Some(event),
-        Err(error) => {
-            tracing::warn!(%error, "an event could not be read");
-            None
-        }
-    };
-    lines.iter().filter_map(|line| parse(line)).collect()
 }
