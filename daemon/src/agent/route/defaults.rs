@@ -5,8 +5,6 @@
 
 use std::time::Duration;
 
-use reqwest::Url;
-use reqwest::header::HeaderMap;
 
 use super::target::{self, Facts, Format, Key, Target};
 use super::{Route, refused};
