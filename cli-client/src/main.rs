@@ -1,12 +1,49 @@
-//! The terminal client of loopd. A skeleton so far.
+//! The terminal client of loopd: from arguments to an exit code.
 
+mod allow;
+mod answer;
+mod args;
+mod command;
+mod model;
+mod open;
+mod outcome;
+mod render;
+mod terminal;
+
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
-#[expect(clippy::print_stderr, reason = "says what this build cannot do yet")]
+use clap::Parser;
+
+use args::Args;
+use outcome::Outcome;
+use terminal::Terminal;
+
 fn main() -> ExitCode {
-    eprintln!(
-        "loop: this build has no terminal client yet (protocol version {}); use an SDK with loopd",
-        loopd_sdk::PROTOCOL_VERSION
-    );
-    ExitCode::FAILURE
+    let args = Args::parse();
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return report(&error.into()),
+    };
+    let outcome = runtime.block_on(command::run(args));
+    // A read of the terminal may still wait for a line; it must not keep the process.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(outcome) => outcome.into(),
+        Err(error) => report(&error),
+    }
+}
+
+fn report(error: &anyhow::Error) -> ExitCode {
+    let closed = error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe);
+    // Whoever closed the pipe has read all it wanted.
+    if !closed {
+        Terminal::new(&loopd_sdk::environment()).notice(&format!("loop: {error:#}"));
+    }
+    Outcome::Failed.into()
 }

@@ -9,3 +9,4 @@ pub mod model_call;
 pub mod prepare;
 pub mod prompt;
 pub mod route;
+mod sight;

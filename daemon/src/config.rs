@@ -1,9 +1,157 @@
-//! Settings of the daemon.
+//! Settings of the daemon, and the one file they come from: `config.toml` in the home.
+//!
+//! ```toml
+//! model = "work/claude-sonnet-4-5"     # for sessions that name no model
+//! local = true                         # look for Ollama and llama.cpp on this machine
+//!
+//! [provider.work]
+//! type = "anthropic"                   # openai (default), azure or anthropic
+//! wire_api = "completions"             # or responses; openai and azure only
+//! base_url = "https://gateway.example" # the vendor's own when absent
+//! api_key_env = "WORK_API_KEY"         # the variable that holds the key; keys are never written here
+//! model = "claude-sonnet-4-5"          # this provider's default
+//! azure_api_version = "2024-10-21"     # azure only
+//! max_context_tokens = 200000
+//! max_output_tokens = 16000
+//! vision = true
+//! ```
+//!
+//! Which provider answers a session, first match wins:
+//!
+//! 1. the models `offline` and `replay`, which are built in;
+//! 2. what the session brings: a model of its `providers`, else its `provider`;
+//! 3. the Copilot API at `COPILOT_API_URL`;
+//! 4. a provider of this file, `OPENAI_API_KEY` (at `OPENAI_BASE_URL`), `ANTHROPIC_API_KEY` (at
+//!    `ANTHROPIC_BASE_URL`), a local server if `LOOPD_LOCAL` or `local` asks for it; among several
+//!    the one that the model names (`work/…`), for `claude…` one that speaks Anthropic's format, else
+//!    the first in this order;
+//! 5. the model `offline`.
+//!
+//! A session that names no model gets `LOOPD_MODEL`, else `model` of this file, else its first
+//! provider's default, else the first model that provider lists. Variables are those of the launch
+//! that opened the session, never the daemon's own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
 
 use crate::provider::retry::RetryPolicy;
+
+/// The file's name in the home.
+pub const FILE: &str = "config.toml";
 
 /// What can be tuned.
 #[derive(Debug, Default)]
 pub struct Config {
     pub retry: RetryPolicy,
+    pub models: ModelSettings,
 }
+
+/// Models and providers for sessions that bring none.
+#[derive(Debug, Default)]
+pub struct ModelSettings {
+    pub model: Option<String>,
+    pub local: bool,
+    pub providers: BTreeMap<String, ProviderSettings>,
+    /// Why the file could not be used; told to who would have needed it.
+    pub problem: Option<String>,
+}
+
+/// A provider of the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProviderSettings {
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    pub wire_api: Option<String>,
+    pub base_url: Option<String>,
+    /// The variable of the launch that holds the key.
+    pub api_key_env: Option<String>,
+    pub model: Option<String>,
+    pub azure_api_version: Option<String>,
+    pub max_context_tokens: Option<u64>,
+    pub max_output_tokens: Option<u64>,
+    pub vision: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    model: Option<String>,
+    local: bool,
+    provider: BTreeMap<String, ProviderSettings>,
+}
+
+impl Config {
+    /// Reads the file of a home; without one everything is as usual.
+    pub fn load(home: &Path) -> Self {
+        let path = home.join(FILE);
+        let models = match std::fs::read_to_string(&path) {
+            Ok(text) => ModelSettings::read(&text, &path.to_string_lossy()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => ModelSettings::default(),
+            Err(error) => ModelSettings {
+                problem: Some(format!("{} cannot be read: {error}", path.display())),
+                ..ModelSettings::default()
+            },
+        };
+        if let Some(problem) = &models.problem {
+            tracing::warn!("{problem}");
+        }
+        Self {
+            models,
+            ..Self::default()
+        }
+    }
+
+    /// The variables that hold keys; children must not see them.
+    pub fn key_variables(&self) -> impl Iterator<Item = &str> {
+        self.models
+            .providers
+            .values()
+            .filter_map(|provider| provider.api_key_env.as_deref())
+    }
+}
+
+impl ModelSettings {
+    fn read(text: &str, path: &str) -> Self {
+        let file: File = match toml::from_str(text) {
+            Ok(file) => file,
+            Err(error) => {
+                let line = error.span().map_or(1, |span| {
+                    let before = text.get(..span.start).unwrap_or_default();
+                    before.matches('\n').count() + 1
+                });
+                // Only the message: the line itself may hold a key that does not belong there.
+                let message = error.message();
+                let hint = if message.contains("`api_key`") {
+                    "; keys are never written into this file: put the key into a variable and name that with api_key_env"
+                } else {
+                    ""
+                };
+                return Self {
+                    problem: Some(format!("{path}, line {line}: {message}{hint}")),
+                    ..Self::default()
+                };
+            }
+        };
+        if let Some(name) = file.provider.keys().find(|name| name.contains('/')) {
+            return Self {
+                problem: Some(format!(
+                    "{path}: the provider `{name}` has a `/` in its name; choose another name"
+                )),
+                ..Self::default()
+            };
+        }
+        Self {
+            model: file.model,
+            local: file.local,
+            providers: file.provider,
+            problem: None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests;

@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use loopd_proto::id::SessionId;
-use loopd_proto::wire::Class;
+use loopd_proto::wire::{Class, Peer};
 use serde::Serialize;
+use tokio::sync::OnceCell;
 
 use crate::connection::Connection;
+use crate::provider::client_http::{ClientHttp, Errand};
+use crate::provider::http::HttpCarrier;
 use crate::provider::http_client::{HttpClient, HttpSettings};
 use crate::provider::secret::Secret;
 
@@ -30,12 +33,16 @@ pub struct Launch {
     /// Sessions that were idle for so long are ended.
     pub session_idle_timeout: Option<Duration>,
     pub http: HttpClient,
+    /// The local model server that answered, once somebody looked for one.
+    pub local_server: OnceCell<String>,
     live: Mutex<Live>,
 }
 
 #[derive(Default)]
 struct Live {
     connections: Vec<Weak<Connection>>,
+    /// The client that carries model requests, once one asked for it.
+    inference: Option<Arc<ClientHttp>>,
     ended: bool,
 }
 
@@ -82,6 +89,7 @@ impl Launch {
             api_token,
             yolo: options.yolo,
             session_idle_timeout: options.session_idle_timeout,
+            local_server: OnceCell::new(),
             live: Mutex::default(),
         }
     }
@@ -138,6 +146,32 @@ impl Launch {
         ));
     }
 
+    /// Lets a connection carry the model requests of this launch, unless another one does.
+    pub fn carry_inference(&self, peer: &Peer) -> Result<(), InferenceTaken> {
+        let mut live = self.live();
+        match &live.inference {
+            Some(known) if known.peer() == peer.id() => Ok(()),
+            Some(known) if !known.is_gone() => Err(InferenceTaken),
+            Some(_) | None => {
+                live.inference = Some(Arc::new(ClientHttp::new(peer.clone())));
+                Ok(())
+            }
+        }
+    }
+
+    /// The client that carries model requests, if that is what was asked for.
+    pub fn inference(&self) -> Option<Arc<ClientHttp>> {
+        self.live().inference.clone()
+    }
+
+    /// Who carries model requests: the client that asked for it, even if it is gone, else we.
+    pub fn carrier(&self, errand: Option<Errand>) -> Arc<dyn HttpCarrier> {
+        match self.inference() {
+            Some(client) => Arc::new(client.carrier(errand)),
+            None => Arc::new(self.http.clone()),
+        }
+    }
+
     /// Refuses requests from now on.
     pub fn end(&self) {
         self.live().ended = true;
@@ -147,6 +181,11 @@ impl Launch {
         self.live().ended
     }
 }
+
+/// Another connection of the launch carries model requests already.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("Another client is already the LLM inference provider; disconnect it first.")]
+pub struct InferenceTaken;
 
 /// A change in the set of sessions, as told to a launch.
 #[derive(Debug, Serialize)]
@@ -176,3 +215,7 @@ fn is_secret_name(name: &str) -> bool {
         || name.ends_with("_KEY")
         || name == "COPILOT_HMAC_KEY"
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests;

@@ -17,6 +17,7 @@ use loopd::relay::{RelayOptions, RelayTransport};
 use loopd::store::lock::LockError;
 use loopd::transport::{announce, local_socket, stdio, tcp};
 use loopd::{background, home, relay, shutdown};
+use loopd_proto::place;
 
 /// How long a background daemon stays without clients and work.
 const IDLE: Duration = Duration::from_secs(60);
@@ -57,16 +58,20 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 
 async fn run(args: Args) -> anyhow::Result<()> {
     let env: BTreeMap<String, String> = std::env::vars().collect();
-    let home = home::find(&env)?;
+    let home = place::home(&env)?;
     if let Some(Verb::Serve {
         idle_timeout,
         background,
         socket,
     }) = args.command
     {
-        let socket = match socket {
-            Some(socket) => socket,
-            None => local_socket::path_for(&home, &env).await?,
+        let socket = if let Some(socket) = socket {
+            socket
+        } else {
+            let user = local_socket::user();
+            let socket = place::socket(&home, &env, user);
+            place::prepare_socket(&socket, user)?;
+            socket
         };
         let idle = idle_timeout.map(Duration::from_secs);
         return if background {
@@ -86,7 +91,7 @@ async fn run(args: Args) -> anyhow::Result<()> {
         return run_private(args, &home, cwd, env, token).await;
     }
     relay::run(RelayOptions {
-        socket: local_socket::path_for(&home, &env).await?,
+        socket: place::socket(&home, &env, local_socket::user()),
         home,
         cwd,
         env,

@@ -8,6 +8,10 @@
 //! in a folder of that name), a way to carry HTTP other than our own client is one more
 //! [`http::HttpCarrier`], a way to obtain a key is one more [`endpoint::Credential`].
 
+pub mod anthropic;
+mod body;
+mod call_ids;
+pub mod client_http;
 pub mod endpoint;
 pub mod error;
 mod error_body;
@@ -15,7 +19,10 @@ pub mod http;
 pub mod http_client;
 pub mod model_lists;
 pub mod offline;
+mod opaque;
 pub mod openai_chat;
+pub mod openai_responses;
+pub mod replay;
 pub mod retry;
 pub mod secret;
 mod sse;
@@ -24,7 +31,7 @@ mod sse;
     clippy::unwrap_used,
     reason = "a test server that cannot start fails the test"
 )]
-mod test_server;
+pub(crate) mod test_server;
 mod wait_hint;
 
 use futures::future::BoxFuture;
@@ -81,4 +88,6 @@ pub struct EndpointDescription {
     pub wire_api: Option<&'static str>,
     /// The base address without user name, password or query.
     pub base_url: Option<String>,
+    /// What follows the base address in a model call.
+    pub path: Option<&'static str>,
 }

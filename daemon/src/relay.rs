@@ -3,21 +3,21 @@
 //! It owns stdin, stdout, the TCP listener and its sockets, so that its death closes them. It
 //! parses nothing but the first byte, which says how its client frames messages.
 
-mod find;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use loopd_proto::params::launch::{JOIN, JoinNotification, JoinTransport, LaunchParams};
-use loopd_proto::wire::{CloseReason, Framing, Peer, notification};
+use loopd_proto::params::server::NoParams;
+use loopd_proto::reach::{self, Reached, Target};
+use loopd_proto::wire::{CloseReason, Framing, NoMethods, notification};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_util::task::TaskTracker;
 
 use crate::transport::{local_socket, stdio, tcp};
 use crate::{build_id, shutdown};
-pub use find::Control;
 
 /// What the relay was started with.
 pub struct RelayOptions {
@@ -52,14 +52,21 @@ pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
         yolo: options.yolo,
         session_idle_timeout: options.session_idle_timeout,
     };
-    let control = Control::open(&options.home, &options.socket, &params).await?;
+    let program = std::env::current_exe().context("the daemon's program cannot be found")?;
+    let target = Target {
+        home: options.home,
+        socket: options.socket.clone(),
+        user: local_socket::user(),
+        program,
+    };
+    let control = Control(target.reach(&params, Arc::new(NoMethods)).await?);
     let end = match options.transport {
         RelayTransport::Stdio => {
             let (input, output) = stdio::open().context("stdin and stdout cannot be used")?;
             let transport = JoinTransport::Pipe;
             let link = link(
                 &options.socket,
-                &control.launch_id,
+                control.launch_id(),
                 transport,
                 input,
                 output,
@@ -71,11 +78,11 @@ pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
                 .await
                 .context("the TCP port cannot be opened")?;
             crate::transport::announce(&format!("loopd listening on port {}", listener.port()))?;
-            let links = accept_all(listener, &options.socket, &control.launch_id);
+            let links = accept_all(listener, &options.socket, control.launch_id());
             watch(&control, stopped, links).await?
         }
     };
-    control.peer.close(CloseReason::Done);
+    control.0.peer.close(CloseReason::Done);
     match end {
         End::Client => Ok(()),
         End::Daemon => {
@@ -94,12 +101,41 @@ async fn watch(
     tokio::pin!(links);
     tokio::select! {
         end = &mut links => return end,
-        () = control.lost() => return Ok(End::Daemon),
+        _ = control.0.peer.closed() => return Ok(End::Daemon),
         () = stopped => {}
     }
     tokio::select! {
         () = control.end_launch() => Ok(End::Client),
         end = links => end,
+    }
+}
+
+/// How long the daemon may take to end a launch.
+const END_WAIT: Duration = Duration::from_secs(8);
+
+/// The relay's own connection: brought the launch, ends it, and shows whether the daemon lives.
+struct Control(Reached);
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.0.driving.abort();
+    }
+}
+
+impl Control {
+    fn launch_id(&self) -> &str {
+        &self.0.launched.launch_id
+    }
+
+    /// Ends the sessions of the launch; a daemon that hangs does not hold up the goodbye.
+    async fn end_launch(&self) {
+        let ended = self
+            .0
+            .peer
+            .request::<_, ()>("loopd.launchEnd", &NoParams {});
+        if tokio::time::timeout(END_WAIT, ended).await.is_err() {
+            tracing::warn!("the daemon took too long to end this launch");
+        }
     }
 }
 
@@ -142,7 +178,7 @@ async fn link(
     if first.is_empty() {
         return Ok(End::Client);
     }
-    let daemon = local_socket::connect(socket)
+    let daemon = reach::connect_socket(socket)
         .await
         .context("the daemon cannot be reached")?;
     let (mut from_daemon, mut to_daemon) = tokio::io::split(daemon);
@@ -181,9 +217,4 @@ fn framing_of(first: &[u8]) -> Framing {
         Some(b'{' | b'[') => Framing::Lines,
         _ => Framing::ContentLength,
     }
-}
-
-/// Lets the peer's owner see when it is closed.
-async fn closed(peer: Peer) {
-    peer.closed().await;
 }

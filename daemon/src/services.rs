@@ -12,6 +12,7 @@ use crate::kernel::model::ToolSpec;
 use crate::ports::Ports;
 use crate::presence::Presence;
 use crate::provider::model_lists::ModelLists;
+use crate::provider::replay::RecordingLock;
 use crate::store::Store;
 use crate::tool::catalog::Catalog;
 
@@ -24,6 +25,8 @@ pub struct Services {
     pub tool_specs: Vec<ToolSpec>,
     pub config: Config,
     pub model_lists: Arc<ModelLists>,
+    /// Keeps recordings of conversations from each other.
+    pub recording: RecordingLock,
     pub home: PathBuf,
     pub presence: Presence,
     pub version: &'static str,

@@ -8,6 +8,7 @@ mod ask;
 pub mod attach;
 mod effects;
 mod journal;
+pub mod provide;
 pub mod registry;
 mod resume;
 mod toolset;
@@ -24,6 +25,7 @@ use crate::kernel::state::State;
 use crate::store::StoreError;
 pub use ask::ElicitationAnswer;
 use attach::{Attachment, Goodbye};
+use provide::ProviderChange;
 
 /// How many messages may wait for one session.
 const MAILBOX: usize = 1_024;
@@ -80,6 +82,11 @@ enum Message {
         peer: PeerId,
         required: bool,
         reply: oneshot::Sender<()>,
+    },
+    /// Providers or what is known of the model change.
+    Provide {
+        change: Box<ProviderChange>,
+        reply: oneshot::Sender<Result<(), SessionError>>,
     },
     /// Ends the actor; its log stays.
     Stop {
@@ -223,6 +230,25 @@ impl SessionHandle {
         async move {
             posted?;
             answer.await.map_err(|_| SessionError::Faulted(id))
+        }
+    }
+
+    /// Changes the providers of the session.
+    pub fn provide(
+        &self,
+        change: ProviderChange,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let posted = self.post(Message::Provide {
+            change: Box::new(change),
+            reply,
+        });
+        let id = self.id.clone();
+        async move {
+            posted?;
+            answer
+                .await
+                .unwrap_or_else(|_| Err(SessionError::Faulted(id)))
         }
     }
 

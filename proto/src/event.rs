@@ -202,6 +202,25 @@ pub fn write<B: Serialize>(head: &Head, body: &B) -> Result<String, serde_json::
     serde_json::to_string(&Line { body, head })
 }
 
+impl Event {
+    /// Writes the event as its one line of JSON, as far as this build knows its members.
+    pub fn to_line(&self) -> Result<String, serde_json::Error> {
+        match &self.body {
+            Body::Durable(event) => write(&self.head, event),
+            Body::Ephemeral(event) => write(&self.head, event),
+            Body::Unknown { kind, data } => write(&self.head, &Tagged { kind, data }),
+        }
+    }
+}
+
+/// An event of a kind that only its writer knows.
+#[derive(Serialize)]
+struct Tagged<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    data: &'a RawValue,
+}
+
 /// Reads a durable event from its line; unknown kinds are an error here.
 pub fn read_durable(line: &str) -> Result<(Head, Durable), serde_json::Error> {
     Ok((serde_json::from_str(line)?, serde_json::from_str(line)?))
@@ -210,7 +229,7 @@ pub fn read_durable(line: &str) -> Result<(Head, Durable), serde_json::Error> {
 /// Reads any event; a kind this build does not know is kept as it came.
 pub fn read(line: &str) -> Result<Event, serde_json::Error> {
     #[derive(Deserialize)]
-    struct Tagged {
+    struct Unknown {
         #[serde(rename = "type")]
         kind: String,
         data: Box<RawValue>,
@@ -224,7 +243,7 @@ pub fn read(line: &str) -> Result<Event, serde_json::Error> {
     let body = if let Ok(body) = known {
         body
     } else {
-        let Tagged { kind, data } = serde_json::from_str(line)?;
+        let Unknown { kind, data } = serde_json::from_str(line)?;
         Body::Unknown { kind, data }
     };
     Ok(Event { head, body })

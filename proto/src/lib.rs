@@ -1,5 +1,6 @@
-//! The protocol loopd speaks: plain data (serde + schemars), the method table and, behind the
-//! feature `wire`, the bytes. Nothing in here knows a daemon, a socket path or a database.
+//! The protocol loopd speaks: plain data (serde + schemars), the method table, where the daemon of a
+//! home is found and, behind the feature `wire`, the bytes and how to reach it. Nothing in here
+//! knows the daemon's insides or a database.
 
 #![cfg_attr(
     test,
@@ -17,6 +18,10 @@ mod json;
 pub mod method;
 pub mod params;
 pub mod permission;
+pub mod place;
+pub mod provider;
+#[cfg(feature = "wire")]
+pub mod reach;
 pub mod session;
 pub mod time;
 #[cfg(feature = "wire")]

@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, event_log, launch, model, permission, queue, server, session, settings, tool, ui,
+    agent, daemon, event_log, inference, launch, model, permission, provider, queue, server,
+    session, settings, tool, ui,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -58,10 +59,22 @@ methods! {
     /// Lists the models that a new session of this launch could use.
     "models.list" ModelsList(server::NoParams) -> model::Models;
 
+    /// Lets the caller carry the model requests of its launch.
+    "llmInference.setProvider" InferenceSetProvider(server::NoParams) -> session::Success;
+    /// Brings the status and headers of a response to a request that the caller carries.
+    "llmInference.httpResponseStart" InferenceResponseStart(inference::ResponseStart) -> inference::Accepted;
+    /// Brings a piece of such a response, its end, or why there is none.
+    "llmInference.httpResponseChunk" InferenceResponseChunk(inference::ResponseChunk) -> inference::Accepted;
+
     /// Brings a launch's directory, environment and flags; this connection joins it.
     "loopd.launch" LoopdLaunch(launch::LaunchParams) -> launch::Launched;
     /// Ends the sessions of this connection's launch, as `runtime.shutdown` does.
     "loopd.launchEnd" LoopdLaunchEnd(server::NoParams) -> ();
+
+    /// Tells what the daemon is and does at this moment.
+    "loopd.daemonStatus" LoopdDaemonStatus(server::NoParams) -> daemon::DaemonStatus;
+    /// Ends the daemon after the reply, as a signal would; sessions are kept.
+    "loopd.daemonStop" LoopdDaemonStop(server::NoParams) -> ();
 
     /// Creates a session and attaches the caller.
     "session.create" SessionCreate(SessionCreateParams) -> SessionOpened;
@@ -137,6 +150,10 @@ methods! {
     "session.model.switchTo" ModelSwitchTo(model::SwitchParams) -> model::Switched;
     /// Lists the models this session could use.
     "session.model.list" ModelList(session::Of) -> model::SessionModels;
+    /// Adds providers and models to a running session.
+    "session.provider.add" ProviderAdd(provider::AddParams) -> model::Models;
+    /// Tells where the session's model calls go, key included, if the launch allows it.
+    "session.provider.getEndpoint" ProviderGetEndpoint(provider::EndpointParams) -> provider::Endpoint;
     /// Reads the plan.
     "session.plan.read" PlanRead(session::Of) -> settings::Plan;
     /// Writes the plan.

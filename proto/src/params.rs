@@ -1,10 +1,13 @@
 //! Parameters and results of the methods, one file per resource.
 
 pub mod agent;
+pub mod daemon;
 pub mod event_log;
+pub mod inference;
 pub mod launch;
 pub mod model;
 pub mod permission;
+pub mod provider;
 pub mod queue;
 pub mod server;
 pub mod session;

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
 
 use crate::id::SessionId;
+pub use crate::provider::{CapabilitiesOverride, ModelConfig, ProviderConfig};
 
 /// How a session treats the user's wishes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +39,11 @@ pub struct SessionOptions {
     pub additional_directories: Option<Vec<String>>,
     pub provider: Option<ProviderConfig>,
     pub providers: Option<Vec<ProviderConfig>>,
-    pub models: Option<Vec<Value>>,
+    pub models: Option<Vec<ModelConfig>>,
+    /// What the client knows better about the model it chose.
+    pub model_capabilities: Option<CapabilitiesOverride>,
+    /// Whether models are asked to cite the documents they are given.
+    pub enable_citations: Option<bool>,
     pub custom_agents: Option<Vec<CustomAgent>>,
     pub agent: Option<String>,
     pub large_output: Option<Value>,
@@ -69,6 +74,8 @@ impl SessionOptions {
             provider,
             providers,
             models,
+            model_capabilities,
+            enable_citations,
             custom_agents,
             agent,
             large_output,
@@ -129,49 +136,6 @@ pub struct DefaultAgent {
     pub excluded_tools: Option<Vec<String>>,
 }
 
-/// A model provider that the client brings.
-#[skip_serializing_none]
-#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ProviderConfig {
-    pub name: Option<String>,
-    /// `openai` (default), `azure` or `anthropic`.
-    #[serde(rename = "type")]
-    pub kind: Option<String>,
-    /// `completions` (default) or `responses`.
-    pub wire_api: Option<String>,
-    pub base_url: Option<String>,
-    pub api_key: Option<String>,
-    pub bearer_token: Option<String>,
-    pub has_bearer_token_provider: Option<bool>,
-    pub headers: Option<BTreeMap<String, String>>,
-    pub model_id: Option<String>,
-    pub wire_model: Option<String>,
-    /// Set in stored configurations whose secret was left out.
-    pub secret_withheld: Option<bool>,
-}
-
-impl ProviderConfig {
-    fn strip_secrets(&mut self) {
-        let held = self.api_key.take().is_some()
-            | self.bearer_token.take().is_some()
-            | self.headers.take().is_some();
-        if held {
-            self.secret_withheld = Some(true);
-        }
-    }
-}
-
-impl std::fmt::Debug for ProviderConfig {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ProviderConfig")
-            .field("name", &self.name)
-            .field("kind", &self.kind)
-            .field("base_url", &self.base_url)
-            .finish_non_exhaustive()
-    }
-}
-
 /// An agent that the client defines.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -188,7 +152,8 @@ pub struct CustomAgent {
 }
 
 /// What one connection brings to a session; it leaves with the connection.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClientOffer {
     pub tools: Option<Vec<ClientTool>>,
@@ -200,7 +165,7 @@ pub struct ClientOffer {
 }
 
 /// A tool that runs in the client.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientTool {
     #[serde(deserialize_with = "not_empty")]
@@ -216,7 +181,7 @@ pub struct ClientTool {
 }
 
 /// A slash command that runs in the client.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct ClientCommand {
     #[serde(deserialize_with = "not_empty")]
     pub name: String,
@@ -232,22 +197,30 @@ fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
     Ok(text)
 }
 
-#[derive(Debug, Clone, Default, PartialEq)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SessionCreateParams {
     pub session_id: Option<SessionId>,
     pub git_hub_token: Option<String>,
+    #[serde(flatten)]
     pub options: SessionOptions,
+    #[serde(flatten)]
     pub offer: ClientOffer,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SessionResumeParams {
     pub session_id: SessionId,
     pub git_hub_token: Option<String>,
     pub continue_pending_work: bool,
     /// Joins without a `session.resume` event.
     pub disable_resume: bool,
+    #[serde(flatten)]
     pub options: SessionOptions,
+    #[serde(flatten)]
     pub offer: ClientOffer,
 }
 

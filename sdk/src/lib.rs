@@ -1,4 +1,54 @@
-//! The Rust client of loopd. A skeleton so far: it names the protocol it will speak.
+//! The Rust client of loopd: connects to the daemon of a home or starts it, opens sessions, sends
+//! messages, streams events, runs the caller's own tools and answers what a session asks.
+//!
+//! It is thin. The daemon owns sessions and decides everything; what lives here is a connection
+//! that heals itself. When it breaks, the daemon is found or started again, open sessions are
+//! resumed, and their event streams go on where they stopped, without a gap or a repetition.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), loopd_sdk::Error> {
+//! use loopd_sdk::{Client, ConnectOptions, PermissionDecision, SessionConfig};
+//!
+//! let client = Client::connect(ConnectOptions::default()).await?;
+//! let config = SessionConfig::new().on_permission(|_| async { PermissionDecision::ApproveOnce {} });
+//! let session = client.create(config).await?;
+//! let reply = session.send_and_wait("run echo hello").await?;
+//! assert!(reply.text.contains("hello"));
+//! session.destroy().await?;
+//! # Ok(()) }
+//! ```
+
+mod client;
+mod config;
+mod connection;
+mod core;
+mod error;
+mod events;
+mod feed;
+mod handler;
+mod session;
+mod spawn;
+mod turn;
+
+pub use client::Client;
+pub use config::SessionConfig;
+pub use error::Error;
+pub use events::Events;
+pub use handler::{Tool, ToolInvocation, ToolOutput, UserInput};
+pub use session::{Message, Session};
+pub use spawn::{ConnectOptions, StartPolicy, Whereabouts, environment};
+pub use turn::{Reply, Turn, Wait};
+
+/// The types of the protocol, for all that has no name of its own here.
+pub use loopd_proto as proto;
+pub use loopd_proto::event::ask::PermissionRequested;
+pub use loopd_proto::event::{Body, Durable, Ephemeral, Event};
+pub use loopd_proto::id::{MessageId, RequestId, SessionId};
+pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
+pub use loopd_proto::params::session::{ListFilter, Metadata, SendMode};
+pub use loopd_proto::params::ui::UserInputResponse;
+pub use loopd_proto::permission::{PermissionDecision, PermissionRequest, PermissionRule};
+pub use loopd_proto::session::SessionOptions;
 
 /// The version of the wire protocol this client speaks.
 pub const PROTOCOL_VERSION: u32 = loopd_proto::PROTOCOL_VERSION;

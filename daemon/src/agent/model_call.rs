@@ -12,6 +12,7 @@ use loopd_proto::id::{EventId, MessageId, SessionId};
 use loopd_proto::wire::Class;
 
 use super::route::{Route, failure};
+use super::sight;
 use crate::kernel::command::{Command, ModelReplied};
 use crate::kernel::context::estimate_tokens;
 use crate::kernel::model::{ModelMessage, ModelRequest};
@@ -42,8 +43,8 @@ pub struct ModelCallInput {
 /// Makes the call; always ends in a reply or a failure.
 pub async fn call(input: ModelCallInput) -> Command {
     let model = input.request.model.clone();
-    let provider = match input.route.provider() {
-        Ok(provider) => provider,
+    let chosen = match input.route.choose(&model).await {
+        Ok(chosen) => chosen,
         Err(failure) => {
             return Command::ModelFailed {
                 turn: input.turn,
@@ -51,6 +52,7 @@ pub async fn call(input: ModelCallInput) -> Command {
             };
         }
     };
+    let provider = chosen.provider;
     let started = input.services.ports.instant();
     let mut voice = Voice {
         session: input.session.clone(),
@@ -71,17 +73,16 @@ pub async fn call(input: ModelCallInput) -> Command {
         model: Some(model.clone()),
     }));
     let about = provider.describe();
+    let mut request = input.request;
+    request.model = chosen.wire_model;
+    if chosen.facts.vision == Some(false) {
+        sight::take_images_out(&mut request.messages);
+    }
     let ports = input.services.clone();
     let mut random = move || fraction(ports.ports.id().0);
     let policy = &input.services.config.retry;
-    let outcome = call_with_retries(
-        policy,
-        provider.as_ref(),
-        &input.request,
-        &mut voice,
-        &mut random,
-    )
-    .await;
+    let outcome =
+        call_with_retries(policy, provider.as_ref(), &request, &mut voice, &mut random).await;
     let elapsed = input.services.ports.instant().duration_since(started);
     match outcome {
         Ok(reply) => Command::ModelReplied(Box::new(ModelReplied {
@@ -91,10 +92,9 @@ pub async fn call(input: ModelCallInput) -> Command {
             reply,
             duration_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
             first_token_ms: voice.first_token_ms,
-            endpoint: (about.wire_api == Some("completions"))
-                .then(|| "/chat/completions".to_owned()),
-            tool_count: input.request.tools.len() as u64,
-            initiator: initiator(&input.request),
+            endpoint: about.path.map(str::to_owned),
+            tool_count: request.tools.len() as u64,
+            initiator: initiator(&request),
         })),
         Err(error) => Command::ModelFailed {
             turn: input.turn,

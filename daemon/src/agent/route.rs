@@ -1,122 +1,198 @@
-//! Chooses which provider answers for a session, and which of its models by default.
+//! Chooses which provider answers for a session, under which name it knows the model, and which
+//! model answers when nobody chose one.
+//!
+//! `agent` and `rpc` ask it; what it needs is handed in with [`Route`]. First come the built-in
+//! models, then the session's own providers (`route/registry`, `provider`), then the Copilot API of
+//! the launch, then the launch's environment and the configuration file (`route/defaults`), at
+//! last the offline model. `route/target` says what a choice is, `route/connect` makes a provider
+//! of it, `route/token` asks clients for tokens.
 
+mod connect;
+mod defaults;
+pub mod registry;
+pub mod target;
+mod token;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use loopd_proto::id::SessionId;
 use loopd_proto::session::{ProviderConfig, SessionOptions};
+use loopd_proto::wire::Peer;
 
 use crate::kernel::command::ModelFailure;
 use crate::kernel::model::ModelInfo;
 use crate::launch::Launch;
-use crate::provider::endpoint::{Credential, Endpoint};
-use crate::provider::model_lists::ModelLists;
-use crate::provider::offline::OfflineModel;
-use crate::provider::openai_chat::{Flavor, OpenAiChat};
+use crate::provider::replay::{self, Recorder, ReplayModel};
 use crate::provider::secret::Secret;
-use crate::provider::{Provider, ProviderError};
+use crate::provider::{Provider, ProviderError, offline};
+use crate::services::Services;
+use target::{Facts, Format, Key, Target};
 
 /// Where the API of Copilot is, when a launch has it.
 const COPILOT_API_URL: &str = "COPILOT_API_URL";
+/// Where recorded conversations are, for the model `replay`.
+const REPLAY: &str = "LOOPD_REPLAY";
+/// Where the conversations of a launch are recorded.
+const RECORD: &str = "LOOPD_REPLAY_RECORD";
+
+/// The connections that hand out tokens, by the provider they brought.
+pub type TokenPeers = BTreeMap<String, Peer>;
 
 /// What a session's configuration and its launch say about providers.
 #[derive(Clone)]
 pub struct Route {
+    /// None for requests that belong to no session.
+    pub session: Option<SessionId>,
     /// With secrets.
     pub options: SessionOptions,
+    pub cwd: String,
     pub launch: Option<Arc<Launch>>,
     pub api_token: Option<Secret>,
-    pub model_lists: Arc<ModelLists>,
+    pub token_peers: TokenPeers,
+    pub services: Arc<Services>,
+}
+
+/// A provider for one model, and how it is to be asked.
+pub struct Chosen {
+    pub provider: Arc<dyn Provider>,
+    pub wire_model: String,
+    pub facts: Facts,
 }
 
 impl Route {
-    /// The provider for the next model call.
-    pub fn provider(&self) -> Result<Arc<dyn Provider>, ModelFailure> {
+    /// The provider for the next call to a model.
+    pub async fn choose(&self, model: &str) -> Result<Chosen, ModelFailure> {
+        self.look_for_local_server().await;
+        let target = self.target(model)?;
+        let provider = self.connect(&target)?;
+        let provider = match self.path_in(RECORD) {
+            Some(path) if target.format != Format::Replay => {
+                let lock = self.services.recording.clone();
+                Arc::new(Recorder::new(provider, &path, &self.cwd, lock))
+            }
+            Some(_) | None => provider,
+        };
+        Ok(Chosen {
+            provider,
+            wire_model: target.wire_model,
+            facts: target.facts,
+        })
+    }
+
+    /// Finds the way to a model in what is known now.
+    pub fn target(&self, model: &str) -> Result<Target, ModelFailure> {
+        let mut target = self.found(model)?;
+        if let Some(capabilities) = &self.options.model_capabilities {
+            let limits = capabilities.limits.clone().unwrap_or_default();
+            let said = Facts {
+                vision: capabilities.vision(),
+                max_context_tokens: limits.max_context_window_tokens,
+                max_prompt_tokens: limits.max_prompt_tokens,
+                max_output_tokens: limits.max_output_tokens,
+            };
+            target.facts = said.over(target.facts);
+        }
+        Ok(target)
+    }
+
+    fn found(&self, model: &str) -> Result<Target, ModelFailure> {
         let Some(launch) = &self.launch else {
-            return Ok(Arc::new(OfflineModel));
+            return Ok(Target::built_in(Format::Offline, offline::MODEL));
         };
+        if let Some(target) = registry::find(&self.options, model)? {
+            return Ok(target);
+        }
         if let Some(config) = &self.options.provider {
-            return Self::configured(config, launch);
+            let wire_model = own_model(config).unwrap_or(model);
+            return Target::of_provider(config, wire_model);
         }
-        let wants_offline = self.options.model.as_deref() == Some(crate::provider::offline::MODEL);
+        if model == offline::MODEL {
+            return Ok(Target::built_in(Format::Offline, model));
+        }
+        if model == replay::MODEL {
+            return Ok(Target::built_in(Format::Replay, model));
+        }
+        let brings_providers = self.options.providers.iter().flatten().next().is_some();
+        if brings_providers && model.contains('/') {
+            return Err(registry::unknown(&self.options, model));
+        }
         match launch.variable(COPILOT_API_URL) {
-            Some(url) if !wants_offline => self.copilot(url, launch),
-            _ => Ok(Arc::new(OfflineModel)),
+            Some(url) => Ok(self.copilot(url, launch, model)),
+            None => self.default_target(model),
         }
     }
 
-    fn copilot(&self, url: &str, launch: &Arc<Launch>) -> Result<Arc<dyn Provider>, ModelFailure> {
+    fn copilot(&self, url: &str, launch: &Launch, model: &str) -> Target {
         let token = self.api_token.as_ref().or(launch.api_token.as_ref());
-        let credential = token.map_or(Credential::None, |token| Credential::Bearer(token.clone()));
-        let endpoint = Endpoint::new(url, credential, &[], Arc::new(launch.http.clone()))
-            .map_err(|error| failure(&error, None))?;
-        Ok(Arc::new(OpenAiChat::new(
-            "copilot",
-            endpoint,
-            Flavor::Copilot,
-        )))
+        Target {
+            name: "copilot".to_owned(),
+            base_url: url.to_owned(),
+            key: token.map_or(Key::None, |token| Key::Bearer(token.clone())),
+            ..Target::built_in(Format::Copilot, model)
+        }
     }
 
-    fn configured(
-        config: &ProviderConfig,
-        launch: &Arc<Launch>,
-    ) -> Result<Arc<dyn Provider>, ModelFailure> {
-        let name = config
-            .name
-            .clone()
-            .or_else(|| config.kind.clone())
-            .unwrap_or_else(|| "openai".to_owned());
-        let kind = config.kind.as_deref().unwrap_or("openai");
-        let wire = config.wire_api.as_deref().unwrap_or("completions");
-        if kind == "anthropic" || wire != "completions" {
-            return Err(refused(format!(
-                "the provider `{name}` speaks {kind}/{wire}, which this build does not; use an OpenAI-compatible \
-                 chat completions endpoint"
-            )));
-        }
-        let Some(base_url) = &config.base_url else {
-            return Err(refused(format!(
-                "the provider `{name}` has no baseUrl; give it with session.create or session.resume"
-            )));
+    fn replay(&self) -> Result<Arc<dyn Provider>, ModelFailure> {
+        let path = self.path_in(REPLAY).ok_or_else(|| {
+            refused(format!(
+                "the model `replay` repeats recorded conversations; say where they are with {REPLAY}"
+            ))
+        })?;
+        Ok(Arc::new(ReplayModel::new(&path, &self.cwd)))
+    }
+
+    /// A path that a variable names, seen from where the launch was started.
+    fn path_in(&self, variable: &str) -> Option<PathBuf> {
+        let launch = self.launch.as_ref()?;
+        Some(launch.cwd.join(launch.variable(variable)?))
+    }
+
+    /// The models on offer: those of the provider that answers by default, and the session's own.
+    pub async fn models(&self) -> Result<Vec<ModelInfo>, ModelFailure> {
+        self.look_for_local_server().await;
+        let own = registry::listed(&self.options);
+        let mut models = match self.listed_by_providers().await {
+            Ok(models) => models,
+            // A list that cannot be had does not hide what the session itself brings.
+            Err(failure) if !own.is_empty() => {
+                tracing::debug!(message = %failure.message, "a list of models is left out");
+                Vec::new()
+            }
+            Err(failure) => return Err(failure),
         };
-        let secret = config.bearer_token.as_ref().or(config.api_key.as_ref());
-        if secret.is_none() && config.secret_withheld == Some(true) {
-            return Err(ModelFailure {
-                kind: "authentication".to_owned(),
-                code: Some("provider_secret_missing".to_owned()),
-                ..refused(format!(
-                    "the provider `{name}` at {base_url} needs its key again, because keys are never stored; \
-                     resume the session with the same `provider` configuration"
-                ))
-            });
-        }
-        let credential = secret.map_or(Credential::None, |secret| {
-            Credential::Bearer(Secret::new(secret.as_str()))
-        });
-        let headers: Vec<(String, String)> = config
-            .headers
-            .clone()
-            .unwrap_or_default()
-            .into_iter()
-            .collect();
-        let endpoint = Endpoint::new(
-            base_url,
-            credential,
-            &headers,
-            Arc::new(launch.http.clone()),
-        )
-        .map_err(|error| failure(&error, None))?;
-        Ok(Arc::new(OpenAiChat::new(name, endpoint, Flavor::Plain)))
+        models.extend(own);
+        Ok(models)
     }
 
-    /// The models on offer, asked once per provider address.
-    pub async fn models(&self) -> Result<Arc<Vec<ModelInfo>>, ModelFailure> {
-        let provider = self.provider()?;
-        let about = provider.describe();
-        let key = format!(
-            "{}|{}",
-            about.provider_type,
-            about.base_url.unwrap_or_default()
-        );
-        if let Some(list) = self.model_lists.known(&key) {
+    async fn listed_by_providers(&self) -> Result<Vec<ModelInfo>, ModelFailure> {
+        if let Some(config) = &self.options.provider {
+            let model = own_model(config).or(self.options.model.as_deref());
+            let target = Target::of_provider(config, model.unwrap_or_default())?;
+            return match (self.list(&target).await, model) {
+                (Ok(list), _) => Ok(list.to_vec()),
+                // Many small servers have no list; the model in use exists all the same.
+                (Err(_), Some(model)) => Ok(vec![described(model, target.facts)]),
+                (Err(failure), None) => Err(failure),
+            };
+        }
+        let copilot = self
+            .launch
+            .as_ref()
+            .and_then(|launch| Some(self.copilot(launch.variable(COPILOT_API_URL)?, launch, "")));
+        match copilot {
+            Some(target) => Ok(self.list(&target).await?.to_vec()),
+            None => self.default_models().await,
+        }
+    }
+
+    /// A provider's list, asked once per address.
+    async fn list(&self, target: &Target) -> Result<Arc<Vec<ModelInfo>>, ModelFailure> {
+        let provider = self.connect(target)?;
+        let key = list_key(target);
+        let lists = &self.services.model_lists;
+        if let Some(list) = lists.known(&key) {
             return Ok(list);
         }
         let list = provider
@@ -124,20 +200,31 @@ impl Route {
             .await
             .map_err(|error| failure(&error, None))?;
         let list = Arc::new(list);
-        self.model_lists.learn(key, list.clone());
+        lists.learn(key, list.clone());
         Ok(list)
     }
 
     /// What is known about a model without asking anybody.
     pub fn known_model(&self, id: &str) -> Option<ModelInfo> {
-        let about = self.provider().ok()?.describe();
-        let key = format!(
-            "{}|{}",
-            about.provider_type,
-            about.base_url.unwrap_or_default()
-        );
-        let list = self.model_lists.known(&key)?;
-        list.iter().find(|model| model.id == id).cloned()
+        let target = self.target(id).ok()?;
+        let facts = target.facts;
+        let listed = self
+            .services
+            .model_lists
+            .known(&list_key(&target))
+            .and_then(|list| {
+                list.iter()
+                    .find(|model| model.id == target.wire_model)
+                    .cloned()
+            });
+        let mut known = listed.unwrap_or_else(|| described(id, Facts::default()));
+        known.max_context_tokens = facts
+            .max_context_tokens
+            .or(facts.max_prompt_tokens)
+            .or(known.max_context_tokens);
+        known.max_output_tokens = facts.max_output_tokens.or(known.max_output_tokens);
+        known.vision = facts.vision.unwrap_or(known.vision);
+        Some(known)
     }
 
     /// The model to use when nobody chose one.
@@ -147,10 +234,44 @@ impl Route {
         {
             return Ok(model.clone());
         }
+        let has_copilot = self
+            .launch
+            .as_ref()
+            .is_some_and(|launch| launch.variable(COPILOT_API_URL).is_some());
+        if self.options.provider.is_none() && !has_copilot {
+            if let Some(own) = registry::listed(&self.options).into_iter().next() {
+                return Ok(own.id);
+            }
+            self.look_for_local_server().await;
+            if let Some(model) = self.default_model_of_launch()? {
+                return Ok(model);
+            }
+        }
         let models = self.models().await?;
         models.first().map(|model| model.id.clone()).ok_or_else(|| {
             refused("the provider offers no models; name one with `model`".to_owned())
         })
+    }
+}
+
+/// The name under which a provider that serves a whole session knows its model.
+fn own_model(config: &ProviderConfig) -> Option<&str> {
+    let model = config.wire_model.as_ref().or(config.model_id.as_ref());
+    model.map(String::as_str)
+}
+
+fn list_key(target: &Target) -> String {
+    format!("{:?}|{}", target.format, target.base_url)
+}
+
+fn described(id: &str, facts: Facts) -> ModelInfo {
+    ModelInfo {
+        id: id.to_owned(),
+        name: id.to_owned(),
+        vision: facts.vision.unwrap_or(false),
+        max_context_tokens: facts.max_context_tokens.or(facts.max_prompt_tokens),
+        max_output_tokens: facts.max_output_tokens,
+        reasoning_efforts: Vec::new(),
     }
 }
 
@@ -177,3 +298,12 @@ pub(super) fn failure(error: &ProviderError, model: Option<&str>) -> ModelFailur
         model: model.map(str::to_owned),
     }
 }
+
+#[cfg(test)]
+#[expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+mod tests;

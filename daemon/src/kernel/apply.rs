@@ -186,17 +186,25 @@ fn parts(message: &UserMessage) -> Vec<Part> {
         .unwrap_or(&message.content);
     let mut parts = vec![Part::Text(text.clone())];
     for attachment in message.attachments.iter().flatten() {
-        if let Attachment::Blob {
+        let Attachment::Blob {
             data,
             mime_type,
             display_name,
         } = attachment
-            && mime_type.starts_with("image/")
-        {
+        else {
+            continue;
+        };
+        if mime_type.starts_with("image/") {
             if let Some(name) = display_name {
                 parts.push(Part::Text(name.clone()));
             }
             parts.push(Part::Image {
+                media_type: mime_type.clone(),
+                base64: data.clone(),
+            });
+        } else if mime_type == "application/pdf" {
+            parts.push(Part::Document {
+                title: display_name.clone(),
                 media_type: mime_type.clone(),
                 base64: data.clone(),
             });

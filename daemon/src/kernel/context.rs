@@ -76,6 +76,8 @@ pub fn conversation_tokens(state: &State) -> u64 {
                 .map(|part| match part {
                     Part::Text(text) => estimate_tokens(text),
                     Part::Image { .. } => 1_000,
+                    // About four bytes of base64 are three of the file, most of them not text.
+                    Part::Document { base64, .. } => (base64.len() as u64).div_ceil(16),
                 })
                 .sum(),
             Entry::Assistant(turn) => {

@@ -43,7 +43,16 @@ pub enum ModelMessage {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     Text(String),
-    Image { media_type: String, base64: String },
+    Image {
+        media_type: String,
+        base64: String,
+    },
+    /// A document such as a PDF, for providers that read them.
+    Document {
+        title: Option<String>,
+        media_type: String,
+        base64: String,
+    },
 }
 
 /// What a model said in one reply.

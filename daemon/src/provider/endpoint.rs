@@ -10,7 +10,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+};
 
 use super::error::{ProviderError, TimeoutPhase};
 use super::error_body;
@@ -19,6 +21,9 @@ use super::secret::{Redactor, Secret};
 
 /// How much of an error response is read.
 const LARGEST_ERROR_BODY: usize = 64 * 1024;
+
+/// How many letters of a user agent are sent.
+const LONGEST_USER_AGENT: usize = 200;
 
 /// Headers that frame a message or name its target; nobody but the HTTP client sets them.
 const FRAMING_HEADERS: [&str; 9] = [
@@ -75,6 +80,7 @@ pub struct Endpoint {
     headers: HeaderMap,
     redactor: Redactor,
     carrier: Arc<dyn HttpCarrier>,
+    user_agent: Option<HeaderValue>,
     timeouts: Timeouts,
 }
 
@@ -91,6 +97,7 @@ impl fmt::Debug for Endpoint {
 /// What a request wants besides the endpoint's own headers.
 pub(super) struct Outgoing<'a> {
     pub(super) path: &'a [&'a str],
+    pub(super) query: &'a [(&'a str, &'a str)],
     /// Headers of the wire format; the endpoint's configuration may replace them.
     pub(super) defaults: &'a [(&'static str, String)],
     /// Headers a client asked for; they may replace defaults, but not who we are.
@@ -153,6 +160,7 @@ impl Endpoint {
             headers: fixed,
             redactor,
             carrier,
+            user_agent: None,
             timeouts: Timeouts::default(),
         })
     }
@@ -161,6 +169,25 @@ impl Endpoint {
     #[must_use]
     pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
+        self
+    }
+
+    /// Says who asks; letters that a header cannot hold are left out.
+    #[must_use]
+    pub fn with_user_agent(mut self, words: &str) -> Self {
+        let plain: String = words
+            .chars()
+            .filter(|letter| letter.is_ascii_graphic() || *letter == ' ')
+            .take(LONGEST_USER_AGENT)
+            .collect();
+        self.user_agent = HeaderValue::from_str(plain.trim()).ok();
+        self
+    }
+
+    /// Adds a parameter to the address of every request.
+    #[must_use]
+    pub fn with_query(mut self, name: &str, value: &str) -> Self {
+        self.base_url.query_pairs_mut().append_pair(name, value);
         self
     }
 
@@ -202,7 +229,7 @@ impl Endpoint {
         }
         let request = HttpRequest {
             method,
-            url: self.url(outgoing.path),
+            url: self.url(outgoing.path, outgoing.query),
             headers,
             body,
         };
@@ -226,10 +253,13 @@ impl Endpoint {
         ))
     }
 
-    fn url(&self, path: &[&str]) -> Url {
+    fn url(&self, path: &[&str], query: &[(&str, &str)]) -> Url {
         let mut url = self.base_url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
         }
         url
     }
@@ -240,6 +270,9 @@ impl Endpoint {
         redactor: &mut Redactor,
     ) -> Result<HeaderMap, ProviderError> {
         let mut headers = HeaderMap::new();
+        if let Some(words) = &self.user_agent {
+            headers.insert(USER_AGENT, words.clone());
+        }
         for (name, value) in outgoing.defaults {
             let (name, value) = header(name, value)?;
             headers.insert(name, value);

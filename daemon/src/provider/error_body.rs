@@ -36,7 +36,8 @@ const CONTEXT_PHRASES: [&str; 18] = [
 ];
 
 /// Codes and phrases that mean "no money or allowance left", whatever the status.
-const QUOTA_CODES: [&str; 5] = [
+const QUOTA_CODES: [&str; 6] = [
+    "billing_error",
     "insufficient_quota",
     "quota_exceeded",
     "billing_hard_limit_reached",
@@ -53,7 +54,12 @@ const AUTHENTICATION_WORDS: [&str; 4] = [
     "permission_error",
     "unauthorized",
 ];
-const QUERY_WORDS: [&str; 3] = ["invalid_request", "invalid_argument", "bad_request"];
+const QUERY_WORDS: [&str; 4] = [
+    "invalid_request",
+    "invalid_argument",
+    "invalid_prompt",
+    "bad_request",
+];
 
 /// Builds the error for a response whose status is not a success.
 pub(super) fn refused(
@@ -228,6 +234,7 @@ fn classify(status: Option<u16>, said: &Said) -> ErrorKind {
 
 fn names_unknown_model(said: &Said) -> bool {
     said.has_word(&["model_not_found", "model_not_supported"])
+        || (said.has_word(&["not_found_error"]) && said.message.starts_with("model:"))
         || (said.message.to_lowercase().starts_with("model ")
             && said.has_phrase(&["not found", "does not exist"]))
 }

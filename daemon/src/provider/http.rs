@@ -10,8 +10,8 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use reqwest::Url;
-use reqwest::header::HeaderMap;
+pub use reqwest::Url;
+pub use reqwest::header::HeaderMap;
 use tokio::time::{Instant, timeout_at};
 
 use super::error::{ProviderError, TimeoutPhase};

@@ -102,6 +102,7 @@ impl Provider for OfflineModel {
             provider_type: MODEL,
             wire_api: None,
             base_url: None,
+            path: None,
         }
     }
 }
@@ -175,7 +176,7 @@ fn text_of(parts: &[Part]) -> String {
         .iter()
         .filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
-            Part::Image { .. } => None,
+            Part::Image { .. } | Part::Document { .. } => None,
         })
         .collect();
     texts.join("\n")

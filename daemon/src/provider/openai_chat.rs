@@ -5,7 +5,7 @@
 //! together from what comes back, `openai_chat/models` reads the list of models.
 
 mod calls;
-mod models;
+pub(super) mod models;
 mod reply;
 mod request;
 
@@ -13,16 +13,17 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::Value;
 
-use crate::kernel::model::{Delivery, ModelInfo, ModelReply, ModelRequest};
+use crate::kernel::model::{ModelInfo, ModelReply, ModelRequest};
 
+use super::body::{self, Deltas};
 use super::endpoint::{Answer, Endpoint, Outgoing};
 use super::error::ProviderError;
-use super::http::{Expecting, WatchedReply};
+use super::http::Expecting;
 use super::sse::EventReader;
-use super::{DeltaSink, EndpointDescription, Provider, error_body};
+use super::{DeltaSink, EndpointDescription, NoDeltas, Provider, error_body};
 use reply::{Piece, ReplyBuilder};
+use request::Limit;
 
 /// How long we wait for the token counts after the model has finished its turn.
 const AFTER_FINISH: Duration = Duration::from_secs(5);
@@ -42,6 +43,7 @@ pub struct OpenAiChat {
     name: String,
     endpoint: Endpoint,
     flavor: Flavor,
+    max_output_tokens: Option<u64>,
 }
 
 impl OpenAiChat {
@@ -50,7 +52,29 @@ impl OpenAiChat {
             name: name.into(),
             endpoint,
             flavor,
+            max_output_tokens: None,
         }
+    }
+
+    /// Limits the length of replies; without it the server decides.
+    #[must_use]
+    pub fn with_max_output_tokens(mut self, limit: Option<u64>) -> Self {
+        self.max_output_tokens = limit;
+        self
+    }
+
+    /// OpenAI and Azure renamed the limit; other servers know the old name only.
+    fn limit(&self) -> Option<Limit> {
+        let tokens = self.max_output_tokens?;
+        let address = self.endpoint.public_url();
+        let renamed = ["api.openai.com", ".azure.com"]
+            .iter()
+            .any(|host| address.contains(host));
+        Some(if renamed {
+            Limit::Completion(tokens)
+        } else {
+            Limit::Plain(tokens)
+        })
     }
 
     async fn complete(
@@ -58,30 +82,18 @@ impl OpenAiChat {
         request: &ModelRequest,
         sink: &mut dyn DeltaSink,
     ) -> Result<ModelReply, ProviderError> {
-        let body = request::body(request, self.flavor)?;
-        let expecting = match request.delivery {
-            Delivery::Streamed => Expecting::Stream,
-            Delivery::Whole => Expecting::WholeReply,
-        };
+        let document = request::body(request, self.flavor, self.limit())?;
         let outgoing = Outgoing {
             path: &["chat", "completions"],
+            query: &[],
             defaults: &request::headers(request, self.flavor),
             extra: &request.headers,
-            expecting,
+            expecting: request.delivery.into(),
         };
-        let answer = self.endpoint.post(outgoing, body).await?;
+        let answer = self.endpoint.post(outgoing, document).await?;
         let provider_call_id = error_body::call_id(&answer.reply.headers);
-        // The server's word counts, not ours: some ignore `stream`, in either direction.
-        let streams = match answer.reply.media_type().as_deref() {
-            Some("text/event-stream") => true,
-            Some("application/json") => false,
-            _ => request.delivery == Delivery::Streamed,
-        };
-        let mut deltas = match request.delivery {
-            Delivery::Streamed => Deltas::Wanted(sink),
-            Delivery::Whole => Deltas::Unwanted(sink),
-        };
-        let builder = if streams {
+        let mut deltas = Deltas::for_delivery(request.delivery, sink);
+        let builder = if body::streams(&answer.reply, request.delivery) {
             read_stream(answer, &mut deltas).await?
         } else {
             read_whole(answer, &mut deltas).await?
@@ -110,13 +122,14 @@ impl Provider for OpenAiChat {
         async move {
             let outgoing = Outgoing {
                 path: &["models"],
+                query: &[],
                 defaults: &request::listing_headers(self.flavor),
                 extra: &[],
                 expecting: Expecting::Listing,
             };
             let mut answer = self.endpoint.get(outgoing).await?;
-            let body = whole_body(&mut answer.reply, &mut |_total| {}).await?;
-            models::parse(&body)
+            let list = body::whole(&mut answer.reply, &mut NoDeltas).await?;
+            models::parse(&list)
         }
         .boxed()
     }
@@ -126,32 +139,8 @@ impl Provider for OpenAiChat {
             provider_type: "openai",
             wire_api: Some("completions"),
             base_url: Some(self.endpoint.public_url()),
+            path: Some("/chat/completions"),
         }
-    }
-}
-
-/// The caller's sink, with pieces passed on only where the request asked for them.
-enum Deltas<'a> {
-    Wanted(&'a mut dyn DeltaSink),
-    Unwanted(&'a mut dyn DeltaSink),
-}
-
-impl DeltaSink for Deltas<'_> {
-    fn text(&mut self, delta: &str) {
-        if let Self::Wanted(sink) = self {
-            sink.text(delta);
-        }
-    }
-
-    fn reasoning(&mut self, delta: &str) {
-        if let Self::Wanted(sink) = self {
-            sink.reasoning(delta);
-        }
-    }
-
-    fn received(&mut self, total_bytes: u64) {
-        let (Self::Wanted(sink) | Self::Unwanted(sink)) = self;
-        sink.received(total_bytes);
     }
 }
 
@@ -159,18 +148,7 @@ async fn read_whole(
     mut answer: Answer,
     sink: &mut Deltas<'_>,
 ) -> Result<ReplyBuilder, ProviderError> {
-    let body = whole_body(&mut answer.reply, &mut |total| sink.received(total)).await?;
-    let document: Value = serde_json::from_slice(&body).map_err(|failure| {
-        if failure.is_eof() {
-            ProviderError::Truncated {
-                detail: format!("{} bytes of JSON without an end", body.len()),
-            }
-        } else {
-            ProviderError::Malformed {
-                detail: format!("the body is not JSON: {failure}"),
-            }
-        }
-    })?;
+    let document = body::whole_json(&mut answer.reply, sink).await?;
     if let Some(error) = reply::error_in(&document) {
         return Err(error_body::reported(
             error,
@@ -193,7 +171,7 @@ async fn read_stream(answer: Answer, sink: &mut Deltas<'_>) -> Result<ReplyBuild
             Ok(Some(event)) => event,
             // The turn is complete, however the stream ends; only the token counts may be missing.
             Ok(None) | Err(_) if builder.is_finished() => return Ok(builder),
-            Ok(None) => return Err(truncated("the stream ended without a finish reason")),
+            Ok(None) => return Err(body::truncated("the stream ended without a finish reason")),
             Err(error) => return Err(error),
         };
         let data = event.data.trim();
@@ -203,17 +181,7 @@ async fn read_stream(answer: Answer, sink: &mut Deltas<'_>) -> Result<ReplyBuild
         if data.is_empty() {
             continue;
         }
-        let chunk: Value = match serde_json::from_str(data) {
-            Ok(chunk) => chunk,
-            Err(failure) if failure.is_eof() => {
-                return Err(truncated("an event is cut in the middle"));
-            }
-            Err(failure) => {
-                return Err(ProviderError::Malformed {
-                    detail: format!("an event is not JSON: {failure}"),
-                });
-            }
-        };
+        let chunk = body::event_json(data)?;
         if let Some(error) = reply::error_in(&chunk) {
             return Err(error_body::reported(error, &headers, &answer.redactor));
         }
@@ -227,24 +195,6 @@ async fn read_stream(answer: Answer, sink: &mut Deltas<'_>) -> Result<ReplyBuild
         if builder.is_finished() {
             events.expect_end_within(AFTER_FINISH);
         }
-    }
-}
-
-async fn whole_body(
-    reply: &mut WatchedReply,
-    received: &mut (dyn FnMut(u64) + Send),
-) -> Result<Vec<u8>, ProviderError> {
-    let mut body = Vec::new();
-    while let Some(chunk) = reply.chunk().await? {
-        body.extend_from_slice(&chunk);
-        received(reply.received());
-    }
-    Ok(body)
-}
-
-fn truncated(detail: &str) -> ProviderError {
-    ProviderError::Truncated {
-        detail: detail.to_owned(),
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 /// One reply of the script.
 #[derive(Debug, Clone)]
-pub(super) struct Scripted {
+pub(crate) struct Scripted {
     status: u16,
     headers: Vec<(String, String)>,
     chunks: Vec<Vec<u8>>,
@@ -21,7 +21,7 @@ pub(super) struct Scripted {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// The body ends as HTTP wants it.
     Complete,
     /// The connection closes in the middle of the body.
@@ -33,15 +33,15 @@ pub(super) enum Ending {
 }
 
 impl Scripted {
-    pub(super) fn json(status: u16, body: &serde_json::Value) -> Self {
+    pub(crate) fn json(status: u16, body: &serde_json::Value) -> Self {
         Self::new(status, "application/json", [body.to_string().into_bytes()])
     }
 
-    pub(super) fn events<T: Into<Vec<u8>>>(chunks: impl IntoIterator<Item = T>) -> Self {
+    pub(crate) fn events<T: Into<Vec<u8>>>(chunks: impl IntoIterator<Item = T>) -> Self {
         Self::new(200, "text/event-stream; charset=utf-8", chunks)
     }
 
-    pub(super) fn new<T: Into<Vec<u8>>>(
+    pub(crate) fn new<T: Into<Vec<u8>>>(
         status: u16,
         media_type: &str,
         chunks: impl IntoIterator<Item = T>,
@@ -54,12 +54,12 @@ impl Scripted {
         }
     }
 
-    pub(super) fn header(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub(super) fn ending(mut self, ending: Ending) -> Self {
+    pub(crate) fn ending(mut self, ending: Ending) -> Self {
         self.ending = ending;
         self
     }
@@ -67,22 +67,22 @@ impl Scripted {
 
 /// A request as the server saw it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Received {
+pub(crate) struct Received {
     /// Method and target, such as `POST /v1/models`.
-    pub(super) line: String,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+    pub(crate) line: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Received {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
             .find(|(header, _)| header == name)
             .map(|(_, value)| value.as_str())
     }
 
-    pub(super) fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
@@ -95,14 +95,14 @@ struct Shared {
 }
 
 /// The server; dropping it ends it and its connections.
-pub(super) struct TestServer {
+pub(crate) struct TestServer {
     address: SocketAddr,
     shared: Arc<Mutex<Shared>>,
     task: JoinHandle<()>,
 }
 
 impl TestServer {
-    pub(super) async fn start(script: impl IntoIterator<Item = Scripted>) -> Self {
+    pub(crate) async fn start(script: impl IntoIterator<Item = Scripted>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Mutex::new(Shared {
@@ -128,15 +128,15 @@ impl TestServer {
         }
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub(super) fn received(&self) -> Vec<Received> {
+    pub(crate) fn received(&self) -> Vec<Received> {
         lock(&self.shared).received.clone()
     }
 
-    pub(super) fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         lock(&self.shared).connections
     }
 }

@@ -2,7 +2,9 @@
 
 mod agent;
 mod connect;
+mod daemon;
 mod event_log;
+mod inference;
 mod launch;
 mod model;
 mod permission_answer;
@@ -10,6 +12,7 @@ mod permission_location;
 mod permission_path;
 mod permission_policy;
 mod plan;
+mod provider;
 mod queue;
 mod server;
 mod session_create;
@@ -50,8 +53,14 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::RuntimeShutdown, _, _>(server::shutdown)?;
     table.bind::<m::ModelsList, _, _>(model::list_all)?;
 
+    table.bind::<m::InferenceSetProvider, _, _>(inference::set_provider)?;
+    table.bind::<m::InferenceResponseStart, _, _>(inference::response_start)?;
+    table.bind::<m::InferenceResponseChunk, _, _>(inference::response_chunk)?;
+
     table.bind::<m::LoopdLaunch, _, _>(launch::launch)?;
     table.bind::<m::LoopdLaunchEnd, _, _>(server::shutdown)?;
+    table.bind::<m::LoopdDaemonStatus, _, _>(daemon::status)?;
+    table.bind::<m::LoopdDaemonStop, _, _>(daemon::stop)?;
 
     table.bind::<m::SessionCreate, _, _>(session_create::create)?;
     table.bind::<m::SessionResume, _, _>(session_resume::resume)?;
@@ -92,6 +101,8 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::ModelGetCurrent, _, _>(model::current)?;
     table.bind::<m::ModelSwitchTo, _, _>(model::switch)?;
     table.bind::<m::ModelList, _, _>(model::list_of_session)?;
+    table.bind::<m::ProviderAdd, _, _>(provider::add)?;
+    table.bind::<m::ProviderGetEndpoint, _, _>(provider::endpoint)?;
     table.bind::<m::PlanRead, _, _>(plan::read)?;
     table.bind::<m::PlanUpdate, _, _>(plan::update)?;
     table.bind::<m::PlanDelete, _, _>(plan::delete)?;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use loopd_proto::params::launch::{JoinNotification, JoinTransport};
+use loopd_proto::time::Timestamp;
 use loopd_proto::wire::{self, CloseReason, Limits};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -28,6 +29,7 @@ pub struct Server {
     pub table: Table,
     /// Cancelled when the daemon is to end.
     pub ending: CancellationToken,
+    pub started: Timestamp,
     connections: TaskTracker,
     launches: Mutex<HashMap<String, Weak<Launch>>>,
     // Held for as long as the daemon owns the home.
@@ -39,6 +41,7 @@ impl Server {
     pub fn new(services: Arc<Services>, table: Table, lock: Option<HomeLock>) -> Self {
         Self {
             sessions: Arc::new(Sessions::new(services.clone())),
+            started: services.ports.now(),
             services,
             table,
             ending: CancellationToken::new(),

@@ -18,6 +18,7 @@ use super::attach::{Attachment, OpenQuestion};
 use super::journal::{self, Outgoing};
 use super::registry::Sessions;
 use super::{Done, Message, SessionError};
+use crate::agent::route::TokenPeers;
 use crate::kernel::command::{Answer, Command, Decision, Effect, Mint, Step};
 use crate::kernel::decide::decide;
 use crate::kernel::state::State;
@@ -48,6 +49,7 @@ pub(super) struct Actor {
     pub(super) options: SessionOptions,
     pub(super) launch: Option<Arc<Launch>>,
     pub(super) api_token: Option<Secret>,
+    pub(super) token_peers: TokenPeers,
     pub(super) recent: Recent,
     pub(super) ticks: watch::Sender<u64>,
     pub(super) open: BTreeMap<RequestId, OpenQuestion>,
@@ -106,6 +108,7 @@ impl Actor {
             options: SessionOptions::default(),
             launch: None,
             api_token: None,
+            token_peers: TokenPeers::new(),
             recent: Recent::new(epoch),
             ticks: watch::Sender::new(0),
             open: BTreeMap::new(),
@@ -231,6 +234,10 @@ impl Actor {
                     }
                 }
                 reply.send(()).ok();
+                Flow::Go
+            }
+            Message::Provide { change, reply } => {
+                reply.send(self.provide(*change)).ok();
                 Flow::Go
             }
             Message::Stop { reply } => {

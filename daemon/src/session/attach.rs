@@ -72,6 +72,7 @@ impl Actor {
     pub(super) fn attach(&mut self, attachment: Attachment) {
         let peer = attachment.connection.peer.clone();
         self.options = std::mem::take(&mut self.options).updated_by(attachment.options.clone());
+        self.learn_token_peers(&attachment.options, &peer);
         self.launch = Some(attachment.connection.launch().clone());
         if attachment.api_token.is_some() {
             self.api_token.clone_from(&attachment.api_token);

@@ -116,12 +116,15 @@ impl Actor {
         Reporter(self.mailbox.clone())
     }
 
-    fn route(&self) -> Route {
+    pub(super) fn route(&self) -> Route {
         Route {
+            session: Some(self.state.id.clone()),
             options: self.options.clone(),
+            cwd: self.state.cwd.clone(),
             launch: self.launch.clone(),
             api_token: self.api_token.clone(),
-            model_lists: self.services.model_lists.clone(),
+            token_peers: self.token_peers.clone(),
+            services: self.services.clone(),
         }
     }
 
@@ -132,11 +135,14 @@ impl Actor {
     /// Where and for whom a tool runs, and where its partial output comes out.
     fn tool_context(&self) -> (ToolContext, mpsc::Receiver<String>) {
         let (partial, output) = mpsc::channel(PARTIAL_OUTPUTS);
-        let env = self
+        let mut env = self
             .launch
             .as_ref()
             .map(|launch| launch.child_environment())
             .unwrap_or_default();
+        for variable in self.services.config.key_variables() {
+            env.remove(variable);
+        }
         let context = ToolContext {
             cwd: self.state.cwd.clone().into(),
             env,

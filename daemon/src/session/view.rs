@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::actor::Actor;
 use super::attach::Attachment;
 use super::toolset::Toolset;
+use crate::agent::route::Route;
 use crate::kernel::model::ToolSpec;
 use crate::kernel::state::State;
 use crate::launch::Launch;
@@ -29,6 +30,8 @@ pub struct View<'a> {
     pub tools: &'a dyn Fn() -> Vec<ToolSpec>,
     pub commands: &'a dyn Fn() -> Vec<ClientCommand>,
     pub elicitation: bool,
+    /// How the session's model calls find their provider.
+    pub route: &'a dyn Fn() -> Route,
 }
 
 impl View<'_> {
@@ -43,6 +46,7 @@ impl View<'_> {
 impl Actor {
     pub(super) fn show(&self, look: Box<dyn FnOnce(&View<'_>) + Send>) {
         let tools = || Toolset::of(&self.state, &self.services, &self.attachments).specs();
+        let route = || self.route();
         let commands = || {
             self.attachments
                 .iter()
@@ -61,6 +65,7 @@ impl Actor {
             tools: &tools,
             commands: &commands,
             elicitation: self.can_elicit,
+            route: &route,
         });
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! Who connects is checked by the kernel's word before a byte is parsed.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use interprocess::local_socket::tokio::{Listener, Stream};
@@ -12,76 +11,19 @@ use interprocess::local_socket::traits::tokio::Listener as _;
 use interprocess::local_socket::{ListenerOptions, Name};
 
 use crate::connection::Trust;
-use crate::home::{HomeError, create_private};
 use crate::launch::Launch;
 use crate::rpc::server::Server;
 
-/// Longer paths cannot be bound everywhere.
-const LONGEST_PATH: usize = 100;
-
-/// Where the socket of a home is: in the user's runtime folder unless the home was chosen by hand,
-/// else in the home, or in a private folder of the temporary one when that path is too long.
-pub async fn path_for(home: &Path, env: &BTreeMap<String, String>) -> Result<PathBuf, HomeError> {
-    let chosen = ["LOOPD_HOME", "COPILOT_HOME"]
-        .iter()
-        .any(|name| env.get(*name).is_some_and(|value| !value.is_empty()));
-    let runtime = env
-        .get("XDG_RUNTIME_DIR")
-        .filter(|folder| !chosen && !folder.is_empty());
-    let mut folder = match runtime {
-        Some(runtime) => Path::new(runtime).join("loopd"),
-        None => home.join("run"),
-    };
-    if folder.as_os_str().len() + 24 > LONGEST_PATH {
-        folder = std::env::temp_dir().join(format!("loopd-{}", user()));
-    }
-    let unusable = |source| HomeError::Runtime {
-        path: folder.clone(),
-        source,
-    };
-    create_private(&folder).await.map_err(unusable)?;
-    check_private(&folder).map_err(unusable)?;
-    Ok(folder.join(format!("{:016x}.sock", fingerprint(home))))
-}
-
-/// Tells homes apart in a shared runtime folder (FNV-1a; no secret depends on it).
-fn fingerprint(home: &Path) -> u64 {
-    let bytes = home.as_os_str().as_encoded_bytes();
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
+/// The user that this process acts for.
 #[cfg(unix)]
-fn user() -> u32 {
+pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// The user that this process acts for; pipes tell users apart by themselves.
 #[cfg(not(unix))]
-fn user() -> u32 {
+pub fn user() -> u32 {
     0
-}
-
-#[cfg(unix)]
-fn check_private(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    let metadata = std::fs::symlink_metadata(folder)?;
-    let ours = metadata.uid() == rustix::process::geteuid().as_raw();
-    if !metadata.is_dir() || !ours {
-        return Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            "it is not a folder of this user",
-        ));
-    }
-    if metadata.permissions().mode() & 0o077 != 0 {
-        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn check_private(_folder: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(unix)]
@@ -113,22 +55,6 @@ pub fn bind(path: &Path) -> io::Result<Listener> {
     options.create_tokio()
 }
 
-/// Connects to the socket of a daemon.
-///
-/// The plain Unix stream can be closed in one direction, so that the daemon hears the end of its
-/// client at once and its last words still arrive.
-#[cfg(unix)]
-pub async fn connect(path: &Path) -> io::Result<tokio::net::UnixStream> {
-    tokio::net::UnixStream::connect(path).await
-}
-
-/// Connects to the pipe of a daemon.
-#[cfg(not(unix))]
-pub async fn connect(path: &Path) -> io::Result<Stream> {
-    use interprocess::local_socket::traits::tokio::Stream as _;
-    Stream::connect(name(path)?).await
-}
-
 /// Accepts until the daemon ends; each connection is its own launch.
 pub async fn serve(listener: Listener, app: Arc<Server>, launch: impl Fn() -> Launch) {
     loop {
@@ -152,7 +78,7 @@ pub async fn serve(listener: Listener, app: Arc<Server>, launch: impl Fn() -> La
 #[cfg(unix)]
 fn is_same_user(stream: &Stream) -> bool {
     use interprocess::local_socket::traits::StreamCommon;
-    let own = rustix::process::geteuid().as_raw();
+    let own = user();
     stream
         .peer_creds()
         .ok()

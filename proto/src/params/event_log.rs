@@ -5,12 +5,12 @@ use serde_json::value::RawValue;
 
 use crate::id::SessionId;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Events {
     pub events: Vec<Box<RawValue>>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadParams {
     pub session_id: SessionId,
@@ -25,7 +25,7 @@ pub struct ReadParams {
 }
 
 /// Which kinds of events are wanted.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum Types {
     /// `"*"`, or a single kind.
@@ -42,7 +42,7 @@ impl Types {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadResult {
     pub events: Vec<Box<RawValue>>,
@@ -51,7 +51,7 @@ pub struct ReadResult {
     pub cursor_status: CursorStatus,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CursorStatus {
     Ok,
@@ -59,7 +59,7 @@ pub enum CursorStatus {
     Expired,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Tail {
     pub cursor: String,
 }

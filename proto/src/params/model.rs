@@ -1,12 +1,12 @@
 //! Methods about models.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use crate::id::SessionId;
+use crate::provider::CapabilitiesOverride;
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Models {
     pub models: Vec<Model>,
 }
@@ -18,20 +18,20 @@ pub struct SessionModels {
 }
 
 /// A model as the public schema describes it; names below `capabilities` are a vendor's.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Model {
     pub id: String,
     pub name: String,
     pub capabilities: Capabilities,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Capabilities {
     pub supports: Supports,
     pub limits: Limits,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Supports {
     pub vision: bool,
@@ -39,9 +39,10 @@ pub struct Supports {
 }
 
 #[skip_serializing_none]
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Limits {
     pub max_context_window_tokens: u64,
+    pub max_prompt_tokens: Option<u64>,
     pub max_output_tokens: Option<u64>,
 }
 
@@ -53,7 +54,7 @@ pub struct Current {
     pub reasoning_effort: Option<String>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SwitchParams {
     pub session_id: SessionId,
@@ -61,7 +62,7 @@ pub struct SwitchParams {
     #[serde(default)]
     pub reasoning_effort: Option<String>,
     #[serde(default)]
-    pub model_capabilities: Option<Value>,
+    pub model_capabilities: Option<CapabilitiesOverride>,
 }
 
 #[derive(Debug, Clone, Serialize)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{RequestId, SessionId};
 use crate::permission::{Approval, PermissionDecision, PermissionPrompt, PermissionRule};
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HandleParams {
     pub session_id: SessionId,
@@ -13,19 +13,19 @@ pub struct HandleParams {
     pub result: PermissionDecision,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pending {
     pub items: Vec<PendingItem>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingItem {
     pub request_id: RequestId,
     pub request: PermissionPrompt,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnabledParams {
     pub session_id: SessionId,
@@ -90,7 +90,7 @@ pub struct UrlsConfig {
     pub initial_allowed: Option<Vec<String>>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModifyRulesParams {
     pub session_id: SessionId,
@@ -103,7 +103,7 @@ pub struct ModifyRulesParams {
     pub remove_all: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleScope {
     Session,

@@ -6,14 +6,14 @@ use serde_with::skip_serializing_none;
 use crate::time::Timestamp;
 
 /// A method without parameters; whatever comes is ignored.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
 pub struct NoParams {}
 
 /// A result that says only that it worked.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct NoResult {}
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct ConnectParams {
     pub token: Option<String>,
@@ -27,7 +27,7 @@ pub struct Connected {
     pub version: String,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct PingParams {
     pub message: Option<String>,

@@ -11,7 +11,7 @@ use crate::id::{EventId, MessageId, SessionId};
 use crate::time::Timestamp;
 
 /// Parameters that name a session and nothing else.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Of {
     pub session_id: SessionId,
@@ -34,13 +34,13 @@ pub struct Deleted {
     pub error: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct ListParams {
     pub filter: Option<ListFilter>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ListFilter {
     pub cwd: Option<String>,
@@ -101,7 +101,7 @@ pub struct Forked {
     pub name: Option<String>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SendParams {
     pub session_id: SessionId,
@@ -126,7 +126,7 @@ pub struct SendParams {
 }
 
 /// When a message wants to be heard.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SendMode {
     #[default]

@@ -1,12 +1,12 @@
 //! Methods by which clients run their own tools.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::event::tool::BinaryResult;
 use crate::id::{RequestId, SessionId};
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HandleParams {
     pub session_id: SessionId,
@@ -18,7 +18,7 @@ pub struct HandleParams {
 }
 
 /// What a client's tool brought.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum ClientToolResult {
     Text(String),
@@ -27,7 +27,7 @@ pub enum ClientToolResult {
     Other(Value),
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FullResult {
     pub text_result_for_llm: String,

@@ -38,7 +38,7 @@ pub struct HandleUserInputParams {
     pub response: UserInputResponse,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserInputResponse {
     pub answer: String,

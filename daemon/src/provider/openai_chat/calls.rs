@@ -4,14 +4,11 @@
 //! arguments as text or as an object, and leave ids out or repeat them; the calls that come out
 //! here are complete and their ids are unique in the conversation.
 
-use std::collections::HashSet;
-
 use serde::Deserialize;
 use serde_json::Value;
 
-use loopd_proto::id::ToolCallId;
-
-use crate::kernel::model::{ModelMessage, ModelRequest, ToolCall};
+use crate::kernel::model::ToolCall;
+use crate::provider::call_ids::{CallIds, parse_arguments};
 
 /// A call or a piece of one, as it stands in the JSON.
 #[derive(Debug, Deserialize)]
@@ -102,50 +99,5 @@ impl From<WireCall> for Call {
             name: name.unwrap_or_default(),
             arguments,
         }
-    }
-}
-
-/// Gives out ids that are unique in the conversation, the server's own where possible.
-pub(super) struct CallIds {
-    taken: HashSet<ToolCallId>,
-    /// Where the turn will stand in the conversation, which makes our own ids repeatable.
-    position: usize,
-}
-
-impl CallIds {
-    pub(super) fn of(request: &ModelRequest) -> Self {
-        let mut taken = HashSet::new();
-        for message in &request.messages {
-            if let ModelMessage::Assistant(turn) = message {
-                taken.extend(turn.calls.iter().map(|call| call.id.clone()));
-            }
-        }
-        Self {
-            taken,
-            position: request.messages.len(),
-        }
-    }
-
-    fn take(&mut self, wanted: &str) -> ToolCallId {
-        let mut id = ToolCallId::new(wanted);
-        let mut number = 0;
-        while id.as_str().is_empty() || self.taken.contains(&id) {
-            id = ToolCallId::from(format!("call_{}_{number}", self.position));
-            number += 1;
-        }
-        self.taken.insert(id.clone());
-        id
-    }
-}
-
-fn parse_arguments(raw: String) -> Value {
-    let no_arguments = Value::Object(serde_json::Map::new());
-    if raw.trim().is_empty() {
-        return no_arguments;
-    }
-    match serde_json::from_str(&raw) {
-        Ok(Value::Null) => no_arguments,
-        Ok(arguments) => arguments,
-        Err(_) => Value::String(raw),
     }
 }

@@ -1,6 +1,6 @@
 //! Reads a list of models, as the Copilot API and as other OpenAI-compatible servers write it.
 //!
-//! Only `openai_chat` calls it. Both forms are read by the same code: what a server does not say
+//! `openai_chat` and `openai_responses` call it. Both forms are read by the same code: what a server does not say
 //! stays unknown.
 
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::kernel::model::ModelInfo;
 use crate::provider::error::ProviderError;
 
 /// Reads the body of `GET /models`, in the server's order.
-pub(super) fn parse(body: &[u8]) -> Result<Vec<ModelInfo>, ProviderError> {
+pub(in crate::provider) fn parse(body: &[u8]) -> Result<Vec<ModelInfo>, ProviderError> {
     let document: Value =
         serde_json::from_slice(body).map_err(|failure| ProviderError::Malformed {
             detail: format!("the list of models is not JSON: {failure}"),

@@ -11,9 +11,10 @@ use serde_json::Value;
 
 use crate::kernel::model::{AssistantTurn, Finish, ModelReply, ModelRequest, Reasoning, Usage};
 use crate::provider::DeltaSink;
+use crate::provider::call_ids::CallIds;
 use crate::provider::error::ProviderError;
 
-use super::calls::{CallIds, CallList, WireCall};
+use super::calls::{CallList, WireCall};
 
 /// A piece of a streamed reply that a reader may see at once.
 pub(super) enum Piece<'a> {

@@ -10,12 +10,25 @@ use serde_json::{Value, json};
 use crate::kernel::model::{
     AssistantTurn, Delivery, ModelMessage, ModelRequest, Part, ToolCall, ToolSpec,
 };
+use crate::provider::body;
 use crate::provider::error::ProviderError;
+use crate::provider::opaque;
 
 use super::Flavor;
 
+/// How long a reply may be, under the name that the server knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Limit {
+    Plain(u64),
+    Completion(u64),
+}
+
 /// Writes the body of a request.
-pub(super) fn body(request: &ModelRequest, flavor: Flavor) -> Result<Vec<u8>, ProviderError> {
+pub(super) fn body(
+    request: &ModelRequest,
+    flavor: Flavor,
+    limit: Option<Limit>,
+) -> Result<Vec<u8>, ProviderError> {
     let streamed = request.delivery == Delivery::Streamed;
     let document = Document {
         model: &request.model,
@@ -26,6 +39,14 @@ pub(super) fn body(request: &ModelRequest, flavor: Flavor) -> Result<Vec<u8>, Pr
             .collect(),
         tools: request.tools.iter().map(WireTool).collect(),
         reasoning_effort: request.reasoning_effort.as_deref(),
+        max_tokens: match limit {
+            Some(Limit::Plain(tokens)) => Some(tokens),
+            Some(Limit::Completion(_)) | None => None,
+        },
+        max_completion_tokens: match limit {
+            Some(Limit::Completion(tokens)) => Some(tokens),
+            Some(Limit::Plain(_)) | None => None,
+        },
         stream: streamed.then_some(true),
         stream_options: streamed.then(|| json!({ "include_usage": true })),
     };
@@ -36,11 +57,7 @@ pub(super) fn body(request: &ModelRequest, flavor: Flavor) -> Result<Vec<u8>, Pr
 
 /// Lists the headers of a dialect that depend on the conversation, and its fixed ones.
 pub(super) fn headers(request: &ModelRequest, flavor: Flavor) -> Vec<(&'static str, String)> {
-    let accept = match request.delivery {
-        Delivery::Streamed => "text/event-stream",
-        Delivery::Whole => "application/json",
-    };
-    let mut headers = vec![("accept", accept.to_owned())];
+    let mut headers = vec![("accept", body::accept(request.delivery).to_owned())];
     if flavor == Flavor::Copilot {
         let initiator = match request.messages.last() {
             Some(ModelMessage::ToolResult { .. }) => "agent",
@@ -87,6 +104,10 @@ struct Document<'a> {
     tools: Vec<WireTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,7 +166,9 @@ fn assistant<M: SerializeMap>(
         if let Some(text) = &reasoning.text {
             map.serialize_entry("reasoning_text", text)?;
         }
-        if let Some(opaque) = &reasoning.opaque {
+        if let Some(opaque) = &reasoning.opaque
+            && !opaque::is_wrapped(opaque)
+        {
             map.serialize_entry("reasoning_opaque", opaque)?;
         }
     }
@@ -173,6 +196,17 @@ impl Serialize for WirePart<'_> {
                 map.serialize_entry(
                     "image_url",
                     &json!({ "url": format!("data:{media_type};base64,{base64}") }),
+                )?;
+            }
+            // Few servers of this format take documents, and the others refuse the whole request.
+            Part::Document { title, .. } => {
+                let title = title.as_deref().unwrap_or("document");
+                map.serialize_entry("type", "text")?;
+                map.serialize_entry(
+                    "text",
+                    &format!(
+                        "[The document {title} was attached here. It could not be passed on.]"
+                    ),
                 )?;
             }
         }

@@ -4,10 +4,10 @@ mod broken;
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
-use crate::kernel::model::{Finish, ModelMessage, Part};
+use crate::kernel::model::{Delivery, Finish, ModelMessage, Part};
 use crate::provider::NoDeltas;
 use crate::provider::endpoint::Credential;
 use crate::provider::http::Timeouts;
@@ -248,6 +248,7 @@ async fn the_description_and_debug_output_hold_no_key() {
             provider_type: "openai",
             wire_api: Some("completions"),
             base_url: Some(format!("{}/v1", server.url())),
+            path: Some("/chat/completions"),
         }
     );
     assert_eq!(provider.name(), "test");

@@ -51,6 +51,7 @@ impl Provider for Flaky {
             provider_type: "flaky",
             wire_api: None,
             base_url: None,
+            path: None,
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Models: which there are, which one answers.
 
-use std::sync::Arc;
-
 use loopd_proto::params::model::{
     Capabilities, Current, Limits, Model, Models, SessionModels, Supports, SwitchParams, Switched,
 };
@@ -9,21 +7,26 @@ use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::Of;
 use loopd_proto::session::SessionOptions;
 
-use crate::agent::route::Route;
+use crate::agent::route::{Route, TokenPeers};
 use crate::kernel::command::Command;
 use crate::kernel::model::ModelInfo;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use crate::session::provide::ProviderChange;
 
 /// The context size told for a model that does not say.
 const DEFAULT_CONTEXT: u64 = 128_000;
 
 pub(super) async fn list_all(context: Context, _: NoParams) -> Result<Models, RpcError> {
+    let launch = context.connection.launch();
     let route = Route {
+        session: None,
         options: SessionOptions::default(),
-        launch: Some(context.connection.launch().clone()),
+        cwd: launch.cwd.to_string_lossy().into_owned(),
+        launch: Some(launch),
         api_token: None,
-        model_lists: context.app.services.model_lists.clone(),
+        token_peers: TokenPeers::new(),
+        services: context.app.services.clone(),
     };
     let models = route.models().await?;
     Ok(Models {
@@ -36,22 +39,14 @@ pub(super) async fn list_of_session(
     params: Of,
 ) -> Result<SessionModels, RpcError> {
     let session = context.session(&params.session_id)?;
-    let model_lists = context.app.services.model_lists.clone();
-    let route = session
-        .view(move |view| Route {
-            options: view.options.clone(),
-            launch: view.launch.map(Arc::clone),
-            api_token: view.api_token.cloned(),
-            model_lists,
-        })
-        .await?;
+    let route = session.view(|view| (view.route)()).await?;
     let models = route.models().await?;
     Ok(SessionModels {
         list: models.iter().map(describe).collect(),
     })
 }
 
-fn describe(model: &ModelInfo) -> Model {
+pub(super) fn describe(model: &ModelInfo) -> Model {
     Model {
         id: model.id.clone(),
         name: model.name.clone(),
@@ -62,6 +57,7 @@ fn describe(model: &ModelInfo) -> Model {
             },
             limits: Limits {
                 max_context_window_tokens: model.max_context_tokens.unwrap_or(DEFAULT_CONTEXT),
+                max_prompt_tokens: None,
                 max_output_tokens: model.max_output_tokens,
             },
         },
@@ -79,12 +75,14 @@ pub(super) async fn current(context: Context, params: Of) -> Result<Current, Rpc
 
 pub(super) async fn switch(context: Context, params: SwitchParams) -> Result<Switched, RpcError> {
     let session = context.session(&params.session_id)?;
-    session
-        .command(Command::SetModel {
-            model: params.model_id.clone(),
-            reasoning_effort: params.reasoning_effort,
-        })
-        .await?;
+    let capabilities = ProviderChange::Capabilities(params.model_capabilities);
+    let told = session.provide(capabilities);
+    let switched = session.command(Command::SetModel {
+        model: params.model_id.clone(),
+        reasoning_effort: params.reasoning_effort,
+    });
+    told.await?;
+    switched.await?;
     Ok(Switched {
         model_id: params.model_id,
         deferred: false,

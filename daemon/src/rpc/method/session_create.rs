@@ -7,6 +7,7 @@ use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::permission::Permissions;
 use loopd_proto::session::{Capabilities, SessionCreateParams, SessionOpened, UiCapabilities};
 
+use crate::agent::route::registry;
 use crate::approvals;
 use crate::kernel::command::{Command, Create};
 use crate::launch::{Lifecycle, LifecycleMetadata};
@@ -21,6 +22,12 @@ pub(super) async fn create(
     params: SessionCreateParams,
 ) -> Result<SessionOpened, RpcError> {
     let app = &context.app;
+    registry::check(
+        &params.options,
+        params.options.providers.as_deref().unwrap_or_default(),
+        params.options.models.as_deref().unwrap_or_default(),
+    )
+    .map_err(RpcError::InvalidParams)?;
     let id = match params.session_id {
         Some(id) => checked(id)?,
         None => app.services.ports.id().into(),

@@ -4,6 +4,7 @@ use loopd_proto::event::session::WorkContext;
 use loopd_proto::session::{SessionOpened, SessionResumeParams};
 
 use super::session_create::{opened, working_directory};
+use crate::agent::route::registry;
 use crate::kernel::command::{Command, Resume};
 use crate::provider::secret::Secret;
 use crate::rpc::context::Context;
@@ -16,6 +17,12 @@ pub(super) async fn resume(
     params: SessionResumeParams,
 ) -> Result<SessionOpened, RpcError> {
     let app = &context.app;
+    registry::check(
+        &params.options,
+        params.options.providers.as_deref().unwrap_or_default(),
+        params.options.models.as_deref().unwrap_or_default(),
+    )
+    .map_err(RpcError::InvalidParams)?;
     let id = params.session_id;
     let (session, found) = app.sessions.open(id.clone());
     let peer = context.connection.peer.id();

@@ -15,7 +15,7 @@ fn request(messages: Vec<ModelMessage>) -> ModelRequest {
 }
 
 fn written(request: &ModelRequest, flavor: Flavor) -> Value {
-    serde_json::from_slice(&body(request, flavor).unwrap()).unwrap()
+    serde_json::from_slice(&body(request, flavor, None).unwrap()).unwrap()
 }
 
 fn call(arguments: Value) -> ToolCall {
@@ -180,4 +180,15 @@ fn copilot_learns_who_began_the_request_and_that_it_holds_images() {
         headers(&request(vec![]), Flavor::Plain),
         [("accept", "application/json".to_owned())]
     );
+}
+
+#[test]
+fn a_limit_has_the_name_that_the_server_knows() {
+    let limited = |limit| -> Value {
+        let bytes = body(&request(Vec::new()), Flavor::Plain, Some(limit)).unwrap();
+        serde_json::from_slice(&bytes).unwrap()
+    };
+    assert_eq!(limited(Limit::Plain(7))["max_tokens"], 7);
+    assert_eq!(limited(Limit::Completion(7))["max_completion_tokens"], 7);
+    assert_eq!(limited(Limit::Completion(7)).get("max_tokens"), None);
 }

@@ -1,0 +1,80 @@
+//! What `loop` lets a session do without asking, as rules for the daemon, which decides by them.
+
+use loopd_sdk::PermissionRule;
+
+/// Commands that only say something. The daemon applies them to plain commands alone: no
+/// redirection, no substitution.
+const HARMLESS: [&str; 10] = [
+    "basename", "dirname", "echo", "false", "id", "ls", "printf", "pwd", "true", "uname",
+];
+
+/// The rules of every session: harmless commands, and reading in its own directory.
+pub(crate) fn harmless(directory: &str) -> impl Iterator<Item = PermissionRule> + use<> {
+    let command = |name: &str| PermissionRule {
+        kind: "shell".to_owned(),
+        argument: Some(name.to_owned()),
+    };
+    let read = PermissionRule {
+        kind: "read".to_owned(),
+        argument: Some(directory.to_owned()),
+    };
+    HARMLESS.into_iter().map(command).chain([read])
+}
+
+/// The kinds of rules, and the tools that are meant by them.
+const KINDS: [(&str, &str); 11] = [
+    ("shell", "shell"),
+    ("bash", "shell"),
+    ("write", "write"),
+    ("create", "write"),
+    ("edit", "write"),
+    ("read", "read"),
+    ("view", "read"),
+    ("url", "url"),
+    ("mcp", "mcp"),
+    ("custom-tool", "custom-tool"),
+    ("memory", "memory"),
+];
+
+/// Reads `kind` or `kind(argument)`.
+pub(crate) fn parse(text: &str) -> Result<PermissionRule, String> {
+    let (name, argument) = match text.split_once('(') {
+        None => (text, None),
+        Some((name, rest)) => {
+            let argument = rest
+                .strip_suffix(')')
+                .filter(|argument| !argument.is_empty())
+                .ok_or("write it as `kind(argument)`, for example `shell(git status)`")?;
+            (name, Some(argument.to_owned()))
+        }
+    };
+    let kind = KINDS
+        .iter()
+        .find(|(known, _)| *known == name.trim())
+        .map(|(_, kind)| (*kind).to_owned())
+        .ok_or_else(|| {
+            let known: Vec<&str> = KINDS.iter().map(|(known, _)| *known).collect();
+            format!("`{name}` is not one of {}", known.join(", "))
+        })?;
+    Ok(PermissionRule { kind, argument })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_read_with_and_without_an_argument() {
+        let rule = |text| {
+            let rule = parse(text).unwrap();
+            (rule.kind, rule.argument)
+        };
+        assert_eq!(rule("bash"), ("shell".to_owned(), None));
+        let git = ("shell".to_owned(), Some("git:*".to_owned()));
+        assert_eq!(rule("shell(git:*)"), git);
+        assert!(parse("shell(").is_err());
+        assert!(parse("shell()").is_err());
+        assert!(parse("everything").unwrap_err().contains("custom-tool"));
+    }
+}

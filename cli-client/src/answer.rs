@@ -1,0 +1,193 @@
+//! Answers what a session asks: by a person on the terminal, or by nobody.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use loopd_sdk::{
+    PermissionDecision, PermissionRequest, PermissionRequested, SessionConfig, UserInput,
+    UserInputResponse,
+};
+
+use crate::terminal::{Style, Terminal, harmless};
+
+/// How many lines of a change are shown.
+const DIFF_LINES: usize = 20;
+
+/// Whether something was refused because nobody could be asked.
+#[derive(Clone, Default)]
+pub(crate) struct Unasked(Arc<AtomicBool>);
+
+impl Unasked {
+    pub(crate) fn happened(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Lets a person on the terminal answer, or refuses in the name of nobody.
+pub(crate) fn answering(
+    config: SessionConfig,
+    terminal: &Terminal,
+    unasked: &Unasked,
+) -> SessionConfig {
+    if !terminal.can_ask() {
+        let (unasked, terminal) = (unasked.clone(), terminal.clone());
+        return config.on_permission(move |asked| {
+            unasked.0.store(true, Ordering::Relaxed);
+            let what = describe(&asked.permission_request);
+            terminal.notice(&format!(
+                "loop: {what} was denied: it needs a permission and nobody is there to ask; allow it with \
+                 --allow-tool '{}', or everything with --yolo",
+                rule(&asked.permission_request)
+            ));
+            async { PermissionDecision::UserNotAvailable {} }
+        });
+    }
+    let (asking, questioning) = (terminal.clone(), terminal.clone());
+    config
+        .on_permission(move |asked| {
+            let terminal = asking.clone();
+            async move { decide(&terminal, &asked).await }
+        })
+        .on_user_input(move |asked| {
+            let terminal = questioning.clone();
+            async move { respond(&terminal, &asked).await }
+        })
+}
+
+async fn decide(terminal: &Terminal, asked: &PermissionRequested) -> PermissionDecision {
+    let request = &asked.permission_request;
+    let what = terminal.styled(Style::Bold, &describe(request));
+    let mut question = format!("{} {what}\n", terminal.styled(Style::Bold, "?"));
+    if let Some(warning) = warning(request) {
+        question.push_str(&terminal.styled(Style::Bad, &format!("  {}\n", harmless(warning))));
+    }
+    if let PermissionRequest::Write { diff, .. } = request {
+        for line in harmless(diff).lines().take(DIFF_LINES) {
+            question.push_str(&terminal.styled(Style::Dim, &format!("  {line}\n")));
+        }
+    }
+    let for_session = can_hold_for_session(request);
+    question.push_str(if for_session {
+        "  yes, always in this session, or no? [y/a/n] "
+    } else {
+        "  yes or no? [y/n] "
+    });
+    loop {
+        let Some(line) = terminal.ask(&question).await else {
+            return PermissionDecision::UserNotAvailable {};
+        };
+        match line.trim().to_lowercase().as_str() {
+            "y" | "yes" => return PermissionDecision::ApproveOnce {},
+            "a" | "always" if for_session => {
+                return PermissionDecision::ApproveForSession {
+                    approval: None,
+                    domain: None,
+                };
+            }
+            "n" | "no" => return PermissionDecision::Reject { feedback: None },
+            _ => {}
+        }
+    }
+}
+
+async fn respond(terminal: &Terminal, asked: &UserInput) -> UserInputResponse {
+    let question = harmless(&asked.question);
+    let mut text = format!(
+        "{} {}\n",
+        terminal.styled(Style::Bold, "?"),
+        terminal.styled(Style::Bold, &question)
+    );
+    let choices = asked.choices.as_deref().unwrap_or_default();
+    for (number, choice) in choices.iter().enumerate() {
+        text.extend([
+            "  ",
+            &(number + 1).to_string(),
+            ". ",
+            &harmless(choice),
+            "\n",
+        ]);
+    }
+    text.push_str("  > ");
+    let Some(line) = terminal.ask(&text).await else {
+        // The question stays open: another client, or a later one, may answer it.
+        return std::future::pending().await;
+    };
+    let line = line.trim();
+    let number = line.parse::<usize>().ok();
+    let chosen = number.and_then(|number| choices.get(number.checked_sub(1)?));
+    UserInputResponse {
+        answer: chosen.cloned().unwrap_or_else(|| line.to_owned()),
+        was_freeform: chosen.is_none() && !choices.iter().any(|choice| choice == line),
+    }
+}
+
+/// What a tool wants, in one line.
+pub(crate) fn describe(request: &PermissionRequest) -> String {
+    let text = match request {
+        PermissionRequest::Shell {
+            full_command_text, ..
+        } => format!("run `{full_command_text}`"),
+        PermissionRequest::Write { file_name, .. } => format!("write {file_name}"),
+        PermissionRequest::Read { path, .. } => format!("read {path}"),
+        PermissionRequest::Url { url, .. } => format!("fetch {url}"),
+        PermissionRequest::Mcp {
+            server_name,
+            tool_name,
+            ..
+        } => format!("call {tool_name} of {server_name}"),
+        PermissionRequest::CustomTool { tool_name, .. } => format!("call {tool_name}"),
+    };
+    harmless(&text)
+}
+
+/// The rule that would have allowed it.
+fn rule(request: &PermissionRequest) -> String {
+    match request {
+        PermissionRequest::Shell {
+            commands,
+            can_offer_session_approval: true,
+            ..
+        } => match commands.as_slice() {
+            [command] => format!("shell({})", command.identifier),
+            _ => "shell".to_owned(),
+        },
+        PermissionRequest::Shell { .. } => "shell".to_owned(),
+        PermissionRequest::Write { file_name, .. } => format!("write({file_name})"),
+        PermissionRequest::Read { path, .. } => format!("read({path})"),
+        PermissionRequest::Url { url, .. } => format!("url({url})"),
+        PermissionRequest::Mcp {
+            server_name,
+            tool_name,
+            ..
+        } => format!("mcp({server_name}/{tool_name})"),
+        PermissionRequest::CustomTool { tool_name, .. } => format!("custom-tool({tool_name})"),
+    }
+}
+
+fn can_hold_for_session(request: &PermissionRequest) -> bool {
+    match request {
+        PermissionRequest::Shell {
+            can_offer_session_approval,
+            ..
+        }
+        | PermissionRequest::Write {
+            can_offer_session_approval,
+            ..
+        } => *can_offer_session_approval,
+        PermissionRequest::Read { .. }
+        | PermissionRequest::Mcp { .. }
+        | PermissionRequest::CustomTool { .. } => true,
+        PermissionRequest::Url { .. } => false,
+    }
+}
+
+fn warning(request: &PermissionRequest) -> Option<&str> {
+    match request {
+        PermissionRequest::Shell { warning, .. } => warning.as_deref(),
+        PermissionRequest::Write { .. }
+        | PermissionRequest::Read { .. }
+        | PermissionRequest::Url { .. }
+        | PermissionRequest::Mcp { .. }
+        | PermissionRequest::CustomTool { .. } => None,
+    }
+}

@@ -1,0 +1,95 @@
+//! The command line.
+
+use clap::{Args as Group, Parser, Subcommand};
+
+/// Talk to an AI agent that works in this directory.
+///
+/// The agent lives in a background daemon, which is started when none runs: its sessions survive
+/// this program, and several programs can attend one.
+///
+/// Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a permission was needed and nobody was there to
+/// ask, 130 interrupted.
+#[derive(Debug, Parser)]
+#[command(name = "loop", version, disable_help_subcommand = true)]
+pub(crate) struct Args {
+    /// What to do; without it, a conversation on the terminal, or what comes on stdin.
+    pub(crate) prompt: Option<String>,
+
+    /// Go on with the last session of this directory.
+    #[arg(short = 'c', long = "continue")]
+    pub(crate) resume_last: bool,
+
+    #[command(flatten)]
+    pub(crate) options: Options,
+
+    #[command(subcommand)]
+    pub(crate) command: Option<Verb>,
+}
+
+/// What holds for every verb.
+#[derive(Debug, Clone, Group)]
+pub(crate) struct Options {
+    /// Print events as JSON, one per line.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// The model that answers; else LOOP_MODEL, else the provider's first.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+
+    /// Allow something in this session without asking: `shell`, `shell(git status)`, `shell(git:*)`,
+    /// `write`, `write(PATH)`, `read(PATH)`, `url(URL)`, `mcp(SERVER)`, `custom-tool(NAME)`.
+    #[arg(long, global = true, value_name = "RULE", value_parser = crate::allow::parse)]
+    pub(crate) allow_tool: Vec<loopd_sdk::PermissionRule>,
+
+    /// Allow everything without asking.
+    #[arg(long, global = true)]
+    pub(crate) yolo: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// List the sessions, the one changed last first.
+    Sessions,
+    /// Go on with a session.
+    Resume {
+        /// Its id, or the beginning of it.
+        id: String,
+        /// What to do; without it, a conversation.
+        prompt: Option<String>,
+    },
+    /// Join a session: see what happened and what happens, and answer what it asks.
+    Attach {
+        /// Its id, or the beginning of it.
+        id: String,
+    },
+    /// Print the events of a session.
+    Events {
+        /// Its id, or the beginning of it.
+        id: String,
+        /// Go on with what happens.
+        #[arg(short, long)]
+        follow: bool,
+    },
+    /// Look after the daemon.
+    Daemon {
+        #[command(subcommand)]
+        what: DaemonVerb,
+    },
+    /// Check that everything is in place, and say how to fix what is not.
+    Doctor,
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum DaemonVerb {
+    /// Start it, unless it runs.
+    Start,
+    /// End it; sessions are kept.
+    Stop {
+        /// End it even though it works.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Tell what it does; fails when it does not run.
+    Status,
+}

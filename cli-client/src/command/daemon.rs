@@ -1,0 +1,115 @@
+//! `loop daemon`: starts, ends and shows the daemon of this home.
+
+use std::time::Duration;
+
+use anyhow::bail;
+use loopd_sdk::{Activity, Client, ConnectOptions, DaemonStatus, Error, StartPolicy};
+
+use crate::args::DaemonVerb;
+use crate::open::Desk;
+use crate::outcome::Outcome;
+
+pub(crate) async fn run(desk: &Desk, what: DaemonVerb) -> anyhow::Result<Outcome> {
+    match what {
+        DaemonVerb::Start => {
+            let client = desk.connect().await?;
+            show(desk, &client.daemon_status().await?)?;
+            client.close().await;
+            Ok(Outcome::Done)
+        }
+        DaemonVerb::Status => {
+            let Some(client) = look_in(desk).await? else {
+                let hint = "not running; it starts when it is needed, or with loop daemon start";
+                desk.terminal.notice(hint);
+                return Ok(Outcome::Failed);
+            };
+            show(desk, &client.daemon_status().await?)?;
+            client.close().await;
+            Ok(Outcome::Done)
+        }
+        DaemonVerb::Stop { force } => {
+            let Some(client) = look_in(desk).await? else {
+                desk.terminal.notice("not running");
+                return Ok(Outcome::Done);
+            };
+            let status = client.daemon_status().await?;
+            if status.work > 0 && !force {
+                client.close().await;
+                bail!(
+                    "the daemon is at work ({}); wait until it is done, or cut it short with --force",
+                    counted(status.work, "model call or tool", "model calls and tools")
+                );
+            }
+            client.stop_daemon().await?;
+            desk.terminal
+                .notice(&format!("stopped (process {})", status.pid));
+            Ok(Outcome::Done)
+        }
+    }
+}
+
+/// Connects to a daemon that runs.
+pub(super) async fn look_in(desk: &Desk) -> anyhow::Result<Option<Client>> {
+    let options = ConnectOptions {
+        start: StartPolicy::Never,
+        ..desk.connect_options()
+    };
+    match Client::connect(options).await {
+        Ok(client) => Ok(Some(client)),
+        Err(Error::NotRunning { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn show(desk: &Desk, status: &DaemonStatus) -> anyhow::Result<()> {
+    if desk.options.json {
+        let line = serde_json::to_string(status)?;
+        desk.terminal.answer(&(line + "\n"))?;
+        return Ok(());
+    }
+    let with = |activity| {
+        let sessions = status.sessions.iter();
+        sessions.filter(|live| live.activity == activity).count()
+    };
+    // The asker's own connection is not worth telling.
+    let others = status.connections.saturating_sub(1);
+    let text = format!(
+        "loopd {} runs as process {} since {}\n\
+         build     {}\n\
+         home      {}\n\
+         clients   {others}\n\
+         sessions  {} in memory: {} working, {} waiting for an answer, {} idle\n\
+         work      {}\n",
+        status.version,
+        status.pid,
+        span(Duration::from_millis(status.uptime_ms)),
+        status.build,
+        status.home,
+        status.sessions.len(),
+        with(Activity::Working),
+        with(Activity::Waiting),
+        with(Activity::Idle),
+        counted(status.work, "model call or tool", "model calls and tools"),
+    );
+    desk.terminal.answer(&text)?;
+    Ok(())
+}
+
+fn counted(number: usize, one: &str, many: &str) -> String {
+    if number == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{number} {many}")
+    }
+}
+
+/// A time span in its two largest units.
+fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, minutes) => format!("{minutes} min {} s", seconds % 60),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {hours} h"),
+    }
+}

@@ -1,0 +1,194 @@
+//! `loop doctor`: looks at everything `loop` needs and says how to fix what is missing. Starts and
+//! changes nothing.
+
+use std::path::{Path, PathBuf};
+
+use loopd_sdk::Whereabouts;
+
+use crate::command::daemon::look_in;
+use crate::model::Provider;
+use crate::open::Desk;
+use crate::outcome::Outcome;
+use crate::terminal::Style;
+
+/// What one check found.
+enum Finding {
+    Ok(String),
+    /// It works, but not as it should.
+    Warn(String),
+    Fail(String),
+}
+
+use Finding::{Fail, Ok as Fine, Warn};
+
+pub(crate) async fn run(desk: &Desk) -> anyhow::Result<Outcome> {
+    let mut findings = Vec::new();
+    match desk.connect_options().whereabouts() {
+        Err(error) => findings.push(("home", Fail(error.to_string()))),
+        Ok(places) => {
+            findings.push(("home", home(&places.home)));
+            findings.push(("loopd", program(&places)));
+            findings.extend(daemon(desk, &places).await);
+        }
+    }
+    findings.push(("model", model(desk)));
+    for (name, missing) in [
+        (
+            "bash",
+            Fail("not on PATH; the agent runs commands with it, install it".to_owned()),
+        ),
+        (
+            "git",
+            Warn("not on PATH; install it for work in repositories".to_owned()),
+        ),
+    ] {
+        let found = on_path(desk, name);
+        let finding = found.map_or(missing, |path| Fine(path.display().to_string()));
+        findings.push((name, finding));
+    }
+    let mut outcome = Outcome::Done;
+    for (name, finding) in findings {
+        let (style, mark, text) = match finding {
+            Fine(text) => (Style::Good, "ok  ", text),
+            Warn(text) => (Style::Bold, "warn", text),
+            Fail(text) => {
+                outcome = Outcome::Failed;
+                (Style::Bad, "fail", text)
+            }
+        };
+        let mark = desk.terminal.styled(style, mark);
+        desk.terminal
+            .answer(&format!("{mark} {name:<7} {text}\n"))?;
+    }
+    Ok(outcome)
+}
+
+fn home(home: &Path) -> Finding {
+    let shown = home.display();
+    match std::fs::metadata(home) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Fine(format!("{shown} (made when it is needed)"))
+        }
+        Err(error) => Fail(format!("{shown}: {error}; choose another with LOOPD_HOME")),
+        Ok(facts) if !facts.is_dir() => Fail(format!(
+            "{shown} is not a folder; move it away or choose another with LOOPD_HOME"
+        )),
+        Ok(facts) if facts.permissions().readonly() => Fail(format!(
+            "{shown} cannot be written; make it writable or choose another with LOOPD_HOME"
+        )),
+        Ok(facts) if others_can_write(&facts) => Fail(format!(
+            "other users can write in {shown}; run chmod 700 {shown}"
+        )),
+        Ok(_) => Fine(shown.to_string()),
+    }
+}
+
+#[cfg(unix)]
+fn others_can_write(facts: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    facts.permissions().mode() & 0o022 != 0
+}
+
+#[cfg(not(unix))]
+fn others_can_write(_facts: &std::fs::Metadata) -> bool {
+    false
+}
+
+fn program(places: &Whereabouts) -> Finding {
+    match &places.program {
+        Some(program) if program.is_file() => Fine(program.display().to_string()),
+        Some(program) => Fail(format!(
+            "{} does not exist; correct LOOPD_BIN",
+            program.display()
+        )),
+        None => Fail(
+            "not found; put loopd beside loop or on PATH, or name it with LOOPD_BIN".to_owned(),
+        ),
+    }
+}
+
+/// Lock, socket and daemon belong together: what one of them means depends on the others.
+async fn daemon(desk: &Desk, places: &Whereabouts) -> Vec<(&'static str, Finding)> {
+    let owner = owner(&places.home);
+    let socket = places.socket.display();
+    let client = match look_in(desk).await {
+        Ok(client) => client,
+        Err(error) => {
+            return vec![(
+                "daemon",
+                Fail(format!(
+                    "{error}; stop it, so that this build can start its own"
+                )),
+            )];
+        }
+    };
+    let Some(client) = client else {
+        let held = owner.filter(|pid| Path::new("/proc").join(pid.to_string()).exists());
+        let lock = match held {
+            Some(pid) => Warn(format!(
+                "process {pid} held it last and lives, but does not answer at {socket}; if it is loopd, end it"
+            )),
+            None => Fine("free".to_owned()),
+        };
+        let idle = Fine("not running; it starts when it is needed".to_owned());
+        return vec![
+            ("lock", lock),
+            ("socket", Fine(format!("{socket} (nobody listens)"))),
+            ("daemon", idle),
+        ];
+    };
+    let status = match client.daemon_status().await {
+        Ok(status) => status,
+        Err(error) => return vec![("daemon", Fail(format!("it does not answer: {error}")))],
+    };
+    client.close().await;
+    let lock = if owner == Some(status.pid) {
+        Fine(format!("held by process {}", status.pid))
+    } else {
+        Warn(format!(
+            "process {} serves the home without being named in its lock; stop it with loop daemon stop",
+            status.pid
+        ))
+    };
+    let build = if places.build.as_ref() == Some(&status.build) {
+        Fine(format!("loopd {} runs", status.build))
+    } else {
+        Warn(format!(
+            "another build runs ({}); it is replaced once nobody uses it, or now with loop daemon stop",
+            status.build
+        ))
+    };
+    vec![
+        ("lock", lock),
+        ("socket", Fine(socket.to_string())),
+        ("daemon", build),
+    ]
+}
+
+/// The process that the lock names.
+fn owner(home: &Path) -> Option<u32> {
+    let line = std::fs::read_to_string(home.join("loopd.lock")).ok()?;
+    let owner: serde_json::Value = serde_json::from_str(line.lines().next()?).ok()?;
+    u32::try_from(owner.get("pid")?.as_u64()?).ok()
+}
+
+fn model(desk: &Desk) -> Finding {
+    let provider = Provider::of(&desk.env);
+    let named = desk.env.get("LOOP_MODEL").filter(|name| !name.is_empty());
+    match (provider.hint(None), named) {
+        (Some(hint), _) => Warn(hint.to_owned()),
+        (None, Some(named)) => Fine(format!("{named} at {}", provider.describe())),
+        (None, None) => Warn(format!(
+            "{}, whose first model is taken; name one with LOOP_MODEL",
+            provider.describe()
+        )),
+    }
+}
+
+fn on_path(desk: &Desk, name: &str) -> Option<PathBuf> {
+    let path = desk.env.get("PATH").map(String::as_str).unwrap_or_default();
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    std::env::split_paths(path)
+        .map(|folder| folder.join(&file))
+        .find(|program| program.is_file())
+}

@@ -1,0 +1,47 @@
+//! `loop sessions`: the stored sessions.
+
+use crate::open::Desk;
+use crate::outcome::Outcome;
+use crate::terminal::harmless;
+
+/// How much of a name is shown.
+const NAME_CHARS: usize = 60;
+
+pub(crate) async fn run(desk: &Desk) -> anyhow::Result<Outcome> {
+    let client = desk.connect().await?;
+    let sessions = client.sessions().await?;
+    let in_memory = client.daemon_status().await?.sessions;
+    for session in &sessions {
+        let line = if desk.options.json {
+            serde_json::to_string(session)?
+        } else {
+            let name = session.name.as_deref().unwrap_or("(no message yet)");
+            let name: String = harmless(name)
+                .replace('\n', " ")
+                .chars()
+                .take(NAME_CHARS)
+                .collect();
+            let activity = in_memory
+                .iter()
+                .find(|live| live.session_id == session.session_id)
+                .map_or_else(
+                    || "stored".to_owned(),
+                    |live| format!("{:?}", live.activity).to_lowercase(),
+                );
+            let cwd = session.context.as_ref().map_or("", |it| it.cwd.as_str());
+            format!(
+                "{}  {}  {activity:<7}  {name}  ({})",
+                session.session_id,
+                session.modified_time,
+                harmless(cwd)
+            )
+        };
+        desk.terminal.answer(&(line + "\n"))?;
+    }
+    if sessions.is_empty() && !desk.options.json {
+        desk.terminal
+            .notice("no sessions yet; begin one with loop \"…\"");
+    }
+    client.close().await;
+    Ok(Outcome::Done)
+}

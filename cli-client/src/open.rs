@@ -1,0 +1,149 @@
+//! Opens sessions the way `loop` does: with its provider, its rules and a person to ask.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use loopd_sdk::proto::method::PermissionsModifyRules;
+use loopd_sdk::proto::params::permission::{ModifyRulesParams, RuleScope};
+use loopd_sdk::{Client, ConnectOptions, ListFilter, Metadata, Session, SessionConfig, SessionId};
+
+use crate::allow;
+use crate::answer::{Unasked, answering};
+use crate::args::Options;
+use crate::model::Provider;
+use crate::terminal::{Style, Terminal};
+
+/// What every verb works with.
+pub(crate) struct Desk {
+    pub(crate) options: Options,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) directory: PathBuf,
+    pub(crate) terminal: Terminal,
+    pub(crate) unasked: Unasked,
+}
+
+impl Desk {
+    pub(crate) fn new(options: Options) -> anyhow::Result<Self> {
+        let env = loopd_sdk::environment();
+        Ok(Self {
+            options,
+            terminal: Terminal::new(&env),
+            directory: std::env::current_dir().context("the current directory cannot be read")?,
+            env,
+            unasked: Unasked::default(),
+        })
+    }
+
+    pub(crate) fn connect_options(&self) -> ConnectOptions {
+        ConnectOptions {
+            cwd: Some(self.directory.clone()),
+            env: Some(self.env.clone()),
+            allow_all: self.options.yolo,
+            ..ConnectOptions::default()
+        }
+    }
+
+    pub(crate) async fn connect(&self) -> anyhow::Result<Client> {
+        Ok(Client::connect(self.connect_options()).await?)
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.env
+            .get(name)
+            .filter(|value| !value.is_empty())
+            .cloned()
+    }
+
+    fn config(&self, provider: &Provider) -> SessionConfig {
+        let mut config = SessionConfig::new().client_name("loop");
+        config.options.model.clone_from(&self.options.model);
+        if let Provider::OpenAi(provider) = provider {
+            config.options.provider = Some((**provider).clone());
+        }
+        answering(config, &self.terminal, &self.unasked)
+    }
+
+    /// Creates a session in this directory.
+    pub(crate) async fn create(&self, client: &Client) -> anyhow::Result<Session> {
+        let provider = Provider::of(&self.env);
+        let mut config = self.config(&provider);
+        let model = config.options.model.take();
+        config.options.model = model.or_else(|| self.variable("LOOP_MODEL"));
+        if let Some(hint) = provider.hint(config.options.model.as_deref()) {
+            let hint = self.terminal.styled(Style::Dim, &format!("loop: {hint}"));
+            self.terminal.notice(&hint);
+        }
+        let session = client.create(config).await?;
+        let rules = allow::harmless(&self.directory.to_string_lossy());
+        self.add_rules(&session, rules.collect()).await?;
+        Ok(session)
+    }
+
+    /// Joins a session to go on with it.
+    pub(crate) async fn resume(&self, client: &Client, id: SessionId) -> anyhow::Result<Session> {
+        let config = self.config(&Provider::of(&self.env));
+        let session = client.resume(id, config).await?;
+        self.add_rules(&session, Vec::new()).await?;
+        Ok(session)
+    }
+
+    async fn add_rules(
+        &self,
+        session: &Session,
+        mut rules: Vec<loopd_sdk::PermissionRule>,
+    ) -> anyhow::Result<()> {
+        rules.extend(self.options.allow_tool.iter().cloned());
+        if rules.is_empty() {
+            return Ok(());
+        }
+        let params = ModifyRulesParams {
+            session_id: session.id().clone(),
+            scope: RuleScope::Session,
+            add: rules,
+            remove: Vec::new(),
+            remove_all: false,
+        };
+        session.call::<PermissionsModifyRules>(&params).await?;
+        Ok(())
+    }
+
+    /// The session that changed last among those of this directory.
+    pub(crate) async fn last_here(&self, client: &Client) -> anyhow::Result<SessionId> {
+        let filter = ListFilter {
+            cwd: Some(self.directory.to_string_lossy().into_owned()),
+            ..ListFilter::default()
+        };
+        let sessions = client.sessions_where(filter).await?;
+        match sessions.into_iter().next() {
+            Some(session) => Ok(session.session_id),
+            None => bail!(
+                "no session has worked in {} yet; begin one with loop \"…\"",
+                self.directory.display()
+            ),
+        }
+    }
+}
+
+/// The one session whose id begins like this.
+pub(crate) async fn find(client: &Client, beginning: &str) -> anyhow::Result<SessionId> {
+    let sessions = client.sessions().await?;
+    let mut fitting: Vec<Metadata> = sessions
+        .into_iter()
+        .filter(|session| session.session_id.as_str().starts_with(beginning))
+        .collect();
+    if let Some(exact) = fitting
+        .iter()
+        .find(|session| session.session_id.as_str() == beginning)
+    {
+        return Ok(exact.session_id.clone());
+    }
+    match (fitting.pop(), fitting.len()) {
+        (Some(session), 0) => Ok(session.session_id),
+        (None, _) => bail!("no session begins with `{beginning}`; see loop sessions"),
+        (Some(_), others) => bail!(
+            "{} sessions begin with `{beginning}`; give more of the id, see loop sessions",
+            others + 1
+        ),
+    }
+}

@@ -1,0 +1,51 @@
+//! The daemon as seen from `loop`.
+
+use crate::home::Home;
+
+#[test]
+fn the_daemon_is_started_shown_and_stopped() {
+    let home = Home::new();
+    let status = home.run(&["daemon", "status"]);
+    assert_eq!(status.code, 1);
+    assert!(status.err.contains("not running"), "{status:?}");
+    let started = home.prints(&["daemon", "start"]);
+    assert!(started.contains(" runs as process "), "{started}");
+    let shown = home.prints(&["daemon", "status", "--json"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["connections"], 1);
+    let stopped = home.run(&["daemon", "stop"]);
+    assert_eq!(stopped.code, 0, "{stopped:?}");
+    assert!(
+        stopped.err.contains(&shown["pid"].to_string()),
+        "{stopped:?}"
+    );
+    assert_eq!(home.run(&["daemon", "status"]).code, 1);
+    assert_eq!(home.run(&["daemon", "stop"]).code, 0);
+}
+
+#[test]
+fn a_session_survives_the_end_of_the_daemon() {
+    let home = Home::new();
+    home.prints(&["run echo one"]);
+    home.prints(&["daemon", "stop"]);
+    let out = home.prints(&["-c", "run echo two"]);
+    assert!(out.contains("\ntwo\n"), "{out}");
+}
+
+#[test]
+fn the_doctor_finds_a_healthy_home_and_says_how_to_fix_another() {
+    let home = Home::new();
+    let healthy = home.prints(&["doctor"]);
+    for name in ["home", "loopd", "lock", "socket", "daemon", "bash"] {
+        let line = format!("ok   {name:<7} ");
+        assert!(healthy.contains(&line), "{name} in {healthy}");
+    }
+    assert!(healthy.contains("warn model "), "{healthy}");
+    home.prints(&["daemon", "start"]);
+    assert!(home.prints(&["doctor"]).contains("held by process "));
+    let mut lost = home.command(&["doctor"]);
+    let lost = lost.env("LOOPD_BIN", "/nowhere/loopd").output().unwrap();
+    assert_eq!(lost.status.code(), Some(1));
+    let lost = String::from_utf8(lost.stdout).unwrap();
+    assert!(lost.contains("fail loopd   /nowhere/loopd"), "{lost}");
+}

@@ -1,0 +1,18 @@
+//! `loop` as a process, against the real daemon with its `offline` model, each test in a home of its
+//! own. What has to come is waited for; whatever hangs is ended by the runner.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "tests fail by panicking and read what they like"
+)]
+
+mod daemon;
+mod home;
+mod interrupt;
+mod prompt;
+mod sessions;
+#[cfg(unix)]
+mod terminal;

@@ -1,0 +1,132 @@
+//! One message, its permissions and its exit code.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::home::{Home, Said};
+
+#[test]
+fn a_prompt_prints_the_answer_and_tells_about_it_beside() {
+    let home = Home::new();
+    let said = home.run(&["run echo hel''lo"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(
+        said.out.starts_with("Done. The output was:\nhello\n"),
+        "{said:?}"
+    );
+    assert!(
+        said.err.contains("• bash  echo hel''lo\n  hello\n"),
+        "{said:?}"
+    );
+    let hint = said.err.lines().next().unwrap();
+    assert!(
+        hint.contains("offline") && hint.contains("OPENAI_API_KEY"),
+        "{hint}"
+    );
+    assert!(!said.err.contains('\x1b'), "colours where nobody sees them");
+}
+
+#[test]
+fn a_prompt_can_be_piped_in() {
+    let home = Home::new();
+    let mut command = home.command(&[]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"run echo piped\n").unwrap();
+    drop(stdin);
+    let said = Said::from(child.wait_with_output().unwrap());
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("\npiped\n"), "{said:?}");
+}
+
+#[test]
+fn json_is_one_event_per_line_from_start_to_rest() {
+    let home = Home::new();
+    let out = home.prints(&["--json", "run pwd"]);
+    let kinds: Vec<String> = out
+        .lines()
+        .map(|line| {
+            let event: serde_json::Value = serde_json::from_str(line).unwrap();
+            event["type"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(kinds.first().unwrap(), "session.start");
+    assert_eq!(kinds.last().unwrap(), "session.idle");
+    assert!(kinds.contains(&"tool.execution_complete".to_owned()));
+}
+
+#[test]
+fn what_needs_a_permission_is_denied_when_nobody_can_be_asked() {
+    let home = Home::new();
+    let said = home.run(&["run touch made"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(said.err.contains("--allow-tool 'shell(touch)'"), "{said:?}");
+    assert!(!home.path("made").exists());
+}
+
+#[test]
+fn harmless_commands_stay_harmless() {
+    let home = Home::new();
+    for command in [
+        "run echo hello > made",
+        "run echo $(touch made)",
+        "run echo hello; touch made",
+    ] {
+        let said = home.run(&[command]);
+        assert_eq!(said.code, 3, "{command}: {said:?}");
+        assert!(!home.path("made").exists(), "{command}");
+    }
+}
+
+#[test]
+fn rules_and_yolo_allow() {
+    let home = Home::new();
+    home.prints(&["--allow-tool", "shell(touch)", "run touch by-rule"]);
+    assert!(home.path("by-rule").exists());
+    home.prints(&["--yolo", "write by-yolo.txt some text"]);
+    let written = std::fs::read_to_string(home.path("by-yolo.txt")).unwrap();
+    assert_eq!(written.trim_end(), "some text");
+    let said = home.run(&["run touch other"]);
+    assert_eq!(said.code, 3, "neither holds in another session: {said:?}");
+}
+
+#[test]
+fn files_of_the_directory_can_be_read_and_others_not() {
+    let home = Home::new();
+    std::fs::write(home.path("note.txt"), "remember the milk\n").unwrap();
+    assert!(
+        home.prints(&["read note.txt"])
+            .contains("remember the milk")
+    );
+    assert_eq!(home.run(&["read /etc/hostname"]).code, 3);
+}
+
+#[test]
+fn wrong_usage_is_told() {
+    let home = Home::new();
+    assert_eq!(home.run(&["--no-such-flag"]).code, 2);
+    assert_eq!(home.run(&["--allow-tool", "everything", "x"]).code, 2);
+    let said = home.run(&[]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("give a prompt"), "{said:?}");
+}
+
+#[test]
+fn a_failed_turn_fails_the_run() {
+    let home = Home::new();
+    // Nobody listens on this port.
+    let said: Said = home
+        .command(&["hello"])
+        .env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+        .env("LOOP_MODEL", "some-model")
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("error: "), "{said:?}");
+}

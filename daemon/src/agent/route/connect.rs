@@ -1,0 +1,187 @@
+//! Makes a provider of a target: address, credential and headers in the way its format wants them.
+
+use std::sync::Arc;
+
+use super::target::{Format, Key, Target};
+use super::token::ClientToken;
+use super::{Route, failure, refused};
+use crate::kernel::command::ModelFailure;
+use crate::launch::Launch;
+use crate::provider::Provider;
+use crate::provider::anthropic::{Anthropic, Citations};
+use crate::provider::client_http::Errand;
+use crate::provider::endpoint::{Credential, Endpoint};
+use crate::provider::offline::OfflineModel;
+use crate::provider::openai_chat::{Flavor, OpenAiChat};
+use crate::provider::openai_responses::OpenAiResponses;
+
+impl Route {
+    /// Builds the provider; nothing is sent.
+    pub(super) fn connect(&self, target: &Target) -> Result<Arc<dyn Provider>, ModelFailure> {
+        let limit = target.facts.max_output_tokens;
+        let name = target.name.clone();
+        Ok(match target.format {
+            Format::Offline => Arc::new(OfflineModel),
+            Format::Replay => return self.replay(),
+            Format::Copilot => Arc::new(OpenAiChat::new(
+                name,
+                self.endpoint(target)?,
+                Flavor::Copilot,
+            )),
+            Format::Completions | Format::AzureCompletions => Arc::new(
+                OpenAiChat::new(name, self.endpoint(target)?, Flavor::Plain)
+                    .with_max_output_tokens(limit),
+            ),
+            Format::Responses | Format::AzureResponses => Arc::new(
+                OpenAiResponses::new(name, self.endpoint(target)?).with_max_output_tokens(limit),
+            ),
+            Format::Anthropic => Arc::new(
+                Anthropic::new(name, self.endpoint(target)?)
+                    .with_max_output_tokens(limit)
+                    .with_citations(match self.options.enable_citations {
+                        Some(true) => Citations::Wanted,
+                        Some(false) | None => Citations::Unwanted,
+                    }),
+            ),
+        })
+    }
+
+    fn endpoint(&self, target: &Target) -> Result<Endpoint, ModelFailure> {
+        let launch = self.launch()?;
+        let errand = self.session.as_ref().map(|session| Errand {
+            session: session.to_string(),
+        });
+        let headers: Vec<(String, String)> = target.headers.clone().into_iter().collect();
+        let endpoint = Endpoint::new(
+            &base_url(target),
+            self.credential(target)?,
+            &headers,
+            launch.carrier(errand),
+        )
+        .map_err(|error| failure(&error, Some(&target.wire_model)))?
+        .with_user_agent(&self.user_agent());
+        Ok(match (&target.api_version, target.format) {
+            (Some(version), Format::AzureCompletions | Format::AzureResponses) => {
+                endpoint.with_query("api-version", version)
+            }
+            _ => endpoint,
+        })
+    }
+
+    pub(super) fn launch(&self) -> Result<&Arc<Launch>, ModelFailure> {
+        self.launch
+            .as_ref()
+            .ok_or_else(|| refused("no client has opened this session yet; resume it".to_owned()))
+    }
+
+    /// Who asks: the client's name where it gave one, and we.
+    pub(super) fn user_agent(&self) -> String {
+        let own = format!("loopd/{}", self.services.version);
+        match self.options.client_name.as_deref().map(str::trim) {
+            Some(client) if !client.is_empty() => format!("{client} {own}"),
+            Some(_) | None => own,
+        }
+    }
+
+    fn credential(&self, target: &Target) -> Result<Credential, ModelFailure> {
+        let in_header =
+            |name: &str, key: &crate::provider::secret::Secret| Credential::ApiKeyHeader {
+                name: name.to_owned(),
+                key: key.clone(),
+            };
+        Ok(match (&target.key, target.format) {
+            (Key::None, _) => Credential::None,
+            (Key::Asked, _) => {
+                let session = self
+                    .session
+                    .clone()
+                    .ok_or_else(|| refused("tokens are only handed out for sessions".to_owned()))?;
+                let peer = self.token_peers.get(&target.name).cloned();
+                let source = ClientToken::new(session, target.name.clone(), peer);
+                Credential::Asked(Arc::new(source))
+            }
+            (Key::ApiKey(key), Format::Anthropic) => in_header("x-api-key", key),
+            (Key::ApiKey(key), Format::AzureCompletions | Format::AzureResponses) => {
+                in_header("api-key", key)
+            }
+            (Key::ApiKey(key) | Key::Bearer(key), _) => Credential::Bearer(key.clone()),
+        })
+    }
+}
+
+/// Azure's address has a part of its own between the resource and the path of the format.
+fn base_url(target: &Target) -> String {
+    let base = target.base_url.trim().trim_end_matches('/');
+    let resource = base.strip_suffix("/openai").unwrap_or(base);
+    match (target.format, &target.api_version) {
+        (Format::AzureCompletions | Format::AzureResponses, None) => {
+            if base.contains("/openai/") {
+                base.to_owned()
+            } else {
+                format!("{resource}/openai/v1")
+            }
+        }
+        (Format::AzureCompletions, Some(_)) if !base.contains("/deployments/") => {
+            format!("{resource}/openai/deployments/{}", target.wire_model)
+        }
+        (Format::AzureResponses, Some(_)) if !base.contains("/openai/") => {
+            format!("{resource}/openai")
+        }
+        _ => base.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn azure_addresses_get_their_part() {
+        let cases = [
+            (
+                Format::AzureCompletions,
+                None,
+                "https://r.azure.com",
+                "https://r.azure.com/openai/v1",
+            ),
+            (
+                Format::AzureResponses,
+                None,
+                "https://r.azure.com/openai/v1/",
+                "https://r.azure.com/openai/v1",
+            ),
+            (
+                Format::AzureCompletions,
+                Some("v"),
+                "https://r.azure.com/",
+                "https://r.azure.com/openai/deployments/m",
+            ),
+            (
+                Format::AzureCompletions,
+                Some("v"),
+                "https://r.azure.com/openai",
+                "https://r.azure.com/openai/deployments/m",
+            ),
+            (
+                Format::AzureResponses,
+                Some("v"),
+                "https://r.azure.com",
+                "https://r.azure.com/openai",
+            ),
+            (
+                Format::Completions,
+                Some("v"),
+                "https://r.azure.com/x",
+                "https://r.azure.com/x",
+            ),
+        ];
+        for (format, version, given, wanted) in cases {
+            let target = Target {
+                base_url: given.to_owned(),
+                api_version: version.map(str::to_owned),
+                ..Target::built_in(format, "m")
+            };
+            assert_eq!(base_url(&target), wanted, "{format:?} {given}");
+        }
+    }
+}

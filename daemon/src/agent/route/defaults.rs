@@ -1,0 +1,264 @@
+//! The providers of a launch whose sessions bring none: configuration file, keys in the
+//! environment, a local server.
+//!
+//! The order is written down in `config`.
+
+use std::time::Duration;
+
+
+use super::target::{self, Facts, Format, Key, Target};
+use super::{Route, refused};
+use crate::config::ProviderSettings;
+use crate::kernel::command::ModelFailure;
+use crate::kernel::model::ModelInfo;
+use crate::launch::Launch;
+use crate::provider::http::{HttpCarrier, HttpMethod, HttpRequest};
+use crate::provider::offline;
+use crate::provider::secret::Secret;
+
+const OPENAI_URL: &str = "https://api.openai.com/v1";
+const ANTHROPIC_URL: &str = "https://api.anthropic.com";
+/// OpenAI lists its models in no useful order.
+const OPENAI_MODEL: &str = "gpt-5";
+
+/// Switches the search for a local server on: `1`, or the server's address.
+const LOCAL: &str = "LOOPD_LOCAL";
+/// Where Ollama and llama.cpp listen unless told otherwise.
+const LOCAL_SERVERS: [&str; 2] = ["http://127.0.0.1:11434/v1", "http://127.0.0.1:8080/v1"];
+/// How long a local server may take to show that it is there.
+const LOCAL_WAIT: Duration = Duration::from_millis(150);
+/// The model for sessions that name none.
+const MODEL: &str = "LOOPD_MODEL";
+
+/// A provider of the launch.
+struct Default {
+    /// Its model's name is still missing.
+    target: Target,
+    model: Option<String>,
+}
+
+impl Route {
+    /// The way to a model by what the launch has.
+    pub(super) fn default_target(&self, model: &str) -> Result<Target, ModelFailure> {
+        let defaults = self.defaults()?;
+        let named = model.split_once('/').and_then(|(prefix, rest)| {
+            let found = defaults.iter().find(|known| known.target.name == prefix)?;
+            Some((found, rest))
+        });
+        let is_claude = |known: &&Default| {
+            known.target.format == Format::Anthropic && model.starts_with("claude")
+        };
+        let found = named.or_else(|| {
+            let fitting = defaults.iter().find(is_claude).or(defaults.first())?;
+            Some((fitting, model))
+        });
+        Ok(match found {
+            Some((known, wire_model)) => Target {
+                wire_model: wire_model.to_owned(),
+                ..known.target.clone()
+            },
+            None => Target::built_in(Format::Offline, offline::MODEL),
+        })
+    }
+
+    /// All models of all of them; named with their provider where there are several.
+    pub(super) async fn default_models(&self) -> Result<Vec<ModelInfo>, ModelFailure> {
+        let defaults = self.defaults()?;
+        if let [only] = defaults.as_slice() {
+            return Ok(self.list(&only.target).await?.to_vec());
+        }
+        if defaults.is_empty() {
+            let built_in = Target::built_in(Format::Offline, offline::MODEL);
+            return Ok(self.list(&built_in).await?.to_vec());
+        }
+        let mut models = Vec::new();
+        let mut last_failure = None;
+        for known in &defaults {
+            match self.list(&known.target).await {
+                Ok(list) => models.extend(list.iter().cloned().map(|model| ModelInfo {
+                    id: format!("{}/{}", known.target.name, model.id),
+                    ..model
+                })),
+                // One provider that is down does not hide the others.
+                Err(failure) => last_failure = Some(failure),
+            }
+        }
+        match last_failure {
+            Some(failure) if models.is_empty() => Err(failure),
+            Some(_) | None => Ok(models),
+        }
+    }
+
+    /// The model that the launch or the file names, or that its first provider is known for.
+    pub(super) fn default_model_of_launch(&self) -> Result<Option<String>, ModelFailure> {
+        let named = self
+            .launch
+            .as_ref()
+            .and_then(|launch| launch.variable(MODEL));
+        if let Some(model) = named.or(self.services.config.models.model.as_deref()) {
+            return Ok(Some(model.to_owned()));
+        }
+        let defaults = self.defaults()?;
+        Ok(defaults.first().and_then(|first| {
+            let model = first.model.as_ref()?;
+            Some(format!("{}/{model}", first.target.name))
+        }))
+    }
+
+    fn defaults(&self) -> Result<Vec<Default>, ModelFailure> {
+        let Some(launch) = &self.launch else {
+            return Ok(Vec::new());
+        };
+        let settings = &self.services.config.models;
+        if let Some(problem) = &settings.problem {
+            return Err(refused(problem.clone()));
+        }
+        let mut defaults = Vec::new();
+        for (name, provider) in &settings.providers {
+            defaults.push(from_file(name, provider, launch)?);
+        }
+        let first = settings
+            .model
+            .as_deref()
+            .and_then(|model| model.split_once('/'))
+            .map(|(prefix, _)| prefix);
+        defaults.sort_by_key(|known| Some(known.target.name.as_str()) != first);
+        for known in [openai(launch), anthropic(launch), local(launch)] {
+            let Some(known) = known else { continue };
+            let taken = defaults
+                .iter()
+                .any(|other: &Default| other.target.name == known.target.name);
+            if !taken {
+                defaults.push(known);
+            }
+        }
+        Ok(defaults)
+    }
+
+    /// Finds a local server once, if anybody wants one; nothing is probed otherwise.
+    pub(super) async fn look_for_local_server(&self) {
+        let Some(launch) = &self.launch else { return };
+        let wanted = launch.variable(LOCAL);
+        let enabled = match wanted {
+            Some("0" | "false" | "no") => false,
+            Some(_) => true,
+            None => self.services.config.models.local,
+        };
+        if !enabled || launch.local_server.initialized() {
+            return;
+        }
+        let named = wanted.filter(|value| value.starts_with("http"));
+        let candidates: Vec<&str> = match named {
+            Some(address) => vec![address],
+            None => LOCAL_SERVERS.to_vec(),
+        };
+        for address in candidates {
+            if answers(launch, address).await {
+                // Somebody else may have found it in the meantime.
+                launch.local_server.set(address.to_owned()).ok();
+                return;
+            }
+        }
+    }
+}
+
+async fn answers(launch: &Launch, address: &str) -> bool {
+    let address = format!("{}/models", address.trim_end_matches('/'));
+    let Ok(url) = Url::parse(&address) else {
+        return false;
+    };
+    let request = HttpRequest {
+        method: HttpMethod::Get,
+        url,
+        headers: HeaderMap::new(),
+        body: bytes::Bytes::new(),
+    };
+    let answer = tokio::time::timeout(LOCAL_WAIT, launch.http.send(request)).await;
+    matches!(answer, Ok(Ok(response)) if (200..300).contains(&response.status))
+}
+
+fn from_file(
+    name: &str,
+    settings: &ProviderSettings,
+    launch: &Launch,
+) -> Result<Default, ModelFailure> {
+    let format = target::format(name, settings.kind.as_deref(), settings.wire_api.as_deref())?;
+    let base_url = match (&settings.base_url, format) {
+        (Some(url), _) => url.clone(),
+        (None, Format::Anthropic) => ANTHROPIC_URL.to_owned(),
+        (None, Format::Completions | Format::Responses) => OPENAI_URL.to_owned(),
+        (None, _) => {
+            return Err(refused(format!(
+                "provider.{name} in config.toml has no base_url; add it"
+            )));
+        }
+    };
+    let key = match &settings.api_key_env {
+        None => Key::None,
+        Some(variable) => match launch.variable(variable) {
+            Some(key) => Key::ApiKey(Secret::new(key)),
+            None => {
+                return Err(refused(format!(
+                    "provider.{name} in config.toml takes its key from the variable {variable}, which is not set; \
+                     set it where loopd is started"
+                )));
+            }
+        },
+    };
+    Ok(Default {
+        target: Target {
+            name: name.to_owned(),
+            base_url,
+            key,
+            api_version: settings.azure_api_version.clone(),
+            facts: Facts {
+                max_output_tokens: settings.max_output_tokens,
+                max_context_tokens: settings.max_context_tokens,
+                vision: settings.vision,
+                ..Facts::default()
+            },
+            ..Target::built_in(format, "")
+        },
+        model: settings.model.clone(),
+    })
+}
+
+fn openai(launch: &Launch) -> Option<Default> {
+    let key = launch.variable("OPENAI_API_KEY")?;
+    let address = launch.variable("OPENAI_BASE_URL");
+    Some(Default {
+        target: Target {
+            name: "openai".to_owned(),
+            base_url: address.unwrap_or(OPENAI_URL).to_owned(),
+            key: Key::ApiKey(Secret::new(key)),
+            ..Target::built_in(Format::Completions, "")
+        },
+        model: address.is_none().then(|| OPENAI_MODEL.to_owned()),
+    })
+}
+
+fn anthropic(launch: &Launch) -> Option<Default> {
+    let key = launch.variable("ANTHROPIC_API_KEY")?;
+    let address = launch.variable("ANTHROPIC_BASE_URL");
+    Some(Default {
+        target: Target {
+            name: "anthropic".to_owned(),
+            base_url: address.unwrap_or(ANTHROPIC_URL).to_owned(),
+            key: Key::ApiKey(Secret::new(key)),
+            ..Target::built_in(Format::Anthropic, "")
+        },
+        model: None,
+    })
+}
+
+fn local(launch: &Launch) -> Option<Default> {
+    let address = launch.local_server.get()?;
+    Some(Default {
+        target: Target {
+            name: "local".to_owned(),
+            base_url: address.clone(),
+            ..Target::built_in(Format::Completions, "")
+        },
+        model: None,
+    })
+}

@@ -1,0 +1,142 @@
+//! The built-in model `replay`: answers from recorded conversations, and the means to record them.
+//!
+//! A recording is a YAML file, or a folder of them, named by `LOOPD_REPLAY`:
+//!
+//! ```yaml
+//! conversations:
+//!   - messages:
+//!       - role: user
+//!         content: What is in ${workdir}/a.txt?
+//!       - role: assistant
+//!         tool_calls:
+//!           - id: toolcall_0
+//!             type: function
+//!             function: { name: view, arguments: '{"path":"${workdir}/a.txt"}' }
+//!       - role: tool
+//!         tool_call_id: toolcall_0
+//!         content: 1. hello
+//!       - role: assistant
+//!         content: It says hello.
+//! ```
+//!
+//! A request is answered by the first conversation of which its whole normalised message list is
+//! the beginning (`replay/normal` says what is compared), with the assistant message that follows.
+//! `replay/record` writes such files while another provider answers. `agent::route` builds both;
+//! nothing here knows a network or a key.
+
+mod conversation;
+mod normal;
+mod record;
+
+use std::path::{Path, PathBuf};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use crate::kernel::model::{
+    AssistantTurn, Delivery, Finish, ModelInfo, ModelReply, ModelRequest, Usage,
+};
+
+use super::error::ProviderError;
+use super::{DeltaSink, EndpointDescription, Provider};
+use conversation::Recordings;
+pub use record::{Recorder, RecordingLock};
+
+/// The only model of this provider.
+pub const MODEL: &str = "replay";
+
+const CONTEXT_TOKENS: u64 = 128_000;
+
+/// The provider of the model `replay`.
+#[derive(Debug)]
+pub struct ReplayModel {
+    path: PathBuf,
+    cwd: String,
+}
+
+impl ReplayModel {
+    /// Takes the file or folder of recordings and the directory that stands for `${workdir}`.
+    pub fn new(path: &Path, cwd: &str) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            cwd: cwd.to_owned(),
+        }
+    }
+
+    async fn answer(&self, request: &ModelRequest) -> Result<AssistantTurn, ProviderError> {
+        let path = self.path.clone();
+        // A folder of recordings may take a while to read.
+        let recordings = tokio::task::spawn_blocking(move || Recordings::read(&path))
+            .await
+            .map_err(|failure| misconfigured(format!("the recordings were not read: {failure}")))?
+            .map_err(|error| misconfigured(error.to_string()))?;
+        recordings
+            .answer(request, &self.cwd)
+            .map_err(|error| misconfigured(error.to_string()))
+    }
+}
+
+impl Provider for ReplayModel {
+    fn name(&self) -> &str {
+        MODEL
+    }
+
+    fn call<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        sink: &'a mut dyn DeltaSink,
+    ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
+        async move {
+            let turn = self.answer(request).await?;
+            if request.delivery == Delivery::Streamed && !turn.text.is_empty() {
+                sink.text(&turn.text);
+            }
+            let finish = if turn.calls.is_empty() {
+                Finish::Stop
+            } else {
+                Finish::ToolCalls
+            };
+            Ok(ModelReply {
+                turn,
+                usage: Usage::default(),
+                finish,
+                api_call_id: Some(format!("replay-{}", request.messages.len())),
+                provider_call_id: None,
+            })
+        }
+        .boxed()
+    }
+
+    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+        let model = ModelInfo {
+            id: MODEL.to_owned(),
+            name: "Replay (recorded conversations)".to_owned(),
+            vision: true,
+            max_context_tokens: Some(CONTEXT_TOKENS),
+            max_output_tokens: None,
+            reasoning_efforts: Vec::new(),
+        };
+        futures::future::ready(Ok(vec![model])).boxed()
+    }
+
+    fn describe(&self) -> EndpointDescription {
+        EndpointDescription {
+            provider_type: MODEL,
+            wire_api: None,
+            base_url: None,
+            path: None,
+        }
+    }
+}
+
+fn misconfigured(detail: String) -> ProviderError {
+    ProviderError::Misconfigured { detail }
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+mod tests;

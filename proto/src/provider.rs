@@ -1,0 +1,134 @@
+//! Model providers that a client brings, and what it says about their models.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+/// The name of the one provider that serves a whole session.
+pub const DEFAULT_PROVIDER: &str = "default";
+
+/// A model provider that the client brings.
+#[skip_serializing_none]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProviderConfig {
+    pub name: Option<String>,
+    /// `openai` (default), `azure` or `anthropic`.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// `completions` (default) or `responses`.
+    pub wire_api: Option<String>,
+    pub base_url: Option<String>,
+    pub api_key: Option<String>,
+    pub bearer_token: Option<String>,
+    pub has_bearer_token_provider: Option<bool>,
+    pub azure: Option<AzureConfig>,
+    pub headers: Option<BTreeMap<String, String>>,
+    pub model_id: Option<String>,
+    pub wire_model: Option<String>,
+    pub max_prompt_tokens: Option<u64>,
+    pub max_output_tokens: Option<u64>,
+    /// Set in stored configurations whose secret was left out.
+    pub secret_withheld: Option<bool>,
+}
+
+/// What only Azure wants to know.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AzureConfig {
+    pub api_version: Option<String>,
+}
+
+impl ProviderConfig {
+    /// Removes keys, tokens and headers, and remembers that there were some.
+    pub(crate) fn strip_secrets(&mut self) {
+        let held = self.api_key.take().is_some()
+            | self.bearer_token.take().is_some()
+            | self.headers.take().is_some();
+        if held {
+            self.secret_withheld = Some(true);
+        }
+    }
+
+    /// The name by which models, errors and token requests mean it.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(DEFAULT_PROVIDER)
+    }
+
+    /// Tells whether the client wants to be asked for a token before each request.
+    pub fn asks_for_tokens(&self) -> bool {
+        self.has_bearer_token_provider == Some(true)
+    }
+}
+
+impl std::fmt::Debug for ProviderConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProviderConfig")
+            .field("name", &self.name)
+            .field("kind", &self.kind)
+            .field("base_url", &self.base_url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A model of one of the named providers; it is chosen as `provider/id`.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModelConfig {
+    pub id: String,
+    pub provider: String,
+    /// The name that is sent to the provider; the id when absent.
+    pub wire_model: Option<String>,
+    pub model_id: Option<String>,
+    pub name: Option<String>,
+    pub max_prompt_tokens: Option<u64>,
+    pub max_context_window_tokens: Option<u64>,
+    pub max_output_tokens: Option<u64>,
+    pub capabilities: Option<CapabilitiesOverride>,
+}
+
+impl ModelConfig {
+    /// The id by which the session means it.
+    pub fn selection_id(&self) -> String {
+        format!("{}/{}", self.provider, self.id)
+    }
+}
+
+/// What a client knows better about a model than the model's list.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CapabilitiesOverride {
+    pub supports: Option<SupportsOverride>,
+    pub limits: Option<LimitsOverride>,
+}
+
+impl CapabilitiesOverride {
+    pub fn vision(&self) -> Option<bool> {
+        self.supports.as_ref().and_then(|supports| supports.vision)
+    }
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SupportsOverride {
+    pub vision: Option<bool>,
+    pub reasoning_effort: Option<bool>,
+}
+
+/// Clients write these names in either style.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LimitsOverride {
+    #[serde(alias = "maxPromptTokens")]
+    pub max_prompt_tokens: Option<u64>,
+    #[serde(alias = "maxOutputTokens")]
+    pub max_output_tokens: Option<u64>,
+    #[serde(alias = "maxContextWindowTokens")]
+    pub max_context_window_tokens: Option<u64>,
+}

@@ -1,0 +1,83 @@
+//! What can go wrong between a program and the daemon.
+
+use std::path::PathBuf;
+
+use loopd_proto::error as code;
+use loopd_proto::event::session::Failure;
+use loopd_proto::id::SessionId;
+use loopd_proto::place::PlaceError;
+use loopd_proto::reach::ReachError;
+use loopd_proto::wire::{CallError, ErrorObject};
+
+/// Why something did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    #[error(
+        "the daemon's program `loopd` was not found; put it beside this program or on PATH, or name it with LOOPD_BIN"
+    )]
+    NoProgram,
+    #[error("no daemon runs for the home {}", home.display())]
+    NotRunning { home: PathBuf },
+    #[error(transparent)]
+    Reach(#[from] ReachError),
+    #[error(
+        "the daemon speaks version {theirs} of the protocol and this client version {ours}; use builds that belong together"
+    )]
+    Protocol { theirs: u32, ours: u32 },
+    /// The daemon answered with an error.
+    #[error("{message}")]
+    Refused { code: i64, message: String },
+    /// The connection broke and could not be made again.
+    #[error("the connection to the daemon was lost: {0}")]
+    Lost(String),
+    #[error("this client was closed")]
+    Closed,
+    #[error("the session {0} is open on this client already")]
+    AlreadyOpen(SessionId),
+    /// Something could not be asked, or the answer not be understood.
+    #[error(transparent)]
+    Call(CallError),
+    /// The turn failed, as its `session.error` says.
+    #[error("{}", .0.message)]
+    Failed(Box<Failure>),
+    /// The turn was aborted by somebody, or cut short by the daemon's end.
+    #[error("the turn was aborted before it was done")]
+    Aborted,
+    #[error("the events of the session came faster than they were read")]
+    TooSlow,
+}
+
+impl Error {
+    /// Whether the daemon does not know the session.
+    pub fn is_session_not_found(&self) -> bool {
+        matches!(self, Self::Refused { message, .. } if message.starts_with("Session not found"))
+    }
+}
+
+/// How the daemon begins the text of a failed request; the caller knows what it asked.
+const REQUEST_FAILED: &str = " failed with message: ";
+
+impl From<ErrorObject> for Error {
+    fn from(error: ErrorObject) -> Self {
+        let message = match error.message.split_once(REQUEST_FAILED) {
+            Some((_, why)) if error.code == i64::from(code::FAILED) => why.to_owned(),
+            _ => error.message,
+        };
+        Self::Refused {
+            code: error.code,
+            message,
+        }
+    }
+}
+
+impl From<CallError> for Error {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Remote(error) => error.into(),
+            CallError::Closed => Self::Lost("it closed before the answer came".to_owned()),
+            error => Self::Call(error),
+        }
+    }
+}

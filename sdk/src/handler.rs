@@ -1,0 +1,218 @@
+//! What the daemon may ask of this process: to decide about a permission, to run a tool, to answer
+//! a question. Handlers are async functions of the caller; each open question has at most one
+//! running, and it is dropped when the question is closed by somebody else.
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use loopd_proto::event::ask::PermissionRequested;
+use loopd_proto::event::tool::ExternalToolRequested;
+use loopd_proto::id::{SessionId, ToolCallId};
+use loopd_proto::params::tool::{ClientToolResult, FullResult};
+use loopd_proto::params::ui::UserInputResponse;
+use loopd_proto::permission::PermissionDecision;
+use loopd_proto::session::ClientTool;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::config::Tools;
+
+type Decide = dyn Fn(PermissionRequested) -> BoxFuture<'static, PermissionDecision> + Send + Sync;
+type Answer = dyn Fn(UserInput) -> BoxFuture<'static, UserInputResponse> + Send + Sync;
+type Run = dyn Fn(ToolInvocation) -> BoxFuture<'static, Result<ToolOutput, String>> + Send + Sync;
+
+/// What this client does for a session.
+#[derive(Clone, Default)]
+pub(crate) struct Handlers {
+    pub(crate) tools: Tools,
+    pub(crate) permissions: Permissions,
+    pub(crate) user_input: Option<Arc<Answer>>,
+}
+
+/// What this client does about permissions.
+#[derive(Clone, Default)]
+pub(crate) enum Permissions {
+    #[default]
+    Unwanted,
+    LeavesOpen,
+    Decides(Arc<Decide>),
+}
+
+/// A question that the model has for its user.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserInput {
+    pub session_id: SessionId,
+    pub question: String,
+    #[serde(default)]
+    pub choices: Option<Vec<String>>,
+    #[serde(default)]
+    pub allow_freeform: bool,
+}
+
+/// A tool of the caller's own.
+#[derive(Clone)]
+pub struct Tool {
+    pub(crate) spec: ClientTool,
+    run: Arc<Run>,
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One call of such a tool.
+#[derive(Debug, Clone)]
+pub struct ToolInvocation {
+    pub session_id: SessionId,
+    pub tool_call_id: ToolCallId,
+    /// As the model gave them; the daemon does not check them against the schema.
+    pub arguments: Value,
+    pub working_directory: Option<String>,
+}
+
+/// What a tool brought, for the model to read.
+#[derive(Debug, Clone)]
+pub enum ToolOutput {
+    Text(String),
+    Json(Value),
+    /// With a result type, images and all else.
+    Full(Box<FullResult>),
+}
+
+impl From<String> for ToolOutput {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for ToolOutput {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<Value> for ToolOutput {
+    fn from(value: Value) -> Self {
+        Self::Json(value)
+    }
+}
+
+impl From<FullResult> for ToolOutput {
+    fn from(result: FullResult) -> Self {
+        Self::Full(Box::new(result))
+    }
+}
+
+impl From<ToolOutput> for ClientToolResult {
+    fn from(output: ToolOutput) -> Self {
+        match output {
+            ToolOutput::Text(text) => Self::Text(text),
+            ToolOutput::Json(value) => Self::Other(value),
+            ToolOutput::Full(full) => Self::Full(full),
+        }
+    }
+}
+
+impl Tool {
+    /// A tool with a JSON schema for its arguments.
+    ///
+    /// The text of an error stays with people; the model is told only that the tool failed. To
+    /// tell the model why, return a [`FullResult`] with the type `failure`.
+    pub fn new<F, Fut, O, E>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        schema: Value,
+        run: F,
+    ) -> Self
+    where
+        F: Fn(ToolInvocation) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, E>> + Send + 'static,
+        O: Into<ToolOutput>,
+        E: fmt::Display,
+    {
+        let run = move |invocation| {
+            let running = run(invocation);
+            async move {
+                running
+                    .await
+                    .map(Into::into)
+                    .map_err(|error| error.to_string())
+            }
+            .boxed()
+        };
+        Self {
+            spec: ClientTool {
+                name: name.into(),
+                description: description.into(),
+                parameters: Some(schema),
+                overrides_built_in_tool: false,
+                skip_permission: false,
+            },
+            run: Arc::new(run),
+        }
+    }
+
+    /// Runs without a permission.
+    #[must_use]
+    pub fn without_permission(mut self) -> Self {
+        self.spec.skip_permission = true;
+        self
+    }
+
+    /// Takes the place of the built-in tool of the same name.
+    #[must_use]
+    pub fn overriding_built_in(mut self) -> Self {
+        self.spec.overrides_built_in_tool = true;
+        self
+    }
+}
+
+impl Handlers {
+    /// Runs the tool that was asked for; `None` when it is not one of ours.
+    pub(crate) fn run(
+        &self,
+        asked: &ExternalToolRequested,
+    ) -> Option<impl Future<Output = Result<ClientToolResult, String>> + Send + use<>> {
+        let run = self.tools.get(&asked.tool_name)?.run.clone();
+        let invocation = ToolInvocation {
+            session_id: asked.session_id.clone(),
+            tool_call_id: asked.tool_call_id.clone(),
+            arguments: asked.arguments.clone().unwrap_or_default(),
+            working_directory: asked.working_directory.clone(),
+        };
+        // One tool's panic is that call's failure and nobody else's.
+        let running = AssertUnwindSafe(async move { run(invocation).await }).catch_unwind();
+        Some(async move {
+            match running.await {
+                Ok(outcome) => outcome.map(Into::into),
+                Err(_) => Err("the tool panicked".to_owned()),
+            }
+        })
+    }
+
+    /// Decides about a permission; `None` when that is left to others.
+    pub(crate) fn decide(
+        &self,
+        asked: PermissionRequested,
+    ) -> Option<impl Future<Output = PermissionDecision> + Send + use<>> {
+        let Permissions::Decides(decide) = &self.permissions else {
+            return None;
+        };
+        let decide = decide.clone();
+        let deciding = AssertUnwindSafe(async move { decide(asked).await }).catch_unwind();
+        Some(async move {
+            // Whoever cannot decide has not allowed it.
+            deciding
+                .await
+                .unwrap_or(PermissionDecision::UserNotAvailable {})
+        })
+    }
+}

@@ -1,0 +1,220 @@
+//! One session, as a client holds it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use loopd_proto::attachment::Attachment;
+use loopd_proto::event::Event;
+use loopd_proto::id::{MessageId, SessionId};
+use loopd_proto::method::{self, Method};
+use loopd_proto::params::session::{Of, SendMode, SendParams};
+use loopd_proto::session::{SessionOpened, SessionResumeParams};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use ulid::Ulid;
+
+use crate::core::{Core, parse_all};
+use crate::events::Events;
+use crate::feed::Refresh;
+use crate::turn::{Reply, Turn, Wait};
+use crate::{Client, Error, SessionConfig};
+
+/// How a session is opened.
+pub(crate) enum Opening {
+    Create,
+    Resume(SessionId),
+    Watch(SessionId),
+}
+
+/// An open session; clones mean the same one.
+///
+/// Dropping it leaves the session attended until the client goes; [`Session::destroy`] ends it.
+#[derive(Clone)]
+pub struct Session {
+    core: Arc<Core>,
+    client: Client,
+    opened: Arc<SessionOpened>,
+}
+
+/// A message to send.
+#[derive(Debug, Clone, Default)]
+pub struct Message {
+    pub prompt: String,
+    /// What people see in its place.
+    pub display_prompt: Option<String>,
+    pub attachments: Vec<Attachment>,
+    pub mode: SendMode,
+}
+
+impl<T: Into<String>> From<T> for Message {
+    fn from(prompt: T) -> Self {
+        Self {
+            prompt: prompt.into(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Session {
+    pub(crate) async fn open(
+        client: Client,
+        opening: Opening,
+        config: SessionConfig,
+    ) -> Result<Self, Error> {
+        let id = match &opening {
+            Opening::Create => config.session_id.clone(),
+            Opening::Resume(id) | Opening::Watch(id) => Some(id.clone()),
+        };
+        let core = Core::new(id.unwrap_or_else(|| Ulid::generate().into()), config);
+        let shared = &client.shared;
+        // Before the request: the first events may come before its answer is read.
+        shared.add(&core)?;
+        let opened = match opening {
+            Opening::Create => {
+                let params = core.create_params();
+                shared.call_once::<method::SessionCreate>(&params).await
+            }
+            Opening::Resume(_) | Opening::Watch(_) => {
+                core.feed.begin_refresh(Refresh::Now);
+                let params = SessionResumeParams {
+                    disable_resume: matches!(opening, Opening::Watch(_)),
+                    ..core.resume_params()
+                };
+                let resumed = shared.call_once::<method::SessionResume>(&params).await;
+                match resumed {
+                    Ok(opened) => core.learn_cursor(shared).await.map(|()| opened),
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        match opened {
+            Ok(opened) => Ok(Self {
+                core,
+                client,
+                opened: Arc::new(opened),
+            }),
+            Err(error) => {
+                shared.forget(&core.id);
+                Err(error)
+            }
+        }
+    }
+
+    pub fn id(&self) -> &SessionId {
+        &self.core.id
+    }
+
+    /// What the daemon said about the session when it was opened.
+    pub fn opened(&self) -> &SessionOpened {
+        &self.opened
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// What happens in the session; the first stream, that of a turn included, begins with what was
+    /// heard since it was opened.
+    pub fn events(&self) -> Events {
+        self.core.feed.stream()
+    }
+
+    /// What was stored of the session so far, and what happens from exactly there on.
+    pub async fn past_and_events(&self) -> Result<(Vec<Event>, Events), Error> {
+        let mut live = self.core.feed.stream_from_here();
+        let past = self.history().await?;
+        live.leave_out(&past);
+        Ok((past, live))
+    }
+
+    /// What was stored of the session so far.
+    pub async fn history(&self) -> Result<Vec<Event>, Error> {
+        let of = self.of();
+        let stored = self.call::<method::SessionGetMessages>(&of).await?;
+        Ok(parse_all(&stored.events))
+    }
+
+    /// Queues a message; a repetition after a broken connection does no harm.
+    pub async fn send(&self, message: impl Into<Message>) -> Result<MessageId, Error> {
+        let message = message.into();
+        let params = SendParams {
+            session_id: self.core.id.clone(),
+            prompt: message.prompt,
+            message_id: Some(Ulid::generate().into()),
+            display_prompt: message.display_prompt,
+            attachments: Some(message.attachments),
+            mode: message.mode,
+            prepend: false,
+            agent_mode: None,
+            request_headers: BTreeMap::new(),
+            source: None,
+        };
+        let rests = self.core.feed.rests();
+        let shared = &self.client.shared;
+        let (sent, tries) = shared.call_counting::<method::SessionSend>(&params).await?;
+        self.core.feed.stir(rests);
+        if tries > 1 {
+            // The first try may have been accepted by a daemon that died with it.
+            self.core.may_rest(&self.client.daemon_status().await?);
+        }
+        Ok(sent.message_id)
+    }
+
+    /// Sends a message and follows what comes of it.
+    pub async fn turn(&self, message: impl Into<Message>, wait: Wait) -> Result<Turn, Error> {
+        let message = message.into();
+        let shown = message.display_prompt.as_ref().unwrap_or(&message.prompt);
+        let shown = shown.clone();
+        let events = self.core.feed.stream();
+        let id = self.send(message).await?;
+        Ok(Turn::new(id, shown, events, wait))
+    }
+
+    /// Sends a message and waits until the session has nothing left to do.
+    pub async fn send_and_wait(&self, message: impl Into<Message>) -> Result<Reply, Error> {
+        self.send_and_wait_for(message, Wait::Session).await
+    }
+
+    /// Sends a message and waits for the answer, or for everything that it set off.
+    pub async fn send_and_wait_for(
+        &self,
+        message: impl Into<Message>,
+        wait: Wait,
+    ) -> Result<Reply, Error> {
+        let mut turn = self.turn(message, wait).await?;
+        while turn.next().await.is_some() {}
+        turn.finish()
+    }
+
+    /// Stops the running turn.
+    pub async fn abort(&self) -> Result<(), Error> {
+        self.call::<method::SessionAbort>(&self.of()).await?;
+        Ok(())
+    }
+
+    /// Leaves the session; the last one out ends it, and its log stays.
+    pub async fn destroy(&self) -> Result<(), Error> {
+        let left = self.call::<method::SessionDestroy>(&self.of()).await;
+        self.client.shared.forget(&self.core.id);
+        match left {
+            Err(error) if error.is_session_not_found() => Ok(()),
+            left => left.map(|_| ()),
+        }
+    }
+
+    /// Calls any method of the table; it may be called again when the connection breaks.
+    pub async fn call<M>(&self, params: &M::Params) -> Result<M::Result, Error>
+    where
+        M: Method,
+        M::Params: Serialize,
+        M::Result: DeserializeOwned,
+    {
+        self.client.shared.call::<M>(params).await
+    }
+
+    fn of(&self) -> Of {
+        Of {
+            session_id: self.core.id.clone(),
+        }
+    }
+}

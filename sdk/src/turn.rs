@@ -1,0 +1,123 @@
+//! What comes of one message: its events until the end, and the answer.
+
+use loopd_proto::event::session::Failure;
+use loopd_proto::event::{Body, Durable, Ephemeral, Event};
+use loopd_proto::id::MessageId;
+
+use crate::Error;
+use crate::events::Events;
+
+/// How long to wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// Until the session has nothing left to do: whatever the message set off has ended, too.
+    #[default]
+    Session,
+    /// Until the agent that was spoken to has answered.
+    Foreground,
+}
+
+/// What came of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    pub message_id: MessageId,
+    /// The last thing the agent said.
+    pub text: String,
+}
+
+/// The events of the session until what a message set off has ended.
+#[derive(Debug)]
+pub struct Turn {
+    message_id: MessageId,
+    /// What is shown of the message; by this it is known when the loop takes it up.
+    shown: String,
+    events: Events,
+    /// How many of the next events may have come before the message was accepted.
+    early: usize,
+    wait: Wait,
+    taken: bool,
+    over: bool,
+    text: String,
+    aborted: bool,
+    failure: Option<Box<Failure>>,
+}
+
+impl Turn {
+    pub(crate) fn new(message_id: MessageId, shown: String, events: Events, wait: Wait) -> Self {
+        Self {
+            message_id,
+            shown,
+            early: events.waiting(),
+            events,
+            wait,
+            taken: false,
+            over: false,
+            text: String::new(),
+            aborted: false,
+            failure: None,
+        }
+    }
+
+    pub fn message_id(&self) -> &MessageId {
+        &self.message_id
+    }
+
+    /// The next event of the session; `None` after the one that ended the turn.
+    pub async fn next(&mut self) -> Option<Event> {
+        if self.over {
+            return None;
+        }
+        let event = self.events.next().await?;
+        self.note(&event);
+        self.early = self.early.saturating_sub(1);
+        Some(event)
+    }
+
+    /// What came of it; asked before its end, what is known so far.
+    pub fn finish(self) -> Result<Reply, Error> {
+        if let Some(failure) = self.failure {
+            return Err(Error::Failed(failure));
+        }
+        if self.aborted {
+            return Err(Error::Aborted);
+        }
+        match self.events.end() {
+            Some(error) if !self.over => Err(error),
+            Some(_) | None => Ok(Reply {
+                message_id: self.message_id,
+                text: self.text,
+            }),
+        }
+    }
+
+    fn note(&mut self, event: &Event) {
+        match &event.body {
+            Body::Durable(Durable::UserMessage(message)) if message.content == self.shown => {
+                self.taken = true;
+            }
+            Body::Durable(Durable::AssistantMessage(message))
+                if self.taken && event.head.agent_id.is_none() && !message.content.is_empty() =>
+            {
+                self.text.clone_from(&message.content);
+            }
+            Body::Durable(Durable::SessionError(failure)) if self.taken => {
+                self.failure = Some(Box::new(failure.clone()));
+            }
+            Body::Ephemeral(Ephemeral::SessionIdle(idle)) => self.rested(idle.aborted),
+            Body::Ephemeral(Ephemeral::AssistantIdle(idle)) if self.wait == Wait::Foreground => {
+                self.rested(idle.aborted);
+            }
+            Body::Durable(_) | Body::Ephemeral(_) | Body::Unknown { .. } => {}
+        }
+    }
+
+    /// The loop rests: after this message, or because everything that waited was given up. A rest
+    /// after something older is not the end.
+    fn rested(&mut self, aborted: Option<bool>) {
+        let aborted = aborted == Some(true);
+        if self.taken || (aborted && self.early == 0) {
+            self.over = true;
+            self.aborted = aborted;
+        }
+    }
+}
