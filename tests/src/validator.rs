@@ -159,5 +159,6 @@ fn part(part: &Part) -> Value {
         Part::Text(text) => json!({"type": "text", "text": text}),
         Part::Image { media_type, base64 } => json!({"type": "image_url", "image_url": {
             "url": format!("data:{media_type};base64,{base64}")}}),
+        Part::Document { title, .. } => json!({"type": "document", "title": title}),
     }
 }
