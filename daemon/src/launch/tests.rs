@@ -12,15 +12,18 @@ fn launch(env: &[(&str, &str)]) -> Launch {
     Launch::new(PathBuf::from("/w"), env, LaunchOptions::default())
 }
 
-fn peer() -> Peer {
-    let (stream, _other) = tokio::io::duplex(64);
-    wire::connect(stream, Arc::new(NoMethods), Limits::default()).0
+/// An open connection; dropping the second part closes it.
+fn peer() -> (Peer, impl Sized) {
+    let (stream, other) = tokio::io::duplex(64);
+    let (peer, driving) = wire::connect(stream, Arc::new(NoMethods), Limits::default());
+    (peer, (driving, other))
 }
 
 #[tokio::test]
 async fn one_client_of_a_launch_carries_model_requests() {
     let launch = launch(&[]);
-    let (first, second) = (peer(), peer());
+    let (first, _first_open) = peer();
+    let (second, _second_open) = peer();
     assert!(launch.inference().is_none());
     launch.carry_inference(&first).unwrap();
     launch.carry_inference(&first).unwrap();

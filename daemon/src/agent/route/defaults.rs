@@ -5,14 +5,13 @@
 
 use std::time::Duration;
 
-
 use super::target::{self, Facts, Format, Key, Target};
 use super::{Route, refused};
 use crate::config::ProviderSettings;
 use crate::kernel::command::ModelFailure;
 use crate::kernel::model::ModelInfo;
 use crate::launch::Launch;
-use crate::provider::http::{HttpCarrier, HttpMethod, HttpRequest};
+use crate::provider::http::{HeaderMap, HttpCarrier, HttpMethod, HttpRequest, Url};
 use crate::provider::offline;
 use crate::provider::secret::Secret;
 
