@@ -21,9 +21,7 @@ fn last(session: &Session, kind: &str) -> Value {
 async fn while_streaming_the_model_is_hung_up_on_and_the_session_goes_on() {
     let gate = Gate::new();
     let daemon = Daemon::playing([
-        Turn::user("long story")
-            .streams(["once upon"])
-            .paused_by(&gate),
+        Turn::user("long story").streams(["once upon"]).paused_by(&gate),
         Turn::user("short one").says("the end"),
     ])
     .await;
@@ -73,25 +71,15 @@ async fn while_a_permission_is_asked_the_question_is_closed() {
         Turn::user("next").says("fine"),
     ])
     .await;
-    let mut session = daemon
-        .client()
-        .create(json!({"requestPermission": true}))
-        .await;
+    let mut session = daemon.client().create(json!({"requestPermission": true})).await;
     session.send("go").await;
     let (request, _) = session.permission().await;
     abort(&mut session).await;
-    assert_eq!(
-        last(&session, "permission.completed")["result"]["kind"],
-        "cancelled"
-    );
+    assert_eq!(last(&session, "permission.completed")["result"]["kind"], "cancelled");
     assert_eq!(last(&session, "tool.execution_complete")["success"], false);
-    let counted = session
-        .decide(&request, json!({"kind": "approve-once"}))
-        .await;
+    let counted = session.decide(&request, json!({"kind": "approve-once"})).await;
     assert!(!counted, "an answer after the abort counts for nothing");
-    let pending = session
-        .call("session.permissions.pendingRequests", json!({}))
-        .await;
+    let pending = session.call("session.permissions.pendingRequests", json!({})).await;
     assert_eq!(pending, json!({"items": []}));
     session.ask("next").await;
     daemon.finish().await;
@@ -133,12 +121,7 @@ async fn the_messages_that_wait_are_dropped_with_the_turn() {
     session.send("one").await;
     gate.reached().await;
     session.send("two").await;
-    session
-        .call(
-            "session.send",
-            json!({"prompt": "three", "mode": "immediate"}),
-        )
-        .await;
+    session.call("session.send", json!({"prompt": "three", "mode": "immediate"})).await;
     abort(&mut session).await;
     session.ask("four").await;
     assert_eq!(session.count("user.message"), 2);

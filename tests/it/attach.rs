@@ -8,10 +8,7 @@ use serde_json::{Value, json};
 async fn obedient() -> Script {
     Script::answering(|request| {
         let text = request.last_user_text();
-        let asked_now = request
-            .messages()
-            .last()
-            .is_some_and(|message| message["role"] == "user");
+        let asked_now = request.messages().last().is_some_and(|message| message["role"] == "user");
         match text.split_once("run: ") {
             Some((_, command)) if asked_now => {
                 Turn::any().calls([call("c", "bash", json!({"command": command}))])
@@ -23,14 +20,9 @@ async fn obedient() -> Script {
 }
 
 async fn not_found(session: &Session) {
-    let error = session
-        .refused("session.send", json!({"prompt": "hello?"}))
-        .await;
+    let error = session.refused("session.send", json!({"prompt": "hello?"})).await;
     assert_eq!(error.code, -32603);
-    let text = format!(
-        "Request session.send failed with message: Session not found: {}",
-        session.id
-    );
+    let text = format!("Request session.send failed with message: Session not found: {}", session.id);
     assert_eq!(error.message, text);
 }
 
@@ -44,10 +36,7 @@ async fn everyone_attached_hears_everything() {
     two.next("session.idle").await;
     let after_resume = |session: &Session| {
         let events = session.events();
-        let at = events
-            .iter()
-            .position(|event| event["type"] == "session.resume")
-            .unwrap();
+        let at = events.iter().position(|event| event["type"] == "session.resume").unwrap();
         events[at..].to_vec()
     };
     assert_eq!(after_resume(&one), after_resume(&two));
@@ -60,28 +49,12 @@ async fn a_session_is_only_for_those_attached() {
     let session = daemon.client().create(json!({})).await;
     let stranger = daemon.client().session(&session.id);
     not_found(&stranger).await;
-    for method in [
-        "session.getMessages",
-        "session.abort",
-        "session.destroy",
-        "session.eventLog.tail",
-    ] {
+    for method in ["session.getMessages", "session.abort", "session.destroy", "session.eventLog.tail"] {
         let error = stranger.refused(method, json!({})).await;
-        assert!(
-            error
-                .message
-                .ends_with(&format!("Session not found: {}", session.id)),
-            "{error}"
-        );
+        assert!(error.message.ends_with(&format!("Session not found: {}", session.id)), "{error}");
     }
-    let unknown = stranger
-        .client()
-        .refused("session.resume", json!({"sessionId": "nobody"}))
-        .await;
-    assert_eq!(
-        unknown.message,
-        "Request session.resume failed with message: Session not found: nobody"
-    );
+    let unknown = stranger.client().refused("session.resume", json!({"sessionId": "nobody"})).await;
+    assert_eq!(unknown.message, "Request session.resume failed with message: Session not found: nobody");
     daemon.finish().await;
 }
 
@@ -93,23 +66,14 @@ async fn the_first_to_leave_detaches_and_the_last_ends_the_session() {
     one.destroy().await;
     not_found(&one).await;
     two.ask("hello").await;
-    let heard = one
-        .events()
-        .iter()
-        .any(|event| event["type"] == "user.message");
+    let heard = one.events().iter().any(|event| event["type"] == "user.message");
     assert!(!heard, "who has left hears no more");
     assert_eq!(two.count("session.shutdown"), 0);
     two.destroy().await;
     let end = two.next("session.shutdown").await;
     assert_eq!(end["data"]["shutdownType"], "routine");
-    assert_eq!(
-        end["data"]["modelMetrics"]["scripted"]["requests"]["count"],
-        1
-    );
-    assert_eq!(
-        end["data"]["modelMetrics"]["scripted"]["usage"]["inputTokens"],
-        10
-    );
+    assert_eq!(end["data"]["modelMetrics"]["scripted"]["requests"]["count"], 1);
+    assert_eq!(end["data"]["modelMetrics"]["scripted"]["usage"]["inputTokens"], 10);
     not_found(&two).await;
     assert_eq!(one.count("session.shutdown"), 0);
     daemon.finish().await;
@@ -117,11 +81,7 @@ async fn the_first_to_leave_detaches_and_the_last_ends_the_session() {
 
 #[tokio::test]
 async fn ending_a_session_kills_what_it_runs() {
-    let daemon = Daemon::builder()
-        .script(obedient().await)
-        .yolo()
-        .start()
-        .await;
+    let daemon = Daemon::builder().script(obedient().await).yolo().start().await;
     let lifeline = Lifeline::new(daemon.work());
     let session = daemon.client().create(json!({})).await;
     session.send(&format!("run: {}", lifeline.command())).await;
@@ -130,9 +90,7 @@ async fn ending_a_session_kills_what_it_runs() {
     command.ended().await;
     let mut session = session.client().resume(&session.id, json!({})).await;
     let complete = session.messages().await;
-    let complete = complete
-        .iter()
-        .filter(|event| event["type"] == "tool.execution_complete");
+    let complete = complete.iter().filter(|event| event["type"] == "tool.execution_complete");
     assert_eq!(complete.count(), 1);
     session.ask("go on").await;
     daemon.finish().await;
@@ -156,11 +114,7 @@ async fn when_the_only_client_vanishes_the_turn_ends_and_no_new_one_begins() {
     gate.open();
     let rests = |state: &loopd::kernel::state::State| matches!(state.phase, Phase::Idle);
     let state = daemon.until(&session.id, "the turn to end", rests).await;
-    assert_eq!(
-        state.queue.len(),
-        1,
-        "the next message waits for somebody to come"
-    );
+    assert_eq!(state.queue.len(), 1, "the next message waits for somebody to come");
     let mut session = daemon.client().resume(&session.id, json!({})).await;
     session.send("three").await;
     session.next("session.idle").await;
@@ -206,10 +160,7 @@ async fn resuming_an_unattended_session_to_continue_lets_its_work_go_on() {
     let id = vanished_in_a_turn(&daemon, &gate).await;
     let params = json!({"continuePendingWork": true});
     let (mut session, resume) = resumed(&daemon.client(), &id, params).await;
-    assert_eq!(
-        (&resume["sessionWasActive"], &resume["continuePendingWork"]),
-        (&json!(false), &json!(true))
-    );
+    assert_eq!((&resume["sessionWasActive"], &resume["continuePendingWork"]), (&json!(false), &json!(true)));
     gate.open();
     session.next("assistant.message").await;
     session.next("session.idle").await;
@@ -230,25 +181,15 @@ async fn resuming_an_unattended_session_otherwise_closes_its_turn() {
     daemon.script().hung_up().await;
     session.ask("two").await;
     let stored = session.messages().await;
-    let starts = stored
-        .iter()
-        .filter(|event| event["type"] == "assistant.turn_start")
-        .count();
-    let ends = stored
-        .iter()
-        .filter(|event| event["type"] == "assistant.turn_end")
-        .count();
+    let starts = stored.iter().filter(|event| event["type"] == "assistant.turn_start").count();
+    let ends = stored.iter().filter(|event| event["type"] == "assistant.turn_end").count();
     assert_eq!((starts, ends), (2, 2));
     daemon.finish().await;
 }
 
 #[tokio::test]
 async fn resuming_an_unattended_session_kills_what_its_closed_turn_runs() {
-    let daemon = Daemon::builder()
-        .script(obedient().await)
-        .yolo()
-        .start()
-        .await;
+    let daemon = Daemon::builder().script(obedient().await).yolo().start().await;
     let lifeline = Lifeline::new(daemon.work());
     let client = daemon.client();
     let session = client.create(json!({})).await;
@@ -265,10 +206,7 @@ async fn resuming_an_unattended_session_kills_what_its_closed_turn_runs() {
 async fn a_join_can_be_silent() {
     let daemon = Daemon::playing([Turn::user("hello").says("hi")]).await;
     let mut one = daemon.client().create(json!({})).await;
-    let mut two = daemon
-        .client()
-        .resume(&one.id, json!({"disableResume": true}))
-        .await;
+    let mut two = daemon.client().resume(&one.id, json!({"disableResume": true})).await;
     one.ask("hello").await;
     two.next("session.idle").await;
     assert_eq!(one.count("session.resume"), 0);
@@ -287,10 +225,7 @@ async fn a_resume_can_change_the_configuration() {
     let mut session = client.resume(&session.id, params).await;
     session.ask("hello").await;
     assert_eq!(daemon.script().last_request().tools(), ["view"]);
-    assert_eq!(
-        daemon.state(&session.id).await.cwd,
-        folder.to_str().unwrap()
-    );
+    assert_eq!(daemon.state(&session.id).await.cwd, folder.to_str().unwrap());
     daemon.finish().await;
 }
 
@@ -307,19 +242,10 @@ async fn shutting_a_launch_down_ends_its_sessions_and_nobody_elses() {
     assert_eq!(error.code, -32603);
     two.ask("still here").await;
     assert!(
-        other
-            .notes("session.lifecycle")
-            .iter()
-            .all(|note| note["sessionId"] == two.id.as_str()),
+        other.notes("session.lifecycle").iter().all(|note| note["sessionId"] == two.id.as_str()),
         "another launch's sessions are not announced"
     );
-    let found = other
-        .call("session.getMetadata", json!({"sessionId": one.id}))
-        .await;
-    assert_eq!(
-        found["session"]["sessionId"],
-        one.id.as_str(),
-        "its log stays"
-    );
+    let found = other.call("session.getMetadata", json!({"sessionId": one.id})).await;
+    assert_eq!(found["session"]["sessionId"], one.id.as_str(), "its log stays");
     daemon.finish().await;
 }

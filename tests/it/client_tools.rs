@@ -27,8 +27,7 @@ fn complete(session: &Session) -> Value {
 
 #[tokio::test]
 async fn a_client_is_asked_by_an_event_with_everything_it_needs() {
-    let daemon =
-        Daemon::playing([looks_up("go"), Turn::results(["a closed curve"]).says("ok")]).await;
+    let daemon = Daemon::playing([looks_up("go"), Turn::results(["a closed curve"]).says("ok")]).await;
     let mut session = offering(&daemon).await;
     session.send("go").await;
     let (request, data) = session.tool_call().await;
@@ -38,20 +37,9 @@ async fn a_client_is_asked_by_an_event_with_everything_it_needs() {
     });
     assert_eq!(data, expected);
     let told = &daemon.script().requests()[0].body["tools"];
-    let told = told
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|tool| tool["function"]["name"] == "lookup");
-    assert_eq!(
-        told.unwrap()["function"]["parameters"],
-        lookup()["parameters"]
-    );
-    assert!(
-        session
-            .give(&request, json!({"result": "a closed curve"}))
-            .await
-    );
+    let told = told.as_array().unwrap().iter().find(|tool| tool["function"]["name"] == "lookup");
+    assert_eq!(told.unwrap()["function"]["parameters"], lookup()["parameters"]);
+    assert!(session.give(&request, json!({"result": "a closed curve"})).await);
     session.next("external_tool.completed").await;
     session.next("session.idle").await;
     assert_eq!(complete(&session)["success"], true);
@@ -63,36 +51,16 @@ async fn results_of_every_shape_reach_the_model_as_text() {
     let image = json!([{"data": "aGk=", "mimeType": "image/png", "type": "image"}]);
     let cases = [
         (json!({"result": "plain"}), "plain", true),
-        (
-            json!({"result": {"textResultForLlm": "told", "resultType": "success", "sessionLog": "shown"}}),
-            "told",
-            true,
-        ),
+        (json!({"result": {"textResultForLlm": "told", "resultType": "success", "sessionLog": "shown"}}), "told", true),
         (json!({"result": {"answer": 42}}), "{\"answer\":42}", true),
-        (
-            json!({"result": {"textResultForLlm": "did not work", "resultType": "failure", "error": "why"}}),
-            "did not work",
-            false,
-        ),
-        (
-            json!({"result": {"textResultForLlm": "see", "binaryResultsForLlm": image}}),
-            "see",
-            true,
-        ),
-        (
-            json!({"error": "secret words"}),
-            "Tool execution failed",
-            false,
-        ),
+        (json!({"result": {"textResultForLlm": "did not work", "resultType": "failure", "error": "why"}}), "did not work", false),
+        (json!({"result": {"textResultForLlm": "see", "binaryResultsForLlm": image}}), "see", true),
+        (json!({"error": "secret words"}), "Tool execution failed", false),
         (json!({}), "", true),
     ];
     for (answer, text, success) in cases {
         let has_image = answer.to_string().contains("image/png");
-        let next = if has_image {
-            Turn::user("")
-        } else {
-            Turn::results([text])
-        };
+        let next = if has_image { Turn::user("") } else { Turn::results([text]) };
         let daemon = Daemon::playing([looks_up("go"), next.says("ok")]).await;
         let mut session = offering(&daemon).await;
         session.send("go").await;
@@ -101,10 +69,7 @@ async fn results_of_every_shape_reach_the_model_as_text() {
         session.next("session.idle").await;
         assert_eq!(complete(&session)["success"], success, "for {answer}");
         let body = daemon.script().last_request().body.to_string();
-        assert!(
-            !body.contains("secret words"),
-            "a client's exception is not for the model"
-        );
+        assert!(!body.contains("secret words"), "a client's exception is not for the model");
         assert_eq!(body.contains("data:image/png;base64,aGk="), has_image);
         daemon.finish().await;
     }
@@ -112,8 +77,7 @@ async fn results_of_every_shape_reach_the_model_as_text() {
 
 #[tokio::test]
 async fn a_failure_tells_people_one_thing_and_the_model_another() {
-    let daemon =
-        Daemon::playing([looks_up("go"), Turn::results(["for the model"]).says("ok")]).await;
+    let daemon = Daemon::playing([looks_up("go"), Turn::results(["for the model"]).says("ok")]).await;
     let mut session = offering(&daemon).await;
     session.send("go").await;
     let (request, _) = session.tool_call().await;
@@ -121,10 +85,7 @@ async fn a_failure_tells_people_one_thing_and_the_model_another() {
     assert!(session.give(&request, json!({"result": result})).await);
     session.next("session.idle").await;
     let complete = complete(&session);
-    assert_eq!(
-        complete["error"],
-        json!({"message": "for people", "code": "failure"})
-    );
+    assert_eq!(complete["error"], json!({"message": "for people", "code": "failure"}));
     assert_eq!(complete["result"]["content"], "for the model");
     daemon.finish().await;
 }
@@ -148,11 +109,7 @@ async fn a_huge_result_goes_to_a_file_and_the_model_learns_where() {
     let mut session = offering(&daemon).await;
     session.send("go").await;
     let (request, _) = session.tool_call().await;
-    assert!(
-        session
-            .give(&request, json!({"result": "x".repeat(200_000)}))
-            .await
-    );
+    assert!(session.give(&request, json!({"result": "x".repeat(200_000)})).await);
     session.next("session.idle").await;
     let told = &daemon.script().last_request().last_results()[0];
     assert!(told.len() < 5_000, "{} bytes reached the model", told.len());
@@ -163,10 +120,7 @@ async fn a_huge_result_goes_to_a_file_and_the_model_learns_where() {
 async fn of_two_clients_with_the_tool_the_first_answer_counts() {
     let daemon = Daemon::playing([looks_up("go"), Turn::results(["from one"]).says("ok")]).await;
     let mut one = offering(&daemon).await;
-    let mut two = daemon
-        .client()
-        .resume(&one.id, json!({"tools": [lookup()]}))
-        .await;
+    let mut two = daemon.client().resume(&one.id, json!({"tools": [lookup()]})).await;
     one.send("go").await;
     let (request, _) = one.tool_call().await;
     assert_eq!(two.tool_call().await.0, request);
@@ -183,20 +137,13 @@ async fn who_comes_late_with_the_tool_sees_the_open_call() {
     one.send("go").await;
     let (request, _) = one.tool_call().await;
     one.client().vanish().await;
-    let without = daemon
-        .client()
-        .resume(&one.id, json!({"continuePendingWork": true}))
-        .await;
+    let without = daemon.client().resume(&one.id, json!({"continuePendingWork": true})).await;
     let with = json!({"tools": [lookup()], "continuePendingWork": true});
     let mut two = daemon.client().resume(&one.id, with).await;
     assert_eq!(two.tool_call().await.0, request, "the call keeps its id");
     assert!(two.give(&request, json!({"result": "at last"})).await);
     two.next("session.idle").await;
-    assert_eq!(
-        without.count("external_tool.requested"),
-        0,
-        "who has not the tool is not asked"
-    );
+    assert_eq!(without.count("external_tool.requested"), 0, "who has not the tool is not asked");
     daemon.finish().await;
 }
 
@@ -207,10 +154,7 @@ async fn an_open_call_is_closed_when_the_session_is_resumed_without_it() {
     one.send("go").await;
     let (request, _) = one.tool_call().await;
     one.client().vanish().await;
-    let mut two = daemon
-        .client()
-        .resume(&one.id, json!({"tools": [lookup()]}))
-        .await;
+    let mut two = daemon.client().resume(&one.id, json!({"tools": [lookup()]})).await;
     assert!(!two.give(&request, json!({"result": "too late"})).await);
     two.ask("next").await;
     assert_eq!(two.count("external_tool.requested"), 0);
@@ -234,11 +178,7 @@ async fn tools_leave_with_their_client_and_the_model_is_told() {
     one.ask("two").await;
     let request = daemon.script().last_request();
     assert!(!request.tools().contains(&"lookup"));
-    assert!(
-        request.last_user_text().contains("lookup"),
-        "{}",
-        request.last_user_text()
-    );
+    assert!(request.last_user_text().contains("lookup"), "{}", request.last_user_text());
     one.ask("three").await;
     let text = daemon.script().last_request().last_user_text();
     assert!(!text.contains("lookup"), "it is told once: {text}");
@@ -247,7 +187,9 @@ async fn tools_leave_with_their_client_and_the_model_is_told() {
 
 #[tokio::test]
 async fn a_client_tool_replaces_a_built_in_one_only_when_it_says_so() {
-    let bash = |overrides: bool| json!({"name": "bash", "description": "mine", "skipPermission": true, "overridesBuiltInTool": overrides});
+    let bash = |overrides: bool| {
+        json!({"name": "bash", "description": "mine", "skipPermission": true, "overridesBuiltInTool": overrides})
+    };
     let runs = || Turn::user("go").calls([call("b", "bash", json!({"command": "echo built in"}))]);
     let daemon = Daemon::playing([
         runs(),
@@ -256,21 +198,14 @@ async fn a_client_tool_replaces_a_built_in_one_only_when_it_says_so() {
         Turn::results(["from the client"]).says("ok"),
     ])
     .await;
-    let mut session = daemon
-        .client()
-        .create(json!({"tools": [bash(false)]}))
-        .await;
+    let mut session = daemon.client().create(json!({"tools": [bash(false)]})).await;
     session.approve_all().await;
     session.ask("go").await;
     assert_eq!(session.count("external_tool.requested"), 0);
     let mut session = daemon.client().create(json!({"tools": [bash(true)]})).await;
     session.send("go").await;
     let (request, _) = session.tool_call().await;
-    assert!(
-        session
-            .give(&request, json!({"result": "from the client"}))
-            .await
-    );
+    assert!(session.give(&request, json!({"result": "from the client"})).await);
     session.next("session.idle").await;
     daemon.finish().await;
 }
@@ -287,11 +222,7 @@ async fn a_client_tool_asks_for_permission_like_any_other() {
     let expected = json!({"kind": "custom-tool", "toolCallId": "l", "toolName": "lookup",
         "toolDescription": "Looks a word up", "args": {"word": "loop"}});
     assert_eq!(asked, expected);
-    assert!(
-        session
-            .decide(&request, json!({"kind": "approve-once"}))
-            .await
-    );
+    assert!(session.decide(&request, json!({"kind": "approve-once"})).await);
     let (request, _) = session.tool_call().await;
     assert!(session.give(&request, json!({"result": "fine"})).await);
     session.next("session.idle").await;
@@ -303,19 +234,10 @@ async fn the_configuration_decides_which_tools_the_model_sees() {
     let everything = ["bash", "view", "create", "edit", "grep", "glob", "lookup"];
     let cases = [
         (json!({}), everything.to_vec()),
-        (
-            json!({"availableTools": ["view", "lookup"]}),
-            vec!["view", "lookup"],
-        ),
-        (
-            json!({"excludedTools": ["bash", "builtin:glob"]}),
-            vec!["view", "create", "edit", "grep", "lookup"],
-        ),
+        (json!({"availableTools": ["view", "lookup"]}), vec!["view", "lookup"]),
+        (json!({"excludedTools": ["bash", "builtin:glob"]}), vec!["view", "create", "edit", "grep", "lookup"]),
         (json!({"availableTools": ["custom:*"]}), vec!["lookup"]),
-        (
-            json!({"availableTools": ["view", "bash"], "excludedTools": ["bash"]}),
-            vec!["view"],
-        ),
+        (json!({"availableTools": ["view", "bash"], "excludedTools": ["bash"]}), vec!["view"]),
         (
             json!({"availableTools": ["view", "bash"], "excludedTools": ["bash"], "toolFilterPrecedence": "available"}),
             vec!["bash", "view"],
@@ -328,11 +250,7 @@ async fn the_configuration_decides_which_tools_the_model_sees() {
         params["tools"] = json!([lookup()]);
         let mut session = daemon.client().create(params).await;
         session.ask("go").await;
-        assert_eq!(
-            daemon.script().last_request().tools(),
-            expected,
-            "for {filter}"
-        );
+        assert_eq!(daemon.script().last_request().tools(), expected, "for {filter}");
         daemon.finish().await;
     }
 }
@@ -341,16 +259,9 @@ async fn the_configuration_decides_which_tools_the_model_sees() {
 async fn a_tool_without_a_name_is_refused_by_name() {
     let daemon = Daemon::playing([]).await;
     let client = daemon.client();
-    for offer in [
-        json!({"tools": [{"description": "x"}]}),
-        json!({"tools": [{"name": ""}]}),
-    ] {
+    for offer in [json!({"tools": [{"description": "x"}]}), json!({"tools": [{"name": ""}]})] {
         let error = client.refused("session.create", offer).await;
-        assert_eq!(
-            (error.code, error.message.contains("name")),
-            (-32602, true),
-            "{error}"
-        );
+        assert_eq!((error.code, error.message.contains("name")), (-32602, true), "{error}");
     }
     daemon.finish().await;
 }

@@ -9,18 +9,8 @@ async fn a_refusal_is_a_typed_error_and_the_session_stays_usable() {
         (400, "your request is odd", "invalid", "query"),
         (401, "who are you", "invalid_api_key", "authentication"),
         (402, "pay first", "insufficient_quota", "quota"),
-        (
-            404,
-            "there is no such model",
-            "model_not_found",
-            "model_not_found",
-        ),
-        (
-            400,
-            "that is too long",
-            "context_length_exceeded",
-            "context_limit",
-        ),
+        (404, "there is no such model", "model_not_found", "model_not_found"),
+        (400, "that is too long", "context_length_exceeded", "context_limit"),
     ] {
         let daemon = Daemon::playing([
             Turn::user("hello").fails(status, message).with_code(code),
@@ -33,10 +23,7 @@ async fn a_refusal_is_a_typed_error_and_the_session_stays_usable() {
         assert_eq!(error["data"]["errorType"], kind, "for {code}");
         assert_eq!(error["data"]["errorCode"], code);
         assert_eq!(error["data"]["statusCode"], status);
-        assert!(
-            error["data"]["message"].as_str().unwrap().contains(message),
-            "{error}"
-        );
+        assert!(error["data"]["message"].as_str().unwrap().contains(message), "{error}");
         session.next("session.idle").await;
         let kinds = session.durable_kinds();
         let end = &kinds[kinds.len() - 2..];
@@ -66,14 +53,7 @@ async fn a_passing_fault_is_retried_within_the_same_turn() {
 #[tokio::test]
 async fn a_fault_that_stays_ends_the_turn_with_its_kind() {
     let fault = || Turn::user("hello").fails(500, "broken");
-    let daemon = Daemon::playing([
-        fault(),
-        fault(),
-        fault(),
-        fault(),
-        Turn::user("again").says("hi"),
-    ])
-    .await;
+    let daemon = Daemon::playing([fault(), fault(), fault(), fault(), Turn::user("again").says("hi")]).await;
     let mut session = daemon.client().create(json!({})).await;
     session.send("hello").await;
     let error = session.next("session.error").await;
@@ -96,12 +76,7 @@ async fn a_rate_limit_is_waited_for_as_long_as_it_asks() {
     let mut session = daemon.client().create(json!({})).await;
     session.send("hello").await;
     let retry = session.next("assistant.turn_retry").await;
-    assert!(
-        retry["data"]["reason"]
-            .as_str()
-            .unwrap()
-            .contains("slow down")
-    );
+    assert!(retry["data"]["reason"].as_str().unwrap().contains("slow down"));
     session.next("session.idle").await;
     daemon.finish().await;
 }
@@ -141,11 +116,7 @@ async fn a_failure_in_the_middle_of_a_tool_loop_keeps_what_the_tools_did() {
     session.next("session.idle").await;
     session.ask("go on").await;
     let request = daemon.script().last_request();
-    let roles: Vec<&Value> = request
-        .messages()
-        .iter()
-        .map(|message| &message["role"])
-        .collect();
+    let roles: Vec<&Value> = request.messages().iter().map(|message| &message["role"]).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "user"]);
     daemon.finish().await;
 }
@@ -161,11 +132,7 @@ async fn a_provider_that_cannot_be_used_is_an_error_and_its_message_does_not_com
     assert_eq!(error["data"]["errorType"], "network");
     session.next("session.idle").await;
     let queue = session.call("session.queue.pendingItems", json!({})).await;
-    assert_eq!(
-        queue["items"],
-        json!([]),
-        "a message that failed does not wait again"
-    );
+    assert_eq!(queue["items"], json!([]), "a message that failed does not wait again");
     let id = session.id.clone();
     let mut session = session.client().resume(&id, json!({})).await;
     session.ask("with a model").await;
@@ -174,18 +141,12 @@ async fn a_provider_that_cannot_be_used_is_an_error_and_its_message_does_not_com
 
 #[tokio::test]
 async fn a_provider_whose_key_was_not_given_again_says_so() {
-    let daemon = Daemon::playing([
-        Turn::user("hello").says("hi"),
-        Turn::user("keyed").says("hi"),
-    ])
-    .await;
+    let daemon = Daemon::playing([Turn::user("hello").says("hi"), Turn::user("keyed").says("hi")]).await;
     let client = daemon.client();
     let mut session = client.create(json!({})).await;
     session.ask("hello").await;
     session.destroy().await;
-    let mut session = client
-        .resume(&session.id, json!({"provider": null, "model": null}))
-        .await;
+    let mut session = client.resume(&session.id, json!({"provider": null, "model": null})).await;
     session.send("without a key").await;
     let error = session.next("session.error").await;
     assert_eq!(error["data"]["errorType"], "authentication");

@@ -63,11 +63,7 @@ async fn a_follower_gets_what_is_told_in_passing_too() {
     let kinds: Vec<&Value> = events.iter().map(|event| &event["type"]).collect();
     assert!(kinds.contains(&&json!("session.idle")), "{kinds:?}");
     assert!(kinds.contains(&&json!("assistant.message")), "{kinds:?}");
-    let (events, _) = read(
-        &session,
-        json!({"cursor": cursor, "types": ["assistant.message"]}),
-    )
-    .await;
+    let (events, _) = read(&session, json!({"cursor": cursor, "types": ["assistant.message"]})).await;
     assert_eq!(events.len(), 1);
     let (events, _) = read(&session, json!({"cursor": cursor, "types": "user.message"})).await;
     assert_eq!(events.len(), 1);
@@ -115,15 +111,9 @@ async fn a_cursor_outlives_the_session_it_was_taken_from() {
     session.ask("two").await;
     session.ask("three").await;
     let (events, _) = read(&session, json!({"cursor": cursor, "max": 1000})).await;
-    let durable: Vec<Value> = events
-        .into_iter()
-        .filter(|event| event["ephemeral"] != true)
-        .collect();
+    let durable: Vec<Value> = events.into_iter().filter(|event| event["ephemeral"] != true).collect();
     let missed = session.messages().await[known..].to_vec();
-    assert_eq!(
-        durable, missed,
-        "a client that comes back gets all that it missed"
-    );
+    assert_eq!(durable, missed, "a client that comes back gets all that it missed");
     daemon.finish().await;
 }
 
@@ -132,14 +122,8 @@ async fn what_is_not_a_cursor_is_refused_by_name() {
     let daemon = Daemon::playing([]).await;
     let session = daemon.client().create(json!({})).await;
     for cursor in ["", "yesterday", "1", "1.x", "-1.0"] {
-        let error = session
-            .refused("session.eventLog.read", json!({"cursor": cursor}))
-            .await;
-        assert_eq!(
-            (error.code, error.message.contains("cursor")),
-            (-32602, true),
-            "{error}"
-        );
+        let error = session.refused("session.eventLog.read", json!({"cursor": cursor})).await;
+        assert_eq!((error.code, error.message.contains("cursor")), (-32602, true), "{error}");
     }
     daemon.finish().await;
 }
@@ -149,13 +133,9 @@ async fn an_interest_is_registered_and_released() {
     let daemon = Daemon::playing([]).await;
     let session = daemon.client().create(json!({})).await;
     let params = json!({"eventType": "mcp.oauth_required"});
-    let interest = session
-        .call("session.eventLog.registerInterest", params)
-        .await;
+    let interest = session.call("session.eventLog.registerInterest", params).await;
     let handle = json!({"handle": interest["handle"]});
-    let released = session
-        .call("session.eventLog.releaseInterest", handle)
-        .await;
+    let released = session.call("session.eventLog.releaseInterest", handle).await;
     assert_eq!(released, json!({"success": true}));
     daemon.finish().await;
 }
@@ -164,11 +144,7 @@ async fn an_interest_is_registered_and_released() {
 async fn a_line_in_the_log_is_an_event_for_people() {
     let daemon = Daemon::playing([]).await;
     let mut session = daemon.client().create(json!({})).await;
-    for (level, kind) in [
-        ("info", "session.info"),
-        ("warning", "session.warning"),
-        ("error", "session.error"),
-    ] {
+    for (level, kind) in [("info", "session.info"), ("warning", "session.warning"), ("error", "session.error")] {
         let params = json!({"message": "look here", "level": level, "url": "https://example.com"});
         let logged = session.call("session.log", params).await;
         let event = session.next(kind).await;
@@ -180,10 +156,6 @@ async fn a_line_in_the_log_is_an_event_for_people() {
     let event = session.next("session.info").await;
     assert_eq!(event["ephemeral"], true);
     let stored = session.messages().await;
-    assert_eq!(
-        stored.len(),
-        4,
-        "the ephemeral line is not stored: {stored:?}"
-    );
+    assert_eq!(stored.len(), 4, "the ephemeral line is not stored: {stored:?}");
     daemon.finish().await;
 }

@@ -12,20 +12,13 @@ fn runs(prompt: &str, command: &str, result: &str) -> [Turn; 2] {
 }
 
 async fn asking(daemon: &Daemon) -> Session {
-    daemon
-        .client()
-        .create(json!({"requestPermission": true}))
-        .await
+    daemon.client().create(json!({"requestPermission": true})).await
 }
 
 fn completed(session: &Session) -> Vec<Value> {
     let events = session.events();
-    let completed = events
-        .iter()
-        .filter(|event| event["type"] == "permission.completed");
-    completed
-        .map(|event| event["data"]["result"].clone())
-        .collect()
+    let completed = events.iter().filter(|event| event["type"] == "permission.completed");
+    completed.map(|event| event["data"]["result"].clone()).collect()
 }
 
 #[tokio::test]
@@ -43,16 +36,11 @@ async fn a_question_says_exactly_what_the_tool_wants_to_do() {
     });
     assert_eq!(asked["permissionRequest"], request);
     assert_eq!(asked["promptRequest"]["kind"], "commands");
-    let pending = session
-        .call("session.permissions.pendingRequests", json!({}))
-        .await;
-    let expected =
-        json!({"items": [{"requestId": asked["requestId"], "request": asked["promptRequest"]}]});
+    let pending = session.call("session.permissions.pendingRequests", json!({})).await;
+    let expected = json!({"items": [{"requestId": asked["requestId"], "request": asked["promptRequest"]}]});
     assert_eq!(pending, expected);
     let shown = json!({"message": "May it?"});
-    session
-        .call("session.permissions.notifyPromptShown", shown)
-        .await;
+    session.call("session.permissions.notifyPromptShown", shown).await;
     let id = asked["requestId"].as_str().unwrap();
     assert!(session.decide(id, json!({"kind": "approve-once"})).await);
     session.next("session.idle").await;
@@ -68,11 +56,7 @@ async fn approved_once_is_asked_again() {
     for prompt in ["one", "two"] {
         session.send(prompt).await;
         let (request, _) = session.permission().await;
-        assert!(
-            session
-                .decide(&request, json!({"kind": "approve-once"}))
-                .await
-        );
+        assert!(session.decide(&request, json!({"kind": "approve-once"})).await);
         session.next("session.idle").await;
     }
     daemon.finish().await;
@@ -91,40 +75,22 @@ async fn approved_for_the_session_holds_for_the_same_command_and_survives_a_resu
     let mut session = asking(&daemon).await;
     session.send("one").await;
     let (request, _) = session.permission().await;
-    assert!(
-        session
-            .decide(&request, json!({"kind": "approve-for-session"}))
-            .await
-    );
+    assert!(session.decide(&request, json!({"kind": "approve-for-session"})).await);
     session.next("session.idle").await;
     session.ask("two").await;
-    assert_eq!(
-        session.count("permission.requested"),
-        1,
-        "the same command needs no question"
-    );
+    assert_eq!(session.count("permission.requested"), 1, "the same command needs no question");
     session.destroy().await;
     let offer = json!({"requestPermission": true});
     let mut session = session.client().resume(&session.id, offer).await;
     session.ask("three").await;
     session.send("four").await;
     let (request, _) = session.permission().await;
-    assert!(
-        session
-            .decide(&request, json!({"kind": "approve-once"}))
-            .await
-    );
+    assert!(session.decide(&request, json!({"kind": "approve-once"})).await);
     session.next("session.idle").await;
-    session
-        .call("session.permissions.resetSessionApprovals", json!({}))
-        .await;
+    session.call("session.permissions.resetSessionApprovals", json!({})).await;
     session.send("five").await;
     let (request, _) = session.permission().await;
-    assert!(
-        session
-            .decide(&request, json!({"kind": "approve-once"}))
-            .await
-    );
+    assert!(session.decide(&request, json!({"kind": "approve-once"})).await);
     session.next("session.idle").await;
     daemon.finish().await;
 }
@@ -135,9 +101,7 @@ async fn approved_for_a_location_holds_there_in_other_sessions() {
     let daemon = Daemon::playing(turns).await;
     let mut session = asking(&daemon).await;
     let place = json!({"workingDirectory": daemon.work()});
-    let location = session
-        .call("session.permissions.locations.resolve", place.clone())
-        .await;
+    let location = session.call("session.permissions.locations.resolve", place.clone()).await;
     assert_eq!(location["locationType"], "dir");
     session.send("one").await;
     let (request, _) = session.permission().await;
@@ -148,13 +112,8 @@ async fn approved_for_a_location_holds_there_in_other_sessions() {
     session.next("session.idle").await;
     assert_eq!(completed(&session)[0]["kind"], "approved-for-location");
     let mut other = asking(&daemon).await;
-    let applied = other
-        .call("session.permissions.locations.apply", place)
-        .await;
-    assert_eq!(
-        (&applied["changed"], &applied["appliedRuleCount"]),
-        (&json!(true), &json!(1))
-    );
+    let applied = other.call("session.permissions.locations.apply", place).await;
+    assert_eq!((&applied["changed"], &applied["appliedRuleCount"]), (&json!(true), &json!(1)));
     other.ask("two").await;
     assert_eq!(other.count("permission.requested"), 0);
     daemon.finish().await;
@@ -167,19 +126,11 @@ async fn approved_permanently_holds_in_every_later_session() {
     let mut session = asking(&daemon).await;
     session.send("one").await;
     let (request, _) = session.permission().await;
-    assert!(
-        session
-            .decide(&request, json!({"kind": "approve-permanently"}))
-            .await
-    );
+    assert!(session.decide(&request, json!({"kind": "approve-permanently"})).await);
     session.next("session.idle").await;
     let mut later = asking(&daemon).await;
     later.ask("two").await;
-    assert_eq!(
-        later.count("permission.requested"),
-        0,
-        "permanently means not asked again"
-    );
+    assert_eq!(later.count("permission.requested"), 0, "permanently means not asked again");
     daemon.finish().await;
 }
 
@@ -202,11 +153,7 @@ async fn a_rejection_ends_the_loop_and_the_model_hears_of_it_next_time() {
     assert!(session.decide(&no, reject).await);
     assert!(session.decide(&yes, json!({"kind": "approve-once"})).await);
     session.next("session.idle").await;
-    assert_eq!(
-        session.count("assistant.turn_start"),
-        1,
-        "the model does not get to argue"
-    );
+    assert_eq!(session.count("assistant.turn_start"), 1, "the model does not get to argue");
     session.ask("why").await;
     let request = daemon.script().last_request();
     let results: Vec<&str> = request
@@ -215,10 +162,7 @@ async fn a_rejection_ends_the_loop_and_the_model_hears_of_it_next_time() {
         .filter(|message| message["role"] == "tool")
         .map(|message| message["content"].as_str().unwrap())
         .collect();
-    assert!(
-        results[0].contains("rejected") && results[0].contains("use the other file"),
-        "{results:?}"
-    );
+    assert!(results[0].contains("rejected") && results[0].contains("use the other file"), "{results:?}");
     assert!(results[1].contains("allowed"), "{results:?}");
     daemon.finish().await;
 }
@@ -229,11 +173,7 @@ async fn an_absent_user_is_a_denial_that_the_model_works_with() {
     let mut session = asking(&daemon).await;
     session.send("go").await;
     let (request, _) = session.permission().await;
-    assert!(
-        session
-            .decide(&request, json!({"kind": "user-not-available"}))
-            .await
-    );
+    assert!(session.decide(&request, json!({"kind": "user-not-available"})).await);
     session.next("session.idle").await;
     let kind = "denied-no-approval-rule-and-could-not-request-from-user";
     assert_eq!(completed(&session), [json!({"kind": kind})]);
@@ -250,16 +190,10 @@ async fn without_anybody_who_answers_nothing_is_asked() {
     let mut session = daemon.client().create(json!({})).await;
     session.ask("one").await;
     assert_eq!(session.count("permission.requested"), 0);
-    session
-        .call("session.permissions.setRequired", json!({"required": true}))
-        .await;
+    session.call("session.permissions.setRequired", json!({"required": true})).await;
     session.send("two").await;
     let (request, _) = session.permission().await;
-    assert!(
-        session
-            .decide(&request, json!({"kind": "approve-once"}))
-            .await
-    );
+    assert!(session.decide(&request, json!({"kind": "approve-once"})).await);
     session.next("session.idle").await;
     daemon.finish().await;
 }
@@ -272,12 +206,7 @@ async fn a_deny_rule_wins_over_every_allowance() {
             call("b", "bash", json!({"command": "echo hi && date +%Y"})),
             call("c", "bash", json!({"command": "echo fine"})),
         ]),
-        Turn::results([
-            "denied by the rule shell(date)",
-            "denied by the rule shell(date)",
-            "fine",
-        ])
-        .says("ok"),
+        Turn::results(["denied by the rule shell(date)", "denied by the rule shell(date)", "fine"]).says("ok"),
     ])
     .await;
     let mut session = asking(&daemon).await;
@@ -307,9 +236,7 @@ async fn of_two_answers_the_first_counts() {
         session.next("session.idle").await;
         assert_eq!(completed(session), [json!({"kind": "approved"})]);
     }
-    let unknown = one
-        .decide("no-such-request", json!({"kind": "approve-once"}))
-        .await;
+    let unknown = one.decide("no-such-request", json!({"kind": "approve-once"})).await;
     assert!(!unknown);
     daemon.finish().await;
 }
@@ -359,36 +286,25 @@ async fn a_launch_may_allow_everything() {
 
 #[tokio::test]
 async fn a_file_is_written_only_after_it_was_allowed() {
-    let script =
-        loopd_tests::Script::answering(|request| match request.last_results().as_slice() {
-            [] => {
-                let text = request.last_user_text();
-                let (_, path) = text.split_once("write ").unwrap();
-                let arguments = json!({"path": path, "file_text": "content\n"});
-                Turn::any().calls([call("w", "create", arguments)])
-            }
-            _ => Turn::any().says("done"),
-        })
-        .await;
+    let script = loopd_tests::Script::answering(|request| match request.last_results().as_slice() {
+        [] => {
+            let text = request.last_user_text();
+            let (_, path) = text.split_once("write ").unwrap();
+            let arguments = json!({"path": path, "file_text": "content\n"});
+            Turn::any().calls([call("w", "create", arguments)])
+        }
+        _ => Turn::any().says("done"),
+    })
+    .await;
     let daemon = Daemon::with(script).await;
     let file = daemon.file("new.txt");
     let mut session = asking(&daemon).await;
     session.send(&format!("write {}", file.display())).await;
     let (request, asked) = session.permission().await;
-    assert_eq!(
-        (&asked["kind"], &asked["fileName"]),
-        (&json!("write"), &json!(file))
-    );
-    assert!(
-        asked["diff"].as_str().unwrap().contains("+content"),
-        "{asked}"
-    );
+    assert_eq!((&asked["kind"], &asked["fileName"]), (&json!("write"), &json!(file)));
+    assert!(asked["diff"].as_str().unwrap().contains("+content"), "{asked}");
     assert!(!file.exists(), "nothing is written before the answer");
-    assert!(
-        session
-            .decide(&request, json!({"kind": "approve-once"}))
-            .await
-    );
+    assert!(session.decide(&request, json!({"kind": "approve-once"})).await);
     session.next("session.idle").await;
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "content\n");
     daemon.finish().await;

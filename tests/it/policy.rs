@@ -12,38 +12,23 @@ async fn rules_can_be_added_and_taken_back() {
         ]
     };
     let daemon = Daemon::playing([bash("one"), bash("two"), bash("three")].concat()).await;
-    let mut session = daemon
-        .client()
-        .create(json!({"requestPermission": true}))
-        .await;
+    let mut session = daemon.client().create(json!({"requestPermission": true})).await;
     let rule = json!({"kind": "shell", "argument": "echo"});
     let add = json!({"scope": "session", "add": [rule]});
     session.call("session.permissions.modifyRules", add).await;
     session.ask("one").await;
     assert_eq!(session.count("permission.requested"), 0);
     let remove = json!({"scope": "session", "remove": [rule]});
-    session
-        .call("session.permissions.modifyRules", remove)
-        .await;
+    session.call("session.permissions.modifyRules", remove).await;
     session.send("two").await;
     let (request, _) = session.permission().await;
-    session
-        .decide(&request, json!({"kind": "approve-once"}))
-        .await;
+    session.decide(&request, json!({"kind": "approve-once"})).await;
     session.next("session.idle").await;
     session.approve_all().await;
     session.ask("three").await;
     assert_eq!(session.count("permission.requested"), 1);
-    let elsewhere = session
-        .refused(
-            "session.permissions.modifyRules",
-            json!({"scope": "location"}),
-        )
-        .await;
-    assert_eq!(
-        (elsewhere.code, elsewhere.message.contains("scope")),
-        (-32602, true)
-    );
+    let elsewhere = session.refused("session.permissions.modifyRules", json!({"scope": "location"})).await;
+    assert_eq!((elsewhere.code, elsewhere.message.contains("scope")), (-32602, true));
     daemon.finish().await;
 }
 
@@ -62,38 +47,20 @@ async fn directories_are_listed_added_and_asked_about() {
     let within = "session.permissions.paths.isPathWithinWorkspace";
     assert_eq!(is(allowed, json!(daemon.file("a/b.txt"))).await, true);
     assert_eq!(is(allowed, json!(other.path().join("x"))).await, false);
-    session
-        .call(
-            "session.permissions.paths.add",
-            json!({"path": other.path()}),
-        )
-        .await;
+    session.call("session.permissions.paths.add", json!({"path": other.path()})).await;
     assert_eq!(is(allowed, json!(other.path().join("x"))).await, true);
     assert_eq!(is(within, json!(other.path().join("x"))).await, false);
-    let listed = session
-        .call("session.permissions.paths.list", json!({}))
-        .await;
+    let listed = session.call("session.permissions.paths.list", json!({})).await;
     assert_eq!(
         listed,
         json!({"primary": daemon.work(), "directories": [daemon.work(), other.path()]})
     );
-    session
-        .call(
-            "session.permissions.paths.updatePrimary",
-            json!({"path": more}),
-        )
-        .await;
+    session.call("session.permissions.paths.updatePrimary", json!({"path": more})).await;
     assert_eq!(is(within, json!(daemon.file("a.txt"))).await, false);
     assert_eq!(is(within, json!(more.join("a.txt"))).await, true);
     for path in [json!("relative"), json!(daemon.file("missing"))] {
-        let error = session
-            .refused("session.permissions.paths.add", json!({"path": path}))
-            .await;
-        assert_eq!(
-            (error.code, error.message.contains("path")),
-            (-32602, true),
-            "{error}"
-        );
+        let error = session.refused("session.permissions.paths.add", json!({"path": path})).await;
+        assert_eq!((error.code, error.message.contains("path")), (-32602, true), "{error}");
     }
     daemon.finish().await;
 }
@@ -119,21 +86,9 @@ async fn urls_can_be_unrestricted() {
     let session = daemon.client().create(json!({})).await;
     let method = "session.permissions.urls.setUnrestrictedMode";
     session.call(method, json!({"enabled": true})).await;
-    assert!(
-        daemon
-            .state(&session.id)
-            .await
-            .permissions
-            .unrestricted_urls
-    );
+    assert!(daemon.state(&session.id).await.permissions.unrestricted_urls);
     session.call(method, json!({"enabled": false})).await;
-    assert!(
-        !daemon
-            .state(&session.id)
-            .await
-            .permissions
-            .unrestricted_urls
-    );
+    assert!(!daemon.state(&session.id).await.permissions.unrestricted_urls);
     daemon.finish().await;
 }
 
@@ -152,12 +107,7 @@ async fn a_policy_is_replaced_part_by_part() {
     assert!(first.approve_all_reads && first.unrestricted_paths && !first.approve_all);
     assert_eq!(first.allowed_urls, ["https://example.com"]);
     assert_eq!(first.directories.len(), 2);
-    session
-        .call(
-            "session.permissions.configure",
-            json!({"approveAllReadPermissionRequests": false}),
-        )
-        .await;
+    session.call("session.permissions.configure", json!({"approveAllReadPermissionRequests": false})).await;
     let second = daemon.state(&session.id).await.permissions;
     assert!(!second.approve_all_reads && second.unrestricted_paths);
     assert_eq!(second.approved, first.approved);
@@ -171,29 +121,15 @@ async fn an_approval_can_be_given_to_a_location_and_a_repository_is_one() {
     std::fs::create_dir_all(daemon.file("repo/deep/down")).unwrap();
     let session = daemon.client().create(json!({})).await;
     let deep = json!({"workingDirectory": daemon.file("repo/deep/down")});
-    let location = session
-        .call("session.permissions.locations.resolve", deep.clone())
-        .await;
-    assert_eq!(
-        location,
-        json!({"locationKey": daemon.file("repo"), "locationType": "repo"})
-    );
+    let location = session.call("session.permissions.locations.resolve", deep.clone()).await;
+    assert_eq!(location, json!({"locationKey": daemon.file("repo"), "locationType": "repo"}));
     let approval = json!({"kind": "custom-tool", "toolName": "lookup"});
     let params = json!({"locationKey": location["locationKey"], "approval": approval});
-    session
-        .call("session.permissions.locations.addToolApproval", params)
-        .await;
+    session.call("session.permissions.locations.addToolApproval", params).await;
     let other = daemon.client().create(json!({})).await;
-    let applied = other
-        .call("session.permissions.locations.apply", deep.clone())
-        .await;
-    assert_eq!(
-        applied["appliedRules"],
-        json!([{"kind": "custom-tool", "argument": "lookup"}])
-    );
-    let again = other
-        .call("session.permissions.locations.apply", deep)
-        .await;
+    let applied = other.call("session.permissions.locations.apply", deep.clone()).await;
+    assert_eq!(applied["appliedRules"], json!([{"kind": "custom-tool", "argument": "lookup"}]));
+    let again = other.call("session.permissions.locations.apply", deep).await;
     assert_eq!(again["changed"], false);
     daemon.finish().await;
 }
@@ -204,27 +140,13 @@ async fn a_trusted_folder_stays_trusted() {
     let session = daemon.client().create(json!({})).await;
     let folder = json!({"path": daemon.work()});
     let is_trusted = "session.permissions.folderTrust.isTrusted";
-    assert_eq!(
-        session.call(is_trusted, folder.clone()).await,
-        json!({"trusted": false})
-    );
-    session
-        .call("session.permissions.folderTrust.addTrusted", folder.clone())
-        .await;
+    assert_eq!(session.call(is_trusted, folder.clone()).await, json!({"trusted": false}));
+    session.call("session.permissions.folderTrust.addTrusted", folder.clone()).await;
     let other = daemon.client().create(json!({})).await;
-    assert_eq!(
-        other.call(is_trusted, folder).await,
-        json!({"trusted": true})
-    );
+    assert_eq!(other.call(is_trusted, folder).await, json!({"trusted": true}));
     let below = json!({"path": daemon.file("below")});
-    assert_eq!(
-        other.call(is_trusted, below).await,
-        json!({"trusted": true})
-    );
+    assert_eq!(other.call(is_trusted, below).await, json!({"trusted": true}));
     let above = json!({"path": daemon.work().parent().unwrap()});
-    assert_eq!(
-        other.call(is_trusted, above).await,
-        json!({"trusted": false})
-    );
+    assert_eq!(other.call(is_trusted, above).await, json!({"trusted": false}));
     daemon.finish().await;
 }

@@ -9,27 +9,17 @@ fn asks(prompt: &str) -> Turn {
 }
 
 async fn listening(daemon: &Daemon) -> Session {
-    daemon
-        .client()
-        .create(json!({"requestUserInput": true}))
-        .await
+    daemon.client().create(json!({"requestUserInput": true})).await
 }
 
 async fn answer(session: &Session, request: &Value, text: &str) -> bool {
     let params = json!({"requestId": request, "response": {"answer": text, "wasFreeform": true}});
-    session
-        .call("session.ui.handlePendingUserInput", params)
-        .await["success"]
-        == true
+    session.call("session.ui.handlePendingUserInput", params).await["success"] == true
 }
 
 #[tokio::test]
 async fn the_models_question_is_a_request_to_the_client() {
-    let daemon = Daemon::playing([
-        asks("go"),
-        Turn::results(["User selected: left"]).says("left it is"),
-    ])
-    .await;
+    let daemon = Daemon::playing([asks("go"), Turn::results(["User selected: left"]).says("left it is")]).await;
     let mut session = listening(&daemon).await;
     session.send("go").await;
     let request = session.client().request("userInput.request").await;
@@ -45,11 +35,7 @@ async fn the_models_question_is_a_request_to_the_client() {
 
 #[tokio::test]
 async fn any_client_may_answer_by_method_and_the_request_is_taken_back() {
-    let daemon = Daemon::playing([
-        asks("go"),
-        Turn::results(["User responded: neither"]).says("ok"),
-    ])
-    .await;
+    let daemon = Daemon::playing([asks("go"), Turn::results(["User responded: neither"]).says("ok")]).await;
     let mut one = listening(&daemon).await;
     let two = daemon.client().resume(&one.id, json!({})).await;
     one.send("go").await;
@@ -57,15 +43,9 @@ async fn any_client_may_answer_by_method_and_the_request_is_taken_back() {
     let asked = one.next("user_input.requested").await["data"]["requestId"].clone();
     assert!(answer(&two, &asked, "neither").await);
     request.withdrawn().await;
-    assert!(
-        !answer(&two, &asked, "again").await,
-        "a second answer counts for nothing"
-    );
+    assert!(!answer(&two, &asked, "again").await, "a second answer counts for nothing");
     one.next("session.idle").await;
-    assert!(
-        two.client().open_requests().is_empty(),
-        "who does not take questions is not asked"
-    );
+    assert!(two.client().open_requests().is_empty(), "who does not take questions is not asked");
     daemon.finish().await;
 }
 
@@ -73,10 +53,7 @@ async fn any_client_may_answer_by_method_and_the_request_is_taken_back() {
 async fn of_two_clients_that_are_asked_the_first_answers() {
     let daemon = Daemon::playing([asks("go"), Turn::results(["right"]).says("ok")]).await;
     let mut one = listening(&daemon).await;
-    let two = daemon
-        .client()
-        .resume(&one.id, json!({"requestUserInput": true}))
-        .await;
+    let two = daemon.client().resume(&one.id, json!({"requestUserInput": true})).await;
     one.send("go").await;
     let first = one.client().request("userInput.request").await;
     let second = two.client().request("userInput.request").await;
@@ -94,15 +71,9 @@ async fn a_client_that_fails_to_answer_leaves_the_question_open() {
     let request = one.client().request("userInput.request").await;
     let asked = one.next("user_input.requested").await["data"]["requestId"].clone();
     request.refuse(-32603, "the window was closed");
-    let two = daemon
-        .client()
-        .resume(&one.id, json!({"requestUserInput": true}))
-        .await;
+    let two = daemon.client().resume(&one.id, json!({"requestUserInput": true})).await;
     let again = two.client().request("userInput.request").await;
-    assert_eq!(
-        again.params["question"], "Which one?",
-        "who comes late is asked, too"
-    );
+    assert_eq!(again.params["question"], "Which one?", "who comes late is asked, too");
     assert!(answer(&one, &asked, "later").await);
     again.withdrawn().await;
     one.next("session.idle").await;
@@ -139,45 +110,29 @@ async fn the_tool_is_there_only_while_somebody_takes_questions() {
     session.ask("one").await;
     assert!(!daemon.script().last_request().tools().contains(&"ask_user"));
     session.ask("two").await;
-    daemon
-        .client()
-        .resume(&session.id, json!({"requestUserInput": true}))
-        .await;
+    daemon.client().resume(&session.id, json!({"requestUserInput": true})).await;
     session.ask("three").await;
     assert!(daemon.script().last_request().tools().contains(&"ask_user"));
     daemon.finish().await;
 }
 
 fn form() -> Value {
-    let schema =
-        json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     json!({"message": "Who are you?", "requestedSchema": schema})
 }
 
 async fn fill(session: &Session, request: &Value, result: Value) -> bool {
     let params = json!({"requestId": request, "result": result});
-    session
-        .call("session.ui.handlePendingElicitation", params)
-        .await["success"]
-        == true
+    session.call("session.ui.handlePendingElicitation", params).await["success"] == true
 }
 
 #[tokio::test]
 async fn a_form_goes_to_everyone_and_the_first_answer_to_the_asker() {
     let daemon = Daemon::playing([]).await;
-    let mut one = daemon
-        .client()
-        .create(json!({"requestElicitation": true}))
-        .await;
-    let mut two = daemon
-        .client()
-        .resume(&one.id, json!({"requestElicitation": true}))
-        .await;
+    let mut one = daemon.client().create(json!({"requestElicitation": true})).await;
+    let mut two = daemon.client().resume(&one.id, json!({"requestElicitation": true})).await;
     for (result, expected) in [
-        (
-            json!({"action": "accept", "content": {"name": "Ada"}}),
-            json!({"action": "accept", "content": {"name": "Ada"}}),
-        ),
+        (json!({"action": "accept", "content": {"name": "Ada"}}), json!({"action": "accept", "content": {"name": "Ada"}})),
         (json!({"action": "decline"}), json!({"action": "decline"})),
         (json!({"action": "cancel"}), json!({"action": "cancel"})),
     ] {
@@ -208,9 +163,7 @@ async fn the_others_learn_when_somebody_who_can_show_forms_comes_and_goes() {
     let daemon = Daemon::playing([]).await;
     let mut one = daemon.client().create(json!({})).await;
     let client = daemon.client();
-    let two = client
-        .resume(&one.id, json!({"requestElicitation": true}))
-        .await;
+    let two = client.resume(&one.id, json!({"requestElicitation": true})).await;
     let changed = one.next("capabilities.changed").await;
     assert_eq!(changed["data"], json!({"ui": {"elicitation": true}}));
     two.client().vanish().await;

@@ -9,20 +9,12 @@ fn user_messages(session: &Session) -> Vec<(Value, Value)> {
         .events()
         .iter()
         .filter(|event| event["type"] == "user.message")
-        .map(|event| {
-            (
-                event["data"]["content"].clone(),
-                event["data"]["delivery"].clone(),
-            )
-        })
+        .map(|event| (event["data"]["content"].clone(), event["data"]["delivery"].clone()))
         .collect()
 }
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(Value, Value)> {
-    expected
-        .iter()
-        .map(|(text, delivery)| (json!(text), json!(delivery)))
-        .collect()
+    expected.iter().map(|(text, delivery)| (json!(text), json!(delivery))).collect()
 }
 
 async fn steer(session: &Session, prompt: &str) {
@@ -48,28 +40,17 @@ async fn messages_wait_in_order_and_each_is_its_own_turn() {
     let params = json!({"prompt": "two", "prepend": true});
     let first = session.call("session.send", params).await["messageId"].clone();
     let queue = session.call("session.queue.pendingItems", json!({})).await;
-    let item = |id: Value, text: &str| json!({"id": id, "kind": "message", "displayText": text, "agentMode": "interactive"});
-    let items = [
-        item(first, "two"),
-        item(json!(two), "three"),
-        item(json!(three), "four"),
-    ];
+    let item = |id: Value, text: &str| {
+        json!({"id": id, "kind": "message", "displayText": text, "agentMode": "interactive"})
+    };
+    let items = [item(first, "two"), item(json!(two), "three"), item(json!(three), "four")];
     assert_eq!(queue, json!({"items": items, "steeringMessages": []}));
     gate.open();
     session.next("session.idle").await;
-    assert_eq!(
-        session.count("session.idle"),
-        1,
-        "idle comes when the queue is drained, not before"
-    );
+    assert_eq!(session.count("session.idle"), 1, "idle comes when the queue is drained, not before");
     assert_eq!(
         user_messages(&session),
-        pairs(&[
-            ("one", "idle"),
-            ("two", "queued"),
-            ("three", "queued"),
-            ("four", "queued")
-        ])
+        pairs(&[("one", "idle"), ("two", "queued"), ("three", "queued"), ("four", "queued")])
     );
     assert_eq!(session.count("assistant.turn_start"), 4);
     daemon.finish().await;
@@ -88,16 +69,12 @@ async fn what_waits_can_be_taken_out_again() {
     gate.reached().await;
     session.send("two").await;
     session.send("three").await;
-    let removed = session
-        .call("session.queue.removeMostRecent", json!({}))
-        .await;
+    let removed = session.call("session.queue.removeMostRecent", json!({})).await;
     assert_eq!(removed, json!({"removed": true}));
     gate.open();
     session.next("session.idle").await;
     assert_eq!(session.count("user.message"), 2);
-    let removed = session
-        .call("session.queue.removeMostRecent", json!({}))
-        .await;
+    let removed = session.call("session.queue.removeMostRecent", json!({})).await;
     assert_eq!(removed, json!({"removed": false}));
     daemon.finish().await;
 }
@@ -141,19 +118,11 @@ async fn steering_joins_the_running_loop_before_its_next_model_call() {
     gate.open();
     session.next("session.idle").await;
     let request = &daemon.script().requests()[1];
-    let roles: Vec<&Value> = request
-        .messages()
-        .iter()
-        .map(|message| &message["role"])
-        .collect();
+    let roles: Vec<&Value> = request.messages().iter().map(|message| &message["role"]).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "user"]);
     assert_eq!(
         user_messages(&session),
-        pairs(&[
-            ("go", "idle"),
-            ("rather left", "steering"),
-            ("queued", "queued")
-        ])
+        pairs(&[("go", "idle"), ("rather left", "steering"), ("queued", "queued")])
     );
     let interactions: Vec<Value> = session
         .events()
@@ -161,14 +130,8 @@ async fn steering_joins_the_running_loop_before_its_next_model_call() {
         .filter(|event| event["type"] == "assistant.turn_start")
         .map(|event| event["data"]["interactionId"].clone())
         .collect();
-    assert_eq!(
-        interactions[0], interactions[1],
-        "steering belongs to the running interaction"
-    );
-    assert_ne!(
-        interactions[1], interactions[2],
-        "a queued message is an interaction of its own"
-    );
+    assert_eq!(interactions[0], interactions[1], "steering belongs to the running interaction");
+    assert_ne!(interactions[1], interactions[2], "a queued message is an interaction of its own");
     daemon.finish().await;
 }
 
@@ -236,35 +199,20 @@ async fn a_message_sent_twice_with_one_id_is_heard_once() {
     let once = json!({"messageId": "m-1"});
     assert_eq!(session.call("session.send", hello.clone()).await, once);
     gate.reached().await;
-    assert_eq!(
-        session.call("session.send", hello.clone()).await,
-        once,
-        "while it runs"
-    );
+    assert_eq!(session.call("session.send", hello.clone()).await, once, "while it runs");
     let bye = json!({"prompt": "bye", "messageId": "m-2"});
     session.call("session.send", bye.clone()).await;
     session.call("session.send", bye).await;
     gate.open();
     session.next("session.idle").await;
-    assert_eq!(
-        session.call("session.send", hello.clone()).await,
-        once,
-        "when it is over"
-    );
+    assert_eq!(session.call("session.send", hello.clone()).await, once, "when it is over");
     session.destroy().await;
     let session = session.client().resume(&session.id, json!({})).await;
-    assert_eq!(
-        session.call("session.send", hello).await,
-        once,
-        "after a resume"
-    );
+    assert_eq!(session.call("session.send", hello).await, once, "after a resume");
     let queue = session.call("session.queue.pendingItems", json!({})).await;
     assert_eq!(queue["items"], json!([]));
     let heard = session.messages().await;
-    let heard = heard
-        .iter()
-        .filter(|event| event["type"] == "user.message")
-        .count();
+    let heard = heard.iter().filter(|event| event["type"] == "user.message").count();
     assert_eq!(heard, 2);
     daemon.finish().await;
 }
@@ -285,39 +233,22 @@ async fn slash_commands_wait_like_messages_and_a_client_runs_them() {
         json!({"commands": [{"name": "deploy", "description": "Deploys", "kind": "client",
             "allowDuringAgentExecution": true}]})
     );
-    let wrong = session
-        .refused("session.commands.enqueue", json!({"command": "deploy"}))
-        .await;
+    let wrong = session.refused("session.commands.enqueue", json!({"command": "deploy"})).await;
     assert_eq!(wrong.code, -32602);
     session.send("one").await;
     gate.reached().await;
-    let queued = session
-        .call(
-            "session.commands.enqueue",
-            json!({"command": "/deploy now"}),
-        )
-        .await;
+    let queued = session.call("session.commands.enqueue", json!({"command": "/deploy now"})).await;
     assert_eq!(queued, json!({"queued": true}));
     session.send("two").await;
     gate.open();
     let command = session.next("command.queued").await;
     assert_eq!(command["data"]["command"], "/deploy now");
-    assert_eq!(
-        daemon.script().requests().len(),
-        1,
-        "the message behind it waits"
-    );
+    assert_eq!(daemon.script().requests().len(), 1, "the message behind it waits");
     let request = command["data"]["requestId"].clone();
     let answer = json!({"requestId": request, "result": {"handled": true}});
     let respond = "session.commands.respondToQueuedCommand";
-    assert_eq!(
-        session.call(respond, answer.clone()).await,
-        json!({"success": true})
-    );
-    assert_eq!(
-        session.call(respond, answer).await,
-        json!({"success": false})
-    );
+    assert_eq!(session.call(respond, answer.clone()).await, json!({"success": true}));
+    assert_eq!(session.call(respond, answer).await, json!({"success": false}));
     session.next("command.completed").await;
     session.next("session.idle").await;
     daemon.finish().await;
@@ -327,17 +258,13 @@ async fn slash_commands_wait_like_messages_and_a_client_runs_them() {
 async fn a_command_can_stop_the_queue_behind_it() {
     let daemon = Daemon::playing([]).await;
     let mut session = daemon.client().create(json!({})).await;
-    session
-        .call("session.commands.enqueue", json!({"command": "/quit"}))
-        .await;
+    session.call("session.commands.enqueue", json!({"command": "/quit"})).await;
     let command = session.next("command.queued").await;
     session.send("never").await;
     let request = command["data"]["requestId"].clone();
     let result = json!({"handled": true, "stopProcessingQueue": true});
     let answer = json!({"requestId": request, "result": result});
-    session
-        .call("session.commands.respondToQueuedCommand", answer)
-        .await;
+    session.call("session.commands.respondToQueuedCommand", answer).await;
     session.next("session.idle").await;
     let queue = session.call("session.queue.pendingItems", json!({})).await;
     assert_eq!(queue["items"][0]["displayText"], "never");
@@ -351,14 +278,10 @@ async fn a_client_reports_its_own_command_as_done() {
     let handle = "session.commands.handlePendingCommand";
     let unknown = session.call(handle, json!({"requestId": "nothing"})).await;
     assert_eq!(unknown, json!({"success": false}));
-    session
-        .call("session.commands.enqueue", json!({"command": "/hello"}))
-        .await;
+    session.call("session.commands.enqueue", json!({"command": "/hello"})).await;
     let command = session.next("command.queued").await;
     let request = command["data"]["requestId"].clone();
-    let done = session
-        .call(handle, json!({"requestId": request, "error": "it broke"}))
-        .await;
+    let done = session.call(handle, json!({"requestId": request, "error": "it broke"})).await;
     assert_eq!(done, json!({"success": true}));
     session.next("session.idle").await;
     daemon.finish().await;

@@ -9,15 +9,9 @@ async fn the_daemon_tells_who_it_is() {
     let client = daemon.client();
     let version = env!("CARGO_PKG_VERSION");
     let connected = client.call("connect", json!({})).await;
-    assert_eq!(
-        connected,
-        json!({"ok": true, "protocolVersion": 3, "version": version})
-    );
+    assert_eq!(connected, json!({"ok": true, "protocolVersion": 3, "version": version}));
     let pong = client.call("ping", json!({"message": "hello"})).await;
-    assert_eq!(
-        (&pong["message"], &pong["protocolVersion"]),
-        (&json!("pong: hello"), &json!(3))
-    );
+    assert_eq!((&pong["message"], &pong["protocolVersion"]), (&json!("pong: hello"), &json!(3)));
     let status = client.call("status.get", json!({})).await;
     assert_eq!(status, json!({"version": version, "protocolVersion": 3}));
     let auth = client.call("auth.getStatus", json!({})).await;
@@ -29,10 +23,7 @@ async fn the_daemon_tells_who_it_is() {
 async fn a_launch_with_a_token_is_authenticated() {
     let daemon = Daemon::builder().env("GITHUB_TOKEN", "t").start().await;
     let auth = daemon.client().call("auth.getStatus", json!({})).await;
-    assert_eq!(
-        (&auth["isAuthenticated"], &auth["authType"]),
-        (&json!(true), &json!("env"))
-    );
+    assert_eq!((&auth["isAuthenticated"], &auth["authType"]), (&json!(true), &json!("env")));
     daemon.finish().await;
 }
 
@@ -40,31 +31,15 @@ async fn a_launch_with_a_token_is_authenticated() {
 async fn a_mode_is_set_once_and_told_to_all() {
     let daemon = Daemon::playing([]).await;
     let mut session = daemon.client().create(json!({})).await;
-    assert_eq!(
-        session.call("session.mode.get", json!({})).await,
-        "interactive"
-    );
-    let set = session
-        .call("session.mode.set", json!({"mode": "plan"}))
-        .await;
+    assert_eq!(session.call("session.mode.get", json!({})).await, "interactive");
+    let set = session.call("session.mode.set", json!({"mode": "plan"})).await;
     assert_eq!(set, json!({"status": "applied", "modelChanged": false}));
     let changed = session.next("session.mode_changed").await;
-    assert_eq!(
-        changed["data"],
-        json!({"previousMode": "interactive", "newMode": "plan"})
-    );
-    let again = session
-        .call("session.mode.set", json!({"mode": "plan"}))
-        .await;
+    assert_eq!(changed["data"], json!({"previousMode": "interactive", "newMode": "plan"}));
+    let again = session.call("session.mode.set", json!({"mode": "plan"})).await;
     assert_eq!(again["status"], "unchanged");
-    let error = session
-        .refused("session.mode.set", json!({"mode": "turbo"}))
-        .await;
-    assert_eq!(
-        (error.code, error.message.contains("mode")),
-        (-32602, true),
-        "{error}"
-    );
+    let error = session.refused("session.mode.set", json!({"mode": "turbo"})).await;
+    assert_eq!((error.code, error.message.contains("mode")), (-32602, true), "{error}");
     session.destroy().await;
     let session = session.client().resume(&session.id, json!({})).await;
     assert_eq!(session.call("session.mode.get", json!({})).await, "plan");
@@ -80,10 +55,7 @@ async fn the_model_can_be_switched_between_turns() {
     assert_eq!(current, json!({"modelId": "scripted"}));
     let params = json!({"modelId": "scripted-small", "reasoningEffort": "low"});
     let switched = session.call("session.model.switchTo", params).await;
-    assert_eq!(
-        switched,
-        json!({"modelId": "scripted-small", "deferred": false})
-    );
+    assert_eq!(switched, json!({"modelId": "scripted-small", "deferred": false}));
     let changed = session.next("session.model_change").await;
     assert_eq!(changed["data"]["previousModel"], "scripted");
     session.ask("two").await;
@@ -91,12 +63,7 @@ async fn the_model_can_be_switched_between_turns() {
     assert_eq!(request.body["model"], "scripted-small");
     assert_eq!(request.body["reasoning_effort"], "low");
     let listed = session.call("session.model.list", json!({})).await;
-    let ids: Vec<&Value> = listed["list"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|model| &model["id"])
-        .collect();
+    let ids: Vec<&Value> = listed["list"].as_array().unwrap().iter().map(|model| &model["id"]).collect();
     assert_eq!(ids, ["scripted", "scripted-small"]);
     daemon.finish().await;
 }
@@ -107,11 +74,7 @@ async fn a_session_without_any_provider_still_opens() {
     let mut session = daemon.client().create(json!({})).await;
     let idle = session.ask("hello").await;
     assert_eq!(idle["data"].get("aborted"), None);
-    assert_eq!(
-        session.count("assistant.message"),
-        1,
-        "the offline model answers"
-    );
+    assert_eq!(session.count("assistant.message"), 1, "the offline model answers");
     daemon.finish().await;
 }
 
@@ -120,28 +83,15 @@ async fn an_agent_that_the_client_defined_answers_when_it_is_selected() {
     let daemon = Daemon::playing([Turn::user("one").says("1"), Turn::user("two").says("2")]).await;
     let agents = json!([{"name": "reviewer", "displayName": "Reviewer", "description": "Reviews",
         "prompt": "You review and nothing else.", "tools": ["view"]}]);
-    let mut session = daemon
-        .client()
-        .create(json!({"customAgents": agents}))
-        .await;
+    let mut session = daemon.client().create(json!({"customAgents": agents})).await;
     let info = json!({"id": "reviewer", "name": "reviewer", "displayName": "Reviewer",
         "description": "Reviews", "tools": ["view"]});
     let listed = session.call("session.agent.list", json!({})).await;
     assert_eq!(listed, json!({"agents": [info]}));
-    assert_eq!(
-        session.call("session.agent.getCurrent", json!({})).await,
-        json!({"agent": null})
-    );
-    let error = session
-        .refused("session.agent.select", json!({"name": "nobody"}))
-        .await;
-    assert!(
-        error.message.contains("reviewer"),
-        "it lists who there is: {error}"
-    );
-    let selected = session
-        .call("session.agent.select", json!({"name": "reviewer"}))
-        .await;
+    assert_eq!(session.call("session.agent.getCurrent", json!({})).await, json!({"agent": null}));
+    let error = session.refused("session.agent.select", json!({"name": "nobody"})).await;
+    assert!(error.message.contains("reviewer"), "it lists who there is: {error}");
+    let selected = session.call("session.agent.select", json!({"name": "reviewer"})).await;
     assert_eq!(selected, json!({"agent": info}));
     session.next("subagent.selected").await;
     session.ask("one").await;
@@ -149,10 +99,7 @@ async fn an_agent_that_the_client_defined_answers_when_it_is_selected() {
     assert_eq!(request.tools(), ["view"]);
     let system = request.messages()[0]["content"].as_str().unwrap();
     assert!(system.contains("You review and nothing else."), "{system}");
-    assert_eq!(
-        session.call("session.agent.getCurrent", json!({})).await,
-        json!({"agent": info})
-    );
+    assert_eq!(session.call("session.agent.getCurrent", json!({})).await, json!({"agent": info}));
     session.call("session.agent.deselect", json!({})).await;
     session.next("subagent.deselected").await;
     session.ask("two").await;
@@ -165,59 +112,32 @@ async fn a_plan_is_written_read_and_removed() {
     let daemon = Daemon::playing([]).await;
     let mut session = daemon.client().create(json!({})).await;
     let plan = session.call("session.plan.read", json!({})).await;
-    assert_eq!(
-        (&plan["exists"], &plan["content"]),
-        (&json!(false), &Value::Null)
-    );
+    assert_eq!((&plan["exists"], &plan["content"]), (&json!(false), &Value::Null));
     for (content, operation) in [("# First", "create"), ("# Second", "update")] {
-        session
-            .call("session.plan.update", json!({"content": content}))
-            .await;
+        session.call("session.plan.update", json!({"content": content})).await;
         let changed = session.next("session.plan_changed").await;
         assert_eq!(changed["data"]["operation"], operation);
         let plan = session.call("session.plan.read", json!({})).await;
-        assert_eq!(
-            (&plan["exists"], &plan["content"]),
-            (&json!(true), &json!(content))
-        );
+        assert_eq!((&plan["exists"], &plan["content"]), (&json!(true), &json!(content)));
     }
     session.call("session.plan.delete", json!({})).await;
     let changed = session.next("session.plan_changed").await;
     assert_eq!(changed["data"]["operation"], "delete");
     session.call("session.plan.delete", json!({})).await;
-    assert_eq!(
-        session.count("session.plan_changed"),
-        3,
-        "there was nothing left to remove"
-    );
+    assert_eq!(session.count("session.plan_changed"), 3, "there was nothing left to remove");
     daemon.finish().await;
 }
 
 #[tokio::test]
 async fn the_system_message_is_built_as_the_client_wants_it() {
     let cases = [
-        (
-            json!({"mode": "replace", "content": "Only this."}),
-            "Only this.",
-            true,
-        ),
-        (
-            json!({"mode": "append", "content": "And this."}),
-            "And this.",
-            false,
-        ),
-        (
-            json!({"content": "By default appended."}),
-            "By default appended.",
-            false,
-        ),
+        (json!({"mode": "replace", "content": "Only this."}), "Only this.", true),
+        (json!({"mode": "append", "content": "And this."}), "And this.", false),
+        (json!({"content": "By default appended."}), "By default appended.", false),
     ];
     for (config, text, alone) in cases {
         let daemon = Daemon::playing([Turn::user("hello").says("hi")]).await;
-        let mut session = daemon
-            .client()
-            .create(json!({"systemMessage": config}))
-            .await;
+        let mut session = daemon.client().create(json!({"systemMessage": config})).await;
         session.ask("hello").await;
         let request = daemon.script().last_request();
         let system = request.messages()[0]["content"].as_str().unwrap();
@@ -232,25 +152,16 @@ async fn a_client_may_rewrite_a_section_of_the_system_message() {
     let daemon = Daemon::playing([Turn::user("hello").says("hi")]).await;
     let sections = json!({"identity": {"action": "transform"}});
     let config = json!({"mode": "customize", "sections": sections});
-    let mut session = daemon
-        .client()
-        .create(json!({"systemMessage": config}))
-        .await;
+    let mut session = daemon.client().create(json!({"systemMessage": config})).await;
     session.send("hello").await;
     let asked = session.client().request("systemMessage.transform").await;
-    let before = asked.params["sections"]["identity"]["content"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let before = asked.params["sections"]["identity"]["content"].as_str().unwrap().to_owned();
     assert!(!before.is_empty());
     asked.answer(json!({"sections": {"identity": {"content": "You are a teapot."}}}));
     session.next("session.idle").await;
     let request = daemon.script().last_request();
     let system = request.messages()[0]["content"].as_str().unwrap();
-    assert!(
-        system.contains("You are a teapot.") && !system.contains(&before),
-        "{system}"
-    );
+    assert!(system.contains("You are a teapot.") && !system.contains(&before), "{system}");
     daemon.finish().await;
 }
 

@@ -39,10 +39,7 @@ async fn a_turn_with_a_tool_emits_its_events_in_order() {
     session.approve_all().await;
     session.ask("list").await;
     let durable: Vec<Value> = session.messages().await;
-    let kinds: Vec<&str> = durable
-        .iter()
-        .map(|event| event["type"].as_str().unwrap())
-        .collect();
+    let kinds: Vec<&str> = durable.iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!(
         kinds,
         [
@@ -60,9 +57,7 @@ async fn a_turn_with_a_tool_emits_its_events_in_order() {
         ]
     );
     assert_eq!(session.durable_kinds(), kinds);
-    let complete = durable
-        .iter()
-        .find(|event| event["type"] == "tool.execution_complete");
+    let complete = durable.iter().find(|event| event["type"] == "tool.execution_complete");
     let data = &complete.unwrap()["data"];
     assert_eq!(data["success"], true);
     assert_eq!(data["toolCallId"], "call_1");
@@ -94,11 +89,7 @@ async fn the_model_sees_the_whole_history_on_every_call() {
     session.ask("one").await;
     session.ask("two").await;
     let request = daemon.script().last_request();
-    let roles: Vec<&Value> = request
-        .messages()
-        .iter()
-        .map(|message| &message["role"])
-        .collect();
+    let roles: Vec<&Value> = request.messages().iter().map(|message| &message["role"]).collect();
     assert_eq!(roles, ["system", "user", "assistant", "user"]);
     assert_eq!(request.messages()[2]["content"], "first answer");
     daemon.finish().await;
@@ -120,12 +111,7 @@ async fn one_model_call_is_one_pair_of_turn_events() {
     let turns: Vec<(Value, Value)> = session
         .events()
         .iter()
-        .filter(|event| {
-            event["type"]
-                .as_str()
-                .unwrap()
-                .starts_with("assistant.turn_")
-        })
+        .filter(|event| event["type"].as_str().unwrap().starts_with("assistant.turn_"))
         .map(|event| (event["type"].clone(), event["data"]["turnId"].clone()))
         .collect();
     let expected: Vec<(Value, Value)> = ["0", "1", "2", "3"]
@@ -211,34 +197,20 @@ async fn a_streamed_reply_comes_in_deltas_and_then_as_a_whole() {
     session.ask("hello").await;
     assert_eq!(daemon.script().last_request().body["stream"], true);
     let events = session.events();
-    let of = |kind: &str| {
-        events
-            .iter()
-            .filter(|event| event["type"] == kind)
-            .collect::<Vec<_>>()
-    };
+    let of = |kind: &str| events.iter().filter(|event| event["type"] == kind).collect::<Vec<_>>();
     let deltas: String = of("assistant.message_delta")
         .iter()
         .map(|event| event["data"]["deltaContent"].as_str().unwrap())
         .collect();
     let message = of("assistant.message")[0];
-    assert_eq!(
-        (deltas.as_str(), &message["data"]["content"]),
-        ("Hello you", &json!("Hello you"))
-    );
+    assert_eq!((deltas.as_str(), &message["data"]["content"]), ("Hello you", &json!("Hello you")));
     let ids = of("assistant.message_delta").iter().all(|event| {
         event["ephemeral"] == true && event["data"]["messageId"] == message["data"]["messageId"]
     });
-    assert!(
-        ids,
-        "deltas belong to the message that follows and are ephemeral"
-    );
+    assert!(ids, "deltas belong to the message that follows and are ephemeral");
     session.ask("run").await;
     for event in session.messages().await {
-        assert_ne!(
-            event["ephemeral"], true,
-            "an ephemeral event is stored: {event}"
-        );
+        assert_ne!(event["ephemeral"], true, "an ephemeral event is stored: {event}");
         assert_ne!(event["type"], "assistant.message_delta");
     }
     daemon.finish().await;
@@ -247,18 +219,11 @@ async fn a_streamed_reply_comes_in_deltas_and_then_as_a_whole() {
 #[tokio::test]
 async fn the_launch_can_bring_the_model_and_the_first_of_its_list_answers() {
     let script = Script::play([Turn::user("hello").says("hi")]).await;
-    let daemon = Daemon::builder()
-        .copilot(script)
-        .env("GH_TOKEN", "launch-token")
-        .start()
-        .await;
+    let daemon = Daemon::builder().copilot(script).env("GH_TOKEN", "launch-token").start().await;
     let client = daemon.client();
     let models = client.call("models.list", json!({})).await;
     assert_eq!(models["models"][0]["id"], "scripted");
-    assert_eq!(
-        models["models"][0]["capabilities"]["limits"]["max_context_window_tokens"],
-        64_000
-    );
+    assert_eq!(models["models"][0]["capabilities"]["limits"]["max_context_window_tokens"], 64_000);
     let mut session = client.create(json!({})).await;
     session.ask("hello").await;
     let request = daemon.script().last_request();
@@ -270,27 +235,16 @@ async fn the_launch_can_bring_the_model_and_the_first_of_its_list_answers() {
 
 #[tokio::test]
 async fn a_sessions_own_provider_gets_its_key_and_the_messages_headers_and_the_log_does_not() {
-    let daemon = Daemon::playing([
-        Turn::user("hello").says("hi"),
-        Turn::user("again").says("hi"),
-    ])
-    .await;
+    let daemon = Daemon::playing([Turn::user("hello").says("hi"), Turn::user("again").says("hi")]).await;
     let mut session = daemon.client().create(json!({})).await;
     let headers = json!({"prompt": "hello", "requestHeaders": {"x-secret-header": "hush"}});
     session.call("session.send", headers).await;
     session.next("session.idle").await;
     session.ask("again").await;
     let requests = daemon.script().requests();
-    assert_eq!(
-        requests[0].header("authorization"),
-        Some("Bearer secret-key")
-    );
+    assert_eq!(requests[0].header("authorization"), Some("Bearer secret-key"));
     assert_eq!(requests[0].header("x-secret-header"), Some("hush"));
-    assert_eq!(
-        requests[1].header("x-secret-header"),
-        None,
-        "headers are for one message"
-    );
+    assert_eq!(requests[1].header("x-secret-header"), None, "headers are for one message");
     let id = session.id.as_str().into();
     let (_, log) = daemon.app.services.store.load(&id).await.unwrap().unwrap();
     for secret in ["secret-key", "hush"] {

@@ -7,12 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexS
 /// Reads everything until the daemon closes the connection.
 async fn rest(mut stream: DuplexStream) -> String {
     let mut bytes = Vec::new();
-    within(
-        "the daemon to close the connection",
-        stream.read_to_end(&mut bytes),
-    )
-    .await
-    .unwrap();
+    within("the daemon to close the connection", stream.read_to_end(&mut bytes)).await.unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -41,9 +36,7 @@ async fn a_malformed_frame_closes_only_its_own_connection() {
         &framed("{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}"),
         &framed("{\"jsonrpc\":\"2.0\"}"),
         &framed("\"ping\""),
-        &framed(&format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{deep}}}"
-        )),
+        &framed(&format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{deep}}}")),
     ];
     for frame in frames {
         let mut stream = daemon.raw_connection();
@@ -61,10 +54,7 @@ async fn bytes_that_are_not_text_close_only_their_own_connection() {
     let daemon = Daemon::playing([]).await;
     let client = daemon.client();
     let mut stream = daemon.raw_connection();
-    stream
-        .write_all(b"Content-Length: 4\r\n\r\n\xff\xfe{}")
-        .await
-        .unwrap();
+    stream.write_all(b"Content-Length: 4\r\n\r\n\xff\xfe{}").await.unwrap();
     let answer = rest(stream).await;
     assert!(answer.contains("-32700"), "{answer}");
     still_serves(&client).await;
@@ -76,10 +66,7 @@ async fn a_connection_that_ends_inside_a_frame_is_just_gone() {
     let daemon = Daemon::playing([]).await;
     let client = daemon.client();
     let mut stream = daemon.raw_connection();
-    stream
-        .write_all(b"Content-Length: 1000\r\n\r\n{\"jsonrpc\"")
-        .await
-        .unwrap();
+    stream.write_all(b"Content-Length: 1000\r\n\r\n{\"jsonrpc\"").await.unwrap();
     stream.shutdown().await.unwrap();
     assert_eq!(rest(stream).await, "");
     still_serves(&client).await;
@@ -101,18 +88,12 @@ async fn lines_work_like_frames() {
     let mut replies = Vec::new();
     for request in requests {
         let id = request["id"].clone();
-        stream
-            .write_all(format!("{request}\n").as_bytes())
-            .await
-            .unwrap();
+        stream.write_all(format!("{request}\n").as_bytes()).await.unwrap();
         replies.push(line_where(&mut stream, |message| message["id"] == id).await);
     }
     assert_eq!(replies[0]["result"]["sessionId"], "by-line");
     assert!(replies[1]["result"]["messageId"].is_string());
-    line_where(&mut stream, |message| {
-        message["params"]["event"]["type"] == "session.idle"
-    })
-    .await;
+    line_where(&mut stream, |message| message["params"]["event"]["type"] == "session.idle").await;
     daemon.finish().await;
 }
 
@@ -120,9 +101,7 @@ async fn lines_work_like_frames() {
 async fn line_where(stream: &mut BufReader<DuplexStream>, fits: impl Fn(&Value) -> bool) -> Value {
     loop {
         let mut line = String::new();
-        within("a line from the daemon", stream.read_line(&mut line))
-            .await
-            .unwrap();
+        within("a line from the daemon", stream.read_line(&mut line)).await.unwrap();
         let message: Value = serde_json::from_str(&line).unwrap();
         if fits(&message) {
             return message;
@@ -136,10 +115,7 @@ async fn an_unknown_method_is_said_to_be_unknown() {
     let client = daemon.client();
     for method in ["session.fly", "", "SESSION.CREATE", "loopd.secret"] {
         let error = client.refused(method, json!({})).await;
-        assert_eq!(
-            (error.code, error.message),
-            (-32601, format!("Unhandled method {method}"))
-        );
+        assert_eq!((error.code, error.message), (-32601, format!("Unhandled method {method}")));
     }
     daemon.finish().await;
 }
@@ -152,44 +128,16 @@ async fn parameters_that_do_not_fit_are_refused_and_the_field_is_named() {
     let id = session.id.as_str();
     let cases = [
         ("session.send", json!({"sessionId": id}), "prompt"),
-        (
-            "session.send",
-            json!({"sessionId": id, "prompt": 7}),
-            "prompt",
-        ),
-        (
-            "session.send",
-            json!({"sessionId": 7, "prompt": "x"}),
-            "sessionId",
-        ),
-        (
-            "session.send",
-            json!({"sessionId": id, "prompt": "x", "mode": "soon"}),
-            "mode",
-        ),
-        (
-            "session.send",
-            json!({"sessionId": id, "prompt": "x", "attachments": "x"}),
-            "attachments",
-        ),
+        ("session.send", json!({"sessionId": id, "prompt": 7}), "prompt"),
+        ("session.send", json!({"sessionId": 7, "prompt": "x"}), "sessionId"),
+        ("session.send", json!({"sessionId": id, "prompt": "x", "mode": "soon"}), "mode"),
+        ("session.send", json!({"sessionId": id, "prompt": "x", "attachments": "x"}), "attachments"),
         ("session.destroy", json!({}), "sessionId"),
         ("session.create", json!({"streaming": "yes"}), "streaming"),
-        (
-            "session.create",
-            json!({"provider": {"baseUrl": 7}}),
-            "baseUrl",
-        ),
+        ("session.create", json!({"provider": {"baseUrl": 7}}), "baseUrl"),
         ("session.create", json!({"tools": "none"}), "tools"),
-        (
-            "session.resume",
-            json!({"sessionId": id, "continuePendingWork": "maybe"}),
-            "continuePendingWork",
-        ),
-        (
-            "session.eventLog.read",
-            json!({"sessionId": id, "max": -1}),
-            "max",
-        ),
+        ("session.resume", json!({"sessionId": id, "continuePendingWork": "maybe"}), "continuePendingWork"),
+        ("session.eventLog.read", json!({"sessionId": id, "max": -1}), "max"),
         (
             "session.permissions.handlePendingPermissionRequest",
             json!({"sessionId": id, "requestId": "r", "result": {"kind": "perhaps"}}),
@@ -212,14 +160,8 @@ async fn parameters_that_do_not_fit_are_refused_and_the_field_is_named() {
 async fn parameters_by_position_are_refused() {
     let daemon = Daemon::playing([]).await;
     let session = daemon.client().create(json!({})).await;
-    let error = session
-        .client()
-        .refused("session.send", json!([session.id, "hello"]))
-        .await;
-    assert_eq!(
-        error.code, -32602,
-        "parameters are one object with names: {error}"
-    );
+    let error = session.client().refused("session.send", json!([session.id, "hello"])).await;
+    assert_eq!(error.code, -32602, "parameters are one object with names: {error}");
     daemon.finish().await;
 }
 
@@ -241,17 +183,11 @@ async fn a_request_id_that_is_used_twice_at_once_is_refused() {
     let mut session = daemon.client().create(json!({})).await;
     let mut stream = BufReader::new(daemon.raw_connection());
     let resume = json!({"jsonrpc": "2.0", "id": 1, "method": "session.resume", "params": {"sessionId": session.id}});
-    stream
-        .write_all(format!("{resume}\n").as_bytes())
-        .await
-        .unwrap();
+    stream.write_all(format!("{resume}\n").as_bytes()).await.unwrap();
     line_where(&mut stream, |message| message["id"] == 1).await;
     let wait = json!({"jsonrpc": "2.0", "id": 2, "method": "session.eventLog.read", "params": {
         "sessionId": session.id, "cursor": null, "waitMs": 60_000, "types": ["session.idle"]}});
-    stream
-        .write_all(format!("{wait}\n{wait}\n").as_bytes())
-        .await
-        .unwrap();
+    stream.write_all(format!("{wait}\n{wait}\n").as_bytes()).await.unwrap();
     let refused = line_where(&mut stream, |message| message["id"] == 2).await;
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
     session.send("hello").await;
@@ -282,38 +218,17 @@ async fn a_cancelled_request_ends_the_waiting_and_nothing_else() {
 async fn without_the_token_nothing_is_answered() {
     let daemon = Daemon::builder().token("open sesame").start().await;
     let client = daemon.client();
-    for method in [
-        "ping",
-        "session.create",
-        "session.list",
-        "status.get",
-        "runtime.shutdown",
-        "models.list",
-    ] {
+    for method in ["ping", "session.create", "session.list", "status.get", "runtime.shutdown", "models.list"] {
         let error = client.refused(method, json!({})).await;
-        assert_eq!(
-            (error.code, error.message.as_str()),
-            (-32002, "AUTHENTICATION_FAILED"),
-            "{method}"
-        );
+        assert_eq!((error.code, error.message.as_str()), (-32002, "AUTHENTICATION_FAILED"), "{method}");
     }
-    for params in [
-        json!({}),
-        json!({"token": ""}),
-        json!({"token": "open sesam"}),
-        json!({"token": "open sesame "}),
-    ] {
+    for params in [json!({}), json!({"token": ""}), json!({"token": "open sesam"}), json!({"token": "open sesame "})] {
         let error = client.refused("connect", params).await;
-        assert_eq!(
-            (error.code, error.message.as_str()),
-            (-32002, "AUTHENTICATION_FAILED")
-        );
+        assert_eq!((error.code, error.message.as_str()), (-32002, "AUTHENTICATION_FAILED"));
     }
     let error = client.refused("ping", json!({})).await;
     assert_eq!(error.code, -32002, "a wrong token opens nothing");
-    let connected = client
-        .call("connect", json!({"token": "open sesame"}))
-        .await;
+    let connected = client.call("connect", json!({"token": "open sesame"})).await;
     assert_eq!(connected["ok"], true);
     still_serves(&client).await;
     let stranger = daemon.client();
@@ -326,13 +241,8 @@ async fn without_the_token_nothing_is_answered() {
 async fn a_flood_of_requests_is_answered_one_by_one() {
     let daemon = Daemon::playing([]).await;
     let client = daemon.client();
-    let answers =
-        (0..1_000).map(|number| client.start("ping", json!({"message": number.to_string()})));
-    for (number, answer) in futures::future::join_all(answers)
-        .await
-        .into_iter()
-        .enumerate()
-    {
+    let answers = (0..1_000).map(|number| client.start("ping", json!({"message": number.to_string()})));
+    for (number, answer) in futures::future::join_all(answers).await.into_iter().enumerate() {
         // Refused for now or answered, but never mixed up and never dropped.
         match answer {
             Ok(pong) => assert_eq!(pong["message"], format!("pong: {number}")),
@@ -352,10 +262,7 @@ async fn a_client_that_never_reads_harms_nobody() {
     let mut silent = daemon.raw_connection();
     let params = json!({"sessionId": session.id});
     let resume = json!({"jsonrpc": "2.0", "id": 1, "method": "session.resume", "params": params});
-    silent
-        .write_all(framed(&resume.to_string()).as_bytes())
-        .await
-        .unwrap();
+    silent.write_all(framed(&resume.to_string()).as_bytes()).await.unwrap();
     session.next("session.resume").await;
     for number in 0..20 {
         session.ask(&format!("number {number}.")).await;

@@ -14,10 +14,7 @@ use crate::within;
 /// Finds the binary that was built beside this test, and makes sure that it is not an old one.
 pub fn path() -> PathBuf {
     let this = std::env::current_exe().unwrap();
-    let folder = this
-        .ancestors()
-        .nth(2)
-        .expect("a test is in target/<profile>/deps");
+    let folder = this.ancestors().nth(2).expect("a test is in target/<profile>/deps");
     let binary = folder.join("loopd");
     let built = modified(&binary).unwrap_or_else(|| {
         panic!(
@@ -75,15 +72,11 @@ impl Loopd {
     /// Ends the process as a crash would: at once, without a word.
     pub async fn kill_hard(mut self) {
         self.child.start_kill().unwrap();
-        within("a killed process to end", self.child.wait())
-            .await
-            .unwrap();
+        within("a killed process to end", self.child.wait()).await.unwrap();
     }
 
     /// Waits for the process to end by itself.
     pub async fn exited(mut self) -> std::process::ExitStatus {
-        within("the daemon to exit", self.child.wait())
-            .await
-            .unwrap()
+        within("the daemon to exit", self.child.wait()).await.unwrap()
     }
 }

@@ -121,10 +121,7 @@ impl Client {
     /// Takes the next request that the daemon makes with this method.
     pub async fn request(&self, method: &str) -> ServerRequest {
         let found = self.inner.recorder.find(|seen| {
-            let at = seen
-                .requests
-                .iter()
-                .position(|request| request.method == method)?;
+            let at = seen.requests.iter().position(|request| request.method == method)?;
             Some(seen.requests.remove(at))
         });
         within(&format!("the request {method}"), found).await
@@ -150,12 +147,9 @@ impl Client {
 
     /// The methods of requests that the daemon made and the test has not taken.
     pub fn open_requests(&self) -> Vec<String> {
-        self.inner.recorder.look(|seen| {
-            seen.requests
-                .iter()
-                .map(|request| request.method.clone())
-                .collect()
-        })
+        self.inner
+            .recorder
+            .look(|seen| seen.requests.iter().map(|request| request.method.clone()).collect())
     }
 
     /// Cuts the connection without a word, and waits until the daemon has noticed.
@@ -167,19 +161,13 @@ impl Client {
         driving.await.ok();
         let served = self.inner.served.lock().unwrap().take();
         if let Some(served) = served {
-            within("the daemon to notice that a client vanished", served)
-                .await
-                .unwrap();
+            within("the daemon to notice that a client vanished", served).await.unwrap();
         }
     }
 
     /// Waits until the other side has closed the connection.
     pub async fn closed(&self) -> CloseReason {
-        within(
-            "the daemon to close the connection",
-            self.inner.peer.closed(),
-        )
-        .await
+        within("the daemon to close the connection", self.inner.peer.closed()).await
     }
 
     pub(crate) fn recorder(&self) -> &Recorder {

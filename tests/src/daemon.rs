@@ -140,9 +140,7 @@ impl Daemon {
     }
 
     pub fn script(&self) -> &Script {
-        self.script
-            .as_ref()
-            .expect("the daemon has a scripted model")
+        self.script.as_ref().expect("the daemon has a scripted model")
     }
 
     /// The directory that sessions work in.
@@ -255,17 +253,10 @@ impl Daemon {
     pub async fn finish(mut self) {
         self.finished = true;
         let clients = std::mem::take(&mut *self.clients.lock().unwrap());
-        within(
-            "the replay of every session",
-            replay::check(&self.app, &clients),
-        )
-        .await;
+        within("the replay of every session", replay::check(&self.app, &clients)).await;
         for client in &clients {
             let open = client.open_requests();
-            assert!(
-                open.is_empty(),
-                "the daemon asked and nobody looked: {open:?}"
-            );
+            assert!(open.is_empty(), "the daemon asked and nobody looked: {open:?}");
         }
         within("the daemon to close", self.app.close()).await;
         if let Some(script) = &mut self.script {

@@ -25,10 +25,7 @@ impl Lifeline {
     pub fn new(folder: &Path) -> Self {
         let path = folder.join("lifeline");
         let made = std::process::Command::new("mkfifo").arg(&path).status();
-        assert!(
-            made.is_ok_and(|status| status.success()),
-            "mkfifo is needed"
-        );
+        assert!(made.is_ok_and(|status| status.success()), "mkfifo is needed");
         // Opening waits for the command to open its end.
         let opened = tokio::spawn(File::open(path.clone()));
         Self { path, opened }
@@ -36,23 +33,15 @@ impl Lifeline {
 
     /// A command that says it has started and then would run for ten minutes.
     pub fn command(&self) -> String {
-        format!(
-            "exec 9>{}; echo started >&9; sleep 600",
-            self.path.display()
-        )
+        format!("exec 9>{}; echo started >&9; sleep 600", self.path.display())
     }
 
     /// Waits for the command to start.
     pub async fn started(self) -> Alive {
-        let file = within("a command to start", self.opened)
-            .await
-            .unwrap()
-            .unwrap();
+        let file = within("a command to start", self.opened).await.unwrap().unwrap();
         let mut pipe = BufReader::new(file);
         let mut line = [0; 8];
-        within("a command to speak", pipe.read_exact(&mut line))
-            .await
-            .unwrap();
+        within("a command to speak", pipe.read_exact(&mut line)).await.unwrap();
         assert_eq!(&line, b"started\n");
         Alive { pipe }
     }

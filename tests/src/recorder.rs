@@ -28,20 +28,12 @@ pub struct ServerRequest {
 impl ServerRequest {
     pub fn answer(self, result: Value) {
         let sent = self.reply.send(Ok(result));
-        assert!(
-            sent.is_ok(),
-            "nobody waits for the answer to {}",
-            self.method
-        );
+        assert!(sent.is_ok(), "nobody waits for the answer to {}", self.method);
     }
 
     pub fn refuse(self, code: i64, message: &str) {
         let sent = self.reply.send(Err(ErrorObject::new(code, message)));
-        assert!(
-            sent.is_ok(),
-            "nobody waits for the answer to {}",
-            self.method
-        );
+        assert!(sent.is_ok(), "nobody waits for the answer to {}", self.method);
     }
 
     /// Waits until the daemon no longer wants an answer.

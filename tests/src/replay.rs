@@ -51,12 +51,8 @@ async fn load(app: &App, id: &SessionId) -> Vec<StoredEvent> {
 fn fold(id: &SessionId, log: &[StoredEvent], through: Seq) -> State {
     let mut state = State::new(id.clone());
     for stored in log.iter().take_while(|stored| stored.seq <= through) {
-        let (head, event) = read_durable(&stored.json).unwrap_or_else(|error| {
-            panic!(
-                "{id} has an event that cannot be read: {error}: {}",
-                stored.json
-            )
-        });
+        let (head, event) = read_durable(&stored.json)
+            .unwrap_or_else(|error| panic!("{id} has an event that cannot be read: {error}: {}", stored.json));
         apply(&mut state, &head, &event);
         assert_eq!(state.seq, stored.seq, "the log of {id} has a gap");
     }
@@ -71,11 +67,7 @@ async fn check_reopening(app: &Arc<App>, id: &SessionId, before: &[StoredEvent])
     let (opened, _) = fresh.open(id.clone());
     let state = opened.state(State::clone).await.unwrap();
     let folded = fold(id, &load(app, id).await, all);
-    assert_same(
-        "a reopened session is not the fold of its log",
-        &folded,
-        &state,
-    );
+    assert_same("a reopened session is not the fold of its log", &folded, &state);
     if matches!(stored.phase, Phase::Idle) {
         assert_same("reopening a resting session changed it", &stored, &state);
     }
@@ -92,23 +84,10 @@ fn check_chain(id: &SessionId, log: &[StoredEvent]) {
     let mut parent = Value::Null;
     for stored in log {
         let event: Value = serde_json::from_str(&stored.json).unwrap();
-        assert_eq!(
-            event["id"],
-            stored.id.as_str(),
-            "an event of {id} is stored under another id"
-        );
-        assert_eq!(
-            event["type"], *stored.kind,
-            "an event of {id} is stored as another kind"
-        );
-        assert_eq!(
-            event["parentId"], parent,
-            "the chain of {id} is broken at {event}"
-        );
-        assert_ne!(
-            event["ephemeral"], true,
-            "an ephemeral event of {id} was stored: {event}"
-        );
+        assert_eq!(event["id"], stored.id.as_str(), "an event of {id} is stored under another id");
+        assert_eq!(event["type"], *stored.kind, "an event of {id} is stored as another kind");
+        assert_eq!(event["parentId"], parent, "the chain of {id} is broken at {event}");
+        assert_ne!(event["ephemeral"], true, "an ephemeral event of {id} was stored: {event}");
         if stored.visible == Visibility::Public {
             parent = event["id"].clone();
         }
@@ -122,10 +101,7 @@ async fn check_received(app: &App, client: &Client) {
     for seen in client.all_events() {
         let event = seen.event;
         let kind = event["type"].as_str().unwrap_or_default();
-        assert!(
-            !kind.starts_with("loopd."),
-            "a client got our bookkeeping: {event}"
-        );
+        assert!(!kind.starts_with("loopd."), "a client got our bookkeeping: {event}");
         if event["ephemeral"] == true {
             continue;
         }
@@ -139,21 +115,14 @@ async fn check_received(app: &App, client: &Client) {
             continue;
         };
         let stored = log.iter().find(|stored| event["id"] == stored.id.as_str());
-        let stored =
-            stored.unwrap_or_else(|| panic!("a client got an event that is not stored: {event}"));
+        let stored = stored.unwrap_or_else(|| panic!("a client got an event that is not stored: {event}"));
         let line: Value = serde_json::from_str(&stored.json).unwrap();
-        assert_eq!(
-            line, event,
-            "a client got another event than the stored one"
-        );
+        assert_eq!(line, event, "a client got another event than the stored one");
         let before = last.entry(seen.session).or_default();
         if stored.seq.0 > *before {
             *before = stored.seq.0;
         } else {
-            assert!(
-                SHOWN_AGAIN.contains(&kind),
-                "a client got an event twice or too late: {event}"
-            );
+            assert!(SHOWN_AGAIN.contains(&kind), "a client got an event twice or too late: {event}");
         }
     }
 }

@@ -53,10 +53,7 @@ impl Recorded {
         let messages = self.messages();
         let is_result = |message: &&Value| message["role"] == "tool";
         let count = messages.iter().rev().take_while(is_result).count();
-        messages[messages.len() - count..]
-            .iter()
-            .map(text_of)
-            .collect()
+        messages[messages.len() - count..].iter().map(text_of).collect()
     }
 
     /// The text that the user said last.

@@ -162,9 +162,6 @@ impl Session {
     /// Leaves the session.
     pub async fn destroy(&self) {
         let left = self.call("session.destroy", json!({}));
-        assert_eq!(
-            within("session.destroy", left).await,
-            json!({"success": true})
-        );
+        assert_eq!(within("session.destroy", left).await, json!({"success": true}));
     }
 }

@@ -17,11 +17,7 @@ pub fn check_request(body: &Value) -> Result<(), String> {
     check_conversation(messages)?;
     match messages.last().and_then(|message| message["role"].as_str()) {
         Some("user" | "tool") => {}
-        other => {
-            return Err(format!(
-                "the last message is from {other:?}, nobody waits for an answer"
-            ));
-        }
+        other => return Err(format!("the last message is from {other:?}, nobody waits for an answer")),
     }
     if body["model"].as_str().is_none_or(str::is_empty) {
         return Err("the request names no model".to_owned());
@@ -47,9 +43,7 @@ pub fn check_conversation(messages: &[Value]) -> Result<(), String> {
         let wrong = |what: &str| format!("message {index} {what}: {message}");
         match message["role"].as_str() {
             Some("system") if index == 0 && is_text(&message["content"]) => {}
-            Some("system") => {
-                return Err(wrong("is a system message that is empty or not the first"));
-            }
+            Some("system") => return Err(wrong("is a system message that is empty or not the first")),
             Some("user") if is_user_content(&message["content"]) => {}
             Some("user") => return Err(wrong("is a user message without content")),
             Some("tool") => return Err(wrong("is a result that no call just before it asked for")),
@@ -82,9 +76,7 @@ fn check_assistant(message: &Value) -> Result<Vec<String>, String> {
         }
         let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
         if serde_json::from_str::<Value>(arguments).is_err() {
-            return Err(format!(
-                "has a call whose arguments are not JSON: {arguments:?}"
-            ));
+            return Err(format!("has a call whose arguments are not JSON: {arguments:?}"));
         }
         if call["type"] != "function" || !is_text(&call["function"]["name"]) {
             return Err("has a call that is no function call".to_owned());

@@ -12,11 +12,7 @@ fn usage() -> Value {
 }
 
 fn finish(calls: &[Call]) -> &'static str {
-    if calls.is_empty() {
-        "stop"
-    } else {
-        "tool_calls"
-    }
+    if calls.is_empty() { "stop" } else { "tool_calls" }
 }
 
 /// A whole answer.
@@ -51,9 +47,7 @@ fn chunk(delta: &Value, finish: Option<&str>) -> String {
 
 /// The chunks of the text.
 pub(super) fn text_chunks(pieces: &[String]) -> Vec<String> {
-    let pieces = pieces
-        .iter()
-        .map(|piece| chunk(&json!({"content": piece}), None));
+    let pieces = pieces.iter().map(|piece| chunk(&json!({"content": piece}), None));
     std::iter::once(chunk(&json!({"role": "assistant", "content": ""}), None))
         .chain(pieces)
         .collect()

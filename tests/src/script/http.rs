@@ -53,11 +53,7 @@ async fn answer(stream: &mut Stream, shared: &Shared, turn: Turn, line: &str) ->
     }
     let streamed = line.ends_with(STREAMED);
     match &turn.answer {
-        Answer::Failure {
-            status,
-            body,
-            headers,
-        } => {
+        Answer::Failure { status, body, headers } => {
             write_whole(stream, *status, headers, body).await?;
         }
         Answer::Broken => {
@@ -160,9 +156,7 @@ async fn read_request(stream: &mut Stream) -> io::Result<Option<(String, Recorde
         headers,
         body: serde_json::Value::Null,
     };
-    let length = request
-        .header("content-length")
-        .and_then(|text| text.parse().ok());
+    let length = request.header("content-length").and_then(|text| text.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     stream.read_exact(&mut body).await?;
     if !body.is_empty() {

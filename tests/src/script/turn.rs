@@ -46,15 +46,8 @@ enum Expect {
 
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
-    Reply {
-        pieces: Vec<String>,
-        calls: Vec<Call>,
-    },
-    Failure {
-        status: u16,
-        body: String,
-        headers: Vec<(String, String)>,
-    },
+    Reply { pieces: Vec<String>, calls: Vec<Call> },
+    Failure { status: u16, body: String, headers: Vec<(String, String)> },
     /// The connection closes in the middle of the answer.
     Broken,
 }
@@ -188,10 +181,7 @@ impl Turn {
             Expect::Results(texts) => {
                 let results = request.last_results();
                 let fits = results.len() == texts.len()
-                    && results
-                        .iter()
-                        .zip(texts)
-                        .all(|(has, wants)| has.contains(wants));
+                    && results.iter().zip(texts).all(|(has, wants)| has.contains(wants));
                 (!fits).then(|| format!("expected the results {texts:?}, got {results:?}"))
             }
         }
