@@ -16,6 +16,9 @@ pub enum PlaceError {
     Runtime { path: PathBuf, source: io::Error },
 }
 
+/// The file in a home whose lock its daemon holds.
+pub const LOCK_FILE: &str = "loopd.lock";
+
 /// Longer socket paths cannot be bound everywhere.
 const LONGEST_SOCKET: usize = 100;
 /// What the socket's own name takes of it.
@@ -108,6 +111,30 @@ fn check_private(folder: &Path, user: u32) -> io::Result<()> {
 #[cfg(not(unix))]
 fn check_private(_folder: &Path, _user: u32) -> io::Result<()> {
     Ok(())
+}
+
+/// Waits, on a thread of its own, until no daemon holds the home.
+pub fn wait_until_free(home: &Path) -> io::Result<()> {
+    match std::fs::File::open(home.join(LOCK_FILE)) {
+        // Shared and given back at once: who starts meanwhile finds it held and looks again.
+        Ok(file) => file.lock_shared().and_then(|()| file.unlock()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a daemon holds the home, by the kernel's word.
+pub fn is_held(home: &Path) -> io::Result<bool> {
+    let file = match std::fs::File::open(home.join(LOCK_FILE)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => file.unlock().map(|()| false),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(true),
+        Err(std::fs::TryLockError::Error(error)) => Err(error),
+    }
 }
 
 /// Where a background daemon writes what it has to say.

@@ -1,6 +1,7 @@
 //! The client: one connection to the daemon of a home, and the sessions opened over it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use loopd_proto::id::SessionId;
 use loopd_proto::method::{self, Method};
@@ -8,6 +9,7 @@ use loopd_proto::params::daemon::DaemonStatus;
 use loopd_proto::params::model::Model;
 use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::{ListFilter, ListParams, Metadata};
+use loopd_proto::place;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -15,6 +17,9 @@ use crate::connection::Shared;
 use crate::session::{Opening, Session};
 use crate::spawn::Spawn;
 use crate::{ConnectOptions, Error, SessionConfig};
+
+/// How long a daemon may take to end.
+const STOP_WAIT: Duration = Duration::from_secs(20);
 
 /// A connection to a daemon; clones share it, and it ends with the last of them and their sessions.
 ///
@@ -110,7 +115,16 @@ impl Client {
             Err(error) => return Err(error),
         }
         self.shared.disconnected().await;
-        Ok(())
+        // Gone is only who has given up the home: what comes next may want it.
+        let home = self.home().to_owned();
+        let free = tokio::task::spawn_blocking(move || place::wait_until_free(&home));
+        match tokio::time::timeout(STOP_WAIT, free).await {
+            // A lock that cannot be looked at is not worth failing a stop that was heard.
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::Lost(
+                "the daemon does not come to its end".to_owned(),
+            )),
+        }
     }
 
     /// Calls any method of the table; it may be called again when the connection breaks.

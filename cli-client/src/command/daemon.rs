@@ -74,7 +74,7 @@ fn show(desk: &Desk, status: &DaemonStatus) -> anyhow::Result<()> {
     // The asker's own connection is not worth telling.
     let others = status.connections.saturating_sub(1);
     let text = format!(
-        "loopd {} runs as process {} since {}\n\
+        "loopd {} runs as process {}, up for {}\n\
          build     {}\n\
          home      {}\n\
          clients   {others}\n\

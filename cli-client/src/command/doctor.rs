@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use loopd_sdk::Whereabouts;
+use loopd_sdk::proto::place;
 
 use crate::command::daemon::look_in;
 use crate::model::Provider;
@@ -123,12 +124,15 @@ async fn daemon(desk: &Desk, places: &Whereabouts) -> Vec<(&'static str, Finding
         }
     };
     let Some(client) = client else {
-        let held = owner.filter(|pid| Path::new("/proc").join(pid.to_string()).exists());
-        let lock = match held {
-            Some(pid) => Warn(format!(
-                "process {pid} held it last and lives, but does not answer at {socket}; if it is loopd, end it"
-            )),
-            None => Fine("free".to_owned()),
+        let lock = match place::is_held(&places.home) {
+            Ok(false) => Fine("free".to_owned()),
+            Ok(true) => {
+                let who = owner.map_or_else(String::new, |pid| format!(" by process {pid}"));
+                Warn(format!(
+                    "held{who}, which does not answer at {socket}; it may be about to end, else end it"
+                ))
+            }
+            Err(error) => Fail(format!("it cannot be looked at: {error}")),
         };
         let idle = Fine("not running; it starts when it is needed".to_owned());
         return vec![
@@ -167,7 +171,7 @@ async fn daemon(desk: &Desk, places: &Whereabouts) -> Vec<(&'static str, Finding
 
 /// The process that the lock names.
 fn owner(home: &Path) -> Option<u32> {
-    let line = std::fs::read_to_string(home.join("loopd.lock")).ok()?;
+    let line = std::fs::read_to_string(home.join(place::LOCK_FILE)).ok()?;
     let owner: serde_json::Value = serde_json::from_str(line.lines().next()?).ok()?;
     u32::try_from(owner.get("pid")?.as_u64()?).ok()
 }

@@ -20,6 +20,7 @@ fn the_daemon_is_started_shown_and_stopped() {
         "{stopped:?}"
     );
     assert_eq!(home.run(&["daemon", "status"]).code, 1);
+    assert!(home.prints(&["doctor"]).contains("ok   lock    free"));
     assert_eq!(home.run(&["daemon", "stop"]).code, 0);
 }
 

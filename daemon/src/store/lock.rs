@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub const LOCK_FILE: &str = "loopd.lock";
+pub use loopd_proto::place::LOCK_FILE;
 
 /// Windows locks bytes against reading, too: there the owner is told beside the lock.
 const OWNER_FILE: &str = if cfg!(windows) {
