@@ -36,6 +36,7 @@ impl Fixture {
             env,
             scratch: base.join("scratch"),
             cancel: CancellationToken::new(),
+            web: None,
             partial: sender,
         };
         Self {

@@ -35,6 +35,7 @@ async fn permission_names_the_file() {
         tool_call_id: None,
         intention: format!("Read file: {path}"),
         path,
+        also_named: Vec::new(),
     };
     assert_eq!(request, expected);
 }
