@@ -15,6 +15,7 @@ mod attach;
 mod client_tools;
 mod errors;
 mod event_log;
+mod file_tools;
 mod launches;
 mod permissions;
 mod policy;

@@ -99,6 +99,11 @@ pub(super) fn open(real: &Path) -> Result<(File, Metadata), DiskError> {
     Ok((file, metadata))
 }
 
+/// Says whether something is at a path that is free of links, as of this moment.
+pub(super) fn is_there(real: &Path) -> bool {
+    platform::is_there(real)
+}
+
 /// Reads the first bytes of an open file, enough to tell what it holds.
 pub(super) fn sniff(file: &mut File) -> Result<Vec<u8>, DiskError> {
     let mut start = Vec::with_capacity(SNIFFED);

@@ -1,4 +1,4 @@
-//! The tool that finds files by the pattern of their path. Opens no file.
+//! The tool that finds files by the pattern of their path. Reads no file.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -152,7 +152,8 @@ fn find(plan: &Plan, stop: &CancellationToken) -> Answer {
             break;
         }
         let relative = file.strip_prefix(&plan.place.real).unwrap_or(&file);
-        if plan.matcher.is_match(relative) {
+        // The walk goes by names, which may have become links in the meantime.
+        if plan.matcher.is_match(relative) && disk::is_there(&file) {
             answer.add(&plan.labels.label(&file));
         }
     }

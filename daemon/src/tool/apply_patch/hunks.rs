@@ -9,7 +9,7 @@ const NAMED: usize = 10;
 
 /// Puts all hunks into a text, or says which one does not fit and why.
 pub(super) fn apply(text: &str, hunks: &[Hunk]) -> Result<String, String> {
-    let mut file = Lines::of(text);
+    let mut file = Text::of(text);
     let mut from = 0;
     let mut drift = 0_isize;
     for (index, hunk) in hunks.iter().enumerate() {
@@ -30,13 +30,13 @@ pub(super) fn apply(text: &str, hunks: &[Hunk]) -> Result<String, String> {
 }
 
 /// A text as lines; the return of CRLF stays at the end of its line.
-struct Lines {
+struct Text {
     lines: Vec<String>,
     ends_with_newline: bool,
     ending: &'static str,
 }
 
-impl Lines {
+impl Text {
     fn of(text: &str) -> Self {
         let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
         let ends_with_newline = text.is_empty() || text.ends_with('\n');
@@ -107,7 +107,7 @@ fn bare(line: &str) -> &str {
 }
 
 /// Finds the one place of a hunk.
-fn locate(file: &Lines, hunk: &Hunk, from: usize, drift: isize) -> Result<usize, String> {
+fn locate(file: &Text, hunk: &Hunk, from: usize, drift: isize) -> Result<usize, String> {
     let mut from = from;
     for anchor in &hunk.anchors {
         let found = file
@@ -135,26 +135,26 @@ fn locate(file: &Lines, hunk: &Hunk, from: usize, drift: isize) -> Result<usize,
         [only] => Ok(*only),
         [first, ..] if !hunk.anchors.is_empty() => Ok(*first),
         [] => Err(missing(file, hunk, &wanted, from)),
-        several => match expected.filter(|expected| several.contains(expected)) {
-            Some(expected) => Ok(expected),
-            None => {
-                let lines: Vec<String> = several
-                    .iter()
-                    .take(NAMED)
-                    .map(|place| (place + 1).to_string())
-                    .collect();
-                Err(format!(
-                    "fits in {} places (lines {}). Add lines of context until it fits in one",
-                    several.len(),
-                    lines.join(", ")
-                ))
+        several => {
+            if let Some(expected) = expected.filter(|expected| several.contains(expected)) {
+                return Ok(expected);
             }
-        },
+            let lines: Vec<String> = several
+                .iter()
+                .take(NAMED)
+                .map(|place| (place + 1).to_string())
+                .collect();
+            Err(format!(
+                "fits in {} places (lines {}). Add lines of context until it fits in one",
+                several.len(),
+                lines.join(", ")
+            ))
+        }
     }
 }
 
 /// The place of a hunk that only adds.
-fn insertion(file: &Lines, hunk: &Hunk, from: usize, drift: isize) -> Result<usize, String> {
+fn insertion(file: &Text, hunk: &Hunk, from: usize, drift: isize) -> Result<usize, String> {
     if !hunk.anchors.is_empty() {
         return Ok(from);
     }
@@ -171,7 +171,7 @@ fn insertion(file: &Lines, hunk: &Hunk, from: usize, drift: isize) -> Result<usi
     }
 }
 
-fn missing(file: &Lines, hunk: &Hunk, wanted: &[&str], from: usize) -> String {
+fn missing(file: &Text, hunk: &Hunk, wanted: &[&str], from: usize) -> String {
     if hunk.at_end && !file.places(from, wanted).is_empty() {
         return "is marked as the end of the file, but its lines are not the last ones".to_owned();
     }

@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
         while self.line(0).is_some_and(|line| line.starts_with("@@")) {
             hunks.push(self.hunk()?);
         }
-        self.section(start, &header, hunks)
+        section(start, &header, hunks)
     }
 
     fn header(&mut self) -> Result<Header<'a>, PatchError> {
@@ -182,46 +182,41 @@ impl<'a> Reader<'a> {
         }
         Ok(hunk)
     }
+}
 
-    fn section(
-        &self,
-        start: usize,
-        header: &Header<'_>,
-        hunks: Vec<Hunk>,
-    ) -> Result<FilePatch, PatchError> {
-        let (old, new) = match (header.old, header.new, header.git_names) {
-            (Some(old), Some(new), _) => (old, new),
-            (_, _, Some((old, new))) => (old, new),
-            _ => return Err(at(start, "the file has no name")),
-        };
-        let (old, new) = without_prefixes(old, new);
-        let is_new = header.is_new || old == NOTHING;
-        let is_deleted = header.is_deleted || new == NOTHING;
-        if is_new {
-            let contents = added(&hunks)
-                .ok_or_else(|| at(start, "a new file cannot have lines to keep or to remove"))?;
-            return Ok(FilePatch {
-                path: new.to_owned(),
-                action: Action::Add { contents },
-            });
-        }
-        if is_deleted {
-            return Ok(FilePatch {
-                path: old.to_owned(),
-                action: Action::Delete,
-            });
-        }
-        let path = header.renamed_from.unwrap_or(old);
-        let target = header.renamed_to.unwrap_or(new);
-        let move_to = (target != path).then(|| target.to_owned());
-        if hunks.is_empty() && move_to.is_none() {
-            return Err(at(start, format!("the patch of {path} has no hunks")));
-        }
-        Ok(FilePatch {
-            path: path.to_owned(),
-            action: Action::Update { move_to, hunks },
-        })
+/// Puts the header and the hunks of a file together.
+fn section(start: usize, header: &Header<'_>, hunks: Vec<Hunk>) -> Result<FilePatch, PatchError> {
+    let (old, new) = match (header.old, header.new, header.git_names) {
+        (Some(old), Some(new), _) | (_, _, Some((old, new))) => (old, new),
+        _ => return Err(at(start, "the file has no name")),
+    };
+    let (old, new) = without_prefixes(old, new);
+    let is_new = header.is_new || old == NOTHING;
+    let is_deleted = header.is_deleted || new == NOTHING;
+    if is_new {
+        let contents = added(&hunks)
+            .ok_or_else(|| at(start, "a new file cannot have lines to keep or to remove"))?;
+        return Ok(FilePatch {
+            path: new.to_owned(),
+            action: Action::Add { contents },
+        });
     }
+    if is_deleted {
+        return Ok(FilePatch {
+            path: old.to_owned(),
+            action: Action::Delete,
+        });
+    }
+    let path = header.renamed_from.unwrap_or(old);
+    let target = header.renamed_to.unwrap_or(new);
+    let move_to = (target != path).then(|| target.to_owned());
+    if hunks.is_empty() && move_to.is_none() {
+        return Err(at(start, format!("the patch of {path} has no hunks")));
+    }
+    Ok(FilePatch {
+        path: path.to_owned(),
+        action: Action::Update { move_to, hunks },
+    })
 }
 
 /// The contents of a new file.

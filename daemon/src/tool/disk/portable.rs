@@ -22,6 +22,10 @@ pub(super) fn open(real: &Path) -> Result<File, DiskError> {
     Ok(File::open(real)?)
 }
 
+pub(super) fn is_there(real: &Path) -> bool {
+    real.symlink_metadata().is_ok()
+}
+
 pub(super) fn replace(real: &Path, contents: &[u8], seen: &Stamp) -> Result<(), DiskError> {
     let before = real.metadata()?;
     if before.permissions().readonly() {

@@ -40,6 +40,14 @@ pub(super) fn open(real: &Path) -> Result<File, DiskError> {
     Ok(File::from(open_without_links(real, flags)?))
 }
 
+pub(super) fn is_there(real: &Path) -> bool {
+    let Ok((folder, name)) = parent(real) else {
+        return false;
+    };
+    open_folder(folder)
+        .is_ok_and(|folder| rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
+}
+
 pub(super) fn replace(real: &Path, contents: &[u8], seen: &Stamp) -> Result<(), DiskError> {
     let (folder, name) = parent(real)?;
     let folder = open_folder(folder)?;
@@ -217,7 +225,7 @@ fn open_without_links(real: &Path, flags: OFlags) -> Result<OwnedFd, DiskError> 
 
 /// Opens one part of the path after the other from its folder's descriptor, so that no part may be
 /// a link, also where the kernel cannot promise that by itself.
-fn open_step_by_step(real: &Path, flags: OFlags) -> Result<OwnedFd, DiskError> {
+pub(super) fn open_step_by_step(real: &Path, flags: OFlags) -> Result<OwnedFd, DiskError> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let step = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let (Some(folder), Some(name)) = (real.parent(), real.file_name()) else {

@@ -64,7 +64,8 @@ pub(super) fn read(reply: Reply, form: Form) -> Result<Page, PageError> {
     };
     if kind == Kind::Html && form == Form::Readable {
         if text.len() > MAX_HTML {
-            text.truncate(text.floor_char_boundary(MAX_HTML));
+            let end = (0..=MAX_HTML).rev().find(|end| text.is_char_boundary(*end));
+            text.truncate(end.unwrap_or(0));
             cut = Some(MAX_HTML);
         }
         text = markdown(&tidy::tidied(&text, &reply.url))?;

@@ -233,7 +233,9 @@ impl State {
                 _ => continue,
             };
             let value = value.replace('&', "&amp;").replace('"', "&quot;");
-            self.out.push_str(&format!(" {name}=\"{value}\""));
+            for part in [" ", name, "=\"", &value, "\""] {
+                self.out.push_str(part);
+            }
         }
     }
 
