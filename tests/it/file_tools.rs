@@ -197,27 +197,49 @@ async fn a_link_out_of_the_folder_is_asked_about_with_its_target() {
 #[tokio::test]
 async fn a_patch_is_asked_about_as_a_whole_and_one_denied_file_denies_it() {
     let sections = "*** Update File: a.txt\n@@\n-one\n+two\n*** Add File: keep/secret.txt\n+x";
-    let calls = [
-        ("apply_patch", patch(sections), "keep"),
-        ("apply_patch", patch(sections), "Patch applied to 2 files"),
-    ];
-    let daemon = Daemon::playing(turns(&calls)).await;
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([call("one", "apply_patch", patch(sections))]),
+        Turn::results(["keep"]).says("denied"),
+        Turn::user("again").calls([call("two", "apply_patch", patch(sections))]),
+        Turn::results(["Patch applied to 2 files"]).says("done"),
+    ])
+    .await;
     std::fs::write(daemon.file("a.txt"), "one\n").unwrap();
     let mut session = daemon
         .client()
         .create(json!({"requestPermission": true}))
         .await;
     let denied = json!([{"kind": "write", "argument": daemon.file("keep")}]);
-    let rules = json!({"rules": {"approved": [], "denied": denied}});
+    let rules = json!({
+        "rules": {"approved": [], "denied": denied}, "approveAllToolPermissionRequests": true,
+    });
     session.call("session.permissions.configure", rules).await;
-    session.approve_all().await;
-    session.send("go").await;
-    session.next("tool.execution_complete").await;
-    assert_eq!(
-        std::fs::read_to_string(daemon.file("a.txt")).unwrap(),
-        "one\n"
-    );
+    session.ask("go").await;
+    assert_eq!(session.count("permission.requested"), 0);
+    let text = std::fs::read_to_string(daemon.file("a.txt")).unwrap();
+    assert_eq!(text, "one\n");
     assert!(!daemon.file("keep").exists());
+    let rules = json!({
+        "rules": {"approved": [{"kind": "write", "argument": daemon.file("a.txt")}], "denied": []},
+        "approveAllToolPermissionRequests": false,
+    });
+    session.call("session.permissions.configure", rules).await;
+    session.send("again").await;
+    // One of the two files is allowed, which is not enough.
+    let (request, asked) = session.permission().await;
+    assert_eq!(asked["fileName"], json!(daemon.file("a.txt")));
+    assert_eq!(asked["otherFiles"], json!([daemon.file("keep/secret.txt")]));
+    let diff = asked["diff"].as_str().unwrap();
+    assert!(
+        diff.contains("-one\n+two\n") && diff.contains("+x\n"),
+        "{diff}"
+    );
+    session
+        .decide(&request, json!({"kind": "approve-once"}))
+        .await;
+    session.next("session.idle").await;
+    let text = std::fs::read_to_string(daemon.file("a.txt")).unwrap();
+    assert_eq!(text, "two\n");
     daemon.finish().await;
 }
 

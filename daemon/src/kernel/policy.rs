@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions};
 
-use shell::Reading;
+use self::shell::Reading;
 
 /// What the rules say about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -186,10 +186,8 @@ impl<'a> Reader<'a> {
 
 /// Puts the header and the hunks of a file together.
 fn section(start: usize, header: &Header<'_>, hunks: Vec<Hunk>) -> Result<FilePatch, PatchError> {
-    let (old, new) = match (header.old, header.new, header.git_names) {
-        (Some(old), Some(new), _) | (_, _, Some((old, new))) => (old, new),
-        _ => return Err(at(start, "the file has no name")),
-    };
+    let named = header.old.zip(header.new).or(header.git_names);
+    let (old, new) = named.ok_or_else(|| at(start, "the file has no name"))?;
     let (old, new) = without_prefixes(old, new);
     let is_new = header.is_new || old == NOTHING;
     let is_deleted = header.is_deleted || new == NOTHING;
