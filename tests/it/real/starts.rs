@@ -77,12 +77,19 @@ fn socket_of(home: &Path) -> PathBuf {
 /// Leaves a home as a daemon with this end would.
 async fn leave(remains: Remains, home: &Path, daemon: u32) {
     let lock = home.join(place::LOCK_FILE);
+    let socket = socket_of(home);
     if matches!(remains, Remains::Leaving) {
-        return kill("-TERM", daemon);
+        kill("-TERM", daemon);
+        // From here on it takes nobody; its lock it gives up last.
+        let closed = async {
+            while socket.exists() {
+                tokio::task::yield_now().await;
+            }
+        };
+        return within("the daemon to close its socket", closed).await;
     }
     kill("-KILL", daemon);
     free(home).await;
-    let socket = socket_of(home);
     match remains {
         Remains::Killed | Remains::Leaving => {}
         Remains::ReusedPid => {
