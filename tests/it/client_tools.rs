@@ -300,7 +300,17 @@ async fn a_client_tool_asks_for_permission_like_any_other() {
 
 #[tokio::test]
 async fn the_configuration_decides_which_tools_the_model_sees() {
-    let everything = ["bash", "view", "create", "edit", "grep", "glob", "lookup"];
+    let everything = [
+        "bash",
+        "view",
+        "create",
+        "edit",
+        "grep",
+        "glob",
+        "apply_patch",
+        "web_fetch",
+        "lookup",
+    ];
     let cases = [
         (json!({}), everything.to_vec()),
         (
@@ -308,7 +318,7 @@ async fn the_configuration_decides_which_tools_the_model_sees() {
             vec!["view", "lookup"],
         ),
         (
-            json!({"excludedTools": ["bash", "builtin:glob"]}),
+            json!({"excludedTools": ["bash", "builtin:glob", "apply_patch", "web_fetch"]}),
             vec!["view", "create", "edit", "grep", "lookup"],
         ),
         (json!({"availableTools": ["custom:*"]}), vec!["lookup"]),

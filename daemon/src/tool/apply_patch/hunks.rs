@@ -7,6 +7,9 @@ use crate::tool::edit::closest;
 /// How many places of an ambiguous hunk are named.
 const NAMED: usize = 10;
 
+/// How many places of a hunk are looked for; a file of equal lines has too many to compare.
+const MAX_PLACES: usize = 1000;
+
 /// Puts all hunks into a text, or says which one does not fit and why.
 pub(super) fn apply(text: &str, hunks: &[Hunk]) -> Result<String, String> {
     let mut file = Text::of(text);
@@ -74,6 +77,7 @@ impl Text {
         let last = self.lines.len().saturating_sub(wanted.len());
         (from..=last)
             .filter(|place| self.is_at(*place, wanted))
+            .take(MAX_PLACES)
             .collect()
     }
 

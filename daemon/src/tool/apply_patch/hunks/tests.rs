@@ -1,5 +1,10 @@
+use std::path::Path;
+
+use proptest::prelude::*;
+
 use super::super::patch::{self, Action};
 use super::*;
+use crate::tool::diff::{self, Change};
 
 fn apply_text(text: &str, hunks: &str) -> Result<String, String> {
     let patch = if hunks.starts_with("@@ -") {
@@ -103,5 +108,33 @@ fn a_hunk_that_does_not_fit_is_explained() {
     for (text, hunks, expected) in table {
         let error = apply_text(text, hunks).err().unwrap_or_default();
         assert!(error.contains(expected), "{text:?} {hunks:?}: {error}");
+    }
+}
+
+/// A text of few different lines, so that places repeat, with or without an end of line.
+fn some_text() -> impl Strategy<Value = String> {
+    let line = prop::sample::select(vec!["", "a", "b", " c", "-d", "+e", "--- f", "@@ g"]);
+    (prop::collection::vec(line, 0..30), any::<bool>()).prop_map(|(lines, ends)| {
+        let mut text = lines.join("\n");
+        if ends && !text.is_empty() {
+            text.push('\n');
+        }
+        text
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_diff_of_two_texts_turns_one_into_the_other(old in some_text(), new in some_text()) {
+        let change = Change::Edit { old: &old, new: &new };
+        let printed = diff::git_style(Path::new("f"), change);
+        if old != new {
+            let files = patch::parse(&printed).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            let applied = match files.first().map(|file| &file.action) {
+                Some(Action::Update { hunks, .. }) => apply(&old, hunks),
+                other => Err(format!("{other:?}")),
+            };
+            prop_assert_eq!(applied, Ok(new), "{}", printed);
+        }
     }
 }
