@@ -114,6 +114,13 @@ impl Bed {
         }
     }
 
+    /// Where relays write why they ended: killing their daemon is part of the run.
+    fn log(&self) -> std::fs::File {
+        let mut options = std::fs::OpenOptions::new();
+        let path = self.work.join("relay.log");
+        options.append(true).create(true).open(path).unwrap()
+    }
+
     /// Starts the process of an SDK.
     pub(crate) fn start(&self) -> Client {
         Client::spawn(self)
@@ -142,7 +149,7 @@ impl Client {
             .current_dir(&bed.work)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(bed.log())
             .kill_on_drop(true)
             .spawn()
             .unwrap();

@@ -16,6 +16,12 @@ use crate::mock::Mock;
 pub(crate) enum Effort {
     Full,
     Quick,
+    /// Everything once, to see that it works.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "only a test is so easily content")
+    )]
+    Smoke,
 }
 
 impl Effort {
@@ -23,7 +29,8 @@ impl Effort {
     pub(crate) fn rounds(self, full: usize) -> usize {
         match self {
             Self::Full => full,
-            Self::Quick => full.div_ceil(5).min(full),
+            Self::Quick => full.div_ceil(5),
+            Self::Smoke => 1,
         }
     }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 
-pub(crate) use answer::{MODEL, burst};
+pub(crate) use answer::MODEL;
 
 /// The pause between two paced deltas.
 pub(crate) const PACE: Duration = Duration::from_millis(3);

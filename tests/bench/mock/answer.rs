@@ -103,7 +103,7 @@ pub(super) fn last(wanted: Wanted) -> String {
 }
 
 /// All pieces of a burst.
-pub(crate) fn burst(pieces: usize) -> String {
+pub(super) fn burst(pieces: usize) -> String {
     (0..pieces)
         .map(|number| piece(&format!("word{number} ")))
         .collect()
