@@ -13,7 +13,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::ask::ElicitationAnswer;
-use super::attach::{Attachment, OpenQuestion};
+use super::attach::{Attachment, OpenQuestion, PendingWork};
 use super::journal;
 use super::registry::Sessions;
 use super::{Done, Message, SessionError};
@@ -23,8 +23,8 @@ use crate::kernel::decide::decide;
 use crate::kernel::state::State;
 use crate::launch::{Launch, Lifecycle, LifecycleMetadata};
 use crate::provider::secret::Secret;
-use crate::publish::recent::Recent;
 use crate::publish::Audience;
+use crate::publish::recent::Recent;
 use crate::services::Services;
 use crate::store::SessionRecord;
 
@@ -185,20 +185,19 @@ impl Actor {
                     if fatal { Flow::Stop } else { Flow::Go }
                 }
             },
-            Message::Report(command) => match self.execute(*command).await {
-                Ok(_) => Flow::Go,
-                Err(error) => {
-                    tracing::error!(session = %self.state.id, %error, "the session cannot go on");
-                    Flow::Stop
-                }
-            },
+            Message::Report(command) => self.report(*command).await,
             Message::View(look) => {
                 self.show(look);
                 Flow::Go
             }
             Message::Attach(attachment) => {
+                let pending = attachment.pending;
                 self.attach(*attachment);
-                Flow::Go
+                match pending {
+                    PendingWork::Waits => Flow::Go,
+                    // Only now: the work needs what the newcomer brought.
+                    PendingWork::Continues => self.report(Command::TakeUp).await,
+                }
             }
             Message::Detach {
                 peer,
@@ -248,6 +247,17 @@ impl Actor {
         }
     }
 
+    /// Carries out a command that nobody waits for.
+    async fn report(&mut self, command: Command) -> Flow {
+        match self.execute(command).await {
+            Ok(_) => Flow::Go,
+            Err(error) => {
+                tracing::error!(session = %self.state.id, %error, "the session cannot go on");
+                Flow::Stop
+            }
+        }
+    }
+
     /// Decides a command and carries it out: store, apply, commit, publish, start.
     pub(super) async fn execute(&mut self, command: Command) -> Result<Done, SessionError> {
         let headers = match &command {
@@ -266,7 +276,7 @@ impl Actor {
         let mut ids = || ports.id();
         let mut mint = Mint {
             now: ports.now(),
-            attended: !self.attachments.is_empty(),
+            attended: self.is_attended(),
             ids: &mut ids,
         };
         Ok(decide(&self.state, command, &mut mint)?)
