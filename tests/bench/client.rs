@@ -22,11 +22,10 @@ use crate::usage;
 /// How long anything may take before the whole run is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An event of a session, and when it came.
+/// An event of any session, and when it came.
 #[derive(Debug)]
 pub(crate) struct Heard {
     pub(crate) at: Instant,
-    pub(crate) session: String,
     pub(crate) kind: String,
     /// The text of a delta, or what went wrong.
     pub(crate) text: Option<String>,
@@ -36,9 +35,7 @@ pub(crate) struct Heard {
 struct Ear(mpsc::Sender<Heard>);
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Params {
-    session_id: String,
     event: Event,
 }
 
@@ -68,10 +65,9 @@ impl Service for Ear {
             return;
         }
         let params = notification.params.expect("an event has parameters");
-        let Params { session_id, event } = serde_json::from_str(params.get()).unwrap();
+        let Params { event } = serde_json::from_str(params.get()).unwrap();
         let heard = Heard {
             at,
-            session: session_id,
             kind: event.kind,
             text: event.data.delta_content.or(event.data.message),
         };

@@ -44,13 +44,14 @@ fn share_of(pid: u32) -> Option<f64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
+/// How many ticks of `/proc/*/stat` are a second; the kernel tells programs in this unit on every
+/// machine it runs on.
+const TICKS_PER_SECOND: u64 = 100;
+
 /// The processor time of processes and of the children they have waited for.
 pub(crate) fn processor(pids: &[u32]) -> Duration {
     let ticks: u64 = pids.iter().filter_map(|pid| ticks(*pid)).sum();
-    Duration::from_secs_f64(
-        f64::from(u32::try_from(ticks).unwrap_or(u32::MAX))
-            / f64::from(u32::try_from(rustix::param::clock_ticks_per_second()).unwrap_or(100)),
-    )
+    Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND)
 }
 
 fn ticks(pid: u32) -> Option<u64> {
