@@ -56,7 +56,7 @@ async fn plain(bench: &mut Bench, client: &mut Client) -> Vec<Row> {
     for _ in 0..2 * rounds {
         client.turn(&session, "Say something.").await;
     }
-    let spent = usage::processor(&client.pids()) - before;
+    let spent = usage::processor(&client.pids()).saturating_sub(before);
     let each = milliseconds(spent) / f64::from(u32::try_from(2 * rounds).unwrap_or(1));
     let http = bench.floors.http_round_trip.median();
     vec![
@@ -81,7 +81,7 @@ async fn tools(bench: &mut Bench, client: &mut Client) -> Vec<Row> {
         let before = usage::processor(&client.pids());
         let prompt = format!("bench:tools={TOOL_TURNS}");
         whole.push_time(client.turn(&session, &prompt).await);
-        spent.push(milliseconds(usage::processor(&client.pids()) - before));
+        spent.push_time(usage::processor(&client.pids()).saturating_sub(before));
         let asked = bench.mock.take_asked();
         assert_eq!(
             asked.len(),
