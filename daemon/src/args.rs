@@ -1,6 +1,7 @@
 //! The command line, as the official SDKs and people use it.
 
 use clap::{Parser, Subcommand, ValueEnum};
+use tracing::level_filters::LevelFilter;
 
 /// The background daemon that owns AI agent sessions.
 ///
@@ -93,14 +94,14 @@ pub enum LogLevel {
 
 impl LogLevel {
     /// The same as a filter for tracing.
-    pub fn filter(self) -> &'static str {
+    pub fn filter(self) -> LevelFilter {
         match self {
-            Self::None => "off",
-            Self::Error => "error",
-            Self::Warning => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::All => "trace",
+            Self::None => LevelFilter::OFF,
+            Self::Error => LevelFilter::ERROR,
+            Self::Warning => LevelFilter::WARN,
+            Self::Info => LevelFilter::INFO,
+            Self::Debug => LevelFilter::DEBUG,
+            Self::All => LevelFilter::TRACE,
         }
     }
 }

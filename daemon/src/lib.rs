@@ -50,7 +50,7 @@ pub mod build_id;
 pub mod ports;
 pub mod presence;
 pub mod shutdown;
-mod sys;
+pub mod sys;
 
 // The functional core.
 pub mod kernel;

@@ -16,25 +16,23 @@ use loopd::provider::secret::{self, Secret};
 use loopd::relay::{RelayOptions, RelayTransport};
 use loopd::store::lock::LockError;
 use loopd::transport::{announce, local_socket, stdio, tcp};
-use loopd::{background, home, relay, shutdown};
+use loopd::{background, home, relay, shutdown, sys};
 use loopd_proto::place;
+use tokio::runtime::{Builder, Runtime};
 
 /// How long a background daemon stays without clients and work.
 const IDLE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
     background::prepare();
+    sys::share_one_heap();
     let args = Args::parse();
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
-        .with_env_filter(args.log_level.filter())
+        .with_max_level(args.log_level.filter())
         .with_ansi(false)
         .init();
-    let runtime = match tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-    {
+    let runtime = match runtime(&args) {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error.into()),
     };
@@ -45,6 +43,16 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
+}
+
+/// A relay only moves bytes, from one thread; whoever serves sessions has two.
+fn runtime(args: &Args) -> std::io::Result<Runtime> {
+    let mut builder = if args.command.is_none() && !args.private {
+        Builder::new_current_thread()
+    } else {
+        Builder::new_multi_thread()
+    };
+    builder.worker_threads(2).enable_all().build()
 }
 
 #[expect(

@@ -12,7 +12,9 @@ pub mod provide;
 pub mod registry;
 mod resume;
 mod toolset;
+mod transaction;
 pub mod view;
+mod work;
 
 use std::sync::Arc;
 

@@ -27,6 +27,25 @@ pub(crate) fn close_inherited_descriptors() {
     }
 }
 
+/// Lets all threads share one heap, which grows in large steps.
+///
+/// A heap per thread keeps more than it needs and, in glibc, grows page by page: folding a long log
+/// took a system call for every few events. Must be called before a second thread runs.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(
+    unsafe_code,
+    reason = "the allocator is set up by a call of the C library"
+)]
+pub fn share_one_heap() {
+    // SAFETY: changes a number inside the allocator; called while this is the only thread. A
+    // refusal leaves the allocator as it was.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+}
+
+/// Other C libraries have one heap, or their own way.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn share_one_heap() {}
+
 /// Lets the runtime watch a descriptor that it then owns.
 #[cfg(target_os = "linux")]
 #[expect(

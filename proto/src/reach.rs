@@ -60,6 +60,15 @@ pub struct Reached {
     pub driving: JoinHandle<CloseReason>,
 }
 
+/// What became of a daemon that was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Started {
+    /// It serves the socket.
+    Ready,
+    /// Somebody else was faster and may not serve yet: theirs is as good.
+    Held,
+}
+
 impl Target {
     /// Connects and brings the launch, starting the daemon when none answers.
     pub async fn reach(
@@ -73,8 +82,10 @@ impl Target {
                 if let Some(reached) = self.try_reach(launch, service.clone()).await? {
                     return Ok(reached);
                 }
-                self.start(idle_timeout).await?;
-                tokio::time::sleep(LOOK_AGAIN).await;
+                match self.start(idle_timeout).await? {
+                    Started::Ready => {}
+                    Started::Held => tokio::time::sleep(LOOK_AGAIN).await,
+                }
             }
         };
         match tokio::time::timeout(START_WAIT, reaching).await {
@@ -123,7 +134,7 @@ impl Target {
     }
 
     /// Starts a daemon and waits until it serves or says why not.
-    async fn start(&self, idle_timeout: Option<&str>) -> Result<(), ReachError> {
+    async fn start(&self, idle_timeout: Option<&str>) -> Result<Started, ReachError> {
         let unusable = |source| ReachError::Home {
             home: self.home.clone(),
             source,
@@ -157,11 +168,10 @@ impl Target {
             stdout.read_line(&mut line).await.map_err(unstarted)?;
         }
         match line.trim().split_once(": ") {
-            Some(("ready", _)) => Ok(()),
-            // Somebody else was faster: theirs is as good.
+            Some(("ready", _)) => Ok(Started::Ready),
             Some(("held", _)) => {
                 child.wait().await.map_err(unstarted)?;
-                Ok(())
+                Ok(Started::Held)
             }
             Some(("error", why)) => Err(ReachError::Start(why.to_owned())),
             _ => Err(ReachError::Ended {

@@ -199,6 +199,7 @@ fn all_sources() -> Vec<Source> {
         "cli-client/src",
         "tests/src",
         "tests/it",
+        "tests/bench",
     ];
     folders.into_iter().flat_map(sources).collect()
 }

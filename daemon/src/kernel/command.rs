@@ -365,6 +365,12 @@ impl Effect {
     pub fn may_precede_commit(&self) -> bool {
         matches!(self, Self::CallModel(_) | Self::Prepare { .. })
     }
+
+    /// Whether the effect changes nothing and asks nobody unless it has to, so that it may be over
+    /// at once.
+    pub fn only_looks(&self) -> bool {
+        matches!(self, Self::Prepare { .. } | Self::Assess { .. })
+    }
 }
 
 impl Decision {

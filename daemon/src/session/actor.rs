@@ -6,28 +6,27 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use loopd_proto::event::Ephemeral;
-use loopd_proto::id::{EventId, MessageId, RequestId, SessionId};
+use loopd_proto::id::{MessageId, RequestId, SessionId};
 use loopd_proto::session::SessionOptions;
-use loopd_proto::wire::Class;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::ask::ElicitationAnswer;
 use super::attach::{Attachment, OpenQuestion, PendingWork};
-use super::journal::{self, Outgoing};
+use super::journal;
 use super::registry::Sessions;
 use super::{Done, Message, SessionError};
 use crate::agent::route::TokenPeers;
-use crate::kernel::command::{Answer, Command, Decision, Effect, Mint, Step};
+use crate::kernel::command::{Answer, Command, Decision, Mint};
 use crate::kernel::decide::decide;
 use crate::kernel::state::State;
 use crate::launch::{Launch, Lifecycle, LifecycleMetadata};
 use crate::provider::secret::Secret;
+use crate::publish::Audience;
 use crate::publish::recent::Recent;
-use crate::publish::{Audience, frame};
 use crate::services::Services;
-use crate::store::{Batch, SessionRecord};
+use crate::store::SessionRecord;
 
 /// Whether there is a log to begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -265,20 +264,22 @@ impl Actor {
             Command::Send(send) => send.request_headers.clone(),
             _ => BTreeMap::new(),
         };
-        let Decision { steps, answer } = {
-            let ports = &self.services.ports;
-            let mut ids = || ports.id();
-            let mut mint = Mint {
-                now: ports.now(),
-                attended: self.is_attended(),
-                ids: &mut ids,
-            };
-            decide(&self.state, command, &mut mint)?
-        };
+        let Decision { steps, answer } = self.decide(command)?;
         if let (Answer::Message(id), false) = (&answer, headers.is_empty()) {
             self.waiting_headers.insert(id.clone(), headers);
         }
         self.carry_out(steps, answer).await
+    }
+
+    pub(super) fn decide(&self, command: Command) -> Result<Decision, SessionError> {
+        let ports = &self.services.ports;
+        let mut ids = || ports.id();
+        let mut mint = Mint {
+            now: ports.now(),
+            attended: self.is_attended(),
+            ids: &mut ids,
+        };
+        Ok(decide(&self.state, command, &mut mint)?)
     }
 
     /// The messages' own headers become those of the interaction they start.
@@ -288,93 +289,6 @@ impl Actor {
             self.headers
                 .extend(self.waiting_headers.remove(id).unwrap_or_default());
         }
-    }
-
-    async fn carry_out(&mut self, steps: Vec<Step>, answer: Answer) -> Result<Done, SessionError> {
-        let after = self.state.seq;
-        let mut events = Vec::new();
-        let mut outgoing = Vec::new();
-        let mut early = Vec::new();
-        let mut late = Vec::new();
-        for step in steps {
-            let written = match step {
-                Step::Store(event) => {
-                    journal::record(&mut self.state, &self.services.ports, &event).map(
-                        |(stored, out)| {
-                            self.remember_question(&event, &stored.json);
-                            events.push(stored);
-                            outgoing.push(out);
-                        },
-                    )
-                }
-                Step::Tell(event) => journal::pass(&self.state, &self.services.ports, &event)
-                    .map(|out| outgoing.push(out)),
-                Step::Do(effect) => {
-                    if effect.may_precede_commit() {
-                        early.push(effect);
-                    } else {
-                        late.push(effect);
-                    }
-                    Ok(())
-                }
-            };
-            if let Err(error) = written {
-                tracing::error!(session = %self.state.id, %error, "an event could not be written as JSON");
-                return Err(SessionError::Faulted(self.state.id.clone()));
-            }
-        }
-        let stored_any = !events.is_empty();
-        let commit = stored_any.then(|| {
-            self.refresh_record();
-            self.services.store.append(Batch {
-                record: self.record.clone(),
-                after,
-                events,
-            })
-        });
-        if !early.is_empty() {
-            self.audience.hold();
-        }
-        self.start_all(early);
-        if let Some(commit) = commit {
-            commit
-                .await
-                .map_err(|error| SessionError::Store(Arc::new(error)))?;
-        }
-        let event = self.publish(outgoing);
-        self.audience.release();
-        if stored_any {
-            self.announce_update();
-        }
-        self.start_all(late);
-        Ok(Done { answer, event })
-    }
-
-    fn start_all(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            self.start(effect);
-        }
-    }
-
-    /// Sends what is committed, in order; says which event was the last.
-    fn publish(&mut self, outgoing: Vec<Outgoing>) -> Option<EventId> {
-        let mut last = None;
-        for event in outgoing {
-            if !event.visible {
-                continue;
-            }
-            self.audience
-                .send(event.class, &frame(&self.state.id, &event.line));
-            if event.class != Class::Delta {
-                self.recent
-                    .push(event.seq, event.durable, event.kind, event.line);
-            }
-            last = Some(event.id);
-        }
-        if last.is_some() {
-            self.ticks.send_replace(self.recent.tick());
-        }
-        last
     }
 
     pub(super) fn tell(&mut self, event: &Ephemeral) {
@@ -388,7 +302,7 @@ impl Actor {
         }
     }
 
-    fn refresh_record(&mut self) {
+    pub(super) fn refresh_record(&mut self) {
         let state = &self.state;
         let name = state.name.as_ref().map(|name| name.text.clone());
         self.record.created_ms = state.created.0;
@@ -401,7 +315,7 @@ impl Actor {
             .clone_from(&state.options.client_name);
     }
 
-    fn announce_update(&self) {
+    pub(super) fn announce_update(&self) {
         if let Some(launch) = &self.launch {
             launch.announce(&Lifecycle {
                 kind: "session.updated",

@@ -1,10 +1,8 @@
 //! Starts what the kernel wants done. Each effect is a task of the session's own set; it reports
 //! back as a command, also when it panics.
 
-use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use futures::FutureExt;
 use loopd_proto::event::fact::Asked;
 use loopd_proto::id::MessageId;
 use loopd_proto::permission::PermissionRequest;
@@ -16,6 +14,7 @@ use super::Message;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
 use super::toolset::{Origin, Toolset};
+use super::work::Work;
 use crate::agent::calls::{self, CallInput};
 use crate::agent::model_call::{self, ModelCallInput};
 use crate::agent::prepare::{self, PrepareInput};
@@ -47,11 +46,39 @@ impl Reporter {
 }
 
 impl Actor {
+    /// Starts an effect that only looks; what it came to when that took no waiting at all.
+    ///
+    /// Preparing a plain message and assessing a plain call need nothing from outside. Decided in
+    /// the same transaction as what asked for them, they save a commit each.
+    pub(super) fn try_at_once(&mut self, effect: Effect) -> Option<Command> {
+        let work = match effect {
+            Effect::Prepare { messages } => self.prepare(messages),
+            Effect::Assess { turn, call } => self.assess(turn, call),
+            other => {
+                self.start(other);
+                return None;
+            }
+        };
+        match work.at_once() {
+            Ok(command) => command,
+            Err(work) => {
+                self.spawn_reporting(work);
+                None
+            }
+        }
+    }
+
     pub(super) fn start(&mut self, effect: Effect) {
         match effect {
-            Effect::Prepare { messages } => self.prepare(messages),
+            Effect::Prepare { messages } => {
+                let work = self.prepare(messages);
+                self.spawn_reporting(work);
+            }
             Effect::CallModel(turn) => self.call_model(turn),
-            Effect::Assess { turn, call } => self.assess(turn, call),
+            Effect::Assess { turn, call } => {
+                let work = self.assess(turn, call);
+                self.spawn_reporting(work);
+            }
             Effect::Run { turn, call, grant } => self.run_call(turn, call, grant),
             Effect::CancelTurn => {
                 self.turn.cancel();
@@ -157,28 +184,19 @@ impl Actor {
         (context, output)
     }
 
-    /// Runs work that ends in one command; a panic ends in the other one.
-    fn spawn_reporting(
-        &mut self,
-        work: impl Future<Output = Option<Command>> + Send + 'static,
-        on_panic: impl FnOnce() -> Command + Send + 'static,
-    ) {
+    /// Runs work beside the session and reports what it came to.
+    fn spawn_reporting(&mut self, work: Work) {
         let reporter = self.reporter();
         let at_work = self.services.presence.work();
         self.effects.spawn(async move {
             let _at_work = at_work;
-            match AssertUnwindSafe(work).catch_unwind().await {
-                Ok(Some(command)) => reporter.report(command).await,
-                Ok(None) => {}
-                Err(_) => {
-                    tracing::error!("an effect of a session panicked");
-                    reporter.report(on_panic()).await;
-                }
+            if let Some(command) = work.done().await {
+                reporter.report(command).await;
             }
         });
     }
 
-    fn prepare(&mut self, messages: Vec<loopd_proto::event::fact::PendingMessage>) {
+    fn prepare(&mut self, messages: Vec<loopd_proto::event::fact::PendingMessage>) -> Work {
         self.take_headers(messages.iter().map(|message| &message.id));
         let tools = self.toolset();
         let client_tools = tools.client_names();
@@ -206,7 +224,7 @@ impl Actor {
         let cancel = self.turn.clone();
         let ids: Vec<MessageId> = input.messages.iter().map(|m| m.id.clone()).collect();
         let messages = ids.clone();
-        self.spawn_reporting(
+        Work::new(
             async move {
                 tokio::select! {
                     () = cancel.cancelled() => None,
@@ -220,7 +238,7 @@ impl Actor {
                 messages,
                 failure: internal_failure(),
             },
-        );
+        )
     }
 
     fn call_model(&mut self, turn: TurnKey) {
@@ -252,7 +270,7 @@ impl Actor {
         };
         let cancel = self.turn.clone();
         let failed = turn;
-        self.spawn_reporting(
+        let work = Work::new(
             async move {
                 tokio::select! {
                     () = cancel.cancelled() => None,
@@ -264,6 +282,7 @@ impl Actor {
                 failure: internal_failure(),
             },
         );
+        self.spawn_reporting(work);
     }
 
     /// The headers of the message that started this interaction.
@@ -274,7 +293,7 @@ impl Actor {
             .collect()
     }
 
-    fn assess(&mut self, turn: TurnKey, call: ToolCall) {
+    fn assess(&self, turn: TurnKey, call: ToolCall) -> Work {
         let tools = self.toolset();
         let context = self.tool_context();
         // With nobody attached the question waits for somebody; with people attached who all do
@@ -287,7 +306,7 @@ impl Actor {
         let bypass = self.launch.as_ref().is_some_and(|launch| launch.yolo);
         let id = call.id.clone();
         let (failed_turn, failed_call) = (turn.clone(), id.clone());
-        self.spawn_reporting(
+        Work::new(
             async move {
                 let need = match tools.get(&call.name).map(|entry| &entry.origin) {
                     None => CallNeed::Refused(calls::unknown_tool(&call.name, tools.names())),
@@ -314,7 +333,7 @@ impl Actor {
                 }))
             },
             move || crashed_call(failed_turn, failed_call),
-        );
+        )
     }
 
     fn run_call(&mut self, turn: TurnKey, call: ToolCall, grant: Option<PermissionRequest>) {
@@ -331,7 +350,7 @@ impl Actor {
             services: self.services.clone(),
         };
         let (failed_turn, failed_call) = (turn.clone(), call.id.clone());
-        self.spawn_reporting(
+        let work = Work::new(
             async move {
                 let id = call.id.clone();
                 let outcome = match tools.get(&call.name).map(|entry| &entry.origin) {
@@ -366,6 +385,7 @@ impl Actor {
             },
             move || crashed_call(failed_turn, failed_call),
         );
+        self.spawn_reporting(work);
     }
 }
 

@@ -19,7 +19,8 @@ const CHECKPOINT_PAGES: i64 = 1000;
 
 /// Full synchronisation makes a commit survive a power cut; the write-ahead log is folded back by
 /// [`Disk::tidy`] after the writers got their answers, not inside somebody's commit. Temporary
-/// data stays in memory, so that a full `/tmp` hurts nobody.
+/// data stays in memory, so that a full `/tmp` hurts nobody. Logs are appended to and read once in
+/// order, so that a small page cache serves as well as a large one.
 const WRITER_SETTINGS: &str = "
     PRAGMA synchronous = FULL;
     PRAGMA fullfsync = ON;
@@ -27,11 +28,13 @@ const WRITER_SETTINGS: &str = "
     PRAGMA wal_autocheckpoint = 0;
     PRAGMA journal_size_limit = 4194304;
     PRAGMA temp_store = MEMORY;
+    PRAGMA cache_size = -512;
 ";
 
 const READER_SETTINGS: &str = "
     PRAGMA query_only = ON;
     PRAGMA temp_store = MEMORY;
+    PRAGMA cache_size = -512;
 ";
 
 /// Whether the handle may be written through.

@@ -1,0 +1,157 @@
+//! One transaction of a session: write what was decided, apply it, commit, publish, start.
+//!
+//! The one order in which anything happens to a session. The actor calls it with each decision;
+//! nothing is published before its commit.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use loopd_proto::id::EventId;
+use loopd_proto::wire::Class;
+
+use super::actor::Actor;
+use super::journal::{self, Outgoing};
+use super::{Done, SessionError};
+use crate::kernel::command::{Answer, Effect, Step};
+use crate::publish::frame;
+use crate::store::{Batch, StoredEvent};
+
+/// What the steps of one transaction came to.
+#[derive(Default)]
+struct Written {
+    events: Vec<StoredEvent>,
+    outgoing: Vec<Outgoing>,
+    /// Effects that only look and may be over at once.
+    looks: VecDeque<Effect>,
+    /// Effects that may start before the commit.
+    early: Vec<Effect>,
+    /// Effects that start after it.
+    late: Vec<Effect>,
+}
+
+impl Written {
+    /// Whether the turn is to be cancelled; what is started before that would be cancelled, too.
+    fn cancels(&self) -> bool {
+        let mut late = self.late.iter();
+        late.any(|effect| matches!(effect, Effect::CancelTurn))
+    }
+}
+
+impl Actor {
+    pub(super) async fn carry_out(
+        &mut self,
+        steps: Vec<Step>,
+        answer: Answer,
+    ) -> Result<Done, SessionError> {
+        let after = self.state.seq;
+        let mut written = Written::default();
+        self.write(steps, &mut written)?;
+        let own = written.outgoing.len();
+        self.look_at_once(&mut written)?;
+        let stored_any = !written.events.is_empty();
+        let commit = stored_any.then(|| {
+            self.refresh_record();
+            self.services.store.append(Batch {
+                record: self.record.clone(),
+                after,
+                events: written.events,
+            })
+        });
+        if !written.early.is_empty() {
+            self.audience.hold();
+        }
+        self.start_all(written.early);
+        if let Some(commit) = commit {
+            commit
+                .await
+                .map_err(|error| SessionError::Store(Arc::new(error)))?;
+        }
+        let later = written.outgoing.split_off(own);
+        let event = self.publish(written.outgoing);
+        self.publish(later);
+        self.audience.release();
+        if stored_any {
+            self.announce_update();
+        }
+        self.start_all(written.late);
+        Ok(Done { answer, event })
+    }
+
+    /// Writes down what was decided; nothing of it is out before it is committed.
+    fn write(&mut self, steps: Vec<Step>, written: &mut Written) -> Result<(), SessionError> {
+        for step in steps {
+            let line = match step {
+                Step::Store(event) => {
+                    journal::record(&mut self.state, &self.services.ports, &event).map(
+                        |(stored, out)| {
+                            self.remember_question(&event, &stored.json);
+                            written.events.push(stored);
+                            written.outgoing.push(out);
+                        },
+                    )
+                }
+                Step::Tell(event) => journal::pass(&self.state, &self.services.ports, &event)
+                    .map(|out| written.outgoing.push(out)),
+                Step::Do(effect) => {
+                    if effect.only_looks() && !written.cancels() {
+                        written.looks.push_back(effect);
+                    } else if effect.may_precede_commit() {
+                        written.early.push(effect);
+                    } else {
+                        written.late.push(effect);
+                    }
+                    Ok(())
+                }
+            };
+            if let Err(error) = line {
+                tracing::error!(session = %self.state.id, %error, "an event could not be written as JSON");
+                return Err(SessionError::Faulted(self.state.id.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Decides at once what needs nothing from outside, so that it shares the commit.
+    fn look_at_once(&mut self, written: &mut Written) -> Result<(), SessionError> {
+        while let Some(effect) = written.looks.pop_front() {
+            let Some(command) = self.try_at_once(effect) else {
+                continue;
+            };
+            match self.decide(command) {
+                Ok(decision) => self.write(decision.steps, written)?,
+                Err(error) => {
+                    tracing::error!(session = %self.state.id, %error, "the session cannot go on");
+                    return Err(SessionError::Faulted(self.state.id.clone()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn start_all(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            self.start(effect);
+        }
+    }
+
+    /// Sends what is committed, in order; says which event was the last.
+    pub(super) fn publish(&mut self, outgoing: Vec<Outgoing>) -> Option<EventId> {
+        let mut last = None;
+        for event in outgoing {
+            if !event.visible {
+                continue;
+            }
+            self.audience
+                .send(event.class, &frame(&self.state.id, &event.line));
+            if event.class != Class::Delta {
+                self.recent
+                    .push(event.seq, event.durable, event.kind, event.line);
+            }
+            last = Some(event.id);
+        }
+        if last.is_some() {
+            self.ticks.send_replace(self.recent.tick());
+        }
+        last
+    }
+}

@@ -1,0 +1,49 @@
+//! Work of an effect that ends in one command, also when it panics. Made and driven by `effects`.
+
+use std::panic::AssertUnwindSafe;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use crate::kernel::command::Command;
+
+/// Work that ends in one command or none, and in another one if it panics.
+pub(super) struct Work {
+    ending: BoxFuture<'static, std::thread::Result<Option<Command>>>,
+    on_panic: Box<dyn FnOnce() -> Command + Send>,
+}
+
+impl Work {
+    pub(super) fn new(
+        work: impl Future<Output = Option<Command>> + Send + 'static,
+        on_panic: impl FnOnce() -> Command + Send + 'static,
+    ) -> Self {
+        Self {
+            ending: AssertUnwindSafe(work).catch_unwind().boxed(),
+            on_panic: Box::new(on_panic),
+        }
+    }
+
+    /// Gives the work one chance to be over; gives it back when it has to wait for something.
+    pub(super) fn at_once(mut self) -> Result<Option<Command>, Self> {
+        match (&mut self.ending).now_or_never() {
+            Some(ended) => Ok(command(ended, self.on_panic)),
+            None => Err(self),
+        }
+    }
+
+    /// Waits for the end.
+    pub(super) async fn done(self) -> Option<Command> {
+        command(self.ending.await, self.on_panic)
+    }
+}
+
+fn command(
+    ended: std::thread::Result<Option<Command>>,
+    on_panic: impl FnOnce() -> Command,
+) -> Option<Command> {
+    ended.unwrap_or_else(|_| {
+        tracing::error!("an effect of a session panicked");
+        Some(on_panic())
+    })
+}

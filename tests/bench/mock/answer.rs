@@ -1,0 +1,110 @@
+//! From a request to what the mock says, without reading more of it than that takes.
+
+use serde_json::{Value, json};
+
+/// The model's name.
+pub(crate) const MODEL: &str = "instant";
+
+/// What a request wants to hear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Text,
+    /// The call with this number.
+    Call(usize),
+    Burst(usize),
+    Paced(usize),
+}
+
+/// Finds the last user message and what has happened since.
+pub(super) fn wanted(body: &str) -> Wanted {
+    let since = body.rfind("\"role\":\"user\"").map_or("", |at| &body[at..]);
+    let Some((_, order)) = since.split_once("bench:") else {
+        return Wanted::Text;
+    };
+    let number = |name: &str| {
+        let rest = order.strip_prefix(name)?.strip_prefix('=')?;
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        rest[..digits].parse::<usize>().ok()
+    };
+    if let Some(calls) = number("tools") {
+        let done = since.matches("\"role\":\"tool\"").count();
+        return if done < calls {
+            Wanted::Call(done)
+        } else {
+            Wanted::Text
+        };
+    }
+    number("deltas")
+        .map(Wanted::Burst)
+        .or_else(|| number("paced").map(Wanted::Paced))
+        .unwrap_or(Wanted::Text)
+}
+
+const SENTENCE: &str = "Done, as you asked; nothing else was needed.";
+
+fn call(number: usize) -> Value {
+    json!({"index": 0, "id": format!("call_{number}"), "type": "function",
+        "function": {"name": "bash", "arguments": "{\"command\":\"echo hi\"}"}})
+}
+
+fn usage() -> Value {
+    json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15})
+}
+
+/// A whole answer.
+pub(super) fn whole(wanted: Wanted) -> String {
+    let (message, finish) = match wanted {
+        Wanted::Call(number) => (
+            json!({"role": "assistant", "content": null, "tool_calls": [call(number)]}),
+            "tool_calls",
+        ),
+        Wanted::Text | Wanted::Burst(_) | Wanted::Paced(_) => {
+            (json!({"role": "assistant", "content": SENTENCE}), "stop")
+        }
+    };
+    json!({"id": "chatcmpl-instant", "object": "chat.completion", "model": MODEL,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}], "usage": usage()})
+    .to_string()
+}
+
+fn chunk(delta: &Value, finish: Option<&str>) -> String {
+    let chunk = json!({"id": "chatcmpl-instant", "object": "chat.completion.chunk", "model": MODEL,
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+    format!("data: {chunk}\n\n")
+}
+
+/// One piece of text.
+pub(super) fn piece(text: &str) -> String {
+    chunk(&json!({"content": text}), None)
+}
+
+/// What comes before the pieces of a streamed answer.
+pub(super) fn first(wanted: Wanted) -> String {
+    match wanted {
+        Wanted::Call(number) => chunk(
+            &json!({"role": "assistant", "tool_calls": [call(number)]}),
+            None,
+        ),
+        Wanted::Text => piece(SENTENCE),
+        Wanted::Burst(_) | Wanted::Paced(_) => chunk(&json!({"role": "assistant"}), None),
+    }
+}
+
+/// What comes after the pieces of a streamed answer.
+pub(super) fn last(wanted: Wanted) -> String {
+    let finish = match wanted {
+        Wanted::Call(_) => "tool_calls",
+        Wanted::Text | Wanted::Burst(_) | Wanted::Paced(_) => "stop",
+    };
+    let usage = json!({"id": "chatcmpl-instant", "object": "chat.completion.chunk", "model": MODEL,
+        "choices": [], "usage": usage()});
+    let end = chunk(&json!({}), Some(finish));
+    format!("{end}data: {usage}\n\ndata: [DONE]\n\n")
+}
+
+/// All pieces of a burst.
+pub(super) fn burst(pieces: usize) -> String {
+    (0..pieces)
+        .map(|number| piece(&format!("word{number} ")))
+        .collect()
+}
