@@ -3,3 +3,5 @@
 
 mod durability;
 mod process;
+mod process_ownership;
+mod starts;

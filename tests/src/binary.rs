@@ -63,13 +63,23 @@ impl Loopd {
         Self::on_stdio(home, &["--private"], defaults)
     }
 
+    /// Starts a daemon of its own that allows every tool, and connects to it.
+    pub fn permissive(home: &Path, defaults: Value) -> (Self, Client) {
+        Self::on_stdio(home, &["--private", "--yolo"], defaults)
+    }
+
     /// Starts the process as an SDK does: it brings its pipes to the home's shared daemon.
     pub fn relay(home: &Path, defaults: Value) -> (Self, Client) {
         Self::on_stdio(home, &[], defaults)
     }
 
     fn on_stdio(home: &Path, more: &[&str], defaults: Value) -> (Self, Client) {
-        let mut child = Self::command(home)
+        Self::spawn(Self::command(home), more, defaults)
+    }
+
+    /// Starts the process of this command as an SDK does, with more arguments.
+    pub fn spawn(mut command: Command, more: &[&str], defaults: Value) -> (Self, Client) {
+        let mut child = command
             .args(["--headless", "--no-auto-update", "--stdio"])
             .args(more)
             .stdin(Stdio::piped())

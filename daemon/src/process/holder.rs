@@ -27,6 +27,9 @@ pub(super) const WORD: &str = "--hold-processes";
 const BETWEEN_KILLS: Duration = Duration::from_millis(2);
 const KILLS: u32 = 5000;
 
+/// How often is looked before keepers are killed; each look waits or was woken by a death.
+const ROUNDS_FOR_KEEPERS: u32 = 100;
+
 /// Whether this program looks for the word.
 static OFFERED: AtomicBool = AtomicBool::new(false);
 
@@ -66,6 +69,7 @@ struct Holder {
 }
 
 fn prepare() -> io::Result<Holder> {
+    crate::sys::close_inherited_descriptors();
     let alone = Alone::check()?;
     let daemon = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let null = std::fs::File::open("/dev/null")?;
@@ -165,10 +169,13 @@ impl Holder {
             .collect()
     }
 
-    /// Kills everything but the detached.
+    /// Kills everything but the detached. Keepers see the daemon's end as well and are faster together;
+    /// those that are not done soon are killed like the rest.
     fn kill_all(&mut self) {
-        self.attached.clear();
-        for _ in 0..KILLS {
+        for round in 0..KILLS {
+            if round == ROUNDS_FOR_KEEPERS {
+                self.attached.clear();
+            }
             let mut left = false;
             for child in self.orphans() {
                 left = true;
@@ -178,8 +185,9 @@ impl Holder {
             while let Ok(Some((pid, _))) = rustix::process::wait(WaitOptions::NOHANG) {
                 ended = true;
                 self.detached.remove(&pid.as_raw_pid());
+                self.attached.remove(&pid.as_raw_pid());
             }
-            if !left && !ended {
+            if !left && !ended && self.attached.is_empty() {
                 return;
             }
             let timeout = Timespec::try_from(BETWEEN_KILLS).unwrap_or_default();

@@ -68,11 +68,7 @@ impl Alone {
     /// Undoes what the starter of this process did to its signals, and takes these as data from a
     /// pipe from now on. They are handled, not blocked: a program that is started has its defaults.
     pub(crate) fn take_signals(&self, taken: &[rustix::process::Signal]) -> io::Result<PipeReader> {
-        let (reader, writer) = io::pipe()?;
-        rustix::io::ioctl_fionbio(&reader, true)?;
-        rustix::io::ioctl_fionbio(&writer, true)?;
-        // The writer stays open for the handler, for as long as this process lives.
-        NOTES.store(writer.into_raw_fd(), Ordering::Relaxed);
+        let reader = self.take_notes()?;
         let handler: extern "C" fn(libc::c_int) = note;
         // SAFETY: both structures are plain data for which zeros are valid; they live here; the
         // handler does only what a handler may do.
@@ -93,6 +89,16 @@ impl Alone {
                 return Err(io::Error::last_os_error());
             }
         }
+        Ok(reader)
+    }
+
+    /// Gives a copy of a process that takes its signals as data a pipe of its own for them.
+    pub(crate) fn take_notes(&self) -> io::Result<PipeReader> {
+        let (reader, writer) = io::pipe()?;
+        rustix::io::ioctl_fionbio(&reader, true)?;
+        rustix::io::ioctl_fionbio(&writer, true)?;
+        // The writer stays open for the handler, for as long as this process lives.
+        NOTES.store(writer.into_raw_fd(), Ordering::Relaxed);
         Ok(reader)
     }
 

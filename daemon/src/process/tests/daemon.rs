@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use super::nasty::Brood;
-use super::owned::{kill, parent};
+use super::owned::{children, kill, parent};
 use super::*;
 
 const HOME: &str = "LOOPD_TEST_DAEMON_HOME";
@@ -123,12 +123,4 @@ async fn the_next_daemon_ends_what_was_left_when_everybody_was_killed() {
     for pid in brood.pids() {
         kill(pid);
     }
-}
-
-fn children(parent: u32) -> Vec<u32> {
-    let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
-    list.unwrap()
-        .split_whitespace()
-        .map(|pid| pid.parse().unwrap())
-        .collect()
 }
