@@ -27,9 +27,6 @@ pub(super) const WORD: &str = "--hold-processes";
 const BETWEEN_KILLS: Duration = Duration::from_millis(2);
 const KILLS: u32 = 5000;
 
-/// How often is looked before keepers are killed; each look waits or was woken by a death.
-const ROUNDS_FOR_KEEPERS: u32 = 100;
-
 /// Whether this program looks for the word.
 static OFFERED: AtomicBool = AtomicBool::new(false);
 
@@ -169,13 +166,11 @@ impl Holder {
             .collect()
     }
 
-    /// Kills everything but the detached. Keepers see the daemon's end as well and are faster together;
-    /// those that are not done soon are killed like the rest.
+    /// Kills everything but the detached, keepers included: one that kills is faster than many, and
+    /// the next daemon clears the ledger.
     fn kill_all(&mut self) {
-        for round in 0..KILLS {
-            if round == ROUNDS_FOR_KEEPERS {
-                self.attached.clear();
-            }
+        self.attached.clear();
+        for _ in 0..KILLS {
             let mut left = false;
             for child in self.orphans() {
                 left = true;
@@ -185,9 +180,8 @@ impl Holder {
             while let Ok(Some((pid, _))) = rustix::process::wait(WaitOptions::NOHANG) {
                 ended = true;
                 self.detached.remove(&pid.as_raw_pid());
-                self.attached.remove(&pid.as_raw_pid());
             }
-            if !left && !ended && self.attached.is_empty() {
+            if !left && !ended {
                 return;
             }
             let timeout = Timespec::try_from(BETWEEN_KILLS).unwrap_or_default();

@@ -37,7 +37,7 @@ pub(super) const TAKEN: [Signal; 6] = [
 ];
 
 /// How long is waited for a killed child before the next look.
-const BETWEEN_KILLS: Duration = Duration::from_millis(2);
+const BETWEEN_KILLS: Duration = Duration::from_millis(10);
 
 /// Keeps one command until nothing of it lives.
 pub(super) fn run(alone: &Alone, kind: Kind, holder: Pid, mut descriptors: Vec<OwnedFd>) {

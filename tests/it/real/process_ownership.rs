@@ -48,7 +48,7 @@ struct Running {
     session: loopd_tests::Session,
     home: PathBuf,
     _folder: TempDir,
-    _script: Script,
+    script: Script,
 }
 
 /// A daemon in whose session a nasty command runs.
@@ -76,13 +76,13 @@ async fn running() -> Running {
         session,
         home,
         _folder: folder,
-        _script: script,
+        script,
     }
 }
 
 #[tokio::test]
 async fn a_running_command_is_listed_and_ends_with_its_session() {
-    let running = running().await;
+    let mut running = running().await;
     let listed = running.client.call("loopd.processList", json!({})).await;
     let processes = listed["processes"].as_array().unwrap();
     let [process] = processes.as_slice() else {
@@ -105,26 +105,29 @@ async fn a_running_command_is_listed_and_ends_with_its_session() {
     let listed = running.client.call("loopd.processList", json!({})).await;
     assert_eq!(listed["processes"], Value::Array(Vec::new()));
     running.loopd.kill_hard().await;
+    running.script.finish();
 }
 
 #[tokio::test]
 async fn nothing_outlives_a_daemon_that_is_asked_to_end() {
-    let running = running().await;
+    let mut running = running().await;
     running.loopd.terminate();
     assert!(running.loopd.exited().await.success());
     assert_eq!(alive(&running.home), 0);
+    running.script.finish();
 }
 
 #[tokio::test]
 async fn nothing_outlives_a_daemon_that_is_killed() {
-    let running = running().await;
+    let mut running = running().await;
     running.loopd.kill_hard().await;
     dead_within_a_second(&running.home).await;
+    running.script.finish();
 }
 
 #[tokio::test]
 async fn nothing_outlives_an_aborted_turn() {
-    let running = running().await;
+    let mut running = running().await;
     let abort = json!({"sessionId": running.session.id});
     running.client.call("session.abort", abort).await;
     let ended = async {
@@ -135,4 +138,5 @@ async fn nothing_outlives_an_aborted_turn() {
     // It ignores the request to end, for which a command has five seconds.
     within("the tree to be killed", ended).await;
     running.loopd.kill_hard().await;
+    running.script.finish();
 }

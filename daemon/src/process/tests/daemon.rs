@@ -86,7 +86,9 @@ async fn a_hundred_nasty_children_of_each_class_end_with_a_killed_daemon() {
     kill(daemon.pid());
     // Its own environment names the brood, too.
     brood.is_dead("the daemon was killed").await;
-    soon("the ledger is empty", || ledger(home.path()) == 0).await;
+    let next = Processes::new(home.path(), Presence::default());
+    assert!(next.recover().await.is_empty());
+    assert_eq!(ledger(home.path()), 0);
 }
 
 fn ledger(home: &Path) -> usize {
