@@ -7,6 +7,7 @@ use crate::build_id;
 use crate::config::Config;
 use crate::ports::Ports;
 use crate::presence::Presence;
+use crate::process::Processes;
 use crate::rpc::server::Server;
 use crate::rpc::{Table, TableError};
 use crate::services::Services;
@@ -43,7 +44,12 @@ impl Server {
         };
         let lock = HomeLock::acquire(home, &owner)?;
         let store = SqliteStore::open(Location::File(home.join("loopd.db"))).await?;
-        Self::with_store(home, Arc::new(store), Some(lock))
+        let app = Self::with_store(home, Arc::new(store), Some(lock))?;
+        let found = app.services.processes.recover().await;
+        if !found.is_empty() {
+            tracing::info!(count = found.len(), "detached commands were found again");
+        }
+        Ok(app)
     }
 
     /// Puts the parts together around a store; tests bring their own.
@@ -53,6 +59,7 @@ impl Server {
         lock: Option<HomeLock>,
     ) -> Result<Arc<Self>, StartError> {
         let catalog = Catalog::new();
+        let presence = Presence::default();
         let services = Arc::new(Services {
             store,
             ports: Ports::default(),
@@ -62,7 +69,8 @@ impl Server {
             model_lists: Arc::default(),
             recording: Arc::default(),
             home: home.to_path_buf(),
-            presence: Presence::default(),
+            processes: Processes::new(home, presence.clone()),
+            presence,
             version: VERSION,
         });
         Ok(Arc::new(Self::new(services, Table::new()?, lock)))

@@ -3,4 +3,5 @@
 
 mod durability;
 mod process;
+mod process_ownership;
 mod starts;

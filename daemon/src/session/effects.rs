@@ -180,6 +180,8 @@ impl Actor {
                 .as_ref()
                 .map(|launch| Web::new(launch.http.clone())),
             partial,
+            processes: self.services.processes.clone(),
+            session: self.state.id.clone(),
         };
         (context, output)
     }
