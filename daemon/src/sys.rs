@@ -28,7 +28,7 @@ pub(crate) fn close_inherited_descriptors() {
 }
 
 /// Lets the runtime watch a descriptor that it then owns.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 #[expect(
     unsafe_code,
     reason = "the runtime asks for the promise that is made here"

@@ -37,12 +37,9 @@ impl Reader {
         }
     }
 
-    /// Takes output and returns what the terminal answers to it.
-    pub(super) async fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let answer = self.run.text().feed(bytes);
-        self.save().await;
-        self.untold = true;
-        answer
+    /// Takes output and returns what the terminal answers to it; [`Reader::save`] has to follow.
+    pub(super) fn feed(&self, bytes: &[u8]) -> Vec<u8> {
+        self.run.text().feed(bytes)
     }
 
     /// When the watchers hear of output next, if there is any they have not heard of.
@@ -67,7 +64,9 @@ impl Reader {
         self.run.set_state(RunState::Ended(end));
     }
 
-    async fn save(&mut self) {
+    /// Writes to the file what belongs there, and has the watchers told in time.
+    pub(super) async fn save(&mut self) {
+        self.untold = true;
         let waiting = self.run.text().take_waiting();
         if let Some(bytes) = waiting {
             let saved = self.spool.write(&bytes).await;
