@@ -54,10 +54,6 @@ impl Emulator {
         self.sequences.lines.open()
     }
 
-    pub(super) fn version(&self) -> u64 {
-        self.sequences.lines.version()
-    }
-
     pub(super) fn cursor_keys(&self) -> CursorKeys {
         self.sequences.cursor_keys
     }

@@ -41,8 +41,6 @@ pub(super) struct Lines {
     saved: (usize, usize),
     open: usize,
     done: Vec<u8>,
-    /// Bumped by every change, so that readers need not compare text.
-    version: u64,
 }
 
 impl Lines {
@@ -54,7 +52,6 @@ impl Lines {
             saved: (0, 0),
             open: 0,
             done: Vec::new(),
-            version: 0,
         }
     }
 
@@ -78,10 +75,6 @@ impl Lines {
     /// How long the text that may still change is.
     pub(super) fn open_bytes(&self) -> usize {
         self.open + self.rows.len() - 1
-    }
-
-    pub(super) fn version(&self) -> u64 {
-        self.version
     }
 
     /// Makes all text final.
@@ -109,12 +102,10 @@ impl Lines {
         self.row = 0;
         self.column = Column::End;
         self.open = 0;
-        self.version += 1;
     }
 
     /// Writes characters that are shown.
     pub(super) fn print(&mut self, text: &str) {
-        self.version += 1;
         let column = self.column;
         let row = self.current();
         match column {
@@ -135,7 +126,6 @@ impl Lines {
 
     /// Goes to the beginning of the next row.
     pub(super) fn newline(&mut self) {
-        self.version += 1;
         self.current();
         self.row += 1;
         if self.row == self.rows.len() && self.rows.len() < HEIGHT {
@@ -233,7 +223,6 @@ impl Lines {
     }
 
     pub(super) fn erase_in_row(&mut self, part: Part) {
-        self.version += 1;
         let at = self.column();
         let row = self.current();
         let index = index_of(row, at);
@@ -265,7 +254,6 @@ impl Lines {
     }
 
     pub(super) fn delete_characters(&mut self, count: usize) {
-        self.version += 1;
         let at = self.column();
         let row = self.current();
         let (start, end) = (index_of(row, at), index_of(row, at.saturating_add(count)));
@@ -275,7 +263,6 @@ impl Lines {
     }
 
     pub(super) fn insert_blanks(&mut self, count: usize) {
-        self.version += 1;
         let at = self.column();
         let row = self.current();
         let index = index_of(row, at);
@@ -311,7 +298,6 @@ impl Lines {
     }
 
     fn recount(&mut self) {
-        self.version += 1;
         self.open = self.rows.iter().map(String::len).sum();
     }
 
@@ -347,17 +333,22 @@ fn width(text: &str) -> usize {
         .fold(0, |column, character| column + width_of(character, column))
 }
 
-/// Where in a row the character at a column begins; its end if the row is shorter.
+/// Where in a row the character that covers a column begins; its end if the row is shorter.
 fn index_of(row: &str, at: usize) -> usize {
+    character_at(row, at).0
+}
+
+/// The same with the column in which that character begins.
+fn character_at(row: &str, at: usize) -> (usize, usize) {
     let mut column = 0;
     for (index, character) in row.char_indices() {
         let wide = width_of(character, column);
-        if column >= at && wide > 0 {
-            return index;
+        if column + wide > at {
+            return (index, column);
         }
         column += wide;
     }
-    row.len()
+    (row.len(), at)
 }
 
 /// Writes over the characters from a column on and says where the cursor is then.
@@ -369,17 +360,14 @@ fn overwrite(row: &mut String, at: usize, text: &str) -> Column {
         return Column::End;
     }
     let to = at + width(text);
-    let start = index_of(row, at);
-    let end = index_of(row, to);
     // A wide character of which one half is written over leaves a blank.
-    let kept = width(row.get(..start).unwrap_or_default());
-    let gone = width(row.get(..end).unwrap_or_default());
-    let left = " ".repeat(at.saturating_sub(kept));
-    let right = " ".repeat(if end < row.len() {
-        gone.saturating_sub(to)
-    } else {
-        0
-    });
+    let (start, begins) = character_at(row, at);
+    let (last, ends) = character_at(row, to);
+    let (end, right) = match row.get(last..).and_then(|rest| rest.chars().next()) {
+        Some(half) if ends < to => (last + half.len_utf8(), ends + width_of(half, ends) - to),
+        Some(_) | None => (last, 0),
+    };
+    let (left, right) = (" ".repeat(at - begins), " ".repeat(right));
     let at_end = end == row.len();
     row.replace_range(start..end, &format!("{left}{text}{right}"));
     if at_end { Column::End } else { Column::At(to) }

@@ -59,11 +59,6 @@ impl Text {
         self.emulator.cursor_keys()
     }
 
-    /// Says whether a full-screen program is showing.
-    pub(super) fn on_screen(&self) -> bool {
-        self.emulator.screen().is_some()
-    }
-
     pub(super) fn received(&self) -> u64 {
         self.received
     }

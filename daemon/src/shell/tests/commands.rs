@@ -20,8 +20,8 @@ async fn state_lasts_from_command_to_command() {
         ("echo $?", "1\n", 0),
         ("(exit 7)", "", 7),
         (
-            "cat <<END\nit is $x\n'quoted\" text`\nEND",
-            "it is 5\n'quoted\" text`\n",
+            "cat <<END\nit is $x\n'quoted\" text\nEND",
+            "it is 5\n'quoted\" text\n",
             0,
         ),
         ("printf '%s\\n' \"a\nb\" 'c  d'", "a\nb\nc  d\n", 0),

@@ -69,12 +69,7 @@ async fn a_program_that_ignores_everything_is_killed() {
         "bash -c 'trap \"\" INT TERM HUP; echo $$ ready; while :; do sleep 100; done'; touch made";
     let started = shell.start(command).await.unwrap();
     until_shows(&started, "ready").await;
-    let pid: i32 = text(&started.output())
-        .split(' ')
-        .next()
-        .unwrap()
-        .parse()
-        .unwrap();
+    let pid = text(&started.output()).split(' ').next().unwrap().to_owned();
     stopped_at_once(&started).await;
     let before = Instant::now();
     assert_eq!(
@@ -85,7 +80,7 @@ async fn a_program_that_ignores_everything_is_killed() {
         before.elapsed() >= Duration::from_secs(4),
         "five seconds to end are given"
     );
-    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+    assert!(!is_alive(&pid));
 }
 
 #[tokio::test]
@@ -98,12 +93,7 @@ async fn a_closed_shell_takes_its_programs_along() {
             .await
             .unwrap();
         until_shows(&started, "ready").await;
-        let pid: i32 = text(&started.output())
-            .split(' ')
-            .next()
-            .unwrap()
-            .parse()
-            .unwrap();
+        let pid = text(&started.output()).split(' ').next().unwrap().to_owned();
         match how {
             Some(how) => shell.close(how).await,
             None => drop(shell),
@@ -120,7 +110,7 @@ async fn a_closed_shell_takes_its_programs_along() {
             fixture.processes.list()
         );
         assert!(
-            !std::path::Path::new(&format!("/proc/{pid}")).exists(),
+            !is_alive(&pid),
             "{how:?}"
         );
     }

@@ -58,7 +58,7 @@ async fn what_is_left_in_the_background_is_told_and_ended() {
     assert!(started.left_behind());
     let pid = text(&started.output()).trim().to_owned();
     shell.close(Close::Gently).await;
-    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+    assert!(!is_alive(&pid));
 }
 
 #[tokio::test]
