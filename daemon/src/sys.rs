@@ -1,5 +1,8 @@
 //! The one place for what the standard library has no safe word for.
 
+#[cfg(target_os = "linux")]
+pub(crate) mod alone;
+
 /// Closes every descriptor above stderr that was inherited.
 ///
 /// Must be called before the process has opened anything itself.

@@ -1,26 +1,18 @@
-//! Runs one command as a child with its own process group and never outlives its bounds: whatever
-//! the command does, the group is gone and the future is done when its time is up.
+//! Runs one command and never outlives its bounds: whatever the command does, it and all it started
+//! are gone and the future is done when its time is up.
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal};
 use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe::Receiver;
-use tokio::process::{Child, Command};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::capture::Capture;
 use super::partial::Partial;
+use crate::process::{Exit, Io, Lifetime, OutputPipe, Owned, Signal, Spawn, SpawnError};
 use crate::tool::{ToolContext, texts};
 
 const CHUNK: usize = 16 * 1024;
-
-/// How often a group that should be gone is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
@@ -58,12 +50,10 @@ pub(super) struct Finished {
 /// Why no command ran.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotStarted {
-    #[error("The command was not run: the working directory {0} does not exist.")]
-    Folder(String),
-    #[error("The command was not run: bash could not be started: {0}.")]
-    Shell(#[source] io::Error),
-    #[error("The command was not run: no pipe for its output could be made: {0}.")]
-    Pipe(#[source] io::Error),
+    #[error("The command was not run: {0}.")]
+    Process(#[from] SpawnError),
+    #[error("The command was not run: it has no pipe for its output.")]
+    NoPipe,
 }
 
 /// Runs a command to its end, in the directory and with exactly the environment of the context.
@@ -72,10 +62,9 @@ pub(super) async fn run(
     context: &ToolContext,
     timing: Timing,
 ) -> Result<Finished, NotStarted> {
-    let (child, group, pipe) = start(command, context).await?;
+    let (owned, pipe) = start(command, context).await?;
     let mut running = Running {
-        child,
-        group,
+        owned,
         output: Output {
             pipe: Some(pipe),
             buffer: vec![0; CHUNK],
@@ -86,53 +75,36 @@ pub(super) async fn run(
     };
     let (status, why) = running.until_exit(context).await;
     let note = running.settle(why).await;
-    running.group.forget();
     running.output.partial.finish();
     Ok(Finished {
         end: match (status, why) {
-            (None, _) => End::NotStopped,
+            (None, _) | (Some(Exit::Unknown), None) => End::NotStopped,
             (Some(_), Some(Stop::Cancelled)) => End::Interrupted,
             (Some(_), Some(Stop::OutOfTime)) => End::OutOfTime,
-            (Some(status), None) => match (status.code(), status.signal()) {
-                (Some(code), _) => End::Exited(code),
-                (None, signal) => End::Killed(signal.unwrap_or_default()),
-            },
+            (Some(Exit::Code(code)), None) => End::Exited(code),
+            (Some(Exit::Signal(signal)), None) => End::Killed(signal),
         },
         capture: running.output.capture,
         note,
     })
 }
 
-async fn start(
-    command: &str,
-    context: &ToolContext,
-) -> Result<(Child, Group, Receiver), NotStarted> {
-    let (reader, writer) = io::pipe().map_err(NotStarted::Pipe)?;
-    let pipe = Receiver::from_owned_fd(OwnedFd::from(reader)).map_err(NotStarted::Pipe)?;
-    // One pipe for both keeps the order in which the command wrote.
-    let errors = writer.try_clone().map_err(NotStarted::Pipe)?;
-    let mut shell = Command::new("bash");
-    shell
-        .args(["--noprofile", "--norc", "-c", command])
-        .current_dir(&context.cwd)
-        .env_clear()
-        .envs(&context.env)
-        .stdin(Stdio::null())
-        .stdout(writer)
-        .stderr(errors)
-        .process_group(0)
-        .kill_on_drop(true);
-    let child = match shell.spawn() {
-        Ok(child) => child,
-        Err(_) if !tokio::fs::try_exists(&context.cwd).await.unwrap_or(true) => {
-            return Err(NotStarted::Folder(texts::path(&context.cwd)));
-        }
-        Err(error) => return Err(NotStarted::Shell(error)),
+async fn start(command: &str, context: &ToolContext) -> Result<(Owned, OutputPipe), NotStarted> {
+    let spawn = Spawn {
+        program: "bash".into(),
+        args: ["--noprofile", "--norc", "-c", command]
+            .map(Into::into)
+            .to_vec(),
+        env: context.env.clone(),
+        cwd: context.cwd.clone(),
+        io: Io::Merged,
+        lifetime: Lifetime::Turn,
+        session: Some(context.session.clone()),
+        label: command.to_owned(),
     };
-    // Our copies of the write end go, or the pipe would never end.
-    drop(shell);
-    let group = Group::of(&child);
-    Ok((child, group, pipe))
+    let mut owned = context.processes.spawn(spawn).await?;
+    let pipe = owned.output.take();
+    Ok((owned, pipe.ok_or(NotStarted::NoPipe)?))
 }
 
 /// Why a command was stopped.
@@ -160,15 +132,14 @@ impl Stopping {
 }
 
 struct Running {
-    child: Child,
-    group: Group,
+    owned: Owned,
     output: Output,
     timing: Timing,
 }
 
 impl Running {
     /// Waits for the shell itself; no status means that it could not be ended.
-    async fn until_exit(&mut self, context: &ToolContext) -> (Option<ExitStatus>, Option<Stop>) {
+    async fn until_exit(&mut self, context: &ToolContext) -> (Option<Exit>, Option<Stop>) {
         let out_of_time = Instant::now() + self.timing.limit;
         let mut stopping = Stopping::No;
         let mut tick = tokio::time::interval(self.timing.partial_every);
@@ -180,13 +151,7 @@ impl Running {
                 Stopping::Killed { give_up_at, .. } => give_up_at,
             };
             tokio::select! {
-                status = self.child.wait() => match status {
-                    Ok(status) => return (Some(status), stopping.why()),
-                    Err(error) => {
-                        tracing::error!(%error, "a shell's exit status could not be read");
-                        return (None, stopping.why());
-                    }
-                },
+                exit = self.owned.exit() => return (Some(exit), stopping.why()),
                 count = self.output.wait() => self.output.take(count).await,
                 _ = tick.tick() => self.output.partial.flush(),
                 () = context.cancel.cancelled(), if matches!(stopping, Stopping::No) => {
@@ -195,7 +160,7 @@ impl Running {
                 () = tokio::time::sleep_until(next_step) => match stopping {
                     Stopping::No => stopping = self.ask_to_end(Stop::OutOfTime),
                     Stopping::Asked { why, .. } => {
-                        self.group.signal(Signal::KILL);
+                        self.owned.kill_now();
                         let give_up_at = Instant::now() + self.timing.kill_after;
                         stopping = Stopping::Killed { why, give_up_at };
                     }
@@ -206,7 +171,7 @@ impl Running {
     }
 
     fn ask_to_end(&self, why: Stop) -> Stopping {
-        self.group.signal(Signal::TERM);
+        self.owned.signal_group(Signal::Terminate);
         Stopping::Asked {
             why,
             kill_at: Instant::now() + self.timing.kill_after,
@@ -216,13 +181,13 @@ impl Running {
     /// Reads what is left and ends what the shell left behind.
     async fn settle(&mut self, why: Option<Stop>) -> Option<&'static str> {
         if why.is_some() {
-            self.group.signal(Signal::KILL);
+            self.owned.kill_now();
         }
         self.drain().await;
-        if !self.group.exists() {
+        if self.owned.is_gone() {
             return None;
         }
-        self.group.signal(Signal::KILL);
+        self.owned.kill_now();
         self.drain().await;
         why.is_none().then_some(texts::LEFT_BEHIND)
     }
@@ -230,10 +195,11 @@ impl Running {
     /// Reads until nothing can come any more, for a short time at most.
     async fn drain(&mut self) {
         let deadline = Instant::now() + self.timing.pipe_grace;
-        while (self.output.is_open() || self.group.exists()) && Instant::now() < deadline {
+        while self.output.is_open() || !self.owned.is_gone() {
             tokio::select! {
                 count = self.output.wait() => self.output.take(count).await,
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = self.owned.gone(), if !self.owned.is_gone() => {}
+                () = tokio::time::sleep_until(deadline) => return,
             }
         }
     }
@@ -241,7 +207,7 @@ impl Running {
 
 /// Where the output comes from and where it goes.
 struct Output {
-    pipe: Option<Receiver>,
+    pipe: Option<OutputPipe>,
     buffer: Vec<u8>,
     capture: Capture,
     partial: Partial,
@@ -274,42 +240,5 @@ impl Output {
                 self.pipe = None;
             }
         }
-    }
-}
-
-/// The process group of a command, killed when it is dropped early.
-struct Group(Option<Pid>);
-
-impl Group {
-    fn of(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self(id.and_then(Pid::from_raw))
-    }
-
-    /// Sends a signal to all of it; a group that is gone needs none.
-    fn signal(&self, signal: Signal) {
-        if let Some(leader) = self.0
-            && let Err(error) = rustix::process::kill_process_group(leader, signal)
-        {
-            tracing::debug!(%error, "a process group was not signalled");
-        }
-    }
-
-    /// Says whether any process of it lives. The number is not given to others within the short
-    /// time that this is asked after the leader ended.
-    fn exists(&self) -> bool {
-        self.0
-            .is_some_and(|leader| rustix::process::test_kill_process_group(leader).is_ok())
-    }
-
-    /// Lets go without a signal.
-    fn forget(&mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.signal(Signal::KILL);
     }
 }

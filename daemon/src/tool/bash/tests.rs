@@ -174,16 +174,18 @@ async fn what_a_command_leaves_behind_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_grandchild_in_its_own_session_does_not_hold_the_call() {
+async fn a_grandchild_in_its_own_session_ends_with_the_call() {
     let fixture = Fixture::new();
     make_pipe(&fixture.path("pipe"));
     make_pipe(&fixture.path("ready"));
     let child = "setsid bash -c 'echo $$; echo x > ready; read -r _ < pipe'";
     let outcome = run(&fixture, &format!("{child} & read -r _ < ready; echo done")).await;
     let (pid, rest) = outcome.text.split_once('\n').unwrap();
-    assert_eq!(rest, "done\n<exited with exit code 0>");
-    assert!(is_running(pid), "it left the group, so nobody ends it");
-    tokio::fs::write(fixture.path("pipe"), "x\n").await.unwrap();
+    assert_eq!(
+        rest,
+        format!("done\n{}\n<exited with exit code 0>", texts::LEFT_BEHIND)
+    );
+    assert!(!is_running(pid), "{pid} is still there");
 }
 
 #[tokio::test]
