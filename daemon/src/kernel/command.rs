@@ -46,6 +46,8 @@ impl Mint<'_> {
 pub enum Command {
     Create(Create),
     Resume(Resume),
+    /// Take what waits in the queue, if nothing runs.
+    TakeUp,
     /// The log was loaded; close what was in flight.
     Recover,
     Send(Send),
