@@ -7,11 +7,8 @@ use loopd_proto::id::SessionId;
 use loopd_proto::method::{self, Method};
 use loopd_proto::params::daemon::DaemonStatus;
 use loopd_proto::params::model::Model;
-<<<<<<< HEAD
-use loopd_proto::params::process::Process;
-=======
 use loopd_proto::params::model::{Choice, ChoiceParams};
->>>>>>> main
+use loopd_proto::params::process::Process;
 use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::{ListFilter, ListParams, Metadata};
 use loopd_proto::place;
