@@ -156,7 +156,7 @@ impl Emulator {
                     rest = rest.get(wrong..).unwrap_or_default();
                 }
                 Some(None) => {
-                    self.partial = rest.to_owned();
+                    rest.clone_into(&mut self.partial);
                     return;
                 }
             }

@@ -11,6 +11,7 @@ fn resident() -> u64 {
     pages * 4096
 }
 
+#[expect(clippy::print_stderr, reason = "the figures are for people")]
 /// Runs a command that writes much, and checks memory, file and ends.
 async fn flood(mut shell: Shell, command: &str, bytes: u64, ends_with: &str) {
     let before = resident();
