@@ -104,6 +104,9 @@ impl Store {
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
+        if self.total + bytes.len() as u64 > WHOLE as u64 {
+            self.start_spooling();
+        }
         self.total += bytes.len() as u64;
         if let Spooling::Waiting(waiting) = &mut self.spooling {
             waiting.extend_from_slice(bytes);
@@ -119,9 +122,6 @@ impl Store {
         // Trimmed only at twice the size, so that each byte is moved once on average.
         if self.tail.len() >= 2 * TAIL {
             self.tail.drain(..self.tail.len() - TAIL);
-        }
-        if matches!(self.spooling, Spooling::NotYet) {
-            self.start_spooling();
         }
     }
 
