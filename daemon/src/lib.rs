@@ -42,6 +42,8 @@ pub mod gate;
 pub mod provider;
 pub mod tool;
 
+pub mod shell;
+
 pub mod process;
 pub mod publish;
 pub mod store;

@@ -50,7 +50,7 @@ pub fn share_one_heap() {
 pub fn share_one_heap() {}
 
 /// Lets the runtime watch a descriptor that it then owns.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 #[expect(
     unsafe_code,
     reason = "the runtime asks for the promise that is made here"
