@@ -49,6 +49,23 @@ pub fn share_one_heap() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn share_one_heap() {}
 
+/// Another descriptor of a terminal's master, with a lifetime of its own.
+#[cfg(unix)]
+#[expect(
+    unsafe_code,
+    reason = "a terminal only tells the number of its descriptor"
+)]
+pub(crate) fn duplicate_master(
+    master: &dyn portable_pty::MasterPty,
+) -> std::io::Result<std::os::fd::OwnedFd> {
+    let number = master
+        .as_raw_fd()
+        .ok_or_else(|| std::io::Error::other("the terminal has no descriptor"))?;
+    // SAFETY: the master keeps its descriptor open for as long as it is borrowed here.
+    let descriptor = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
+    Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)
+}
+
 /// Lets the runtime watch a descriptor that it then owns.
 #[cfg(unix)]
 #[expect(

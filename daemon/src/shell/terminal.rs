@@ -54,7 +54,7 @@ impl Terminal {
     pub(super) async fn open(processes: &Processes, spec: ShellSpec) -> Result<Self, OpenError> {
         // Two ids have more randomness than anything could guess; their times do no harm.
         let word = format!("{}{}", Ulid::generate(), Ulid::generate());
-        let device = Device::open().map_err(OpenError::Terminal)?;
+        let mut device = Device::open().map_err(OpenError::Terminal)?;
         let commands = CommandPipe::make(&spec, &word)
             .await
             .map_err(OpenError::Terminal)?;
@@ -81,6 +81,7 @@ impl Terminal {
                 label: spec.label.clone(),
             })
             .await?;
+        device.handed_over();
         let pid = owned.pid;
         let (starts, start) = mpsc::channel(1);
         let (ready, is_ready) = oneshot::channel();

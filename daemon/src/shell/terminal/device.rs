@@ -5,11 +5,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use portable_pty::{PtySize, native_pty_system};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
-use rustix::pty::OpenptFlags;
-use rustix::termios::{InputModes, OptionalActions, QueueSelector, Termios, Winsize};
+use rustix::termios::{InputModes, OptionalActions, QueueSelector, Termios};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{Interest, Ready};
 
@@ -23,6 +23,9 @@ const MAX_OUTGOING: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct Device {
     master: AsyncFd<OwnedFd>,
+    /// Open until the shell has opened it as well: a terminal that had a user and has none is
+    /// hung up.
+    other_end: Option<OwnedFd>,
     tty: PathBuf,
     /// The modes a command starts with.
     sane: Termios,
@@ -39,32 +42,38 @@ pub(super) enum Read {
 
 impl Device {
     pub(super) fn open() -> io::Result<Self> {
-        let master =
-            rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-        rustix::pty::grantpt(&master)?;
-        rustix::pty::unlockpt(&master)?;
-        let name = rustix::pty::ptsname(&master, Vec::new())?;
-        let tty = PathBuf::from(name.to_string_lossy().into_owned());
         let size = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
-        rustix::termios::tcsetwinsize(
-            &master,
-            Winsize {
-                ws_row: size(HEIGHT),
-                ws_col: size(WIDTH),
-                ws_xpixel: 0,
-                ws_ypixel: 0,
-            },
-        )?;
+        let pair = native_pty_system()
+            .openpty(PtySize {
+                rows: size(HEIGHT),
+                cols: size(WIDTH),
+                pixel_width: 0,
+                pixel_height: 0,
+            })
+            .map_err(io::Error::other)?;
+        let tty = pair
+            .master
+            .tty_name()
+            .ok_or_else(|| io::Error::other("the terminal has no name"))?;
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let other_end = rustix::fs::open(&tty, flags, Mode::empty())?;
+        let master = sys::duplicate_master(pair.master.as_ref())?;
         let mut sane = rustix::termios::tcgetattr(&master)?;
         sane.input_modes |= InputModes::IUTF8;
         rustix::termios::tcsetattr(&master, OptionalActions::Now, &sane)?;
         rustix::io::ioctl_fionbio(&master, true)?;
         Ok(Self {
             master: sys::watch_descriptor(master)?,
+            other_end: Some(other_end),
             tty,
             sane,
             outgoing: Vec::new(),
         })
+    }
+
+    /// The shell has the other end open now.
+    pub(super) fn handed_over(&mut self) {
+        self.other_end = None;
     }
 
     pub(super) fn tty(&self) -> &Path {
