@@ -35,6 +35,11 @@ pub struct View<'a> {
 }
 
 impl View<'_> {
+    /// Whether anybody is attached.
+    pub fn is_in_use(&self) -> bool {
+        !self.attachments.is_empty()
+    }
+
     /// Whether somebody else is attached.
     pub fn attached_besides(&self, peer: PeerId) -> bool {
         self.attachments

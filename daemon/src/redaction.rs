@@ -1,0 +1,134 @@
+//! Takes secret values out of text: whole texts, and texts that come in pieces.
+//!
+//! `session` builds one from what it knows and passes every tool outcome through it; `agent` does
+//! so with partial output. It never stores, prints or logs a value.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+/// What stands in the place of a secret.
+pub const MASK: &str = "[redacted]";
+/// Shorter values would blank ordinary words.
+pub const SHORTEST: usize = 6;
+/// Longer values are no secrets but documents, and make the search dear.
+pub const LONGEST: usize = 64 * 1024;
+
+/// The values to take out, ready to be searched for.
+#[derive(Clone, Default)]
+pub struct Redaction {
+    values: Vec<String>,
+    search: Option<AhoCorasick>,
+}
+
+impl fmt::Debug for Redaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Redaction({} values)", self.values.len())
+    }
+}
+
+impl Redaction {
+    /// Searches for these values; those that are too short or too long are left out.
+    pub fn of(values: impl IntoIterator<Item = String>) -> Self {
+        let mut values: Vec<String> = values
+            .into_iter()
+            .filter(|value| (SHORTEST..=LONGEST).contains(&value.len()))
+            .collect();
+        values.sort_unstable();
+        values.dedup();
+        if values.is_empty() {
+            return Self::default();
+        }
+        let search = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(&values);
+        match search {
+            Ok(search) => Self {
+                values,
+                search: Some(search),
+            },
+            Err(error) => {
+                tracing::error!(%error, "the secrets are too many to be searched for at once");
+                Self {
+                    values,
+                    search: None,
+                }
+            }
+        }
+    }
+
+    /// Returns the text with every value masked.
+    pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match &self.search {
+            Some(search) if search.is_match(text) => {
+                Cow::Owned(search.replace_all(text, &vec![MASK; self.values.len()]))
+            }
+            Some(_) => Cow::Borrowed(text),
+            None => self.values.iter().fold(Cow::Borrowed(text), |text, value| {
+                if text.contains(value) {
+                    Cow::Owned(text.replace(value, MASK))
+                } else {
+                    text
+                }
+            }),
+        }
+    }
+
+    /// Masks a text in its place.
+    pub fn clean_in_place(&self, text: &mut String) {
+        if let Cow::Owned(cleaned) = self.clean(text) {
+            *text = cleaned;
+        }
+    }
+
+    /// Where the end of a text begins that may be the beginning of a value.
+    fn open_end(&self, text: &str) -> usize {
+        let longest = self.values.iter().map(String::len).max().unwrap_or(0);
+        let from = text.len().saturating_sub(longest.saturating_sub(1));
+        let begins = |at: usize| {
+            let end = text.get(at..)?;
+            self.values
+                .iter()
+                .any(|value| value.len() > end.len() && value.starts_with(end))
+                .then_some(at)
+        };
+        (from..text.len()).find_map(begins).unwrap_or(text.len())
+    }
+}
+
+/// A text that comes in pieces; a value that is cut between them is found all the same.
+#[derive(Debug)]
+pub struct Pieces {
+    redaction: Redaction,
+    /// The end of what came, which may be the beginning of a value.
+    held: String,
+}
+
+impl Pieces {
+    pub fn new(redaction: Redaction) -> Self {
+        Self {
+            redaction,
+            held: String::new(),
+        }
+    }
+
+    /// Takes a piece and gives what is safe to show by now, which may be nothing.
+    pub fn next(&mut self, piece: &str) -> String {
+        self.held.push_str(piece);
+        // A value that begins before this point is whole: otherwise its beginning would be the
+        // open end.
+        let end = self.redaction.open_end(&self.held);
+        let open = self.held.split_off(end);
+        let whole = std::mem::replace(&mut self.held, open);
+        self.redaction.clean(&whole).into_owned()
+    }
+
+    /// Gives what was held back, since nothing follows.
+    pub fn rest(self) -> String {
+        self.redaction.clean(&self.held).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests;
