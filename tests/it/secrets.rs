@@ -6,10 +6,6 @@ use serde_json::{Value, json};
 
 const SECRET: &str = "hunter2-hunter2-hunter2";
 
-fn bash(command: &str) -> loopd_tests::Call {
-    call("c", "bash", json!({"command": command}))
-}
-
 async fn playing(turns: impl IntoIterator<Item = Turn>) -> Daemon {
     let script = Script::play(turns).await;
     Daemon::builder().script(script).yolo().start().await
@@ -41,7 +37,11 @@ async fn all_that_was_said(daemon: &Daemon, session: &Session) -> String {
 #[tokio::test]
 async fn a_value_is_masked_from_the_moment_it_is_named() {
     let daemon = playing([
-        Turn::user("show").calls([bash("cat secret.txt; echo; echo tail")]),
+        Turn::user("show").calls([call(
+            "c",
+            "bash",
+            json!({"command": "cat secret.txt; echo; echo tail"}),
+        )]),
         Turn::results(["before [redacted] after\ntail"]).says("ok"),
     ])
     .await;
@@ -65,7 +65,7 @@ async fn a_value_that_comes_in_pieces_is_masked_in_partial_output_too() {
     let command =
         "printf 'go hunter2-'; sleep 0.2; printf 'hunter2-hun'; sleep 0.2; printf 'ter2 end'";
     let daemon = playing([
-        Turn::user("show").calls([bash(command)]),
+        Turn::user("show").calls([call("c", "bash", json!({"command": command}))]),
         Turn::results(["go [redacted] end"]).says("ok"),
     ])
     .await;
@@ -112,7 +112,7 @@ async fn what_a_clients_own_tool_returns_is_masked_as_well() {
 #[tokio::test]
 async fn the_keys_of_the_session_are_masked_without_being_named() {
     let script = Script::play([
-        Turn::user("show").calls([bash("cat keys.txt")]),
+        Turn::user("show").calls([call("c", "bash", json!({"command": "cat keys.txt"}))]),
         Turn::results(["[redacted] [redacted] 100000 true"]).says("ok"),
     ])
     .await;
@@ -139,7 +139,11 @@ async fn the_keys_of_the_session_are_masked_without_being_named() {
 #[tokio::test]
 async fn another_launchs_values_are_not_masked() {
     let daemon = playing([
-        Turn::user("show").calls([bash("echo hunter2-hunter2-hunter2")]),
+        Turn::user("show").calls([call(
+            "c",
+            "bash",
+            json!({"command": "echo hunter2-hunter2-hunter2"}),
+        )]),
         Turn::results([SECRET]).says("ok"),
     ])
     .await;

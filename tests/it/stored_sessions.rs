@@ -83,9 +83,8 @@ async fn a_session_nobody_is_attached_to_is_not_in_use() {
     let client = daemon.client();
     let session = client.create(json!({})).await;
     client.vanish().await;
-    let asked = daemon
-        .client()
-        .call("sessions.checkInUse", json!({"sessionIds": [session.id]}));
+    let other = daemon.client();
+    let asked = other.call("sessions.checkInUse", json!({"sessionIds": [session.id]}));
     assert_eq!(asked.await, json!({"inUse": []}));
     daemon.finish().await;
 }

@@ -41,8 +41,8 @@ pub fn user_responded(answer: &str) -> String {
 /// Tells the model how much of the session's limits is left.
 pub fn limits_left(credits: f64) -> String {
     format!(
-        "<session_limits_status>\n\nRemaining session limits: {} AI credits. Later session_limits_status messages \
-         supersede earlier ones. Be frugal; avoid optional exploration and unnecessary tool calls.\n\n\
+        "<session_limits_status>\nRemaining session limits: {} AI credits. Later session_limits_status messages \
+         supersede earlier ones. Be frugal; avoid optional exploration and unnecessary tool calls.\n\
          </session_limits_status>",
         short_number(credits)
     )
