@@ -87,5 +87,10 @@ impl<T> Found<T> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+#[expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed step fails the test"
+)]
 mod tests;

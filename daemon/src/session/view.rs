@@ -23,6 +23,8 @@ pub struct View<'a> {
     /// Ticks with everything published.
     pub ticks: &'a watch::Sender<u64>,
     attachments: &'a [Attachment],
+    /// Whether anybody is attached.
+    pub in_use: bool,
     pub launch: Option<&'a Arc<Launch>>,
     /// The configuration with its secrets.
     pub options: &'a SessionOptions,
@@ -35,11 +37,6 @@ pub struct View<'a> {
 }
 
 impl View<'_> {
-    /// Whether anybody is attached.
-    pub fn is_in_use(&self) -> bool {
-        !self.attachments.is_empty()
-    }
-
     /// Whether somebody else is attached.
     pub fn attached_besides(&self, peer: PeerId) -> bool {
         self.attachments
@@ -63,6 +60,7 @@ impl Actor {
             state: &self.state,
             recent: &self.recent,
             ticks: &self.ticks,
+            in_use: !self.attachments.is_empty(),
             attachments: &self.attachments,
             launch: self.launch.as_ref(),
             options: &self.options,

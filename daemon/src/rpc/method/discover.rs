@@ -35,7 +35,7 @@ pub(super) fn places(
             "{member}: at most {MOST_PLACES} folders can be named"
         )));
     }
-    if given.iter().any(|path| path.is_empty()) {
+    if given.iter().any(String::is_empty) {
         return Err(RpcError::InvalidParams(format!(
             "{member}: a path must not be empty"
         )));

@@ -28,9 +28,9 @@ pub(super) async fn list(context: Context, params: ListStoredParams) -> Result<L
     Ok(Listed {
         sessions: fitting
             .enumerate()
-            .map(|(index, record)| match index < full {
-                true => describe(record),
-                false => basics(describe(record)),
+            .map(|(index, record)| {
+                let whole = describe(record);
+                if index < full { whole } else { basics(whole) }
             })
             .collect(),
     })

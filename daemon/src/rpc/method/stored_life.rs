@@ -52,7 +52,7 @@ pub(super) async fn check_in_use(context: Context, params: IdsParams) -> Result<
 async fn is_in_use(context: &Context, id: &SessionId) -> bool {
     match context.app.sessions.get(id) {
         // A session that ends while it is asked is not in use.
-        Some(session) => session.view(|view| view.is_in_use()).await.unwrap_or(false),
+        Some(session) => session.view(|view| view.in_use).await.unwrap_or(false),
         None => false,
     }
 }
