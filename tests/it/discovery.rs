@@ -5,7 +5,7 @@ use loopd_tests::{Daemon, Turn};
 use serde_json::{Value, json};
 
 fn write(daemon: &Daemon, file: &str, text: &str) -> std::path::PathBuf {
-    let path = std::path::PathBuf::from(daemon.file(file));
+    let path = daemon.file(file);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, text).unwrap();
     path
