@@ -186,3 +186,28 @@ async fn one_client_of_a_launch_carries_and_no_other_answers_for_it() {
     session.next("session.idle").await;
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_client_is_told_who_would_answer() {
+    let daemon = Daemon::builder().start().await;
+    let choice = daemon.client().call("loopd.modelChoice", json!({})).await;
+    let nobody = json!({"provider": "offline", "model": "offline", "hasKey": false});
+    assert_eq!(choice, nobody);
+    daemon.finish().await;
+
+    let script = Script::play([]).await;
+    let url = script.url().to_owned();
+    let daemon = Daemon::builder()
+        .script(script)
+        .env("OPENAI_BASE_URL", &url)
+        .start()
+        .await;
+    let client = daemon.client();
+    let choice = client.call("loopd.modelChoice", json!({})).await;
+    let first = json!({"provider": "openai", "model": "scripted", "baseUrl": url, "hasKey": false});
+    assert_eq!(choice, first);
+    let named = json!({"model": "scripted-small"});
+    let choice = client.call("loopd.modelChoice", named).await;
+    assert_eq!(choice["model"], "scripted-small");
+    daemon.finish().await;
+}
