@@ -4,7 +4,9 @@
 //! so with partial output. It never stores, prints or logs a value.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::fmt;
+use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
@@ -82,6 +84,18 @@ impl Redaction {
         }
     }
 
+    /// Where the first value is, the longest of those that begin there.
+    fn first(&self, text: &str) -> Option<Range<usize>> {
+        if let Some(search) = &self.search {
+            return search.find(text).map(|found| found.range());
+        }
+        let places = self.values.iter().filter_map(|value| {
+            let start = text.find(value)?;
+            Some(start..start + value.len())
+        });
+        places.min_by_key(|place| (place.start, Reverse(place.end)))
+    }
+
     /// Where the end of a text begins that may be the beginning of a value.
     fn open_end(&self, text: &str) -> usize {
         let longest = self.values.iter().map(String::len).max().unwrap_or(0);
@@ -116,12 +130,26 @@ impl Pieces {
     /// Takes a piece and gives what is safe to show by now, which may be nothing.
     pub fn next(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
-        // A value that begins before this point is whole: otherwise its beginning would be the
-        // open end.
-        let end = self.redaction.open_end(&self.held);
-        let open = self.held.split_off(end);
-        let whole = std::mem::replace(&mut self.held, open);
-        self.redaction.clean(&whole).into_owned()
+        let mut shown = String::new();
+        let mut rest = self.held.as_str();
+        loop {
+            let open = self.redaction.open_end(rest);
+            // What begins before the open end is whole: otherwise its beginning would be the
+            // open end.
+            let found = self.redaction.first(rest);
+            let (show, skip, mask) = match found.filter(|found| found.start < open) {
+                Some(found) => (found.start, found.end, MASK),
+                None => (open, open, ""),
+            };
+            shown.push_str(rest.get(..show).unwrap_or_default());
+            shown.push_str(mask);
+            rest = rest.get(skip..).unwrap_or_default();
+            if mask.is_empty() {
+                break;
+            }
+        }
+        self.held = rest.to_owned();
+        shown
     }
 
     /// Gives what was held back, since nothing follows.

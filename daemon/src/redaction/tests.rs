@@ -41,6 +41,15 @@ fn a_value_cut_between_pieces_does_not_show() {
 }
 
 #[test]
+fn the_end_of_a_value_may_be_the_beginning_of_another() {
+    let redaction = of(&["one-two-three", "three-four"]);
+    assert_eq!(
+        in_pieces(&redaction, &["one-two-", "three", "-four"]),
+        "[redacted]-four"
+    );
+}
+
+#[test]
 fn only_what_may_be_a_beginning_is_held_back() {
     let mut stream = Pieces::new(of(&["secret-value"]));
     assert_eq!(stream.next("a whole line\n"), "a whole line\n");
