@@ -17,6 +17,9 @@ pub const SHORTEST: usize = 6;
 /// Longer values are no secrets but documents, and make the search dear.
 pub const LONGEST: usize = 64 * 1024;
 
+/// How many values are searched for one by one.
+const FEW: usize = 32;
+
 /// The values to take out, ready to be searched for.
 #[derive(Clone, Default)]
 pub struct Redaction {
@@ -39,42 +42,35 @@ impl Redaction {
             .collect();
         values.sort_unstable();
         values.dedup();
-        if values.is_empty() {
-            return Self::default();
-        }
-        let search = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            .build(&values);
-        match search {
-            Ok(search) => Self {
+        // Few values are found faster one by one than a search for all of them is built.
+        if values.len() <= FEW {
+            return Self {
                 values,
-                search: Some(search),
-            },
-            Err(error) => {
-                tracing::error!(%error, "the secrets are too many to be searched for at once");
-                Self {
-                    values,
-                    search: None,
-                }
-            }
+                search: None,
+            };
         }
+        let search = search(&values);
+        Self { values, search }
     }
 
     /// Returns the text with every value masked.
     pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match &self.search {
-            Some(search) if search.is_match(text) => {
-                Cow::Owned(search.replace_all(text, &vec![MASK; self.values.len()]))
-            }
-            Some(_) => Cow::Borrowed(text),
-            None => self.values.iter().fold(Cow::Borrowed(text), |text, value| {
-                if text.contains(value) {
-                    Cow::Owned(text.replace(value, MASK))
-                } else {
-                    text
-                }
-            }),
+        if self.first(text).is_none() {
+            return Cow::Borrowed(text);
         }
+        // There is something to mask, perhaps often: now the search for all at once pays.
+        if let Some(search) = self.search.clone().or_else(|| search(&self.values)) {
+            return Cow::Owned(search.replace_all(text, &vec![MASK; self.values.len()]));
+        }
+        let mut rest = text;
+        let mut cleaned = String::new();
+        while let Some(found) = self.first(rest) {
+            cleaned.push_str(rest.get(..found.start).unwrap_or_default());
+            cleaned.push_str(MASK);
+            rest = rest.get(found.end..).unwrap_or_default();
+        }
+        cleaned.push_str(rest);
+        Cow::Owned(cleaned)
     }
 
     /// Masks a text in its place.
@@ -109,6 +105,16 @@ impl Redaction {
         };
         (from..text.len()).find_map(begins).unwrap_or(text.len())
     }
+}
+
+/// The search for all values at once; `None` when they are too many for one.
+fn search(values: &[String]) -> Option<AhoCorasick> {
+    let search = AhoCorasick::builder()
+        .match_kind(MatchKind::LeftmostLongest)
+        .build(values);
+    search
+        .inspect_err(|error| tracing::warn!(%error, "secrets are searched for one by one"))
+        .ok()
 }
 
 /// A text that comes in pieces; a value that is cut between them is found all the same.
