@@ -1,7 +1,7 @@
 //! What belongs to one launch: the process an SDK started plus every connection that came through
 //! it. A value handed in, in memory only, never global and never stored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -18,6 +18,7 @@ use crate::provider::client_http::{ClientHttp, Errand};
 use crate::provider::http::HttpCarrier;
 use crate::provider::http_client::{HttpClient, HttpSettings};
 use crate::provider::secret::Secret;
+use crate::redaction;
 
 /// One launch.
 pub struct Launch {
@@ -43,6 +44,10 @@ struct Live {
     connections: Vec<Weak<Connection>>,
     /// The client that carries model requests, once one asked for it.
     inference: Option<Arc<ClientHttp>>,
+    /// The client that keeps the files of sessions, once one asked for it.
+    session_files: Option<Peer>,
+    /// What clients want masked in what tools say.
+    filtered: BTreeSet<String>,
     ended: bool,
 }
 
@@ -172,6 +177,62 @@ impl Launch {
         }
     }
 
+    /// Notes that a connection keeps the files of this launch's sessions.
+    pub fn keep_session_files(&self, peer: &Peer) -> Result<(), SessionFilesRefused> {
+        // Asked before the lock is taken: it takes the same one.
+        let begun = self
+            .connections()
+            .iter()
+            .any(|connection| !connection.sessions().is_empty());
+        let mut live = self.live();
+        match &live.session_files {
+            Some(known) if known.id() != peer.id() && !known.is_closed() => {
+                Err(SessionFilesRefused::Taken)
+            }
+            Some(_) | None if begun => Err(SessionFilesRefused::SessionsExist),
+            Some(_) | None => {
+                live.session_files = Some(peer.clone());
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a client asked to keep the files of sessions, even if it is gone.
+    pub fn client_keeps_session_files(&self) -> bool {
+        self.live().session_files.is_some()
+    }
+
+    /// Masks these values from now on; refuses them all when they are too many.
+    pub fn filter_values(&self, values: Vec<String>) -> Result<(), TooManySecrets> {
+        let mut live = self.live();
+        let new = values
+            .into_iter()
+            .filter(|value| (redaction::SHORTEST..=redaction::LONGEST).contains(&value.len()));
+        let mut filtered = live.filtered.clone();
+        filtered.extend(new);
+        let bytes: usize = filtered.iter().map(String::len).sum();
+        if filtered.len() > MOST_SECRETS || bytes > MOST_SECRET_BYTES {
+            return Err(TooManySecrets);
+        }
+        live.filtered = filtered;
+        Ok(())
+    }
+
+    /// Every value of this launch that tools must not repeat: those it was told to mask, its
+    /// tokens, and what its environment holds under names that children do not see.
+    pub fn secret_values(&self) -> Vec<String> {
+        let tokens = [&self.api_token, &self.connection_token];
+        let tokens = tokens.into_iter().flatten().map(Secret::expose);
+        let hidden = self
+            .env
+            .iter()
+            .filter(|(name, value)| is_secret_name(name) && looks_secret(value))
+            .map(|(_, value)| value.as_str());
+        let known = tokens.chain(hidden).map(str::to_owned);
+        let told = self.live().filtered.clone();
+        known.chain(told).collect()
+    }
+
     /// Refuses requests from now on.
     pub fn end(&self) {
         self.live().ended = true;
@@ -186,6 +247,26 @@ impl Launch {
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("Another client is already the LLM inference provider; disconnect it first.")]
 pub struct InferenceTaken;
+
+/// Why a client cannot keep the files of a launch's sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SessionFilesRefused {
+    #[error("Another client already keeps the session files; disconnect it first.")]
+    Taken,
+    #[error(
+        "this client has sessions already; set the provider of session files before the first one"
+    )]
+    SessionsExist,
+}
+
+/// How many values, and how many bytes of them, a launch may want masked.
+const MOST_SECRETS: usize = 1_000;
+const MOST_SECRET_BYTES: usize = 1024 * 1024;
+
+/// More was to be masked than can be searched for in everything that tools say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("too much to mask: at most {MOST_SECRETS} values of {MOST_SECRET_BYTES} bytes together")]
+pub struct TooManySecrets;
 
 /// A change in the set of sessions, as told to a launch.
 #[derive(Debug, Serialize)]
@@ -214,6 +295,15 @@ fn is_secret_name(name: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word))
         || name.ends_with("_KEY")
         || name == "COPILOT_HMAC_KEY"
+}
+
+/// Whether the value of such a variable is likely a key: masking `true`, a number or a path would
+/// do more harm than good.
+fn looks_secret(value: &str) -> bool {
+    let is_place = value.starts_with(['/', '.', '~']) || value.contains("://");
+    let has = |is: fn(&char) -> bool| value.chars().any(|letter| is(&letter));
+    let mixed = has(char::is_ascii_alphabetic) && has(char::is_ascii_digit);
+    !is_place && ((value.len() >= 8 && mixed) || value.len() >= 20)
 }
 
 #[cfg(test)]

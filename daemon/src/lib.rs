@@ -38,6 +38,7 @@ pub mod home;
 
 // What it is done with.
 pub mod approvals;
+pub mod discovery;
 pub mod gate;
 pub mod provider;
 pub mod tool;
@@ -52,6 +53,7 @@ pub mod store;
 pub mod build_id;
 pub mod ports;
 pub mod presence;
+pub mod redaction;
 pub mod shutdown;
 pub mod sys;
 

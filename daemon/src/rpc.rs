@@ -115,22 +115,37 @@ impl Table {
 }
 
 fn parse<M: Method>(params: &Params<'_>) -> Result<M::Params, RpcError> {
-    let text = params.as_str().map_or("{}", str::trim_start);
-    let text = if text == "null" { "{}" } else { text };
+    let text = named(params.as_str().map_or("{}", str::trim));
     if !text.starts_with('{') {
         return Err(RpcError::InvalidParams(
             "parameters are given by name, in one object".to_owned(),
         ));
     }
     let mut reader = serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+    let params = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let path = error.path().to_string();
         RpcError::InvalidParams(if path == "." {
             error.inner().to_string()
         } else {
             format!("{path}: {}", error.inner())
         })
-    })
+    })?;
+    reader.end().map_err(|_| {
+        RpcError::InvalidParams("parameters are one object, not several".to_owned())
+    })?;
+    Ok(params)
+}
+
+/// The object of parameters by name. Some clients put it, or null for none, into a list of one.
+fn named(text: &str) -> &str {
+    let inner = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .map_or(text, str::trim);
+    match inner {
+        "" | "null" => "{}",
+        inner => inner,
+    }
 }
 
 /// Nothing but the handshake is open to those who have not shown their token, nothing at all to a

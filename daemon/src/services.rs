@@ -2,7 +2,7 @@
 //!
 //! Built once by `app`, shared by all sessions; holds nothing of any connection.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loopd_proto::id::SessionId;
@@ -46,6 +46,13 @@ impl Services {
         self.session_folder(id).join("temp")
     }
 
+    /// How many bytes the files of a session's folder take; links count as nothing.
+    pub async fn session_folder_size(&self, id: &SessionId) -> u64 {
+        let folder = self.session_folder(id);
+        let counted = tokio::task::spawn_blocking(move || folder_size(&folder));
+        counted.await.unwrap_or(0)
+    }
+
     pub async fn remove_session_folder(&self, id: &SessionId) {
         let folder = self.session_folder(id);
         match tokio::fs::remove_dir_all(&folder).await {
@@ -56,4 +63,28 @@ impl Services {
             }
         }
     }
+}
+
+/// How many entries of a folder are counted; what is more is not.
+const MOST_ENTRIES: usize = 100_000;
+
+/// Adds up the files of a folder. What cannot be read takes no room that we know of.
+fn folder_size(folder: &Path) -> u64 {
+    let mut waiting = vec![folder.to_owned()];
+    let (mut bytes, mut entries) = (0_u64, 0_usize);
+    while let Some(folder) = waiting.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            entries += 1;
+            if entries > MOST_ENTRIES {
+                return bytes;
+            }
+            // Of the link itself, so that nothing outside is counted or walked.
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => waiting.push(entry.path()),
+                Ok(metadata) if metadata.is_file() => bytes = bytes.saturating_add(metadata.len()),
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+    bytes
 }

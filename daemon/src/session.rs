@@ -9,6 +9,7 @@ pub mod attach;
 mod effects;
 mod journal;
 pub mod provide;
+mod redact;
 pub mod registry;
 mod resume;
 mod toolset;
@@ -88,6 +89,10 @@ enum Message {
     /// Providers or what is known of the model change.
     Provide {
         change: Box<ProviderChange>,
+        reply: oneshot::Sender<Result<(), SessionError>>,
+    },
+    /// Ends the session for everybody who is attached, and says so in its log.
+    Close {
         reply: oneshot::Sender<Result<(), SessionError>>,
     },
     /// Ends the actor; its log stays.
@@ -251,6 +256,20 @@ impl SessionHandle {
             answer
                 .await
                 .unwrap_or_else(|_| Err(SessionError::Faulted(id)))
+        }
+    }
+
+    /// Ends the session for everybody; whoever is attached hears its end.
+    pub fn close(&self) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+        let (reply, closed) = oneshot::channel();
+        let posted = self.post(Message::Close { reply });
+        async move {
+            match posted {
+                // Somebody else has ended it.
+                Err(SessionError::NotFound(_)) => Ok(()),
+                Err(error) => Err(error),
+                Ok(()) => closed.await.unwrap_or(Ok(())),
+            }
         }
     }
 

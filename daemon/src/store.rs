@@ -130,6 +130,9 @@ pub trait Store: Send + Sync + 'static {
     /// Counts the bytes of a session's events.
     fn size_of(&self, id: &SessionId) -> StoreFuture<u64>;
 
+    /// Counts the bytes of every session's events.
+    fn sizes(&self) -> StoreFuture<Vec<(SessionId, u64)>>;
+
     /// Refuses new work, finishes what is queued and closes the database.
     fn close(&self) -> StoreFuture<()>;
 }

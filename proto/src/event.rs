@@ -71,6 +71,7 @@ events! {
         "loopd.unqueued" => Unqueued(fact::Unqueued),
         "loopd.asked" => Asked(fact::Asked),
         "loopd.answered" => Answered(fact::Answered),
+        "loopd.reminded" => Reminded(fact::Reminded),
         "loopd.loop_ended" => LoopEnded(fact::LoopEnded),
         "loopd.usage" => UsageRecorded(fact::UsageRecorded),
     }

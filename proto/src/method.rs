@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, daemon, event_log, inference, launch, model, permission, process, provider, queue,
-    server, session, settings, tool, ui,
+    agent, daemon, discovery, event_log, host, inference, launch, model, permission, process,
+    provider, queue, server, session, settings, stored, tool, ui,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -102,6 +102,55 @@ methods! {
     "session.setForeground" SessionSetForeground(session::Of) -> session::Deleted;
     /// Makes a new session from another one's history, whole or up to an event.
     "sessions.fork" SessionsFork(session::ForkParams) -> session::Forked;
+
+    /// Answers once everything that a session was asked to do before is on disk.
+    "sessions.save" SessionsSave(session::Of) -> server::NoResult;
+    /// Ends a live session for everybody; its log stays.
+    "sessions.close" SessionsClose(session::Of) -> server::NoResult;
+    /// Lists the stored sessions that fit a filter, the one changed last first.
+    "sessions.list" SessionsList(stored::ListStoredParams) -> session::Listed;
+    /// Finds the one session whose id starts so.
+    "sessions.findByPrefix" SessionsFindByPrefix(stored::PrefixParams) -> session::LastId;
+    /// Finds the session that is bound to a task elsewhere.
+    "sessions.findByTaskId" SessionsFindByTaskId(stored::TaskParams) -> session::LastId;
+    /// Finds the session that changed last in a place.
+    "sessions.getLastForContext" SessionsGetLastForContext(stored::ContextParams) -> session::LastId;
+    /// Tells how many bytes each session takes.
+    "sessions.getSizes" SessionsGetSizes(server::NoParams) -> stored::Sizes;
+    /// Tells which of these sessions somebody is attached to.
+    "sessions.checkInUse" SessionsCheckInUse(stored::IdsParams) -> stored::InUse;
+    /// Ends and removes sessions for good.
+    "sessions.bulkDelete" SessionsBulkDelete(stored::IdsParams) -> stored::Freed;
+    /// Fills in what is known of sessions that the caller describes in part.
+    "sessions.enrichMetadata" SessionsEnrichMetadata(stored::Described) -> stored::Described;
+    /// Answers for clients that keep locks; this daemon needs none on a session.
+    "sessions.releaseLock" SessionsReleaseLock(session::Of) -> server::NoResult;
+    /// Removes sessions that nobody changed for some days.
+    "sessions.pruneOld" SessionsPruneOld(stored::PruneParams) -> stored::Pruned;
+
+    /// Lists the built-in tools.
+    "tools.list" ToolsList(host::ListToolsParams) -> host::Tools;
+    /// Adds values that are masked from now on in what tools of this launch say.
+    "secrets.addFilterValues" SecretsAddFilterValues(host::AddFilterValuesParams) -> host::Ok;
+    /// Says that the caller keeps the files of this launch's sessions.
+    "sessionFs.setProvider" SessionFsSetProvider(host::SessionFilesParams) -> session::Success;
+
+    /// Finds skills on disk.
+    "skills.discover" SkillsDiscover(discovery::SkillsParams) -> discovery::Skills;
+    /// Lists the folders in which skills are looked for.
+    "skills.getDiscoveryPaths" SkillsGetDiscoveryPaths(discovery::SkillsParams) -> discovery::Paths<discovery::SkillPath>;
+    /// Chooses the skills that stay out of use.
+    "skills.config.setDisabledSkills" SkillsSetDisabled(discovery::DisabledSkillsParams) -> ();
+    /// Finds custom agents on disk.
+    "agents.discover" AgentsDiscover(discovery::AgentsParams) -> discovery::Agents;
+    /// Lists the folders in which custom agents are looked for.
+    "agents.getDiscoveryPaths" AgentsGetDiscoveryPaths(discovery::AgentsParams) -> discovery::Paths<discovery::AgentPath>;
+    /// Finds instructions on disk.
+    "instructions.discover" InstructionsDiscover(discovery::InstructionsParams) -> discovery::Instructions;
+    /// Lists the files and folders in which instructions are looked for.
+    "instructions.getDiscoveryPaths" InstructionsGetDiscoveryPaths(discovery::InstructionsParams) -> discovery::Paths<discovery::InstructionPath>;
+    /// Finds the MCP servers that configuration files name; nothing is started.
+    "mcp.discover" McpDiscover(discovery::McpParams) -> discovery::McpServers;
 
     /// Queues a user message and answers at once.
     "session.send" SessionSend(session::SendParams) -> session::Sent;

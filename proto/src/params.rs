@@ -2,7 +2,9 @@
 
 pub mod agent;
 pub mod daemon;
+pub mod discovery;
 pub mod event_log;
+pub mod host;
 pub mod inference;
 pub mod launch;
 pub mod model;
@@ -13,5 +15,6 @@ pub mod queue;
 pub mod server;
 pub mod session;
 pub mod settings;
+pub mod stored;
 pub mod tool;
 pub mod ui;

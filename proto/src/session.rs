@@ -46,6 +46,11 @@ pub struct SessionOptions {
     pub enable_citations: Option<bool>,
     pub custom_agents: Option<Vec<CustomAgent>>,
     pub agent: Option<String>,
+    /// Folders whose instructions the model gets besides those of the project.
+    pub instruction_directories: Option<Vec<String>>,
+    /// Leaves out instructions that nobody named: the project's and the user's own.
+    pub skip_custom_instructions: Option<bool>,
+    pub session_limits: Option<SessionLimits>,
     pub large_output: Option<Value>,
     pub infinite_sessions: Option<Value>,
 }
@@ -78,6 +83,9 @@ impl SessionOptions {
             enable_citations,
             custom_agents,
             agent,
+            instruction_directories,
+            skip_custom_instructions,
+            session_limits,
             large_output,
             infinite_sessions
         );
@@ -95,6 +103,24 @@ impl SessionOptions {
         }
         self
     }
+}
+
+/// How much a session may use up.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SessionLimits {
+    /// Credits of the Copilot API; looked at after each model call.
+    #[serde(deserialize_with = "not_negative")]
+    pub max_ai_credits: Option<f64>,
+}
+
+fn not_negative<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let number = Option::<f64>::deserialize(deserializer)?;
+    if number.is_some_and(|number| !number.is_finite() || number < 0.0) {
+        return Err(serde::de::Error::custom("must be a number from 0 on"));
+    }
+    Ok(number)
 }
 
 /// How the client wants the system message built.

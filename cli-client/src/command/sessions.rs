@@ -15,7 +15,8 @@ pub(crate) async fn run(desk: &Desk) -> anyhow::Result<Outcome> {
         let line = if desk.options.json {
             serde_json::to_string(session)?
         } else {
-            let name = session.name.as_deref().unwrap_or("(no message yet)");
+            let named = session.name.as_deref().or(session.summary.as_deref());
+            let name = named.unwrap_or("(no message yet)");
             let name: String = harmless(name)
                 .replace('\n', " ")
                 .chars()

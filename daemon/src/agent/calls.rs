@@ -15,6 +15,7 @@ use crate::kernel::command::{CallNeed, CallOutcome, CallStatusReport};
 use crate::kernel::model::ToolCall;
 use crate::kernel::texts;
 use crate::publish::Audience;
+use crate::redaction::{Pieces, Redaction};
 use crate::services::Services;
 use crate::tool::{DynTool, Need, Outcome, Status, ToolContext};
 
@@ -27,6 +28,8 @@ pub struct CallInput {
     pub tip: Option<EventId>,
     pub audience: Audience,
     pub services: Arc<Services>,
+    /// What partial output must not show.
+    pub redaction: Redaction,
 }
 
 /// Asks a built-in tool what a call needs.
@@ -49,6 +52,7 @@ pub async fn run(tool: &dyn DynTool, input: CallInput) -> CallOutcome {
         tip,
         audience,
         services,
+        redaction,
     } = input;
     let path = match &grant {
         Some(PermissionRequest::Write { file_name, .. }) => Some(file_name.clone()),
@@ -63,13 +67,21 @@ pub async fn run(tool: &dyn DynTool, input: CallInput) -> CallOutcome {
         outcome
     };
     let pass_on = async {
-        while let Some(output) = partial.recv().await {
+        let show = |output: String| {
+            if output.is_empty() {
+                return;
+            }
             let event = Ephemeral::ToolPartial(ToolPartial {
                 tool_call_id: id.clone(),
                 partial_output: output,
             });
             say(&services, &audience, &session, tip.clone(), &event);
+        };
+        let mut pieces = Pieces::new(redaction);
+        while let Some(output) = partial.recv().await {
+            show(pieces.next(&output));
         }
+        show(pieces.rest());
     };
     let (outcome, ()) = tokio::join!(work, pass_on);
     into_call_outcome(outcome, path)

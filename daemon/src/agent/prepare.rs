@@ -12,6 +12,7 @@ use loopd_proto::wire::Peer;
 use serde::{Deserialize, Serialize};
 
 use super::attachments;
+use super::instructions;
 use super::prompt::{self, PromptInput, Sections};
 use super::route::Route;
 use crate::kernel::command::{ModelFailure, Prepared, PreparedMessage};
@@ -78,6 +79,8 @@ async fn system_message(input: &PrepareInput, model: &str) -> String {
         tool_names: &input.tool_names,
         mode: input.mode,
         agent_prompt: agent_prompt.map(|agent| agent.prompt.as_str()),
+        instructions: instructions::text(&input.options, &input.cwd, &input.route.services.home)
+            .await,
     });
     let Some(config) = &input.options.system_message else {
         return sections.text();

@@ -12,6 +12,8 @@ pub struct PromptInput<'a> {
     pub tool_names: &'a [String],
     pub mode: Mode,
     pub agent_prompt: Option<&'a str>,
+    /// What people wrote for all agents, ready to be read.
+    pub instructions: String,
 }
 
 /// The named sections in the order they are read.
@@ -34,7 +36,7 @@ pub fn sections(input: &PromptInput<'_>) -> Sections {
         ("guidelines", GUIDELINES.to_owned()),
         ("safety", SAFETY.to_owned()),
         ("tool_instructions", TOOLS.to_owned()),
-        ("custom_instructions", String::new()),
+        ("custom_instructions", input.instructions.clone()),
         ("runtime_instructions", mode_text(input.mode).to_owned()),
         ("last_instructions", LAST.to_owned()),
     ];

@@ -152,9 +152,15 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::Answered(answered) => {
             state.questions.remove(&answered.request_id);
         }
+        Durable::Reminded(reminded) => {
+            let part = Part::Text(reminded.text.clone());
+            state.history.push(Entry::User(vec![part]));
+        }
         Durable::LoopEnded(_) => come_to_rest(state),
         Durable::UsageRecorded(usage) => {
             state.totals.api_duration_ms += usage.duration_ms;
+            state.totals.nano_credits =
+                state.totals.nano_credits.saturating_add(usage.nano_credits);
             let metrics = state.totals.models.entry(usage.model.clone()).or_default();
             metrics.requests.count += 1;
             metrics.usage.input_tokens += usage.tokens.input_tokens;

@@ -5,6 +5,7 @@
 mod abort;
 mod answer;
 mod life;
+mod limits;
 mod queue;
 mod settings;
 mod tools;

@@ -118,6 +118,8 @@ pub struct Usage {
     pub cache_read_tokens: u64,
     pub cache_write_tokens: u64,
     pub reasoning_tokens: u64,
+    /// What the provider says it charged, in billionths of a credit.
+    pub nano_credits: u64,
 }
 
 /// A model that a provider offers.

@@ -58,6 +58,8 @@ pub struct Name {
 pub struct Totals {
     pub user_requests: u64,
     pub api_duration_ms: u64,
+    /// What the providers charged, in billionths of a credit.
+    pub nano_credits: u64,
     pub models: BTreeMap<String, ModelMetrics>,
     pub code_changes: CodeChanges,
 }

@@ -38,6 +38,22 @@ pub fn user_responded(answer: &str) -> String {
     format!("User responded: {answer}")
 }
 
+/// Tells the model how much of the session's limits is left.
+pub fn limits_left(credits: f64) -> String {
+    format!(
+        "<session_limits_status>\nRemaining session limits: {} AI credits. Later session_limits_status messages \
+         supersede earlier ones. Be frugal; avoid optional exploration and unnecessary tool calls.\n\
+         </session_limits_status>",
+        short_number(credits)
+    )
+}
+
+/// A number with at most two decimals, and none that say nothing.
+pub fn short_number(number: f64) -> String {
+    let text = format!("{number:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 pub fn image_at(path: &str) -> String {
     format!("Image file at path {path}")
 }

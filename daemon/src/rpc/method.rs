@@ -3,7 +3,9 @@
 mod agent;
 mod connect;
 mod daemon;
+mod discover;
 mod event_log;
+mod host;
 mod inference;
 mod launch;
 mod model;
@@ -23,6 +25,10 @@ mod session_resume;
 mod session_send;
 mod session_stored;
 mod settings;
+mod skills;
+mod stored_delete;
+mod stored_find;
+mod stored_life;
 mod tool_result;
 mod ui;
 
@@ -76,6 +82,32 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::SessionGetForeground, _, _>(session_stored::foreground)?;
     table.bind::<m::SessionSetForeground, _, _>(session_stored::set_foreground)?;
     table.bind::<m::SessionsFork, _, _>(session_fork::fork)?;
+
+    table.bind::<m::SessionsSave, _, _>(stored_life::save)?;
+    table.bind::<m::SessionsClose, _, _>(stored_life::close)?;
+    table.bind::<m::SessionsReleaseLock, _, _>(stored_life::release_lock)?;
+    table.bind::<m::SessionsCheckInUse, _, _>(stored_life::check_in_use)?;
+    table.bind::<m::SessionsList, _, _>(stored_find::list)?;
+    table.bind::<m::SessionsFindByPrefix, _, _>(stored_find::by_prefix)?;
+    table.bind::<m::SessionsFindByTaskId, _, _>(stored_find::by_task)?;
+    table.bind::<m::SessionsGetLastForContext, _, _>(stored_find::last_for_context)?;
+    table.bind::<m::SessionsEnrichMetadata, _, _>(stored_find::enrich)?;
+    table.bind::<m::SessionsGetSizes, _, _>(stored_delete::sizes)?;
+    table.bind::<m::SessionsBulkDelete, _, _>(stored_delete::bulk_delete)?;
+    table.bind::<m::SessionsPruneOld, _, _>(stored_delete::prune)?;
+
+    table.bind::<m::ToolsList, _, _>(host::tools)?;
+    table.bind::<m::SecretsAddFilterValues, _, _>(host::add_filter_values)?;
+    table.bind::<m::SessionFsSetProvider, _, _>(host::keep_session_files)?;
+
+    table.bind::<m::SkillsDiscover, _, _>(skills::discover)?;
+    table.bind::<m::SkillsGetDiscoveryPaths, _, _>(skills::paths)?;
+    table.bind::<m::SkillsSetDisabled, _, _>(skills::set_disabled)?;
+    table.bind::<m::AgentsDiscover, _, _>(discover::agents)?;
+    table.bind::<m::AgentsGetDiscoveryPaths, _, _>(discover::agent_paths)?;
+    table.bind::<m::InstructionsDiscover, _, _>(discover::instructions)?;
+    table.bind::<m::InstructionsGetDiscoveryPaths, _, _>(discover::instruction_paths)?;
+    table.bind::<m::McpDiscover, _, _>(discover::mcp)?;
 
     table.bind::<m::SessionSend, _, _>(session_send::send)?;
     table.bind::<m::SessionAbort, _, _>(session_send::abort)?;

@@ -245,6 +245,12 @@ impl Actor {
                 reply.send(self.provide(*change)).ok();
                 Flow::Go
             }
+            Message::Close { reply } => {
+                let ended = self.execute(Command::Shutdown).await.map(|_| ());
+                self.sessions.forget(&self.state.id, &self.mailbox);
+                reply.send(ended).ok();
+                Flow::Stop
+            }
             Message::Stop { reply } => {
                 self.end_processes().await;
                 self.sessions.forget(&self.state.id, &self.mailbox);
@@ -267,6 +273,7 @@ impl Actor {
 
     /// Decides a command and carries it out: store, apply, commit, publish, start.
     pub(super) async fn execute(&mut self, command: Command) -> Result<Done, SessionError> {
+        let command = self.without_secrets(command);
         let headers = match &command {
             Command::Send(send) => send.request_headers.clone(),
             _ => BTreeMap::new(),
@@ -311,11 +318,14 @@ impl Actor {
 
     pub(super) fn refresh_record(&mut self) {
         let state = &self.state;
-        let name = state.name.as_ref().map(|name| name.text.clone());
+        let name = state.name.as_ref();
         self.record.created_ms = state.created.0;
         self.record.modified_ms = self.services.ports.now().0;
-        self.record.summary.clone_from(&name);
-        self.record.name = name;
+        self.record.summary = name.map(|name| name.text.clone());
+        // Only a name that a person gave is one; the other is the first message's beginning.
+        self.record.name = name
+            .filter(|name| name.by_user)
+            .map(|name| name.text.clone());
         self.record.cwd = Some(state.cwd.clone());
         self.record
             .client_name

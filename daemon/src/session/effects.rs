@@ -350,6 +350,7 @@ impl Actor {
             tip: self.state.tip.clone(),
             audience: self.audience.clone(),
             services: self.services.clone(),
+            redaction: self.redaction(),
         };
         let (failed_turn, failed_call) = (turn.clone(), call.id.clone());
         let work = Work::new(

@@ -23,6 +23,8 @@ pub struct View<'a> {
     /// Ticks with everything published.
     pub ticks: &'a watch::Sender<u64>,
     attachments: &'a [Attachment],
+    /// Whether anybody is attached.
+    pub in_use: bool,
     pub launch: Option<&'a Arc<Launch>>,
     /// The configuration with its secrets.
     pub options: &'a SessionOptions,
@@ -58,6 +60,7 @@ impl Actor {
             state: &self.state,
             recent: &self.recent,
             ticks: &self.ticks,
+            in_use: !self.attachments.is_empty(),
             attachments: &self.attachments,
             launch: self.launch.as_ref(),
             options: &self.options,

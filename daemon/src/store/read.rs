@@ -271,6 +271,23 @@ pub(super) fn size_of(connection: &Connection, id: &SessionId) -> Result<u64, Fa
     Ok(bytes.unsigned_abs())
 }
 
+pub(super) fn sizes(connection: &Connection) -> Result<Vec<(SessionId, u64)>, Failure> {
+    // An event's position begins with the key of its session.
+    let sizes = connection
+        .prepare_cached(
+            "SELECT session.id, coalesce(sum(octet_length(event.json)), 0)
+             FROM session LEFT JOIN event
+                 ON event.position > session.key << 32 AND event.position < (session.key + 1) << 32
+             GROUP BY session.key",
+        )?
+        .query_map([], |row| {
+            let id = SessionId::new(row.get::<_, Arc<str>>(0)?);
+            Ok((id, row.get::<_, i64>(1)?.unsigned_abs()))
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(sizes)
+}
+
 fn key(connection: &Connection, id: &SessionId) -> Result<Option<i64>, Failure> {
     let key = connection
         .prepare_cached("SELECT key FROM session WHERE id = ?1")?

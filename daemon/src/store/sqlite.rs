@@ -174,6 +174,10 @@ impl Store for SqliteStore {
             .run(move |connection| read::size_of(connection, &id))
     }
 
+    fn sizes(&self) -> StoreFuture<Vec<(SessionId, u64)>> {
+        self.readers.run(|connection| read::sizes(connection))
+    }
+
     fn close(&self) -> StoreFuture<()> {
         self.closing.cancel();
         self.readers.close();

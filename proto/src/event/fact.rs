@@ -133,6 +133,12 @@ pub struct Answered {
     pub request_id: RequestId,
 }
 
+/// The model is told something that no person said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reminded {
+    pub text: String,
+}
+
 /// The loop came to rest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoopEnded {
@@ -156,4 +162,7 @@ pub struct UsageRecorded {
     pub model: String,
     pub tokens: TokenMetrics,
     pub duration_ms: u64,
+    /// What the provider charged, in billionths of a credit.
+    #[serde(default)]
+    pub nano_credits: u64,
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use crate::id::SessionId;
-use crate::session::Mode;
+use crate::session::{Mode, SessionLimits};
 use crate::time::Timestamp;
 
 /// An event without data.
@@ -26,6 +26,7 @@ pub struct Start {
     pub start_time: Timestamp,
     pub selected_model: Option<String>,
     pub reasoning_effort: Option<String>,
+    pub session_limits: Option<SessionLimits>,
     pub context: Option<WorkContext>,
     pub already_in_use: Option<bool>,
     pub remote_steerable: Option<bool>,
@@ -49,6 +50,7 @@ pub struct Resume {
     pub resume_time: Timestamp,
     pub event_count: u64,
     pub selected_model: Option<String>,
+    pub session_limits: Option<SessionLimits>,
     pub context: Option<WorkContext>,
     pub already_in_use: Option<bool>,
     pub session_was_active: Option<bool>,

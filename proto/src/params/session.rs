@@ -61,6 +61,7 @@ pub struct Metadata {
     pub name: Option<String>,
     pub client_name: Option<String>,
     pub is_remote: bool,
+    #[serde(default)]
     pub is_detached: bool,
     pub context: Option<WorkContext>,
 }

@@ -7,6 +7,13 @@ use super::turn::Call;
 /// The model's name in answers and in the list of models.
 pub(super) const MODEL: &str = "scripted";
 
+/// What the Copilot API says a call cost, in billionths of a credit.
+fn charge(answer: &mut Value, charged: Option<u64>) {
+    if let Some(charged) = charged {
+        answer["copilot_usage"] = json!({"total_nano_aiu": charged});
+    }
+}
+
 fn usage() -> Value {
     json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15})
 }
@@ -20,7 +27,7 @@ fn finish(calls: &[Call]) -> &'static str {
 }
 
 /// A whole answer.
-pub(super) fn whole(pieces: &[String], calls: &[Call]) -> String {
+pub(super) fn whole(pieces: &[String], calls: &[Call], charged: Option<u64>) -> String {
     let text = pieces.concat();
     let mut message = json!({"role": "assistant", "content": text});
     if !calls.is_empty() {
@@ -33,12 +40,13 @@ pub(super) fn whole(pieces: &[String], calls: &[Call]) -> String {
             message["content"] = Value::Null;
         }
     }
-    json!({
+    let mut answer = json!({
         "id": "chatcmpl-scripted", "object": "chat.completion", "model": MODEL,
         "choices": [{"index": 0, "message": message, "finish_reason": finish(calls)}],
         "usage": usage(),
-    })
-    .to_string()
+    });
+    charge(&mut answer, charged);
+    answer.to_string()
 }
 
 fn chunk(delta: &Value, finish: Option<&str>) -> String {
@@ -60,7 +68,7 @@ pub(super) fn text_chunks(pieces: &[String]) -> Vec<String> {
 }
 
 /// The chunks after the text: calls (their arguments in two pieces), the reason, the usage.
-pub(super) fn last_chunks(calls: &[Call]) -> Vec<String> {
+pub(super) fn last_chunks(calls: &[Call], charged: Option<u64>) -> Vec<String> {
     let mut chunks = Vec::new();
     for (index, call) in calls.iter().enumerate() {
         let middle = call.arguments.len() / 2;
@@ -79,8 +87,9 @@ pub(super) fn last_chunks(calls: &[Call]) -> Vec<String> {
         ));
     }
     chunks.push(chunk(&json!({}), Some(finish(calls))));
-    let last = json!({"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "model": MODEL,
+    let mut last = json!({"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "model": MODEL,
         "choices": [], "usage": usage()});
+    charge(&mut last, charged);
     chunks.push(format!("data: {last}\n\n"));
     chunks.push("data: [DONE]\n\n".to_owned());
     chunks

@@ -75,7 +75,7 @@ async fn answer(stream: &mut Stream, shared: &Shared, turn: Turn, line: &str) ->
             {
                 return Ok(Flow::Over);
             }
-            for chunk in encode::last_chunks(calls) {
+            for chunk in encode::last_chunks(calls, turn.charged) {
                 write_chunk(stream, &chunk).await?;
             }
             stream.write_all(b"0\r\n\r\n").await?;
@@ -87,7 +87,13 @@ async fn answer(stream: &mut Stream, shared: &Shared, turn: Turn, line: &str) ->
             {
                 return Ok(Flow::Over);
             }
-            write_whole(stream, 200, &[], &encode::whole(pieces, calls)).await?;
+            write_whole(
+                stream,
+                200,
+                &[],
+                &encode::whole(pieces, calls, turn.charged),
+            )
+            .await?;
         }
     }
     Ok(Flow::Open)

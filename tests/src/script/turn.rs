@@ -64,6 +64,7 @@ pub(super) enum Answer {
 pub struct Turn {
     expect: Expect,
     pub(super) answer: Answer,
+    pub(super) charged: Option<u64>,
     pub(super) held: Option<Gate>,
     pub(super) paused: Option<Gate>,
 }
@@ -76,6 +77,7 @@ impl Turn {
                 pieces: vec!["ok".to_owned()],
                 calls: Vec::new(),
             },
+            charged: None,
             held: None,
             paused: None,
         }
@@ -121,6 +123,13 @@ impl Turn {
             pieces: Vec::new(),
             calls: calls.into_iter().collect(),
         };
+        self
+    }
+
+    /// Says what the answer costs, in billionths of a credit.
+    #[must_use]
+    pub fn charges(mut self, nano_credits: u64) -> Self {
+        self.charged = Some(nano_credits);
         self
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use loopd_proto::event::fact::{LoopOutcome, NamedBy, PendingMessage, UsageRecorded};
+use loopd_proto::event::fact::{LoopOutcome, NamedBy, PendingMessage, Reminded, UsageRecorded};
 use loopd_proto::event::session::{Failure, ModelChange, TitleChanged, TokenMetrics, ToolsUpdated};
 use loopd_proto::event::tool::ToolStart;
 use loopd_proto::event::turn::{
@@ -11,7 +11,7 @@ use loopd_proto::event::turn::{
 use loopd_proto::event::{Durable, Ephemeral, fact, turn};
 use loopd_proto::id::{MessageId, ToolCallId};
 
-use super::{queue, rest};
+use super::{limits, queue, rest};
 use crate::kernel::command::{Decision, Effect, Mint, ModelFailure, ModelReplied, Prepared};
 use crate::kernel::model::{Finish, ToolCall};
 use crate::kernel::state::{Phase, Preparing, Stage, State, Turn, TurnKey};
@@ -26,6 +26,11 @@ pub(super) fn prepared(state: &State, prepared: Prepared, mint: &mut Mint<'_>) -
     else {
         return decision;
     };
+    if let Some(failure) = limits::exhausted(state) {
+        hear_unanswered(&mut decision, preparing);
+        fail(state, &mut decision, failure, mint);
+        return decision;
+    }
     let key = match &preparing.joins {
         Some(running) => running.next(),
         None => TurnKey {
@@ -67,6 +72,9 @@ pub(super) fn prepared(state: &State, prepared: Prepared, mint: &mut Mint<'_>) -
             turn_id: Some(turn_id.clone()),
             ..as_sent(message)
         }));
+    }
+    if let Some(text) = limits::status(state) {
+        decision.store(Durable::Reminded(Reminded { text }));
     }
     decision.tell(Ephemeral::ToolsUpdated(ToolsUpdated {
         model: prepared.model,
@@ -195,6 +203,7 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, mint: &Mint<'_
             model: replied.model.clone(),
             tokens,
             duration_ms: replied.duration_ms,
+            nano_credits: usage.nano_credits,
         }))
         .store(Durable::AssistantMessage(AssistantMessage {
             message_id: replied.message,
@@ -290,7 +299,10 @@ pub(super) fn after_tools(
         // A person said no: the model does not get to argue before they speak again.
         rest(state, decision, LoopOutcome::Done, mint);
     } else if !queue::take_steering(state, decision) {
-        call_model(decision, turn.key.next());
+        match limits::exhausted(state) {
+            Some(failure) => fail(state, decision, failure, mint),
+            None => call_model(decision, turn.key.next()),
+        }
     }
 }
 

@@ -319,6 +319,7 @@ impl Counts {
             cache_read_tokens: self.cache_read,
             cache_write_tokens: self.cache_write,
             reasoning_tokens: 0,
+            nano_credits: 0,
         }
     }
 }

@@ -119,6 +119,7 @@ async fn a_whole_reply_has_text_usage_and_ids() {
             cache_read_tokens: 100,
             cache_write_tokens: 20,
             reasoning_tokens: 0,
+            nano_credits: 0,
         }
     );
     assert_eq!(heard, Heard::default());

@@ -50,6 +50,8 @@ struct WireReply {
     id: Option<String>,
     choices: Option<Vec<WireChoice>>,
     usage: Option<Value>,
+    /// What the Copilot API charges for the call.
+    copilot_usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -166,7 +168,13 @@ impl ReplyBuilder {
             self.id = Some(id);
         }
         if let Some(usage) = reply.usage.as_ref().filter(|usage| usage.is_object()) {
-            self.usage = read_usage(usage);
+            self.usage = Usage {
+                nano_credits: self.usage.nano_credits,
+                ..read_usage(usage)
+            };
+        }
+        if let Some(charged) = reply.copilot_usage.as_ref().and_then(nano_credits) {
+            self.usage.nano_credits = charged;
         }
         Ok(reply)
     }
@@ -218,6 +226,11 @@ fn text_of(content: &Value) -> String {
     }
 }
 
+/// What a Copilot API says about the price of a call.
+fn nano_credits(usage: &Value) -> Option<u64> {
+    usage.get("total_nano_aiu").and_then(Value::as_u64)
+}
+
 fn read_usage(usage: &Value) -> Usage {
     let count = |pointers: &[&str]| {
         pointers
@@ -241,6 +254,7 @@ fn read_usage(usage: &Value) -> Usage {
             "/completion_tokens_details/reasoning_tokens",
             "/reasoning_tokens",
         ]),
+        nano_credits: 0,
     }
 }
 

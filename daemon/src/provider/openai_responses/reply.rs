@@ -243,7 +243,14 @@ impl ReplyBuilder {
             self.id = Some(id.to_owned());
         }
         if let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) {
-            self.usage = read_usage(usage);
+            self.usage = Usage {
+                nano_credits: self.usage.nano_credits,
+                ..read_usage(usage)
+            };
+        }
+        let charged = response.pointer("/copilot_usage/total_nano_aiu");
+        if let Some(charged) = charged.and_then(Value::as_u64) {
+            self.usage.nano_credits = charged;
         }
     }
 }
@@ -311,6 +318,7 @@ fn read_usage(usage: &Value) -> Usage {
         cache_read_tokens: count("/input_tokens_details/cached_tokens"),
         cache_write_tokens: 0,
         reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
+        nano_credits: 0,
     }
 }
 

@@ -131,6 +131,7 @@ async fn a_whole_reply_has_thinking_text_calls_and_usage() {
             cache_read_tokens: 4,
             cache_write_tokens: 0,
             reasoning_tokens: 3,
+            nano_credits: 0,
         }
     );
     let reasoning = reply.turn.reasoning.unwrap();

@@ -7,6 +7,7 @@ use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::permission::Permissions;
 use loopd_proto::session::{Capabilities, SessionCreateParams, SessionOpened, UiCapabilities};
 
+use super::host::check_session_files;
 use crate::agent::route::registry;
 use crate::approvals;
 use crate::kernel::command::{Command, Create};
@@ -22,6 +23,7 @@ pub(super) async fn create(
     params: SessionCreateParams,
 ) -> Result<SessionOpened, RpcError> {
     let app = &context.app;
+    check_session_files(&context.connection.launch())?;
     registry::check(
         &params.options,
         params.options.providers.as_deref().unwrap_or_default(),

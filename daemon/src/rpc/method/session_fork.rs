@@ -31,12 +31,13 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     let now = services.ports.now().0;
     let given = params.name;
     let name = given.clone().or_else(|| record.name.clone());
+    let shown = name.clone().or_else(|| record.summary.clone());
     let mut forked = record;
     forked.id = id.clone();
     forked.parent = Some(source.clone());
     forked.created_ms = now;
     forked.modified_ms = now;
-    forked.name.clone_from(&name);
+    forked.name = name;
     services.store.fork(forked, &source, through).await?;
     // Opened once, so that the log says what is true of the fork: nothing is in flight, what
     // waited belongs to the source, and a new name is a fact and not only a record.
@@ -49,6 +50,6 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     session.stop().await;
     Ok(Forked {
         session_id: id,
-        name,
+        name: shown,
     })
 }

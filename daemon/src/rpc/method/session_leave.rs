@@ -12,7 +12,11 @@ use crate::session::attach::Goodbye;
 pub(super) async fn destroy(context: Context, params: Of) -> Result<Success, RpcError> {
     let id = params.session_id;
     if !context.connection.detach(&id) {
-        return Err(SessionError::NotFound(id).into());
+        return match context.app.sessions.get(&id) {
+            Some(_) => Err(SessionError::NotFound(id).into()),
+            // Clients leave a session once for each time they opened it; it has ended already.
+            None => Ok(Success { success: false }),
+        };
     }
     // A session that was closed elsewhere is closed all the same.
     if let Some(session) = context.app.sessions.get(&id) {

@@ -3,6 +3,7 @@
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::session::{SessionOpened, SessionResumeParams};
 
+use super::host::check_session_files;
 use super::session_create::{opened, working_directory};
 use crate::agent::route::registry;
 use crate::kernel::command::{Command, Resume};
@@ -17,6 +18,7 @@ pub(super) async fn resume(
     params: SessionResumeParams,
 ) -> Result<SessionOpened, RpcError> {
     let app = &context.app;
+    check_session_files(&context.connection.launch())?;
     registry::check(
         &params.options,
         params.options.providers.as_deref().unwrap_or_default(),

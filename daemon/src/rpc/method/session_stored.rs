@@ -24,7 +24,7 @@ pub(super) async fn list(context: Context, params: ListParams) -> Result<Listed,
     })
 }
 
-fn matches(record: &SessionRecord, filter: &ListFilter) -> bool {
+pub(super) fn matches(record: &SessionRecord, filter: &ListFilter) -> bool {
     let same = |wanted: &Option<String>, has: &Option<String>| wanted.is_none() || wanted == has;
     same(&filter.cwd, &record.cwd)
         && same(&filter.git_root, &record.git_root)
@@ -32,7 +32,7 @@ fn matches(record: &SessionRecord, filter: &ListFilter) -> bool {
         && same(&filter.branch, &record.branch)
 }
 
-fn describe(record: SessionRecord) -> Metadata {
+pub(super) fn describe(record: SessionRecord) -> Metadata {
     Metadata {
         session_id: record.id,
         start_time: Timestamp(record.created_ms),

@@ -72,6 +72,7 @@ fn a_plain_reply_is_read_with_its_counts() {
         cache_read_tokens: 4,
         cache_write_tokens: 2,
         reasoning_tokens: 3,
+        nano_credits: 0,
     };
     let turn = AssistantTurn {
         text: "hi".to_owned(),

@@ -1,0 +1,84 @@
+//! The instructions that people wrote for agents, as a section of the system message.
+//!
+//! Read anew with every message, so that an edited file counts at once; an unchanged one gives the
+//! same text, which lets providers reuse their cache.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use loopd_proto::session::SessionOptions;
+
+use crate::approvals;
+use crate::discovery::instructions::{InstructionFile, discover, places};
+use crate::discovery::{Found, Host};
+
+/// How much of one file, and of all together, the model is given.
+const LARGEST_FILE: usize = 64 * 1024;
+const LARGEST_TEXT: usize = 256 * 1024;
+
+/// The section's text; empty without instructions.
+pub(super) async fn text(options: &SessionOptions, cwd: &str, home: &Path) -> String {
+    let named = options.instruction_directories.iter().flatten();
+    let mut folders: Vec<PathBuf> = Vec::new();
+    let mut host = None;
+    let cwd = PathBuf::from(cwd);
+    if options.skip_custom_instructions != Some(true) {
+        folders.push(approvals::locate(&cwd).key.into());
+        folders.push(cwd.clone());
+        host = Some(Host {
+            home: home.to_owned(),
+            user: None,
+        });
+    }
+    folders.extend(named.map(|folder| cwd.join(folder)));
+    // The root of a project is often the folder itself.
+    folders.dedup();
+    let reading =
+        tokio::task::spawn_blocking(move || discover(&places(host.as_ref(), &folders))).await;
+    match reading {
+        Ok(found) => section(found),
+        Err(error) => {
+            tracing::error!(%error, "the instructions could not be looked for");
+            String::new()
+        }
+    }
+}
+
+fn section(found: Found<InstructionFile>) -> String {
+    for problem in &found.problems {
+        tracing::warn!(%problem, "instructions are not used");
+    }
+    let mut files: Vec<InstructionFile> = Vec::new();
+    for file in found.items {
+        // One file is often a link to another, or a copy of it.
+        let known = files.iter().any(|known| known.text == file.text);
+        if !known && !file.text.is_empty() {
+            files.push(file);
+        }
+    }
+    let mut text = String::new();
+    for file in &files {
+        if text.len() > LARGEST_TEXT {
+            tracing::warn!(file = %file.path.display(), "instructions are left out: there are too many");
+            continue;
+        }
+        // Writing to a string cannot fail.
+        write!(text, "<instructions file=\"{}\"", file.path.display()).ok();
+        if let Some(globs) = &file.apply_to {
+            write!(text, " applies_to=\"{}\"", globs.join(", ")).ok();
+        }
+        let ends = (0..=LARGEST_FILE.min(file.text.len())).rev();
+        let shown = ends.into_iter().find_map(|end| file.text.get(..end));
+        let shown = shown.unwrap_or_default();
+        let cut = if shown.len() < file.text.len() {
+            "\n[The rest is left out: the file is too long.]"
+        } else {
+            ""
+        };
+        writeln!(text, ">\n{shown}{cut}\n</instructions>").ok();
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!("<custom_instructions>\n{text}</custom_instructions>")
+}

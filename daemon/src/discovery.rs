@@ -1,0 +1,96 @@
+//! Finds what people left on disk for agents: skills, custom agents, instructions, MCP servers.
+//!
+//! `rpc` lists it, `agent` puts instructions into the system message. It only reads: bounded in
+//! size, number and depth, without following links out of a project, and never runs anything. A
+//! file that cannot be used is a [`Problem`] and hides no other.
+
+pub mod agents;
+mod files;
+mod front_matter;
+pub mod instructions;
+pub mod mcp;
+pub mod skills;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The folder of ours in a project.
+const OWN_FOLDER: &str = ".loopd";
+
+/// Where the user's own things are.
+#[derive(Debug, Clone, Default)]
+pub struct Host {
+    /// The home of the daemon.
+    pub home: PathBuf,
+    /// The home of the user, if the launch told it.
+    pub user: Option<PathBuf>,
+}
+
+/// Why a file is not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    pub file: PathBuf,
+    pub line: Option<usize>,
+    pub what: String,
+}
+
+impl Problem {
+    fn new(file: &Path, what: impl Into<String>) -> Self {
+        Self {
+            file: file.to_owned(),
+            line: None,
+            what: what.into(),
+        }
+    }
+
+    fn at(file: &Path, line: usize, what: impl Into<String>) -> Self {
+        Self {
+            line: Some(line),
+            ..Self::new(file, what)
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+/// What was found, and what could not be used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found<T> {
+    pub items: Vec<T>,
+    pub problems: Vec<Problem>,
+}
+
+impl<T> Default for Found<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+}
+
+impl<T> Found<T> {
+    fn add(&mut self, outcome: Result<Option<T>, Problem>) {
+        match outcome {
+            Ok(item) => self.items.extend(item),
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed step fails the test"
+)]
+mod tests;

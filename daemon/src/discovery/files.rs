@@ -1,0 +1,129 @@
+//! Reads files and folders within bounds, and follows links only where that is safe.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use super::Problem;
+
+/// The largest file that is read.
+const LARGEST_FILE: u64 = 1024 * 1024;
+/// How many entries of one folder are looked at.
+const MOST_ENTRIES: usize = 1_000;
+
+/// Where links may lead.
+#[derive(Debug, Clone)]
+enum Links {
+    /// Not out of this folder: whoever wrote a project must not choose what else is read.
+    Within(PathBuf),
+    /// Anywhere: the user's own folders hold the user's own links.
+    Anywhere,
+}
+
+/// The way to files below one folder.
+#[derive(Debug, Clone)]
+pub(super) struct Reader {
+    links: Links,
+}
+
+impl Reader {
+    /// Reads below a folder that others may have written.
+    pub(super) fn within(folder: &Path) -> Self {
+        // A folder that is not there has no files either.
+        let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        Self {
+            links: Links::Within(real),
+        }
+    }
+
+    /// Reads in the user's own folders.
+    pub(super) fn own() -> Self {
+        Self {
+            links: Links::Anywhere,
+        }
+    }
+
+    /// The text of a file; `None` when there is none.
+    pub(super) fn text(&self, path: &Path) -> Result<Option<String>, Problem> {
+        let Some(real) = self.real(path)? else {
+            return Ok(None);
+        };
+        let cannot = |error: std::io::Error| Problem::new(path, format!("cannot be read: {error}"));
+        let metadata = std::fs::metadata(&real).map_err(cannot)?;
+        // A pipe or a device could keep us waiting for ever.
+        if !metadata.is_file() {
+            return Err(Problem::new(path, "is not a regular file"));
+        }
+        let too_large = || {
+            let limit = LARGEST_FILE / 1024;
+            Problem::new(path, format!("is larger than {limit} KiB and is not read"))
+        };
+        if metadata.len() > LARGEST_FILE {
+            return Err(too_large());
+        }
+        let mut bytes = Vec::new();
+        let file = File::open(&real).map_err(cannot)?;
+        // It may have grown since.
+        file.take(LARGEST_FILE + 1)
+            .read_to_end(&mut bytes)
+            .map_err(cannot)?;
+        if bytes.len() as u64 > LARGEST_FILE {
+            return Err(too_large());
+        }
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let before = error.utf8_error().valid_up_to();
+            let lines = error.as_bytes().iter().take(before);
+            let line = lines.filter(|byte| **byte == b'\n').count() + 1;
+            Problem::at(path, line, "is not UTF-8 text")
+        })?;
+        Ok(Some(text))
+    }
+
+    /// The entries of a folder, by name; none when there is no such folder.
+    pub(super) fn entries(&self, folder: &Path) -> Result<Vec<PathBuf>, Problem> {
+        let Some(real) = self.real(folder)? else {
+            return Ok(Vec::new());
+        };
+        if !real.is_dir() {
+            return Ok(Vec::new());
+        }
+        let cannot =
+            |error: std::io::Error| Problem::new(folder, format!("cannot be read: {error}"));
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&real).map_err(cannot)? {
+            if names.len() == MOST_ENTRIES {
+                let what = format!("has more than {MOST_ENTRIES} entries and is not read");
+                return Err(Problem::new(folder, what));
+            }
+            names.push(folder.join(entry.map_err(cannot)?.file_name()));
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Whether a path is a folder that may be entered.
+    pub(super) fn is_folder(&self, path: &Path) -> bool {
+        self.real(path)
+            .is_ok_and(|real| real.is_some_and(|real| real.is_dir()))
+    }
+
+    /// Where a path leads; `None` when nothing is there, a problem when it leads out.
+    fn real(&self, path: &Path) -> Result<Option<PathBuf>, Problem> {
+        let real = match std::fs::canonicalize(path) {
+            Ok(real) => real,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(Problem::new(path, format!("cannot be read: {error}"))),
+        };
+        match &self.links {
+            Links::Within(folder) if !real.starts_with(folder) => Err(Problem::new(
+                path,
+                "is a link that leads out of its project and is not followed",
+            )),
+            Links::Within(_) | Links::Anywhere => Ok(Some(real)),
+        }
+    }
+}

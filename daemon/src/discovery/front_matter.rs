@@ -1,0 +1,87 @@
+//! The YAML between two `---` lines at the beginning of a Markdown file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::Problem;
+
+/// The longest front matter that is parsed.
+const LONGEST: usize = 64 * 1024;
+
+/// Reads a file's front matter, if it has one, and the text after it.
+pub(super) fn read<'a, T: DeserializeOwned + Default>(
+    path: &Path,
+    text: &'a str,
+) -> Result<(T, &'a str), Problem> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Some((matter, body)) = split(path, text)? else {
+        return Ok((T::default(), text));
+    };
+    if matter.len() > LONGEST {
+        return Err(Problem::at(path, 1, "has front matter of more than 64 KiB"));
+    }
+    if matter.trim().is_empty() {
+        return Ok((T::default(), body));
+    }
+    let front = serde_norway::from_str(matter).map_err(|error| {
+        // Its own first line is the file's second.
+        let line = error.location().map_or(1, |place| place.line() + 1);
+        Problem::at(
+            path,
+            line,
+            format!("the front matter is not valid: {error}"),
+        )
+    })?;
+    Ok((front, body))
+}
+
+fn split<'a>(path: &Path, text: &'a str) -> Result<Option<(&'a str, &'a str)>, Problem> {
+    let mut lines = text.split_inclusive('\n');
+    let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else {
+        return Ok(None);
+    };
+    let mut end = first.len();
+    for line in lines {
+        if line.trim_end() == "---" {
+            let matter = text.get(first.len()..end).unwrap_or_default();
+            let body = text.get(end + line.len()..).unwrap_or_default();
+            return Ok(Some((matter, body)));
+        }
+        end += line.len();
+    }
+    Err(Problem::at(
+        path,
+        1,
+        "the front matter that begins here is not closed by a line of three dashes",
+    ))
+}
+
+/// A list that people write in three ways: with commas, as a list, or as names that are on or off.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Words {
+    One(String),
+    Many(Vec<String>),
+    Switches(BTreeMap<String, bool>),
+}
+
+impl Words {
+    /// The words themselves; of switches, those that are on.
+    pub(super) fn list(self) -> Vec<String> {
+        match self {
+            Self::One(text) => text
+                .split(',')
+                .map(|word| word.trim().to_owned())
+                .filter(|word| !word.is_empty())
+                .collect(),
+            Self::Many(words) => words,
+            Self::Switches(words) => words
+                .into_iter()
+                .filter_map(|(word, on)| on.then_some(word))
+                .collect(),
+        }
+    }
+}

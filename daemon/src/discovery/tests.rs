@@ -1,0 +1,331 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use loopd_proto::params::discovery::{AgentSource, McpSource, McpTransport, SkillSource};
+use tempfile::TempDir;
+
+use super::*;
+
+fn write(root: &Path, file: &str, text: &str) -> PathBuf {
+    let path = root.join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn host(root: &TempDir) -> Host {
+    Host {
+        home: root.path().join("home"),
+        user: Some(root.path().join("user")),
+    }
+}
+
+fn skills_of(root: &TempDir) -> Found<skills::SkillDefinition> {
+    let projects = [root.path().join("app")];
+    skills::discover(&skills::folders(Some(&host(root)), &projects, &[]))
+}
+
+#[test]
+fn skills_are_found_in_projects_and_in_the_users_folders() {
+    let root = TempDir::new().unwrap();
+    let skill = |name: &str| format!("---\nname: {name}\ndescription: Does {name}.\n---\nSteps.\n");
+    write(
+        root.path(),
+        "app/.github/skills/one/SKILL.md",
+        &skill("first"),
+    );
+    write(
+        root.path(),
+        "app/.claude/skills/two/SKILL.md",
+        "---\ndescription: By folder.\nargument-hint: a file\nuser-invocable: false\n---\n",
+    );
+    write(root.path(), "home/skills/three/SKILL.md", &skill("third"));
+    write(
+        root.path(),
+        "user/.agents/skills/four/SKILL.md",
+        &skill("fourth"),
+    );
+    let found = skills_of(&root);
+    assert_eq!(found.problems, []);
+    let told: Vec<_> = found
+        .items
+        .iter()
+        .map(|skill| (skill.name.as_str(), skill.source, skill.user_invocable))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("first", SkillSource::Project, true),
+            ("two", SkillSource::Project, false),
+            ("third", SkillSource::PersonalCopilot, true),
+            ("fourth", SkillSource::PersonalAgents, true),
+        ]
+    );
+}
+
+#[test]
+fn a_broken_skill_is_told_with_its_line_and_hides_no_other() {
+    let root = TempDir::new().unwrap();
+    let folder = "app/.github/skills";
+    write(
+        root.path(),
+        &format!("{folder}/a/SKILL.md"),
+        "---\nname: a\ndescription: [open\n---\n",
+    );
+    write(
+        root.path(),
+        &format!("{folder}/b/SKILL.md"),
+        "---\nname: b\n",
+    );
+    write(
+        root.path(),
+        &format!("{folder}/c/SKILL.md"),
+        "no front matter",
+    );
+    write(
+        root.path(),
+        &format!("{folder}/d/SKILL.md"),
+        "---\nname: d\ndescription: Good.\n---\n",
+    );
+    fs::write(
+        write(root.path(), &format!("{folder}/e/SKILL.md"), ""),
+        [b'a', b'\n', 0xff],
+    )
+    .unwrap();
+    let big = "x".repeat(2 * 1024 * 1024);
+    write(root.path(), &format!("{folder}/f/SKILL.md"), &big);
+    let found = skills_of(&root);
+    let names: Vec<_> = found
+        .items
+        .iter()
+        .map(|skill| skill.name.as_str())
+        .collect();
+    assert_eq!(names, ["d"]);
+    let told: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
+    let expected = [
+        ("a/SKILL.md, line ", "not valid"),
+        ("b/SKILL.md, line 1: ", "not closed"),
+        ("c/SKILL.md, line 1: ", "no `description`"),
+        ("e/SKILL.md, line 2: ", "not UTF-8"),
+        ("f/SKILL.md: ", "larger than 1024 KiB"),
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:#?}");
+    for (told, (place, what)) in told.iter().zip(expected) {
+        assert!(told.contains(place) && told.contains(what), "{told}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_stay_in_their_project_but_are_the_users_own_business() {
+    use std::os::unix::fs::symlink;
+    let root = TempDir::new().unwrap();
+    write(root.path(), "secret.md", "the key");
+    let app = root.path().join("app");
+    write(&app, "AGENTS.md", "be kind");
+    symlink("AGENTS.md", app.join("CLAUDE.md")).unwrap();
+    symlink("../secret.md", app.join("GEMINI.md")).unwrap();
+    fs::create_dir_all(root.path().join("home")).unwrap();
+    symlink("../secret.md", root.path().join("home/AGENTS.md")).unwrap();
+    let places = instructions::places(Some(&host(&root)), &[app]);
+    let found = instructions::discover(&places);
+    let texts: Vec<_> = found.items.iter().map(|file| file.text.as_str()).collect();
+    assert_eq!(texts, ["be kind", "be kind", "the key"]);
+    let told: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
+    assert!(
+        told.len() == 1
+            && told
+                .iter()
+                .all(|it| it.contains("GEMINI.md: is a link that leads out")),
+        "{told:?}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn links_in_circles_and_pipes_end_the_search_all_the_same() {
+    use std::os::unix::fs::symlink;
+    let root = TempDir::new().unwrap();
+    let app = root.path().join("app");
+    write(&app, ".github/instructions/a.instructions.md", "once");
+    symlink(".", app.join(".github/instructions/loop")).unwrap();
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        app.join("AGENTS.md"),
+        rustix::fs::Mode::RUSR,
+    )
+    .unwrap();
+    let found = instructions::discover(&instructions::places(None, &[app]));
+    assert!(found.items.len() <= 5, "{:?}", found.items.len());
+    let told: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
+    assert!(
+        told.iter().any(|it| it.contains("not a regular file")),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn instructions_say_what_they_are_about() {
+    let root = TempDir::new().unwrap();
+    let app = root.path().join("app");
+    write(
+        &app,
+        ".github/copilot-instructions.md",
+        "---\nnot front matter here",
+    );
+    write(
+        &app,
+        ".github/instructions/deep/rust.instructions.md",
+        "---\napplyTo: '**/*.rs, **/*.toml'\ndescription: Rust\n---\nNo unwrap.\n",
+    );
+    write(&app, ".github/instructions/notes.md", "not one");
+    let found = instructions::discover(&instructions::places(None, &[app]));
+    assert_eq!(found.problems, []);
+    let told: Vec<_> = found
+        .items
+        .iter()
+        .map(|file| {
+            (
+                file.label.as_str(),
+                file.text.as_str(),
+                file.apply_to.clone(),
+            )
+        })
+        .collect();
+    let globs = vec!["**/*.rs".to_owned(), "**/*.toml".to_owned()];
+    assert_eq!(
+        told,
+        [
+            (
+                ".github/copilot-instructions.md",
+                "---\nnot front matter here",
+                None
+            ),
+            (
+                ".github/instructions/deep/rust.instructions.md",
+                "No unwrap.",
+                Some(globs)
+            ),
+        ]
+    );
+}
+
+#[test]
+fn agents_are_read_in_every_dialect() {
+    let root = TempDir::new().unwrap();
+    let app = root.path().join("app");
+    write(
+        &app,
+        ".github/agents/reviewer.agent.md",
+        "---\ndescription: Reviews.\ntools: [view, grep]\nmodel: inherit\nmcp-servers:\n  docs:\n    command: docs\n---\nYou review.\n",
+    );
+    write(
+        &app,
+        ".claude/agents/planner.md",
+        "---\nname: Planner\ndescription: Plans.\ntools: view, glob\nmaxTurns: 3\n---\nYou plan.",
+    );
+    write(
+        &app,
+        ".opencode/agent/writer.md",
+        "---\ndescription: Writes.\nmode: subagent\ntools:\n  bash: false\n  view: true\n---\nYou write.",
+    );
+    write(&app, ".github/agents/README.md", "about agents");
+    write(
+        root.path(),
+        "home/agents/mine.md",
+        "---\ndescription: Mine.\n---\nHi.",
+    );
+    write(
+        root.path(),
+        "home/agents/bad.md",
+        "---\ndescription: {\n---\n",
+    );
+    let found = agents::discover(&agents::folders(Some(&host(&root)), &[app]));
+    let told: Vec<_> = found
+        .items
+        .iter()
+        .map(|agent| (agent.name.as_str(), agent.source, agent.prompt.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("reviewer", AgentSource::Project, "You review."),
+            ("Planner", AgentSource::Project, "You plan."),
+            ("writer", AgentSource::Project, "You write."),
+            ("mine", AgentSource::User, "Hi."),
+        ]
+    );
+    let [reviewer, planner, writer, _] = found.items.as_slice() else {
+        panic!("{found:?}");
+    };
+    let words = |words: &[&str]| {
+        Some(
+            words
+                .iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>(),
+        )
+    };
+    assert_eq!(
+        (&reviewer.tools, &reviewer.model),
+        (&words(&["view", "grep"]), &None)
+    );
+    assert!(
+        reviewer
+            .mcp_servers
+            .as_ref()
+            .is_some_and(|it| it["docs"]["command"] == "docs")
+    );
+    assert_eq!(
+        (&planner.tools, planner.max_turns),
+        (&words(&["view", "glob"]), Some(3))
+    );
+    assert_eq!(
+        (&writer.tools, writer.disallowed_tools.as_slice()),
+        (&None, ["bash".to_owned()].as_slice())
+    );
+    assert_eq!(found.problems.len(), 1);
+}
+
+#[test]
+fn servers_come_from_the_workspace_first_and_broken_ones_are_told() {
+    let root = TempDir::new().unwrap();
+    let app = root.path().join("app");
+    write(
+        &app,
+        ".mcp.json",
+        r#"{"mcpServers": {"docs": {"command": "docs"}, "odd": {}, "off": {"url": "http://x", "disabled": true}}}"#,
+    );
+    write(&app, ".vscode/mcp.json", "{\n\"servers\": {\n");
+    write(
+        root.path(),
+        "home/mcp-config.json",
+        r#"{"mcpServers": {"docs": {"command": "other"}, "events": {"type": "sse", "url": "http://y"}}}"#,
+    );
+    let found = mcp::discover(&host(&root), Some(&app));
+    let told: Vec<_> = found
+        .items
+        .iter()
+        .map(|server| {
+            (
+                server.name.as_str(),
+                server.transport,
+                server.source,
+                server.enabled,
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("docs", McpTransport::Stdio, McpSource::Workspace, true),
+            ("off", McpTransport::Http, McpSource::Workspace, false),
+            ("events", McpTransport::Sse, McpSource::User, true),
+        ]
+    );
+    let told: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
+    assert!(
+        matches!(told.as_slice(), [odd, json] if odd.contains("`odd` has neither") && json.contains("line 3")),
+        "{told:?}"
+    );
+}

@@ -1,0 +1,69 @@
+//! What a launch as a whole offers and wants: its tools, its secrets, who keeps session files.
+
+use loopd_proto::params::host::{
+    AddFilterValuesParams, ListToolsParams, Ok as Done, SessionFilesParams, Tool, Tools,
+};
+use loopd_proto::params::session::Success;
+
+use crate::launch::Launch;
+use crate::rpc::context::Context;
+use crate::rpc::error::RpcError;
+
+pub(super) async fn tools(context: Context, _: ListToolsParams) -> Result<Tools, RpcError> {
+    let specs = context.app.services.tool_specs.iter();
+    Ok(Tools {
+        tools: specs
+            .map(|spec| Tool {
+                name: spec.name.clone(),
+                description: spec.description.clone(),
+                parameters: spec.parameters.clone(),
+            })
+            .collect(),
+    })
+}
+
+pub(super) async fn add_filter_values(
+    context: Context,
+    params: AddFilterValuesParams,
+) -> Result<Done, RpcError> {
+    let launch = context.connection.launch();
+    launch
+        .filter_values(params.values)
+        .map_err(|error| RpcError::InvalidParams(format!("values: {error}")))?;
+    Ok(Done { ok: true })
+}
+
+pub(super) async fn keep_session_files(
+    context: Context,
+    params: SessionFilesParams,
+) -> Result<Success, RpcError> {
+    let places = [
+        ("initialCwd", &params.initial_cwd),
+        ("sessionStatePath", &params.session_state_path),
+    ];
+    for (name, place) in places {
+        if place.is_empty() {
+            return Err(RpcError::InvalidParams(format!(
+                "{name}: must not be empty"
+            )));
+        }
+    }
+    let connection = &context.connection;
+    connection
+        .launch()
+        .keep_session_files(&connection.peer)
+        .map_err(|error| RpcError::Failed(error.to_string()))?;
+    Ok(Success::YES)
+}
+
+/// Refuses sessions in a launch whose client wants to keep their files: we would keep them here.
+pub(super) fn check_session_files(launch: &Launch) -> Result<(), RpcError> {
+    if launch.client_keeps_session_files() {
+        return Err(RpcError::Failed(
+            "session files kept by the client are not supported yet; start the client without a \
+             session file system"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! What the session knows to be secret, and its removal from what tools say.
+//!
+//! Every outcome of a tool, ours or a client's, passes here on its way into the state, the log and
+//! the model's context.
+
+use loopd_proto::session::ProviderConfig;
+
+use super::actor::Actor;
+use crate::kernel::command::{CallNeed, CallOutcome, Command};
+use crate::provider::secret::Secret;
+use crate::redaction::Redaction;
+
+impl Actor {
+    /// Searches for everything secret that this session and its launches hold now.
+    pub(super) fn redaction(&self) -> Redaction {
+        let mut values: Vec<String> = Vec::new();
+        if let Some(launch) = &self.launch {
+            values.extend(launch.secret_values());
+            let variables = self.services.config.key_variables();
+            values.extend(variables.filter_map(|name| launch.variable(name).map(str::to_owned)));
+        }
+        for attachment in &self.attachments {
+            values.extend(attachment.connection.launch().secret_values());
+            let token = attachment.api_token.as_ref().map(Secret::expose);
+            values.extend(token.map(str::to_owned));
+        }
+        values.extend(
+            self.api_token
+                .as_ref()
+                .map(|token| token.expose().to_owned()),
+        );
+        let named = self.options.providers.iter().flatten();
+        for provider in self.options.provider.iter().chain(named) {
+            values.extend(keys(provider));
+        }
+        Redaction::of(values)
+    }
+
+    /// The command, with every secret masked in the outcome that it reports.
+    pub(super) fn without_secrets(&self, mut command: Command) -> Command {
+        let outcome = match &mut command {
+            Command::ToolFinished { outcome, .. } | Command::AnswerTool { outcome, .. } => outcome,
+            Command::Assessed(assessed) => match &mut assessed.need {
+                CallNeed::Refused(outcome) => outcome,
+                CallNeed::Nothing | CallNeed::Permission(_) => return command,
+            },
+            _ => return command,
+        };
+        mask(&self.redaction(), outcome);
+        command
+    }
+}
+
+/// The keys of a provider, and the values of the headers that it wants.
+fn keys(provider: &ProviderConfig) -> impl Iterator<Item = String> {
+    let headers = provider.headers.iter().flatten();
+    let headers = headers
+        .filter(|(name, _)| is_identity(name))
+        // What comes before the last word names the scheme.
+        .filter_map(|(_, value)| value.split_whitespace().next_back());
+    let keys = [&provider.api_key, &provider.bearer_token];
+    let keys = keys.into_iter().flatten().map(String::as_str);
+    keys.chain(headers).map(str::to_owned)
+}
+
+/// Whether a header says who we are; others hold versions and names that are no secrets.
+fn is_identity(header: &str) -> bool {
+    let header = header.to_ascii_lowercase();
+    ["auth", "key", "token", "secret", "cookie"]
+        .iter()
+        .any(|word| header.contains(word))
+}
+
+fn mask(redaction: &Redaction, outcome: &mut CallOutcome) {
+    let result = &mut outcome.result;
+    redaction.clean_in_place(&mut result.content);
+    if let Some(detail) = &mut result.detailed_content {
+        redaction.clean_in_place(detail);
+    }
+    for binary in result.binary_results_for_llm.iter_mut().flatten() {
+        if let Some(description) = &mut binary.description {
+            redaction.clean_in_place(description);
+        }
+    }
+}

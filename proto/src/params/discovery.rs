@@ -1,0 +1,222 @@
+//! Methods that look for skills, agents, instructions and MCP servers on disk.
+
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SkillsParams {
+    pub project_paths: Option<Vec<String>>,
+    pub skill_directories: Option<Vec<String>>,
+    pub exclude_host_skills: bool,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentsParams {
+    pub project_paths: Option<Vec<String>>,
+    pub exclude_host_agents: bool,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InstructionsParams {
+    pub project_paths: Option<Vec<String>>,
+    pub exclude_host_instructions: bool,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct McpParams {
+    pub working_directory: Option<String>,
+}
+
+/// The skills that stay out of use, by name; replaces the list before.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DisabledSkillsParams {
+    pub disabled_skills: Vec<String>,
+}
+
+/// What was found, and what could not be read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Skills {
+    pub skills: Vec<Skill>,
+    pub errors: Vec<String>,
+}
+
+/// Whose a skill is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SkillSource {
+    Project,
+    PersonalCopilot,
+    PersonalAgents,
+    Custom,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Skill {
+    pub name: String,
+    pub command_name: Option<String>,
+    pub description: String,
+    pub source: SkillSource,
+    pub user_invocable: bool,
+    pub enabled: bool,
+    pub path: Option<String>,
+    pub project_path: Option<String>,
+    pub argument_hint: Option<String>,
+}
+
+/// Folders in which something is looked for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Paths<P> {
+    pub paths: Vec<P>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillPath {
+    pub path: String,
+    pub scope: SkillSource,
+    pub preferred_for_creation: bool,
+    pub project_path: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Agents {
+    pub agents: Vec<Agent>,
+}
+
+/// Whose an agent is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentSource {
+    User,
+    Project,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Agent {
+    pub name: String,
+    pub display_name: String,
+    pub description: String,
+    pub path: Option<String>,
+    pub id: String,
+    pub source: Option<AgentSource>,
+    pub user_invocable: Option<bool>,
+    pub tools: Option<Vec<String>>,
+    pub model: Option<String>,
+    pub mcp_servers: Option<serde_json::Value>,
+    pub skills: Option<Vec<String>>,
+    pub prompt: Option<String>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentPath {
+    pub path: String,
+    pub scope: AgentSource,
+    pub preferred_for_creation: bool,
+    pub project_path: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Instructions {
+    pub sources: Vec<Instruction>,
+}
+
+/// What kind of file instructions come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InstructionKind {
+    Home,
+    Repo,
+    /// A file named for agents in general or for one vendor's.
+    Model,
+    /// A file of `.github/instructions`.
+    Vscode,
+}
+
+/// Whose instructions are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InstructionLocation {
+    User,
+    Repository,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Instruction {
+    pub id: String,
+    pub label: String,
+    pub source_path: String,
+    pub content: String,
+    #[serde(rename = "type")]
+    pub kind: InstructionKind,
+    pub location: InstructionLocation,
+    /// The files that they are about; all when absent.
+    pub apply_to: Option<Vec<String>>,
+    pub description: Option<String>,
+    pub project_path: Option<String>,
+}
+
+/// Whether a path names one file or a folder of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PathKind {
+    File,
+    Directory,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InstructionPath {
+    pub path: String,
+    pub location: InstructionLocation,
+    pub kind: PathKind,
+    pub preferred_for_creation: bool,
+    pub project_path: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct McpServers {
+    pub servers: Vec<McpServer>,
+}
+
+/// How a server is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum McpTransport {
+    Stdio,
+    Http,
+    Sse,
+}
+
+/// Whose configuration names a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum McpSource {
+    User,
+    Workspace,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct McpServer {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub transport: Option<McpTransport>,
+    pub source: McpSource,
+    pub enabled: bool,
+}
