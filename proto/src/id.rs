@@ -84,6 +84,8 @@ string_id! {
     TaskId;
     /// Names a shell.
     ShellId;
+    /// Names a command that the daemon started as a process.
+    ProcessId;
     /// Names a (sub-)agent whose events appear in its parent's stream.
     AgentId;
 }

@@ -12,5 +12,7 @@ pub mod queue;
 pub mod server;
 pub mod session;
 pub mod settings;
+pub mod shell;
+pub mod task;
 pub mod tool;
 pub mod ui;

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
 
 use crate::id::SessionId;
+use crate::params::tool::SubagentSettings;
 pub use crate::provider::{CapabilitiesOverride, ModelConfig, ProviderConfig};
 
 /// How a session treats the user's wishes.
@@ -48,6 +49,8 @@ pub struct SessionOptions {
     pub agent: Option<String>,
     pub large_output: Option<Value>,
     pub infinite_sessions: Option<Value>,
+    /// How sub-agents run.
+    pub subagents: Option<SubagentSettings>,
 }
 
 impl SessionOptions {
@@ -79,7 +82,8 @@ impl SessionOptions {
             custom_agents,
             agent,
             large_output,
-            infinite_sessions
+            infinite_sessions,
+            subagents
         );
         self
     }
