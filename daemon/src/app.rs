@@ -7,6 +7,7 @@ use crate::build_id;
 use crate::config::Config;
 use crate::ports::Ports;
 use crate::presence::Presence;
+use crate::process::Processes;
 use crate::rpc::server::Server;
 use crate::rpc::{Table, TableError};
 use crate::services::Services;
@@ -53,6 +54,7 @@ impl Server {
         lock: Option<HomeLock>,
     ) -> Result<Arc<Self>, StartError> {
         let catalog = Catalog::new();
+        let presence = Presence::default();
         let services = Arc::new(Services {
             store,
             ports: Ports::default(),
@@ -62,7 +64,8 @@ impl Server {
             model_lists: Arc::default(),
             recording: Arc::default(),
             home: home.to_path_buf(),
-            presence: Presence::default(),
+            processes: Processes::new(home, presence.clone()),
+            presence,
             version: VERSION,
         });
         Ok(Arc::new(Self::new(services, Table::new()?, lock)))

@@ -42,6 +42,7 @@ pub mod gate;
 pub mod provider;
 pub mod tool;
 
+pub mod process;
 pub mod publish;
 pub mod store;
 

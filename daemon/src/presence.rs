@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// Counts reasons to stay.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Presence {
     reasons: watch::Sender<Reasons>,
 }

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::kernel::model::ToolSpec;
 use crate::ports::Ports;
 use crate::presence::Presence;
+use crate::process::Processes;
 use crate::provider::model_lists::ModelLists;
 use crate::provider::replay::RecordingLock;
 use crate::store::Store;
@@ -29,6 +30,8 @@ pub struct Services {
     pub recording: RecordingLock,
     pub home: PathBuf,
     pub presence: Presence,
+    /// Every program that is started is started here.
+    pub processes: Processes,
     pub version: &'static str,
 }
 

@@ -43,3 +43,21 @@ pub(crate) fn watch_descriptor(
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn close_inherited_descriptors() {}
+
+/// Gives a child a session of its own whose controlling terminal is its standard input.
+#[cfg(unix)]
+#[expect(
+    unsafe_code,
+    reason = "only the child itself can lead a session of its own"
+)]
+pub(crate) fn own_terminal_on_stdin(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: both calls are bare system calls: they allocate nothing and take no lock.
+    unsafe {
+        command.pre_exec(|| {
+            rustix::process::setsid()?;
+            rustix::process::ioctl_tiocsctty(std::os::fd::BorrowedFd::borrow_raw(0))?;
+            Ok(())
+        });
+    }
+}

@@ -29,9 +29,11 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use loopd_proto::id::SessionId;
 use loopd_proto::permission::PermissionRequest;
 
 use crate::gate::Grant;
+use crate::process::Processes;
 
 /// Where and for whom a tool runs: a value of the session and its launch, never of the process.
 #[derive(Debug, Clone)]
@@ -46,6 +48,10 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// Where partial output goes while the tool runs; a full channel drops it.
     pub partial: mpsc::Sender<String>,
+    /// Where programs are started.
+    pub processes: Processes,
+    /// For whom they are started.
+    pub session: SessionId,
 }
 
 impl ToolContext {

@@ -149,6 +149,8 @@ impl Actor {
             scratch: self.services.scratch_folder(&self.state.id),
             cancel: self.turn.clone(),
             partial,
+            processes: self.services.processes.clone(),
+            session: self.state.id.clone(),
         };
         (context, output)
     }

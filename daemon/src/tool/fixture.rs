@@ -10,9 +10,12 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use loopd_proto::id::SessionId;
 use loopd_proto::permission::PermissionRequest;
 
 use crate::gate::Grant;
+use crate::presence::Presence;
+use crate::process::Processes;
 
 use super::{DynTool, Need, Outcome, ToolContext};
 
@@ -37,6 +40,8 @@ impl Fixture {
             scratch: base.join("scratch"),
             cancel: CancellationToken::new(),
             partial: sender,
+            processes: Processes::new(&base, Presence::default()),
+            session: SessionId::from("session"),
         };
         Self {
             context,

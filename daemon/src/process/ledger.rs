@@ -1,0 +1,1 @@
+//! What the daemon owns, on disk. (The files come with the holder.)
