@@ -1,0 +1,511 @@
+//! The commands of one session: which shell runs what, in what order, in front or in the background.
+//!
+//! The shell tools and the task methods call it; it opens shells through `shell`, starts detached
+//! commands through `process`, and tells the session's log what goes on in the background. Commands
+//! to one shell run in order, different shells run in parallel. It decides no permission and words
+//! nothing that the model reads.
+
+mod detached;
+mod direct;
+mod error;
+mod job;
+mod memory;
+mod seat;
+mod spare;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use loopd_proto::event::task::{ShellAttachment, ShellWork, TaskWork};
+use loopd_proto::id::{SessionId, ShellId, TaskId, ToolCallId};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::kernel::command::{Command, TaskEnd, TaskStart};
+use crate::kernel::state::State;
+use crate::ports::Ports;
+use crate::process::{Lifetime, Processes};
+use crate::shell::{Backend, RunState, Shell, ShellSpec, StartError};
+
+pub use detached::{DetachedJob, LogPart};
+pub use direct::{Direct, DirectEnd};
+pub use error::{Closed, JobError};
+pub use job::{Ending, Job, Place, Pause};
+use memory::Memory;
+use seat::{Keep, Seat};
+use spare::Spare;
+
+/// How many shells one session may have open; resting ones make room.
+const MAX_SHELLS: usize = 32;
+
+/// Where a session's log is told what goes on.
+pub trait TaskLog: Send + Sync + 'static {
+    /// Resolves when the command is stored, or says that the session is gone or refused it.
+    fn record(&self, command: Command) -> BoxFuture<'static, Result<(), String>>;
+}
+
+/// What the jobs of a session need.
+#[derive(Clone)]
+pub struct Setup {
+    pub session: SessionId,
+    pub processes: Processes,
+    pub ports: Ports,
+    /// The folder for large outputs and logs.
+    pub scratch: PathBuf,
+    /// Makes a name that no other file of `scratch` has.
+    pub name_output: fn() -> String,
+    pub log: Arc<dyn TaskLog>,
+}
+
+/// Where commands run, which may change from one command to the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Surroundings {
+    pub backend: Backend,
+    pub cwd: PathBuf,
+    pub env: BTreeMap<String, String>,
+}
+
+/// A command to run.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// The shell to run it in; without one, a fresh shell.
+    pub shell: Option<ShellId>,
+    pub command: String,
+    pub description: String,
+    /// The call that wants it.
+    pub call: Option<ToolCallId>,
+    pub surroundings: Surroundings,
+    /// How long it may wait for the shell to be free.
+    pub patience: Duration,
+    pub cancel: CancellationToken,
+    pub place: Place,
+}
+
+/// The commands of one session.
+#[derive(Clone)]
+pub struct Jobs(Arc<Inner>);
+
+struct Inner {
+    setup: Setup,
+    table: Mutex<Table>,
+    spare: Spare,
+    direct: direct::Running,
+    tasks: TaskTracker,
+}
+
+#[derive(Default)]
+struct Table {
+    seats: BTreeMap<ShellId, Arc<Seat>>,
+    detached: BTreeMap<ShellId, Arc<DetachedJob>>,
+    closed: Memory,
+    /// The number that the last shell without a name got.
+    last_number: u64,
+    ended: bool,
+}
+
+/// What a shell id stands for.
+#[derive(Clone)]
+pub enum Found {
+    Attached(Arc<Job>),
+    Detached(Arc<DetachedJob>),
+}
+
+impl fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jobs")
+            .field("session", &self.0.setup.session)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Jobs {
+    pub fn new(setup: Setup) -> Self {
+        Self(Arc::new(Inner {
+            setup,
+            table: Mutex::default(),
+            spare: Spare::default(),
+            direct: direct::Running::default(),
+            tasks: TaskTracker::new(),
+        }))
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a command in its shell, after those that came before it.
+    pub async fn start(&self, order: Order) -> Result<Arc<Job>, JobError> {
+        let (id, seat) = self.seat(&order)?;
+        let turn = tokio::select! {
+            () = order.cancel.cancelled() => Err(JobError::Interrupted),
+            turn = tokio::time::timeout(order.patience, seat.line()) => {
+                turn.map_err(|_| JobError::StillBusy {
+                    id: id.clone(),
+                    command: seat.job().map(|job| job.command.clone()).unwrap_or_default(),
+                })
+            }
+        };
+        let started = match turn {
+            Ok(turn) => self.start_in(&seat, &id, &order, turn).await,
+            Err(error) => Err(error),
+        };
+        if started.is_err() && seat.is_unused() {
+            self.table().seats.remove(&id);
+        }
+        started
+    }
+
+    /// The seat for an order, made when there is none.
+    fn seat(&self, order: &Order) -> Result<(ShellId, Arc<Seat>), JobError> {
+        let mut table = self.table();
+        if table.ended {
+            return Err(JobError::SessionEnded);
+        }
+        let id = match &order.shell {
+            Some(id) => id.clone(),
+            None => table.next_name(),
+        };
+        if let Some(detached) = table.detached.get(&id) {
+            if detached.is_running() {
+                return Err(JobError::Detached(id));
+            }
+            table.detached.remove(&id);
+        }
+        if let Some(seat) = table.seats.get(&id) {
+            return Ok((id, seat.clone()));
+        }
+        if table.seats.len() >= MAX_SHELLS && !table.make_room() {
+            return Err(JobError::TooManyShells { limit: MAX_SHELLS });
+        }
+        let keep = match (&order.shell, order.place) {
+            (None, Place::Front) => Keep::UntilRead,
+            (Some(_), _) | (None, Place::Back) => Keep::Open,
+        };
+        let seat = Arc::new(Seat::new(keep));
+        table.seats.insert(id.clone(), seat.clone());
+        table.closed.forget(&id);
+        Ok((id, seat))
+    }
+
+    async fn start_in(
+        &self,
+        seat: &Arc<Seat>,
+        id: &ShellId,
+        order: &Order,
+        turn: seat::Turn,
+    ) -> Result<Arc<Job>, JobError> {
+        let mut shell = match seat.take_shell() {
+            Some(shell) if shell.alive() => shell,
+            Some(_) | None => self.open(seat.keep, id, order).await?,
+        };
+        let mut started = shell.start(&order.command).await;
+        if matches!(started, Err(StartError::Closed(_))) {
+            // It ended between two commands; what it knew is gone with it.
+            shell = self.open(seat.keep, id, order).await?;
+            started = shell.start(&order.command).await;
+        }
+        let run = started.map_err(JobError::Start)?;
+        let pid = shell.pid();
+        seat.put_shell(shell);
+        let job = Arc::new(Job::new(id.clone(), order, run, pid, self.0.setup.ports.now()));
+        seat.set_job(job.clone());
+        let (jobs, watched) = (self.clone(), job.clone());
+        self.0.tasks.spawn(async move {
+            jobs.watch(&watched).await;
+            drop(turn);
+        });
+        Ok(job)
+    }
+
+    async fn open(&self, keep: Keep, id: &ShellId, order: &Order) -> Result<Shell, JobError> {
+        let fresh = keep == Keep::UntilRead;
+        if fresh && let Some(shell) = self.0.spare.take(&order.surroundings) {
+            return Ok(shell);
+        }
+        let spec = self.spec(&order.surroundings, format!("shell {id}"));
+        let backend = order.surroundings.backend;
+        let opened = Shell::open(&self.0.setup.processes, backend, spec);
+        opened.await.map_err(JobError::Open)
+    }
+
+    fn spec(&self, surroundings: &Surroundings, label: String) -> ShellSpec {
+        let setup = &self.0.setup;
+        ShellSpec {
+            cwd: surroundings.cwd.clone(),
+            env: surroundings.env.clone(),
+            scratch: setup.scratch.clone(),
+            name_output: setup.name_output,
+            session: setup.session.clone(),
+            lifetime: Lifetime::Session,
+            label,
+        }
+    }
+
+    /// Tells clients when the command waits for somebody to type; returns when it has ended.
+    async fn watch(&self, job: &Job) {
+        let mut changes = job.run.changes();
+        let mut waited = false;
+        loop {
+            let state = changes.borrow_and_update().state;
+            match state {
+                RunState::Ended(_) => return,
+                RunState::Running => waited = false,
+                RunState::Waiting(_) if waited => {}
+                RunState::Waiting(_) => {
+                    waited = true;
+                    self.tell(Command::ShellWaits(job.waiting())).await;
+                }
+            }
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn tell(&self, command: Command) {
+        if let Err(why) = self.0.setup.log.record(command).await {
+            tracing::warn!(session = %self.0.setup.session, why, "the session was not told about its command");
+        }
+    }
+
+    /// Lets a command go on in the background: it becomes a task, and its end is told.
+    pub async fn to_background(&self, job: &Arc<Job>) -> Result<(), JobError> {
+        job.set_place(Place::Back);
+        let work = TaskWork::Shell(ShellWork {
+            shell_id: job.id.clone(),
+            command: job.command.clone(),
+            attachment: ShellAttachment::Attached,
+            pid: job.pid,
+            log_path: None,
+        });
+        let start = TaskStart {
+            id: TaskId::new(job.id.as_str()),
+            call: job.call.clone(),
+            description: job.description.clone(),
+            started_at: Some(job.started_at),
+            work,
+        };
+        let stored = self.0.setup.log.record(Command::TaskStarted(Box::new(start)));
+        if let Err(why) = stored.await {
+            job.run.stop().await;
+            return Err(JobError::NotStored(why));
+        }
+        let (jobs, watched) = (self.clone(), job.clone());
+        self.0.tasks.spawn(async move {
+            let end = watched.end().await;
+            jobs.tell(Command::TaskEnded {
+                id: TaskId::new(watched.id.as_str()),
+                end,
+            })
+            .await;
+        });
+        Ok(())
+    }
+
+    /// A command ended in front: what was opened for it alone is closed.
+    pub fn finish(&self, job: &Arc<Job>, surroundings: &Surroundings) {
+        let once = self.let_go(&job.id, Closed::Finished, Keep::UntilRead);
+        if once {
+            self.warm(surroundings);
+        }
+    }
+
+    /// The model has read all of a command that has ended.
+    pub async fn heard(&self, id: &ShellId) {
+        self.let_go(id, Closed::Finished, Keep::UntilRead);
+        self.tell(Command::TasksHeard(vec![TaskId::new(id.as_str())]))
+            .await;
+    }
+
+    /// Closes a shell that is kept no longer than this; says whether there was one.
+    fn let_go(&self, id: &ShellId, how: Closed, keep: Keep) -> bool {
+        let mut table = self.table();
+        let goes = table
+            .seats
+            .get(id)
+            .is_some_and(|seat| seat.keep == keep || keep == Keep::Open);
+        if goes && let Some(seat) = table.seats.remove(id) {
+            table.closed.remember(id.clone(), how);
+            // Dropping a shell closes it.
+            drop(seat.take_shell());
+        }
+        goes
+    }
+
+    /// Opens a shell ahead of the next command that wants a fresh one.
+    pub fn warm(&self, surroundings: &Surroundings) {
+        if surroundings.backend != Backend::Terminal || !self.0.spare.wants(surroundings) {
+            return;
+        }
+        let (jobs, surroundings) = (self.clone(), surroundings.clone());
+        self.0.tasks.spawn(async move {
+            let spec = jobs.spec(&surroundings, "shell".to_owned());
+            let setup = &jobs.0.setup;
+            match Shell::open(&setup.processes, surroundings.backend, spec).await {
+                Ok(shell) => jobs.0.spare.keep(surroundings, shell),
+                Err(error) => {
+                    // The command that would have used it opens its own and reports what is wrong.
+                    tracing::debug!(session = %setup.session, %error, "no shell could be opened ahead");
+                    jobs.0.spare.give_up();
+                }
+            }
+        });
+    }
+
+    /// The loop rests: nothing is opened ahead.
+    pub fn rest(&self) {
+        self.0.spare.drop_it();
+    }
+
+    /// What a shell id stands for.
+    pub fn find(&self, id: &ShellId) -> Result<Found, JobError> {
+        let table = self.table();
+        if let Some(job) = table.seats.get(id).and_then(|seat| seat.job()) {
+            return Ok(Found::Attached(job));
+        }
+        if let Some(detached) = table.detached.get(id) {
+            return Ok(Found::Detached(detached.clone()));
+        }
+        Err(match table.closed.how(id) {
+            Some(how) => JobError::Closed {
+                id: id.clone(),
+                how,
+            },
+            None => JobError::Unknown {
+                id: id.clone(),
+                known: table.known(),
+            },
+        })
+    }
+
+    /// Stops a command and closes its shell.
+    pub async fn stop(&self, id: &ShellId, how: Closed) -> Result<Ending, JobError> {
+        let ending = match self.find(id)? {
+            Found::Attached(job) => {
+                self.tell_heard(id).await;
+                job.stop().await;
+                self.let_go(id, how, Keep::Open);
+                job.ending()
+            }
+            Found::Detached(job) => {
+                self.tell_heard(id).await;
+                job.stop().await
+            }
+        };
+        Ok(ending)
+    }
+
+    async fn tell_heard(&self, id: &ShellId) {
+        self.tell(Command::TasksHeard(vec![TaskId::new(id.as_str())]))
+            .await;
+    }
+
+    /// All shells, in the order of their names.
+    pub fn list(&self) -> Vec<Found> {
+        let table = self.table();
+        let attached = table.seats.values().filter_map(|seat| seat.job());
+        let detached = table.detached.values().cloned().map(Found::Detached);
+        attached.map(Found::Attached).chain(detached).collect()
+    }
+
+    /// The commands that the loop waits for, the oldest first.
+    pub fn in_front(&self) -> Vec<Arc<Job>> {
+        let mut jobs: Vec<Arc<Job>> = self
+            .table()
+            .seats
+            .values()
+            .filter_map(|seat| seat.job())
+            .filter(|job| job.place() == Place::Front && job.is_running())
+            .collect();
+        jobs.sort_by_key(|job| job.started_at);
+        jobs
+    }
+
+    /// Takes over what a loaded log knows: detached commands, and shells that are gone.
+    pub fn take_over(&self, state: &State) {
+        let mut table = self.table();
+        for task in state.tasks.iter() {
+            let shell = task.shell();
+            if let (true, Some(log)) = (task.is_detached(), &shell.log_path) {
+                let found = DetachedJob::found(task, log, &self.0.setup.processes);
+                table.detached.insert(shell.shell_id.clone(), found.clone());
+                if task.is_running() {
+                    self.watch_detached(found);
+                }
+            } else {
+                table.closed.remember(shell.shell_id.clone(), Closed::Lost);
+            }
+        }
+    }
+
+    /// Ends everything that may not outlive the session; it is dead when this resolves.
+    pub async fn close(&self) {
+        let seats = {
+            let mut table = self.table();
+            table.ended = true;
+            std::mem::take(&mut table.seats)
+        };
+        self.0.spare.drop_it();
+        drop(seats);
+        self.0
+            .setup
+            .processes
+            .end_session(&self.0.setup.session)
+            .await;
+    }
+}
+
+impl Table {
+    /// A name that no shell of the session has had lately.
+    fn next_name(&mut self) -> ShellId {
+        loop {
+            self.last_number += 1;
+            let name = ShellId::from(self.last_number.to_string());
+            let taken = self.seats.contains_key(&name)
+                || self.detached.contains_key(&name)
+                || self.closed.how(&name).is_some();
+            if !taken {
+                return name;
+            }
+        }
+    }
+
+    fn known(&self) -> Vec<ShellId> {
+        let shells = self.seats.keys().chain(self.detached.keys());
+        shells.cloned().collect()
+    }
+
+    /// Closes the shell whose last command ended first; says whether there was one.
+    fn make_room(&mut self) -> bool {
+        let mut resting: Vec<(_, ShellId)> = self
+            .seats
+            .iter()
+            .filter(|(_, seat)| !seat.is_busy())
+            .filter_map(|(id, seat)| Some((seat.job()?.started_at, id.clone())))
+            .collect();
+        resting.sort();
+        let Some((_, id)) = resting.into_iter().next() else {
+            return false;
+        };
+        self.seats.remove(&id);
+        self.closed.remember(id, Closed::MadeRoom);
+        true
+    }
+}
+
+/// How a task ended that nobody stopped.
+fn task_end(exit_code: Option<i32>, reason: Option<String>) -> TaskEnd {
+    use loopd_proto::event::task::TaskOutcome;
+    TaskEnd {
+        outcome: match exit_code {
+            Some(0) => TaskOutcome::Completed,
+            Some(_) | None => TaskOutcome::Failed,
+        },
+        exit_code,
+        reason,
+    }
+}
