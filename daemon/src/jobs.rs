@@ -34,7 +34,7 @@ use crate::shell::{Backend, RunState, Shell, ShellSpec, StartError};
 pub use detached::{DetachedJob, LogPart};
 pub use direct::{Direct, DirectEnd};
 pub use error::{Closed, JobError};
-pub use job::{Ending, Job, Place, Pause};
+pub use job::{Ending, Job, Pause, Place};
 use memory::Memory;
 use seat::{Keep, Seat};
 use spare::Spare;
@@ -450,6 +450,7 @@ impl Jobs {
             std::mem::take(&mut table.seats)
         };
         self.0.spare.drop_it();
+        self.drop_direct();
         drop(seats);
         self.0
             .setup

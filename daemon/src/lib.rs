@@ -42,6 +42,11 @@ pub mod gate;
 pub mod provider;
 pub mod tool;
 
+// The commands of sessions.
+pub mod jobs;
+
+pub mod shell;
+
 pub mod process;
 pub mod publish;
 pub mod store;

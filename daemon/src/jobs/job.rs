@@ -1,7 +1,6 @@
 //! One command in a shell of the session: what it is, where it runs, and waiting for it.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use loopd_proto::event::task::{ShellWaiting, TaskOutcome};
@@ -12,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Order, task_end};
 use crate::kernel::command::TaskEnd;
-use crate::shell::{Backend, End, Run, RunState, WaitingFor};
+use crate::shell::{Backend, Body, End, Run, RunState, Shown, WaitingFor};
 
 /// Whether the loop waits for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,13 +168,18 @@ impl Job {
         ShellWaiting {
             shell_id: self.id.clone(),
             command: self.command.clone(),
-            shown: last_line(&self.run.output().text()),
+            shown: question(&self.run.output()),
         }
     }
 }
 
 /// The end of what a command shows, which is its question as a rule.
-pub(super) fn last_line(text: &str) -> String {
+fn question(shown: &Shown) -> String {
+    let text = match (&shown.screen, &shown.body) {
+        (Some(screen), _) => &screen.text,
+        (None, Body::Whole(text)) => text,
+        (None, Body::Preview { tail, .. }) => tail,
+    };
     let line = text.trim_end_matches(['\r', '\n']).lines().next_back();
     line.unwrap_or_default().to_owned()
 }

@@ -12,6 +12,7 @@ use loopd_proto::event::task::{ShellWaiting, TaskOutcome, TaskWork};
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, ToolCallId};
+use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::permission::{Approval, PermissionDecision, PermissionRequest, Permissions};
 use loopd_proto::session::{Mode, SessionOptions};
 use loopd_proto::time::Timestamp;
@@ -131,6 +132,7 @@ pub enum Command {
     SetPermissions(Box<Permissions>),
     SelectAgent(Option<AgentChoice>),
     PlanChanged(FileOperation),
+    SetSubagents(Option<SubagentSettings>),
     TaskStarted(Box<TaskStart>),
     TaskProcess {
         id: TaskId,

@@ -28,6 +28,7 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
         Command::Suspend => Ok(life::suspend(state)),
         Command::Shutdown => Ok(life::shutdown(state, mint)),
 
+        Command::SetSubagents(subagents) => Ok(settings::subagents(state, subagents)),
         Command::TaskStarted(start) => tasks::started(state, *start, mint),
         Command::TaskProcess { id, pid } => Ok(tasks::process(state, id, pid)),
         Command::TaskEnded { id, end } => Ok(tasks::ended(state, &id, end, mint)),

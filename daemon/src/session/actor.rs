@@ -14,11 +14,13 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::ask::ElicitationAnswer;
+use super::commands;
 use super::attach::{Attachment, OpenQuestion};
 use super::journal::{self, Outgoing};
 use super::registry::Sessions;
 use super::{Done, Message, SessionError};
 use crate::agent::route::TokenPeers;
+use crate::jobs::Jobs;
 use crate::kernel::command::{Answer, Command, Decision, Effect, Mint, Step};
 use crate::kernel::decide::decide;
 use crate::kernel::state::State;
@@ -63,6 +65,8 @@ pub(super) struct Actor {
     waiting_headers: HashMap<MessageId, BTreeMap<String, String>>,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) can_elicit: bool,
+    /// The commands that run in shells.
+    pub(super) jobs: Jobs,
 }
 
 /// Whether the actor goes on.
@@ -98,6 +102,7 @@ impl Actor {
                 branch: None,
                 event_count: 0,
             },
+            jobs: commands::jobs(&id, &services, &mailbox),
             state: State::new(id),
             services,
             sessions,
@@ -138,6 +143,7 @@ impl Actor {
             while self.effects.try_join_next().is_some() {}
         }
         self.turn.cancel();
+        self.jobs.close().await;
         self.refuse_all(&SessionError::NotFound(self.state.id.clone()));
     }
 
@@ -209,6 +215,7 @@ impl Actor {
                 let flow = self.detach(peer, goodbye).await;
                 if let Some(reply) = reply {
                     if flow == Flow::Stop {
+                        self.jobs.close().await;
                         self.sessions.forget(&self.state.id, &self.mailbox);
                     }
                     reply.send(()).ok();
@@ -242,6 +249,7 @@ impl Actor {
             }
             Message::Stop { reply } => {
                 self.turn.cancel();
+                self.jobs.close().await;
                 self.sessions.forget(&self.state.id, &self.mailbox);
                 reply.send(()).ok();
                 Flow::Stop
@@ -337,6 +345,9 @@ impl Actor {
             self.announce_update();
         }
         self.start_all(late);
+        if !self.state.is_busy() {
+            self.jobs.rest();
+        }
         Ok(Done { answer, event })
     }
 

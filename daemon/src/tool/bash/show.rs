@@ -1,0 +1,58 @@
+//! Turns the output of a command into what the model reads.
+
+use std::io;
+
+use crate::shell::{Body, Saved, Shown, HEAD_CHARS, TAIL_CHARS};
+use crate::tool::{large_output, texts};
+
+/// The output, or its ends and where the whole is.
+pub(super) fn whole(shown: Shown) -> String {
+    let mut text = match shown.body {
+        Body::Whole(text) => text.trim_end_matches(['\r', '\n']).to_owned(),
+        Body::Preview {
+            head,
+            tail,
+            bytes,
+            saved,
+        } => {
+            let (saved, kept) = match saved {
+                Saved::File { path, bytes: kept } => (Ok(path), kept),
+                Saved::Pending => (Err(io::Error::other("it is still being written")), bytes),
+                Saved::Failed(why) => (Err(io::Error::other(why)), bytes),
+            };
+            let mut text = large_output::notice(bytes, &saved, &head, HEAD_CHARS);
+            text.push_str("\n\n");
+            let tail = tail.trim_end_matches(['\r', '\n']);
+            text.push_str(&texts::last_preview(TAIL_CHARS, bytes, tail));
+            if kept < bytes {
+                text.push_str("\n[Only the first ");
+                text.push_str(&texts::size(kept));
+                text.push_str(" were saved.]");
+            }
+            text
+        }
+    };
+    if let Some(screen) = shown.screen {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str("[The program fills the screen, which shows now:]\n");
+        text.push_str(&screen.text);
+    }
+    text
+}
+
+/// A piece of output for those who watch; of a long one, its end.
+pub(super) fn piece(shown: Shown, limit: usize) -> String {
+    let text = match shown.body {
+        Body::Whole(text) => text,
+        Body::Preview { tail, .. } => format!("[... some output is not shown ...]\n{tail}"),
+    };
+    if text.len() <= limit {
+        return text;
+    }
+    let start = text.len() - limit;
+    let start = (start..text.len()).find(|at| text.is_char_boundary(*at));
+    let end = start.and_then(|start| text.get(start..)).unwrap_or(&text);
+    format!("[... {} bytes are not shown ...]\n{end}", text.len() - end.len())
+}
