@@ -22,8 +22,10 @@
 //! what the model reads; this module starts processes only through [`Processes`].
 
 mod child;
+mod environment;
 mod keys;
 mod output;
+mod reader;
 mod run;
 mod text;
 
@@ -36,7 +38,7 @@ use loopd_proto::id::SessionId;
 use crate::process::{Lifetime, Processes, SpawnError};
 
 pub use keys::{Input, InputError, parse_input};
-pub use output::{Body, Saved, Screen, Shown};
+pub use output::{Body, HEAD_CHARS, Saved, Screen, Shown, TAIL_CHARS};
 pub use run::{End, Progress, Run, RunState, WaitingFor};
 
 /// How commands are run.
@@ -114,9 +116,10 @@ impl Shell {
         spec: ShellSpec,
     ) -> Result<Self, OpenError> {
         match backend {
-            Backend::Terminal | Backend::Process => Ok(Self(Kind::Process(
-                child::Children::new(processes.clone(), spec),
-            ))),
+            Backend::Terminal | Backend::Process => Ok(Self(Kind::Process(child::Children::new(
+                processes.clone(),
+                spec,
+            )))),
         }
     }
 

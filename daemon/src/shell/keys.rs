@@ -101,7 +101,9 @@ impl Input {
         for stroke in &self.0 {
             match (stroke, cursor_keys) {
                 (Stroke::Bytes(text), _) => bytes.extend_from_slice(text.as_bytes()),
-                (Stroke::Cursor(key), CursorKeys::Normal) => bytes.extend_from_slice(key.as_bytes()),
+                (Stroke::Cursor(key), CursorKeys::Normal) => {
+                    bytes.extend_from_slice(key.as_bytes())
+                }
                 (Stroke::Cursor(key), CursorKeys::Application) => {
                     bytes.extend_from_slice(key.replace('[', "O").as_bytes());
                 }
@@ -133,7 +135,9 @@ impl Input {
             return Ok(());
         }
         let unknown = || InputError::UnknownKey(name.to_owned());
-        let number = name.strip_prefix('f').and_then(|rest| rest.parse::<usize>().ok());
+        let number = name
+            .strip_prefix('f')
+            .and_then(|rest| rest.parse::<usize>().ok());
         if let Some(sent) = number.and_then(|number| FUNCTION_KEYS.get(number.checked_sub(1)?)) {
             self.bytes((*sent).to_owned());
         } else if let Some(letter) = name.strip_prefix("ctrl-") {

@@ -51,7 +51,10 @@ pub enum Body {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Saved {
     /// This much of it is in the file, counted from the beginning of the whole output.
-    File { path: PathBuf, bytes: u64 },
+    File {
+        path: PathBuf,
+        bytes: u64,
+    },
     /// The first of it is still being written.
     Pending,
     Failed(String),
@@ -201,7 +204,10 @@ impl Store {
 
 /// Decodes text that may have been cut inside a character.
 pub(super) fn decode(bytes: &[u8]) -> String {
-    let start = bytes.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80);
+    let start = bytes
+        .iter()
+        .take(3)
+        .take_while(|byte| **byte & 0xC0 == 0x80);
     String::from_utf8_lossy(bytes.get(start.count()..).unwrap_or_default()).into_owned()
 }
 

@@ -1,6 +1,7 @@
 //! One command, from its start to its end and after: its state, its output, and the way to reach
 //! whoever runs it. The backends make and feed it; tools hold it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -74,6 +75,7 @@ struct Inner {
     text: Mutex<Text>,
     progress: watch::Sender<Progress>,
     asks: mpsc::Sender<Ask>,
+    left_behind: AtomicBool,
 }
 
 impl Run {
@@ -86,6 +88,7 @@ impl Run {
             text: Mutex::new(text),
             progress,
             asks,
+            left_behind: AtomicBool::new(false),
         }))
     }
 
@@ -145,6 +148,15 @@ impl Run {
             // No answer means that the command ended on its own.
             answered.await.ok();
         }
+    }
+
+    /// Says whether the command ended while processes it had started in the background lived.
+    pub fn left_behind(&self) -> bool {
+        self.0.left_behind.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_left_behind(&self) {
+        self.0.left_behind.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn text(&self) -> MutexGuard<'_, Text> {

@@ -25,7 +25,15 @@ fn keys_are_sent_as_a_terminal_sends_them() {
 
 #[test]
 fn braces_that_are_no_keys_are_typed_as_they_are() {
-    for text in ["{\"a\": 1}", "{ }", "{}", "f() { return; }", "{", "}", "a{b c}d"] {
+    for text in [
+        "{\"a\": 1}",
+        "{ }",
+        "{}",
+        "f() { return; }",
+        "{",
+        "}",
+        "a{b c}d",
+    ] {
         assert_eq!(typed(text), text);
     }
     assert_eq!(typed("{{enter}"), "{enter}");
@@ -39,12 +47,18 @@ fn an_unknown_key_is_refused_with_what_is_known() {
         let error = parse_input(&format!("a{{{name}}}")).unwrap_err();
         assert_eq!(error, InputError::UnknownKey(name.to_owned()));
         assert!(error.to_string().contains("{pagedown}"), "{error}");
-        assert!(error.to_string().contains(&format!("write {{{{{name}}}")), "{error}");
+        assert!(
+            error.to_string().contains(&format!("write {{{{{name}}}")),
+            "{error}"
+        );
     }
 }
 
 #[test]
 fn application_keys_change_the_arrows_only() {
     let input = parse_input("{up}{home}{delete}x").unwrap();
-    assert_eq!(input.encode(CursorKeys::Application), b"\x1bOA\x1bOH\x1b[3~x");
+    assert_eq!(
+        input.encode(CursorKeys::Application),
+        b"\x1bOA\x1bOH\x1b[3~x"
+    );
 }
