@@ -49,11 +49,9 @@ pub trait TaskLog: Send + Sync + 'static {
 }
 
 /// What the jobs of a session need.
-#[derive(Clone)]
 pub struct Setup {
     pub session: SessionId,
     pub processes: Processes,
-    pub ports: Ports,
     /// The folder for large outputs and logs.
     pub scratch: PathBuf,
     /// Makes a name that no other file of `scratch` has.
@@ -91,6 +89,7 @@ pub struct Jobs(Arc<Inner>);
 
 struct Inner {
     setup: Setup,
+    ports: Ports,
     table: Mutex<Table>,
     spare: Spare,
     direct: direct::Running,
@@ -126,6 +125,7 @@ impl Jobs {
     pub fn new(setup: Setup) -> Self {
         Self(Arc::new(Inner {
             setup,
+            ports: Ports::default(),
             table: Mutex::default(),
             spare: Spare::default(),
             direct: direct::Running::default(),
@@ -211,7 +211,7 @@ impl Jobs {
         let run = started.map_err(JobError::Start)?;
         let pid = shell.pid();
         seat.put_shell(shell);
-        let job = Arc::new(Job::new(id.clone(), order, run, pid, self.0.setup.ports.now()));
+        let job = Arc::new(Job::new(id.clone(), order, run, pid, self.0.ports.now()));
         seat.set_job(job.clone());
         let (jobs, watched) = (self.clone(), job.clone());
         self.0.tasks.spawn(async move {

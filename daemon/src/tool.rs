@@ -14,6 +14,7 @@ mod glob;
 mod grep;
 pub mod large_output;
 mod place;
+pub mod shell_output;
 pub mod shell_syntax;
 mod texts;
 mod view;

@@ -171,7 +171,7 @@ impl Jobs {
     /// Starts a command that outlives the daemon; it is in the session's log before it runs.
     pub async fn detach(&self, order: Order) -> Result<Arc<DetachedJob>, JobError> {
         let setup = &self.0.setup;
-        let started_at = setup.ports.now();
+        let started_at = self.0.ports.now();
         let id = self.reserve_detached(&order)?;
         let name = format!("detached-{}-{}.log", file_part(&id), started_at.0);
         let log = setup.scratch.join(name);

@@ -183,12 +183,19 @@ impl Jobs {
                 }
                 true
             }
-            Some(Direct::Collected { run, .. }) => {
-                run.stop().await;
-                true
-            }
-            None => false,
+            // People's commands are cancelled by their own request.
+            Some(Direct::Collected { .. }) | None => false,
         }
+    }
+
+    /// Stops a command that a person typed; says whether it ran.
+    pub async fn cancel_for_user(&self, key: &str) -> bool {
+        let found = self.0.direct.table().get(key).cloned();
+        let Some(Direct::Collected { run, .. }) = found.as_deref() else {
+            return false;
+        };
+        run.stop().await;
+        true
     }
 
     /// Runs work that outlives the request which asked for it, but not the session.

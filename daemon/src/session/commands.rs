@@ -46,7 +46,6 @@ pub(super) fn jobs(
     Jobs::new(Setup {
         session: id.clone(),
         processes: services.processes.clone(),
-        ports: services.ports.clone(),
         scratch: services.scratch_folder(id),
         name_output: large_output::file_name,
         log: std::sync::Arc::new(Mailbox(mailbox.clone())),

@@ -14,6 +14,7 @@ use loopd_proto::permission::{PermissionRequest, PossibleUrl, ShellCommand};
 use crate::gate::Grant;
 use crate::jobs::{Closed, Job, JobError, Order, Pause, Place};
 
+use super::shell_output;
 use super::shell_syntax::{Analysis, SessionApproval};
 use super::{Need, Outcome, Tool, ToolContext, texts};
 
@@ -21,7 +22,6 @@ mod follow;
 mod list;
 pub(super) mod names;
 mod read;
-mod show;
 mod stop;
 mod words;
 mod write;
@@ -142,7 +142,7 @@ async fn in_front(job: &Arc<Job>, wait: Duration, context: &ToolContext) -> Outc
     let pause = follow::follow(job, wait, &context.cancel, &context.partial).await;
     match pause {
         Pause::Ended => {
-            let text = show::whole(job.run.output());
+            let text = shell_output::whole(job.run.output());
             let outcome = words::ended(text, job.ending());
             context.jobs.finish(job, &context.surroundings());
             outcome
@@ -156,7 +156,7 @@ async fn in_front(job: &Arc<Job>, wait: Duration, context: &ToolContext) -> Outc
             if let Err(error) = context.jobs.to_background(job).await {
                 return words::refused(&error);
             }
-            let shown = show::whole(job.run.output());
+            let shown = shell_output::whole(job.run.output());
             Outcome::success(words::with_note(
                 shown,
                 &words::moved(job, pause, wait.as_secs()),
@@ -176,13 +176,13 @@ async fn in_background(job: &Arc<Job>, context: &ToolContext) -> Outcome {
     let pause = job.pause(GLANCE, &context.cancel).await;
     if pause == Pause::Ended {
         // There is nothing left to be told of later.
-        let text = show::whole(job.run.unread());
+        let text = shell_output::whole(job.run.unread());
         return words::ended_in_background(text, &job.id, job.ending());
     }
     if let Err(error) = context.jobs.to_background(job).await {
         return words::refused(&error);
     }
-    let shown = show::whole(job.run.unread());
+    let shown = shell_output::whole(job.run.unread());
     Outcome::success(words::with_note(shown, &words::started(job, pause)))
 }
 

@@ -5,12 +5,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::show;
 use crate::jobs::{Job, Pause};
 use crate::shell::RunState;
-
-/// How much is passed on at once; of more, the end.
-const MAX_PIECE: usize = 16 * 1024;
+use crate::tool::shell_output;
 
 /// Waits, passing on what the command prints. Nobody who watches holds it up.
 pub(super) async fn follow(
@@ -43,7 +40,7 @@ fn pass(job: &Job, partial: &mpsc::Sender<String>) {
     if !job.run.has_unread() {
         return;
     }
-    let piece = show::piece(job.run.unread(), MAX_PIECE);
+    let piece = shell_output::piece(job.run.unread());
     if !piece.is_empty() && partial.try_send(piece).is_err() {
         tracing::trace!("partial output was dropped: nobody takes it fast enough");
     }

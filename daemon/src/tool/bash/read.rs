@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use loopd_proto::id::ShellId;
 
-use super::{names, show, words};
+use super::{names, words};
 use crate::gate::Grant;
 use crate::jobs::{DetachedJob, Ending, Found, Job, Pause};
-use crate::tool::{Need, Outcome, Tool, ToolContext};
+use crate::tool::{Need, Outcome, Tool, ToolContext, shell_output};
 
 /// How long a read waits unless it says otherwise.
 const DELAY: Duration = Duration::from_secs(5);
@@ -73,7 +73,7 @@ pub(super) async fn attached(job: &Job, delay: Duration, context: &ToolContext) 
     }
     // Asked first: what is printed in between is read with the next call, never lost.
     let ending = job.ending();
-    let text = show::whole(job.run.unread());
+    let text = shell_output::whole(job.run.unread());
     if !matches!(ending, Ending::Running | Ending::Waiting(_)) {
         context.jobs.heard(&job.id).await;
     }
@@ -89,7 +89,7 @@ async fn detached(job: &DetachedJob, delay: Duration, context: &ToolContext) -> 
             if part.ending != Ending::Running {
                 context.jobs.heard(&job.id).await;
             }
-            let text = show::whole(part.shown);
+            let text = shell_output::whole(part.shown);
             Outcome::success(words::with_note(text, &words::state(&job.id, part.ending)))
         }
         Err(error) => Outcome::failure(words::log_unreadable(job, &error)),

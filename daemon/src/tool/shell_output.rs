@@ -1,12 +1,20 @@
-//! Turns the output of a command into what the model reads.
+//! Turns the output of a command into what the model and people read. The shell tools and the
+//! requests by which clients run commands use it.
 
 use std::io;
 
 use crate::shell::{Body, Saved, Shown, HEAD_CHARS, TAIL_CHARS};
-use crate::tool::{large_output, texts};
+
+use super::{bash, large_output, texts};
+
+/// The tool whose command line people know.
+pub const TOOL: &str = bash::names::RUN;
+
+/// How much is passed on at once; of more, the end.
+const MAX_PIECE: usize = 16 * 1024;
 
 /// The output, or its ends and where the whole is.
-pub(super) fn whole(shown: Shown) -> String {
+pub fn whole(shown: Shown) -> String {
     let mut text = match shown.body {
         Body::Whole(text) => text.trim_end_matches(['\r', '\n']).to_owned(),
         Body::Preview {
@@ -43,16 +51,26 @@ pub(super) fn whole(shown: Shown) -> String {
 }
 
 /// A piece of output for those who watch; of a long one, its end.
-pub(super) fn piece(shown: Shown, limit: usize) -> String {
+pub fn piece(shown: Shown) -> String {
     let text = match shown.body {
         Body::Whole(text) => text,
         Body::Preview { tail, .. } => format!("[... some output is not shown ...]\n{tail}"),
     };
-    if text.len() <= limit {
+    if text.len() <= MAX_PIECE {
         return text;
     }
-    let start = text.len() - limit;
+    let start = text.len() - MAX_PIECE;
     let start = (start..text.len()).find(|at| text.is_char_boundary(*at));
     let end = start.and_then(|start| text.get(start..)).unwrap_or(&text);
     format!("[... {} bytes are not shown ...]\n{end}", text.len() - end.len())
+}
+
+/// An output and the exit code after it.
+pub fn with_exit(output: &str, code: i32) -> String {
+    let exited = texts::exited(code);
+    if output.is_empty() {
+        exited
+    } else {
+        format!("{output}\n{exited}")
+    }
 }
