@@ -321,6 +321,11 @@ impl Jobs {
             .await;
     }
 
+    /// Closes the shell of a command that nobody waits for any more.
+    pub fn abandon(&self, id: &ShellId) {
+        self.let_go(id, Closed::Cancelled, Keep::Open);
+    }
+
     /// Closes a shell that is kept no longer than this; says whether there was one.
     fn let_go(&self, id: &ShellId, how: Closed, keep: Keep) -> bool {
         let mut table = self.table();

@@ -91,6 +91,7 @@ impl Sessions {
                 .is_err()
             {
                 tracing::error!(session = %id, "a session panicked and was closed");
+                sessions.services.processes.end_session(&id).await;
                 sessions.forget(&id, &mailbox);
             }
         });

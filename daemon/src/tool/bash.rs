@@ -139,6 +139,7 @@ impl Tool for Bash {
 
 /// Waits for a command as long as the call may.
 async fn in_front(job: &Arc<Job>, wait: Duration, context: &ToolContext) -> Outcome {
+    let _abandoned = Abandoned { job, context };
     let pause = follow::follow(job, wait, &context.cancel, &context.partial).await;
     match pause {
         Pause::Ended => {
@@ -161,6 +162,20 @@ async fn in_front(job: &Arc<Job>, wait: Duration, context: &ToolContext) -> Outc
                 shown,
                 &words::moved(job, pause, wait.as_secs()),
             ))
+        }
+    }
+}
+
+/// A call that is dropped while it waits takes its command along.
+struct Abandoned<'a> {
+    job: &'a Job,
+    context: &'a ToolContext,
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        if self.job.place() == Place::Front && self.job.is_running() {
+            self.context.jobs.abandon(&self.job.id);
         }
     }
 }

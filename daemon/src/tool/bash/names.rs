@@ -25,7 +25,7 @@ pub(in crate::tool) use family::{LIST, READ, RUN, STOP, WRITE};
 #[cfg(not(windows))]
 pub(super) const RUN_DESCRIPTION: &str = "Runs a bash command in the working directory and returns its output and exit code.\n\
     - Standard output and standard error come back together, in order; long output is saved to a file and shown in parts.\n\
-    - Without shellId every command gets a fresh shell: variables and cd do not last, so join steps with &&. With shellId, commands share a shell and its state lasts, unless this session runs commands without a terminal (then write_bash does not exist).\n\
+    - Without shellId every command gets a fresh shell: variables and cd do not last, so join steps with &&; what is left running with & is stopped, so use mode async instead. With shellId, commands share a shell and its state lasts, unless this session runs commands without a terminal (then write_bash does not exist).\n\
     - Commands with one shellId run one after the other; use different shellIds, or none, to run commands in parallel.\n\
     - mode sync waits up to initial_wait seconds (30 by default). A command that takes longer goes on in the background: read it with read_bash, stop it with stop_bash. Set initial_wait for builds and tests that you want to wait for.\n\
     - mode async is for servers, watchers and interactive programs. With detach the command outlives the session and writes to a log file.\n\

@@ -6,7 +6,19 @@ use crate::tool::fixture::Fixture;
 #[test]
 fn tools_are_listed_in_the_order_models_know() {
     let catalog = Catalog::new();
-    let expected = ["bash", "view", "create", "edit", "ask_user", "grep", "glob"];
+    let expected = [
+        "bash",
+        "read_bash",
+        "write_bash",
+        "stop_bash",
+        "list_bash",
+        "view",
+        "create",
+        "edit",
+        "ask_user",
+        "grep",
+        "glob",
+    ];
     assert_eq!(catalog.names(), expected);
     let specs: Vec<String> = catalog.specs().into_iter().map(|spec| spec.name).collect();
     assert_eq!(specs, expected);
@@ -31,6 +43,9 @@ fn arguments_have_the_names_that_models_use() {
                 "shellId",
             ],
         ),
+        ("read_bash", &["shellId"], &["delay", "shellId"]),
+        ("write_bash", &["shellId"], &["delay", "input", "shellId"]),
+        ("stop_bash", &["shellId"], &["shellId"]),
         ("view", &["path"], &["path", "view_range"]),
         ("create", &["path", "file_text"], &["file_text", "path"]),
         (
