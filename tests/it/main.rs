@@ -12,6 +12,7 @@
 mod abort;
 mod architecture;
 mod attach;
+mod client_commands;
 mod client_tools;
 mod errors;
 mod event_log;
@@ -24,7 +25,9 @@ mod queue;
 mod real;
 mod sessions;
 mod settings;
+mod shells;
 mod slow_reader;
+mod tasks;
 mod turns;
 mod validator;
 mod wire;
