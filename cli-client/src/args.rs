@@ -33,7 +33,7 @@ pub(crate) struct Options {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// The model that answers; else LOOP_MODEL, else the provider's first.
+    /// The model that answers; else LOOPD_MODEL, else what the daemon finds configured.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) model: Option<String>,
 

@@ -11,7 +11,7 @@ use loopd_sdk::{Client, ConnectOptions, ListFilter, Metadata, Session, SessionCo
 use crate::allow;
 use crate::answer::{Unasked, answering};
 use crate::args::Options;
-use crate::model::Provider;
+use crate::model;
 use crate::terminal::{Style, Terminal};
 
 /// What every verb works with.
@@ -48,33 +48,22 @@ impl Desk {
         Ok(Client::connect(self.connect_options()).await?)
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
-        self.env
-            .get(name)
-            .filter(|value| !value.is_empty())
-            .cloned()
-    }
-
-    fn config(&self, provider: &Provider) -> SessionConfig {
+    fn config(&self) -> SessionConfig {
         let mut config = SessionConfig::new().client_name("loop");
         config.options.model.clone_from(&self.options.model);
-        if let Provider::OpenAi(provider) = provider {
-            config.options.provider = Some((**provider).clone());
-        }
         answering(config, &self.terminal, &self.unasked)
     }
 
     /// Creates a session in this directory.
     pub(crate) async fn create(&self, client: &Client) -> anyhow::Result<Session> {
-        let provider = Provider::of(&self.env);
-        let mut config = self.config(&provider);
-        let model = config.options.model.take();
-        config.options.model = model.or_else(|| self.variable("LOOP_MODEL"));
-        if let Some(hint) = provider.hint(config.options.model.as_deref()) {
+        let named = self.options.model.clone();
+        // A provider that cannot be had is told by the first turn, with its reason.
+        let chosen = client.model_choice(named.clone()).await.ok();
+        if let Some(hint) = chosen.and_then(|chosen| model::hint(&chosen, named.as_deref())) {
             let hint = self.terminal.styled(Style::Dim, &format!("loop: {hint}"));
             self.terminal.notice(&hint);
         }
-        let session = client.create(config).await?;
+        let session = client.create(self.config()).await?;
         let rules = allow::harmless(&self.directory.to_string_lossy());
         self.add_rules(&session, rules.collect()).await?;
         Ok(session)
@@ -82,8 +71,7 @@ impl Desk {
 
     /// Joins a session to go on with it.
     pub(crate) async fn resume(&self, client: &Client, id: SessionId) -> anyhow::Result<Session> {
-        let config = self.config(&Provider::of(&self.env));
-        let session = client.resume(id, config).await?;
+        let session = client.resume(id, self.config()).await?;
         self.add_rules(&session, Vec::new()).await?;
         Ok(session)
     }

@@ -73,6 +73,8 @@ methods! {
     /// Ends the sessions of this connection's launch, as `runtime.shutdown` does.
     "loopd.launchEnd" LoopdLaunchEnd(server::NoParams) -> ();
 
+    /// Tells which provider and model would answer a new session of this launch.
+    "loopd.modelChoice" LoopdModelChoice(model::ChoiceParams) -> model::Choice;
     /// Tells what the daemon is and does at this moment.
     "loopd.daemonStatus" LoopdDaemonStatus(server::NoParams) -> daemon::DaemonStatus;
     /// Ends the daemon after the reply, as a signal would; sessions are kept.

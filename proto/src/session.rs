@@ -166,6 +166,9 @@ pub struct ClientOffer {
     pub request_user_input: bool,
     pub request_elicitation: bool,
     pub hooks: bool,
+    /// Our own: it looks on. The session keeps the launch it has, and does not take up work for it.
+    #[serde(rename = "loopdObserver", skip_serializing_if = "std::ops::Not::not")]
+    pub observer: bool,
 }
 
 /// A tool that runs in the client.

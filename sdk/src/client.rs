@@ -7,6 +7,7 @@ use loopd_proto::id::SessionId;
 use loopd_proto::method::{self, Method};
 use loopd_proto::params::daemon::DaemonStatus;
 use loopd_proto::params::model::Model;
+use loopd_proto::params::model::{Choice, ChoiceParams};
 use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::{ListFilter, ListParams, Metadata};
 use loopd_proto::place;
@@ -95,6 +96,12 @@ impl Client {
     pub async fn models(&self) -> Result<Vec<Model>, Error> {
         let models = self.call::<method::ModelsList>(&NoParams {}).await?;
         Ok(models.models)
+    }
+
+    /// Who would answer a new session that names this model, or none.
+    pub async fn model_choice(&self, model: Option<String>) -> Result<Choice, Error> {
+        self.call::<method::LoopdModelChoice>(&ChoiceParams { model })
+            .await
     }
 
     /// What the daemon is and does at this moment.

@@ -112,6 +112,7 @@ impl SessionConfig {
             request_user_input: self.handlers.user_input.is_some(),
             request_elicitation: false,
             hooks: false,
+            observer: false,
         }
     }
 }

@@ -76,10 +76,12 @@ impl Session {
             }
             Opening::Resume(_) | Opening::Watch(_) => {
                 core.feed.begin_refresh(Refresh::Now);
-                let params = SessionResumeParams {
-                    disable_resume: matches!(opening, Opening::Watch(_)),
+                let watches = matches!(opening, Opening::Watch(_));
+                let mut params = SessionResumeParams {
+                    disable_resume: watches,
                     ..core.resume_params()
                 };
+                params.offer.observer = watches;
                 let resumed = shared.call_once::<method::SessionResume>(&params).await;
                 match resumed {
                     Ok(opened) => core.learn_cursor(shared).await.map(|()| opened),

@@ -1,6 +1,10 @@
 //! Coming and going: several connections on one session, goodbyes, vanished clients, resumes.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use loopd::kernel::state::Phase;
+use loopd::launch::{Launch, LaunchOptions};
 use loopd_tests::{Client, Daemon, Gate, Lifeline, Script, Session, Turn, call};
 use serde_json::{Value, json};
 
@@ -346,5 +350,77 @@ async fn shutting_a_launch_down_ends_its_sessions_and_nobody_elses() {
         one.id.as_str(),
         "its log stays"
     );
+    daemon.finish().await;
+}
+
+/// A session that lost its client with one message answered and one waiting.
+async fn left_with_a_queue(daemon: &Daemon, gate: &Gate) -> String {
+    let client = daemon.client();
+    let session = client.create(json!({"requestPermission": true})).await;
+    session.send("one").await;
+    gate.reached().await;
+    session.send("two").await;
+    client.vanish().await;
+    gate.open();
+    let rests = |state: &loopd::kernel::state::State| matches!(state.phase, Phase::Idle);
+    daemon.until(&session.id, "the turn to end", rests).await;
+    session.id
+}
+
+#[tokio::test]
+async fn who_wants_pending_work_to_go_on_gets_the_queue_going() {
+    let gate = Gate::new();
+    let one = Turn::user("one").says("1").held_by(&gate);
+    let daemon = Daemon::playing([one, Turn::user("two").says("2")]).await;
+    let id = left_with_a_queue(&daemon, &gate).await;
+    let params = json!({"continuePendingWork": true});
+    let mut session = daemon.client().resume(&id, params).await;
+    let message = session.next("assistant.message").await;
+    assert_eq!(message["data"]["content"], "2");
+    session.next("session.idle").await;
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn who_only_looks_on_starts_nothing_and_changes_nothing() {
+    let gate = Gate::new();
+    let command = json!({"command": "echo $GREETING"});
+    let daemon = Daemon::builder()
+        .script(
+            Script::play([
+                Turn::user("one").says("1").held_by(&gate),
+                Turn::user("two").calls([call("c", "bash", command)]),
+                Turn::results(["hello"]).says("2"),
+            ])
+            .await,
+        )
+        .env("GREETING", "hello")
+        .start()
+        .await;
+    let id = left_with_a_queue(&daemon, &gate).await;
+    let bare = Launch::new(
+        daemon.work().into(),
+        BTreeMap::new(),
+        LaunchOptions::default(),
+    );
+    let observer = daemon.client_of(Arc::new(bare));
+    let looking_on = json!({"loopdObserver": true, "continuePendingWork": true});
+    let mut seen = observer.resume(&id, looking_on).await;
+    assert_eq!(daemon.state(&id).await.queue.len(), 1);
+    let offer = json!({"requestPermission": true, "continuePendingWork": true});
+    let client = daemon.client();
+    let mut session = client.resume(&id, offer).await;
+    let (request, _) = session.permission().await;
+    // With only the observer left the question waits for somebody; nobody is refused.
+    client.vanish().await;
+    let client = daemon.client();
+    let offer = json!({"requestPermission": true, "continuePendingWork": true});
+    let session = client.resume(&id, offer).await;
+    assert!(
+        session
+            .decide(&request, json!({"kind": "approve-once"}))
+            .await
+    );
+    seen.next("session.idle").await;
     daemon.finish().await;
 }

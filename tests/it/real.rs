@@ -3,3 +3,4 @@
 
 mod durability;
 mod process;
+mod starts;

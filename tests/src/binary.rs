@@ -69,7 +69,12 @@ impl Loopd {
     }
 
     fn on_stdio(home: &Path, more: &[&str], defaults: Value) -> (Self, Client) {
-        let mut child = Self::command(home)
+        Self::spawn(Self::command(home), more, defaults)
+    }
+
+    /// Starts the process of this command as an SDK does, with more arguments.
+    pub fn spawn(mut command: Command, more: &[&str], defaults: Value) -> (Self, Client) {
+        let mut child = command
             .args(["--headless", "--no-auto-update", "--stdio"])
             .args(more)
             .stdin(Stdio::piped())

@@ -1,5 +1,5 @@
-//! `loop doctor`: looks at everything `loop` needs and says how to fix what is missing. Starts and
-//! changes nothing.
+//! `loop doctor`: looks at everything `loop` needs and says how to fix what is missing. Changes
+//! nothing; a daemon that it had to start leaves again by itself.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use loopd_sdk::Whereabouts;
 use loopd_sdk::proto::place;
 
 use crate::command::daemon::look_in;
-use crate::model::Provider;
+use crate::model;
 use crate::open::Desk;
 use crate::outcome::Outcome;
 use crate::terminal::Style;
@@ -32,7 +32,7 @@ pub(crate) async fn run(desk: &Desk) -> anyhow::Result<Outcome> {
             findings.extend(daemon(desk, &places).await);
         }
     }
-    findings.push(("model", model(desk)));
+    findings.push(("model", model(desk).await));
     for (name, missing) in [
         (
             "bash",
@@ -176,16 +176,20 @@ fn owner(home: &Path) -> Option<u32> {
     u32::try_from(owner.get("pid")?.as_u64()?).ok()
 }
 
-fn model(desk: &Desk) -> Finding {
-    let provider = Provider::of(&desk.env);
-    let named = desk.env.get("LOOP_MODEL").filter(|name| !name.is_empty());
-    match (provider.hint(None), named) {
-        (Some(hint), _) => Warn(hint.to_owned()),
-        (None, Some(named)) => Fine(format!("{named} at {}", provider.describe())),
-        (None, None) => Warn(format!(
-            "{}, whose first model is taken; name one with LOOP_MODEL",
-            provider.describe()
-        )),
+/// Who would answer: the daemon's word, so it is started for this when none runs.
+async fn model(desk: &Desk) -> Finding {
+    let client = match desk.connect().await {
+        Ok(client) => client,
+        Err(error) => return Fail(format!("no daemon could be asked: {error:#}")),
+    };
+    let chosen = client.model_choice(desk.options.model.clone()).await;
+    client.close().await;
+    match chosen {
+        Ok(chosen) => match model::hint(&chosen, desk.options.model.as_deref()) {
+            Some(hint) => Warn(hint.to_owned()),
+            None => Fine(model::describe(&chosen)),
+        },
+        Err(error) => Fail(error.to_string()),
     }
 }
 

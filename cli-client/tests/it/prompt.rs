@@ -123,7 +123,7 @@ fn a_failed_turn_fails_the_run() {
     let said: Said = home
         .command(&["hello"])
         .env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-        .env("LOOP_MODEL", "some-model")
+        .env("LOOPD_MODEL", "some-model")
         .output()
         .unwrap()
         .into();

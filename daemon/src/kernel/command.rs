@@ -48,6 +48,8 @@ impl Mint<'_> {
 pub enum Command {
     Create(Create),
     Resume(Resume),
+    /// Take what waits, if nothing runs: the queue, then notifications.
+    TakeUp,
     /// The log was loaded; close what was in flight.
     Recover,
     Send(Send),

@@ -24,6 +24,7 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
     match command {
         Command::Create(create) => Ok(life::create(state, create, mint)),
         Command::Resume(resume) => Ok(life::resume(state, resume, mint)),
+        Command::TakeUp => Ok(life::take_up(state)),
         Command::Recover => Ok(life::recover(state, mint)),
         Command::Suspend => Ok(life::suspend(state)),
         Command::Shutdown => Ok(life::shutdown(state, mint)),

@@ -62,6 +62,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
 
     table.bind::<m::LoopdLaunch, _, _>(launch::launch)?;
     table.bind::<m::LoopdLaunchEnd, _, _>(server::shutdown)?;
+    table.bind::<m::LoopdModelChoice, _, _>(model::choice)?;
     table.bind::<m::LoopdDaemonStatus, _, _>(daemon::status)?;
     table.bind::<m::LoopdDaemonStop, _, _>(daemon::stop)?;
 

@@ -14,8 +14,8 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::ask::ElicitationAnswer;
+use super::attach::{Attachment, OpenQuestion, PendingWork};
 use super::commands;
-use super::attach::{Attachment, OpenQuestion};
 use super::journal::{self, Outgoing};
 use super::registry::Sessions;
 use super::{Done, Message, SessionError};
@@ -192,20 +192,19 @@ impl Actor {
                     if fatal { Flow::Stop } else { Flow::Go }
                 }
             },
-            Message::Report(command) => match self.execute(*command).await {
-                Ok(_) => Flow::Go,
-                Err(error) => {
-                    tracing::error!(session = %self.state.id, %error, "the session cannot go on");
-                    Flow::Stop
-                }
-            },
+            Message::Report(command) => self.report(*command).await,
             Message::View(look) => {
                 self.show(look);
                 Flow::Go
             }
             Message::Attach(attachment) => {
+                let pending = attachment.pending;
                 self.attach(*attachment);
-                Flow::Go
+                match pending {
+                    PendingWork::Waits => Flow::Go,
+                    // Only now: the work needs what the newcomer brought.
+                    PendingWork::Continues => self.report(Command::TakeUp).await,
+                }
             }
             Message::Detach {
                 peer,
@@ -257,6 +256,17 @@ impl Actor {
         }
     }
 
+    /// Carries out a command that nobody waits for.
+    async fn report(&mut self, command: Command) -> Flow {
+        match self.execute(command).await {
+            Ok(_) => Flow::Go,
+            Err(error) => {
+                tracing::error!(session = %self.state.id, %error, "the session cannot go on");
+                Flow::Stop
+            }
+        }
+    }
+
     /// Decides a command and carries it out: store, apply, commit, publish, start.
     pub(super) async fn execute(&mut self, command: Command) -> Result<Done, SessionError> {
         let headers = match &command {
@@ -268,7 +278,7 @@ impl Actor {
             let mut ids = || ports.id();
             let mut mint = Mint {
                 now: ports.now(),
-                attended: !self.attachments.is_empty(),
+                attended: self.is_attended(),
                 ids: &mut ids,
             };
             decide(&self.state, command, &mut mint)?

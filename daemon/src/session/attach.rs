@@ -27,6 +27,16 @@ pub struct Attachment {
     pub api_token: Option<Secret>,
     /// Durable events after this one are sent first.
     pub from: Seq,
+    pub pending: PendingWork,
+}
+
+/// What becomes of messages that wait in an idle session when somebody comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PendingWork {
+    /// They are taken up at once.
+    Continues,
+    /// They wait for the next prompt.
+    Waits,
 }
 
 /// How a connection leaves.
@@ -73,7 +83,9 @@ impl Actor {
         let peer = attachment.connection.peer.clone();
         self.options = std::mem::take(&mut self.options).updated_by(attachment.options.clone());
         self.learn_token_peers(&attachment.options, &peer);
-        self.launch = Some(attachment.connection.launch().clone());
+        if self.launch.is_none() || !attachment.offer.observer {
+            self.launch = Some(attachment.connection.launch().clone());
+        }
         if attachment.api_token.is_some() {
             self.api_token.clone_from(&attachment.api_token);
         }
@@ -120,6 +132,12 @@ impl Actor {
         if asks {
             self.ask_late_joiner(id);
         }
+    }
+
+    /// Whether somebody is there for whom the session works; who only looks on does not count.
+    pub(super) fn is_attended(&self) -> bool {
+        let mut offers = self.attachments.iter().map(|attachment| &attachment.offer);
+        offers.any(|offer| !offer.observer)
     }
 
     pub(super) async fn detach(&mut self, peer: PeerId, goodbye: Goodbye) -> Flow {

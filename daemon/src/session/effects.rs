@@ -274,7 +274,7 @@ impl Actor {
         let context = self.tool_context(&call);
         // With nobody attached the question waits for somebody; with people attached who all do
         // not answer permissions, it would wait for ever.
-        let can_ask = self.attachments.is_empty()
+        let can_ask = !self.is_attended()
             || self
                 .attachments
                 .iter()

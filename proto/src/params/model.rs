@@ -47,6 +47,27 @@ pub struct Limits {
 }
 
 #[skip_serializing_none]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ChoiceParams {
+    /// The model a session would name; absent when it would leave the choice to the daemon.
+    #[serde(default)]
+    pub model: Option<String>,
+}
+
+/// Who would answer a new session of this launch.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Choice {
+    /// The provider's name: `copilot`, `openai`, one of the configuration file, …
+    pub provider: String,
+    pub model: String,
+    /// Where it is; a built-in model is nowhere.
+    pub base_url: Option<String>,
+    pub has_key: bool,
+}
+
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Current {

@@ -223,13 +223,17 @@ fn from_file(
 }
 
 fn openai(launch: &Launch) -> Option<Default> {
-    let key = launch.variable("OPENAI_API_KEY")?;
+    let key = launch.variable("OPENAI_API_KEY");
     let address = launch.variable("OPENAI_BASE_URL");
+    // Many servers of one's own take no key, so that their address is enough.
+    if key.is_none() && address.is_none() {
+        return None;
+    }
     Some(Default {
         target: Target {
             name: "openai".to_owned(),
             base_url: address.unwrap_or(OPENAI_URL).to_owned(),
-            key: Key::ApiKey(Secret::new(key)),
+            key: key.map_or(Key::None, |key| Key::ApiKey(Secret::new(key))),
             ..Target::built_in(Format::Completions, "")
         },
         model: address.is_none().then(|| OPENAI_MODEL.to_owned()),

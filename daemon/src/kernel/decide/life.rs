@@ -11,7 +11,7 @@ use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::permission::PermissionOutcome;
 
 use super::abort::{INTERRUPT_CODE, close_waiting};
-use super::tasks;
+use super::{queue, tasks};
 use super::tools::{complete, tell_external_done};
 
 use crate::kernel::command::{CallOutcome, Create, Decision, Effect, Mint, Resume};
@@ -98,6 +98,15 @@ pub(super) fn resume(state: &State, resume: Resume, mint: &mut Mint<'_>) -> Deci
             remote_steerable: Some(false),
             continue_pending_work: Some(resume.continue_pending_work),
         }));
+    }
+    decision
+}
+
+/// Somebody came who wants what waits to go on.
+pub(super) fn take_up(state: &State) -> Decision {
+    let mut decision = Decision::default();
+    if matches!(state.phase, Phase::Idle) && !queue::take_next(state, &mut decision) {
+        tasks::wake(state, &mut decision);
     }
     decision
 }

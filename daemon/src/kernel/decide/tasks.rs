@@ -242,3 +242,7 @@ pub(super) fn close_user_commands(state: &State, decision: &mut Decision, text: 
 fn changed() -> Ephemeral {
     Ephemeral::BackgroundTasksChanged(Empty {})
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+mod tests;

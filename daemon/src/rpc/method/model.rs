@@ -1,12 +1,14 @@
 //! Models: which there are, which one answers.
 
 use loopd_proto::params::model::{
-    Capabilities, Current, Limits, Model, Models, SessionModels, Supports, SwitchParams, Switched,
+    Capabilities, Choice, ChoiceParams, Current, Limits, Model, Models, SessionModels, Supports,
+    SwitchParams, Switched,
 };
 use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::Of;
 use loopd_proto::session::SessionOptions;
 
+use crate::agent::route::target::Key;
 use crate::agent::route::{Route, TokenPeers};
 use crate::kernel::command::Command;
 use crate::kernel::model::ModelInfo;
@@ -17,9 +19,10 @@ use crate::session::provide::ProviderChange;
 /// The context size told for a model that does not say.
 const DEFAULT_CONTEXT: u64 = 128_000;
 
-pub(super) async fn list_all(context: Context, _: NoParams) -> Result<Models, RpcError> {
+/// The way to models for a session that brings nothing of its own.
+fn route_of_launch(context: &Context) -> Route {
     let launch = context.connection.launch();
-    let route = Route {
+    Route {
         session: None,
         options: SessionOptions::default(),
         cwd: launch.cwd.to_string_lossy().into_owned(),
@@ -27,10 +30,28 @@ pub(super) async fn list_all(context: Context, _: NoParams) -> Result<Models, Rp
         api_token: None,
         token_peers: TokenPeers::new(),
         services: context.app.services.clone(),
-    };
-    let models = route.models().await?;
+    }
+}
+
+pub(super) async fn list_all(context: Context, _: NoParams) -> Result<Models, RpcError> {
+    let models = route_of_launch(&context).models().await?;
     Ok(Models {
         models: models.iter().map(describe).collect(),
+    })
+}
+
+pub(super) async fn choice(context: Context, params: ChoiceParams) -> Result<Choice, RpcError> {
+    let route = route_of_launch(&context);
+    let model = match params.model {
+        Some(model) => model,
+        None => route.default_model().await?,
+    };
+    let target = route.target(&model)?;
+    Ok(Choice {
+        provider: target.name,
+        model,
+        base_url: Some(target.base_url).filter(|url| !url.is_empty()),
+        has_key: !matches!(target.key, Key::None),
     })
 }
 

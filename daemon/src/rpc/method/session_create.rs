@@ -15,7 +15,7 @@ use crate::provider::secret::Secret;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::rpc::server::Server;
-use crate::session::attach::Attachment;
+use crate::session::attach::{Attachment, PendingWork};
 
 pub(super) async fn create(
     context: Context,
@@ -83,6 +83,7 @@ pub(super) async fn create(
         options: params.options,
         api_token: params.git_hub_token.map(Secret::new),
         from: Seq::START,
+        pending: PendingWork::Waits,
     };
     context.after_reply(move || {
         if let Err(error) = session.attach(attachment) {

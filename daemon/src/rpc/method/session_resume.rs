@@ -9,7 +9,7 @@ use crate::kernel::command::{Command, Resume};
 use crate::provider::secret::Secret;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
-use crate::session::attach::Attachment;
+use crate::session::attach::{Attachment, PendingWork};
 use crate::session::registry::Opened;
 
 pub(super) async fn resume(
@@ -52,6 +52,11 @@ pub(super) async fn resume(
         }))
         .await?;
     context.connection.attach(id.clone());
+    let pending = if params.continue_pending_work && !params.offer.observer {
+        PendingWork::Continues
+    } else {
+        PendingWork::Waits
+    };
     let elicitation = elicitation || params.offer.request_elicitation;
     let attachment = Attachment {
         connection: context.connection.clone(),
@@ -59,6 +64,7 @@ pub(super) async fn resume(
         options: params.options,
         api_token: params.git_hub_token.map(Secret::new),
         from,
+        pending,
     };
     context.after_reply(move || {
         if let Err(error) = session.attach(attachment) {
