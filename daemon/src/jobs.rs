@@ -289,7 +289,11 @@ impl Jobs {
             started_at: Some(job.started_at),
             work,
         };
-        let stored = self.0.setup.log.record(Command::TaskStarted(Box::new(start)));
+        let stored = self
+            .0
+            .setup
+            .log
+            .record(Command::TaskStarted(Box::new(start)));
         if let Err(why) = stored.await {
             job.run.stop().await;
             return Err(JobError::NotStored(why));

@@ -1,6 +1,8 @@
 //! Tests with real processes: the built `loopd`, real pipes and sockets, signals. They run in their
 //! own group and need `cargo build -p loopd` first.
 
+mod detached;
 mod durability;
 mod process;
 mod starts;
+mod terminals;

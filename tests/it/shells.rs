@@ -35,8 +35,16 @@ async fn two_commands_at_once_in_one_shell_run_in_order() {
     let daemon = daemon(vec![
         Turn::user("go").calls([
             call("a", "bash", json!({"command": first, "shellId": "one"})),
-            call("b", "bash", json!({"command": "echo second >> order", "shellId": "one"})),
-            call("c", "bash", json!({"command": "echo beside >> order", "shellId": "two"})),
+            call(
+                "b",
+                "bash",
+                json!({"command": "echo second >> order", "shellId": "one"}),
+            ),
+            call(
+                "c",
+                "bash",
+                json!({"command": "echo beside >> order", "shellId": "two"}),
+            ),
         ]),
         Turn::results(["exit code 0", "exit code 0", "exit code 0"]).says("done"),
     ])
@@ -151,13 +159,19 @@ async fn a_client_moves_a_running_command_to_the_background_and_cancels_it() {
         .await;
     assert_eq!(promoted, json!({"promoted": true}));
     session.next("session.idle").await;
-    let removed = session.call("session.tasks.remove", json!({"id": id})).await;
+    let removed = session
+        .call("session.tasks.remove", json!({"id": id}))
+        .await;
     assert_eq!(removed, json!({"removed": false}), "it still runs");
-    let cancelled = session.call("session.tasks.cancel", json!({"id": id})).await;
+    let cancelled = session
+        .call("session.tasks.cancel", json!({"id": id}))
+        .await;
     assert_eq!(cancelled, json!({"cancelled": true}));
     command.ended().await;
     assert_eq!(tasks(&session).await[0]["status"], "cancelled");
-    let removed = session.call("session.tasks.remove", json!({"id": id})).await;
+    let removed = session
+        .call("session.tasks.remove", json!({"id": id}))
+        .await;
     assert_eq!(removed, json!({"removed": true}));
     assert!(tasks(&session).await.is_empty());
     assert_eq!(
@@ -336,7 +350,9 @@ async fn the_tools_of_the_session_and_of_the_daemon_are_listed() {
         .await;
     let names = |list: &Value| -> Vec<String> {
         let tools = list["tools"].as_array().unwrap().iter();
-        tools.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+        tools
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect()
     };
     let offered = names(&current);
     assert!(offered.contains(&"bash".to_owned()));

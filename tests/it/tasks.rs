@@ -43,7 +43,10 @@ async fn an_idle_session_wakes_and_tells_the_model() {
     let content = told["data"]["content"].as_str().unwrap();
     assert!(content.starts_with("<system_notification>\n<task_id>s</task_id>\n<tool_use_id>start</tool_use_id>\n<status>failed</status>\n<exit_code>3</exit_code>\n"), "{content}");
     assert!(content.contains("Build &lt;it&gt;"), "{content}");
-    assert!(content.contains("read_bash with shellId \"s\""), "{content}");
+    assert!(
+        content.contains("read_bash with shellId \"s\""),
+        "{content}"
+    );
     session.next("session.idle").await;
     session.ask("next").await;
     assert_eq!(notified(&session), 1);
@@ -103,7 +106,11 @@ async fn what_a_person_says_comes_before_a_notification() {
     session.send("person").await;
     gate.open();
     session.next("session.idle").await;
-    assert_eq!(session.count("session.idle"), 1, "all of it is one stretch of work");
+    assert_eq!(
+        session.count("session.idle"),
+        1,
+        "all of it is one stretch of work"
+    );
     daemon.finish().await;
 }
 
@@ -132,7 +139,13 @@ async fn a_loop_that_runs_hears_of_an_end_before_its_next_model_call() {
     gate.open();
     session.next("session.idle").await;
     let request = daemon.script().last_request();
-    let roles: Vec<&str> = request.messages().iter().rev().take(2).map(|m| m["role"].as_str().unwrap()).collect();
+    let roles: Vec<&str> = request
+        .messages()
+        .iter()
+        .rev()
+        .take(2)
+        .map(|m| m["role"].as_str().unwrap())
+        .collect();
     assert_eq!(roles, ["user", "tool"]);
     assert_eq!(notified(&session), 1);
     daemon.finish().await;
@@ -191,7 +204,9 @@ async fn a_command_that_died_with_the_daemon_is_told_as_interrupted_and_only_onc
     let mut session = daemon.client().resume(&session.id, json!({})).await;
     session.ask("again").await;
     let all = session.messages().await;
-    let told = all.iter().filter(|event| event["type"] == "system.notification");
+    let told = all
+        .iter()
+        .filter(|event| event["type"] == "system.notification");
     assert_eq!(told.count(), 1);
     daemon.finish().await;
 }
@@ -229,18 +244,30 @@ async fn shells_take_no_messages_and_there_are_no_agents_yet() {
     let mut session = daemon.client().create(json!({})).await;
     session.ask("go").await;
     let sent = session
-        .call("session.tasks.sendMessage", json!({"id": "s", "message": "hi"}))
+        .call(
+            "session.tasks.sendMessage",
+            json!({"id": "s", "message": "hi"}),
+        )
         .await;
     assert_eq!(sent["sent"], false);
     assert!(sent["error"].as_str().unwrap().contains("shell command"));
     let sent = session
-        .call("session.tasks.sendMessage", json!({"id": "x", "message": "hi"}))
+        .call(
+            "session.tasks.sendMessage",
+            json!({"id": "x", "message": "hi"}),
+        )
         .await;
     assert!(sent["error"].as_str().unwrap().contains("no task x"));
     let params = json!({"agentType": "explore", "prompt": "look", "name": "n"});
     let refused = session.refused("session.tasks.startAgent", params).await;
-    assert!(refused.message.contains("Unknown agent type: explore"), "{}", refused.message);
-    let cancelled = session.call("session.tasks.cancel", json!({"id": "s"})).await;
+    assert!(
+        refused.message.contains("Unknown agent type: explore"),
+        "{}",
+        refused.message
+    );
+    let cancelled = session
+        .call("session.tasks.cancel", json!({"id": "s"}))
+        .await;
     assert_eq!(cancelled, json!({"cancelled": true}));
     daemon.finish().await;
 }

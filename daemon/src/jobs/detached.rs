@@ -189,7 +189,10 @@ impl Jobs {
                 log_path: Some(log.to_string_lossy().into_owned()),
             }),
         };
-        let stored = setup.log.record(Command::TaskStarted(Box::new(start))).await;
+        let stored = setup
+            .log
+            .record(Command::TaskStarted(Box::new(start)))
+            .await;
         stored.map_err(JobError::NotStored)?;
         let spawned = self.spawn_detached(&order, &log).await;
         let process = match spawned {

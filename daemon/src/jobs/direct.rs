@@ -12,7 +12,7 @@ use tokio::io::AsyncReadExt;
 use super::detached::arguments;
 use super::error::JobError;
 use super::{Jobs, Surroundings};
-use crate::process::{Exit, Io, Lifetime, Owned, OutputPipe, Signal, Spawn};
+use crate::process::{Exit, Io, Lifetime, OutputPipe, Owned, Signal, Spawn};
 use crate::shell::{Backend, Run, Shell};
 
 /// How many such commands may run at once in one session.
@@ -45,7 +45,10 @@ pub enum Direct {
     /// Its output goes to the client as it comes.
     Streamed(Owned),
     /// Its output is collected.
-    Collected { run: Run, shell: Mutex<Option<Shell>> },
+    Collected {
+        run: Run,
+        shell: Mutex<Option<Shell>>,
+    },
 }
 
 /// How a command of a client ended, as a number that every client understands.
@@ -73,14 +76,15 @@ impl Jobs {
             session: Some(setup.session.clone()),
             label: command.to_owned(),
         };
-        let mut owned = setup.processes.spawn(spawn).await.map_err(JobError::Spawn)?;
+        let mut owned = setup
+            .processes
+            .spawn(spawn)
+            .await
+            .map_err(JobError::Spawn)?;
         let output = owned.output.take();
         let id = owned.id.clone();
         let direct = Arc::new(Direct::Streamed(owned));
-        self.0
-            .direct
-            .table()
-            .insert(id.to_string(), direct.clone());
+        self.0.direct.table().insert(id.to_string(), direct.clone());
         Ok((id, direct, output))
     }
 

@@ -26,7 +26,7 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
         Command::Resume(resume) => Ok(life::resume(state, resume, mint)),
         Command::TakeUp => Ok(life::take_up(state)),
         Command::Recover => Ok(life::recover(state, mint)),
-        Command::Suspend => Ok(life::suspend(state)),
+        Command::Suspend => Ok(life::suspend(state, mint)),
         Command::Shutdown => Ok(life::shutdown(state, mint)),
 
         Command::SetSubagents(subagents) => Ok(settings::subagents(state, subagents)),

@@ -9,8 +9,8 @@ use loopd_proto::permission::{PermissionRequest, Permissions};
 use loopd_proto::session::{Mode, SessionOptions};
 use loopd_proto::time::Timestamp;
 
-use super::tasks::Tasks;
 use super::model::{AssistantTurn, Part, ToolCall};
+use super::tasks::Tasks;
 
 /// Everything the daemon knows about a session that survives a restart.
 #[derive(Debug, Clone, PartialEq)]

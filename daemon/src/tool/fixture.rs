@@ -31,7 +31,8 @@ pub(super) struct Noted(watch::Sender<Vec<String>>);
 
 impl TaskLog for Noted {
     fn record(&self, command: Command) -> BoxFuture<'static, Result<(), String>> {
-        self.0.send_modify(|noted| noted.push(format!("{command:?}")));
+        self.0
+            .send_modify(|noted| noted.push(format!("{command:?}")));
         std::future::ready(Ok(())).boxed()
     }
 }
@@ -42,7 +43,10 @@ impl Noted {
         let mut noted = self.0.subscribe();
         let has = |all: &Vec<String>| all.iter().any(|note| note.starts_with(what));
         let all = noted.wait_for(has).await.unwrap();
-        all.iter().find(|note| note.starts_with(what)).unwrap().clone()
+        all.iter()
+            .find(|note| note.starts_with(what))
+            .unwrap()
+            .clone()
     }
 
     pub(super) fn count(&self, what: &str) -> usize {

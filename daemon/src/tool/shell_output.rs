@@ -3,7 +3,7 @@
 
 use std::io;
 
-use crate::shell::{Body, Saved, Shown, HEAD_CHARS, TAIL_CHARS};
+use crate::shell::{Body, HEAD_CHARS, Saved, Shown, TAIL_CHARS};
 
 use super::{bash, large_output, texts};
 
@@ -62,7 +62,10 @@ pub fn piece(shown: Shown) -> String {
     let start = text.len() - MAX_PIECE;
     let start = (start..text.len()).find(|at| text.is_char_boundary(*at));
     let end = start.and_then(|start| text.get(start..)).unwrap_or(&text);
-    format!("[... {} bytes are not shown ...]\n{end}", text.len() - end.len())
+    format!(
+        "[... {} bytes are not shown ...]\n{end}",
+        text.len() - end.len()
+    )
 }
 
 /// An output and the exit code after it.

@@ -3,8 +3,8 @@
 
 use loopd::kernel::apply::apply;
 use loopd::kernel::command::{
-    Command, Create, Effect, Mint, Prepared, PreparedMessage, Resume, Send, SendPlace, Step, TaskEnd,
-    TaskStart,
+    Command, Create, Effect, Mint, Prepared, PreparedMessage, Resume, Send, SendPlace, Step,
+    TaskEnd, TaskStart,
 };
 use loopd::kernel::context;
 use loopd::kernel::decide::decide;
@@ -12,8 +12,8 @@ use loopd::kernel::state::{CallStatus, Phase, State};
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{Asked, NamedBy, PendingMessage};
 use loopd_proto::event::session::WorkContext;
-use loopd_proto::event::{self, Durable, Ephemeral, Head};
 use loopd_proto::event::task::{ShellAttachment, ShellWork, TaskOutcome, TaskWork};
+use loopd_proto::event::{self, Durable, Ephemeral, Head};
 use loopd_proto::id::{MessageId, RequestId, SessionId, TaskId};
 use loopd_proto::permission::{PermissionDecision, Permissions};
 use loopd_proto::session::{Mode, SessionOptions};

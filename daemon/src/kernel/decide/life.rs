@@ -11,8 +11,8 @@ use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::permission::PermissionOutcome;
 
 use super::abort::{INTERRUPT_CODE, close_waiting};
-use super::{queue, tasks};
 use super::tools::{complete, tell_external_done};
+use super::{queue, tasks};
 
 use crate::kernel::command::{CallOutcome, Create, Decision, Effect, Mint, Resume};
 use crate::kernel::state::{CallStatus, Phase, Stage, State, Turn};
@@ -130,10 +130,13 @@ pub(super) fn recover(state: &State, mint: &Mint<'_>) -> Decision {
 }
 
 /// Stops work but keeps everything for a later resume.
-pub(super) fn suspend(state: &State) -> Decision {
+pub(super) fn suspend(state: &State, mint: &Mint<'_>) -> Decision {
     let mut decision = Decision::default();
     decision.run(Effect::CancelTurn);
     interrupt(state, &mut decision, Why::Suspended);
+    tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
+    let reason = texts::SHELL_CLOSED;
+    tasks::close_attached(state, &mut decision, TaskOutcome::Cancelled, reason, mint);
     decision
 }
 

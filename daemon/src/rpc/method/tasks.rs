@@ -149,7 +149,9 @@ pub(super) async fn promote(context: Context, params: TaskOf) -> Result<Promoted
         session_id: params.session_id,
     };
     let waited_for = jobs(&context, &of).await?.in_front();
-    let job = waited_for.iter().find(|job| job.id.as_str() == params.id.as_str());
+    let job = waited_for
+        .iter()
+        .find(|job| job.id.as_str() == params.id.as_str());
     Ok(Promoted {
         promoted: job.is_some_and(|job| job.promote()),
     })

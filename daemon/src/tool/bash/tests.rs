@@ -4,8 +4,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tool::{DynTool, Status};
 use crate::tool::fixture::{Fixture, names};
+use crate::tool::{DynTool, Status};
 
 fn make_pipe(path: &Path) {
     let made = std::process::Command::new("mkfifo").arg(path).status();
@@ -138,20 +138,35 @@ async fn a_command_past_its_wait_goes_on_and_is_read_to_its_end() {
         "shellId": "s", "initial_wait": 0.2, "description": "Wait"});
     let outcome = fixture.call(&Bash, args).await;
     assert_eq!(outcome.status, Status::Success);
-    assert!(outcome.text.contains("background as shellId s"), "{}", outcome.text);
-    assert!(outcome.text.starts_with("started\n<the command still runs"), "{}", outcome.text);
+    assert!(
+        outcome.text.contains("background as shellId s"),
+        "{}",
+        outcome.text
+    );
+    assert!(
+        outcome.text.starts_with("started\n<the command still runs"),
+        "{}",
+        outcome.text
+    );
     fixture.noted.told("TaskStarted").await;
     let quick = json!({"shellId": "s", "delay": 0});
     let still = fixture.call(&Read, quick.clone()).await;
     assert_eq!(still.text, "<shellId: s is still running>");
     let list = fixture.call(&List, json!({})).await;
     assert!(list.text.contains("`echo started;"), "{}", list.text);
-    tokio::fs::write(fixture.path("pipe"), "it\n").await.unwrap();
-    let read = fixture.call(&Read, json!({"shellId": "s", "delay": 30})).await;
+    tokio::fs::write(fixture.path("pipe"), "it\n")
+        .await
+        .unwrap();
+    let read = fixture
+        .call(&Read, json!({"shellId": "s", "delay": 30}))
+        .await;
     assert_eq!(read.text, "got it\n<shellId: s completed with exit code 0>");
     fixture.noted.told("TasksHeard").await;
     let ended = fixture.noted.told("TaskEnded").await;
-    assert!(ended.contains("Completed") && ended.contains("Some(0)"), "{ended}");
+    assert!(
+        ended.contains("Completed") && ended.contains("Some(0)"),
+        "{ended}"
+    );
 }
 
 #[tokio::test]
@@ -184,7 +199,11 @@ async fn a_shell_that_stays_busy_is_not_waited_for_longer_than_the_call_may() {
     let second = json!({"command": "echo never", "shellId": "s", "initial_wait": 0});
     let outcome = fixture.call(&Bash, second).await;
     assert_eq!(outcome.status, Status::Failure);
-    assert!(outcome.text.contains("still runs `read -r _ < pipe`"), "{}", outcome.text);
+    assert!(
+        outcome.text.contains("still runs `read -r _ < pipe`"),
+        "{}",
+        outcome.text
+    );
     let stopped = fixture.call(&Stop, json!({"shellId": "s"})).await;
     assert!(stopped.text.contains("was stopped"), "{}", stopped.text);
     fixture.noted.told("TasksHeard").await;
@@ -197,11 +216,19 @@ async fn shells_that_are_not_there_are_told_apart() {
     let fixture = Fixture::new();
     let read = |id: &str| json!({"shellId": id, "delay": 0});
     let none = fixture.call(&Read, read("x")).await;
-    assert!(none.text.contains("no other shell is open"), "{}", none.text);
+    assert!(
+        none.text.contains("no other shell is open"),
+        "{}",
+        none.text
+    );
     let args = json!({"command": "true", "shellId": "kept", "mode": "async"});
     fixture.call(&Bash, args).await;
     let unknown = fixture.call(&Stop, json!({"shellId": "x"})).await;
-    assert!(unknown.text.contains("Open shells: kept."), "{}", unknown.text);
+    assert!(
+        unknown.text.contains("Open shells: kept."),
+        "{}",
+        unknown.text
+    );
     fixture.call(&Stop, json!({"shellId": "kept"})).await;
     let stopped = fixture.call(&Read, read("kept")).await;
     assert!(stopped.text.contains("you stopped it"), "{}", stopped.text);
@@ -211,7 +238,9 @@ async fn shells_that_are_not_there_are_told_apart() {
     let (_, id) = moved.text.split_once("shellId ").unwrap();
     let (id, _) = id.split_once('.').unwrap();
     tokio::fs::write(fixture.path("pipe"), "x\n").await.unwrap();
-    fixture.call(&Read, json!({"shellId": id, "delay": 30})).await;
+    fixture
+        .call(&Read, json!({"shellId": id, "delay": 30}))
+        .await;
     let again = fixture.call(&Read, read(id)).await;
     assert!(again.text.contains("its output was read"), "{}", again.text);
     let args = json!({"shellId": "kept", "input": "x{enter}"});
@@ -231,7 +260,12 @@ async fn typing_needs_a_terminal_and_a_command_that_runs() {
     let refused = fixture.refusal(&Write, &write).await;
     assert!(refused.contains("without a terminal"), "{refused}");
     let unknown = json!({"shellId": "s", "input": "{nokey}"});
-    assert!(fixture.refusal(&Write, &unknown).await.contains("there is no key"));
+    assert!(
+        fixture
+            .refusal(&Write, &unknown)
+            .await
+            .contains("there is no key")
+    );
     fixture.call(&Stop, json!({"shellId": "s"})).await;
 }
 
@@ -242,7 +276,11 @@ async fn a_detached_command_is_known_by_its_log() {
     let args = json!({"command": "echo one; read -r _ < pipe; echo two; exit 3",
         "shellId": "d", "mode": "async", "detach": true});
     let outcome = fixture.call(&Bash, args).await;
-    assert!(outcome.text.contains("runs detached as shellId d"), "{}", outcome.text);
+    assert!(
+        outcome.text.contains("runs detached as shellId d"),
+        "{}",
+        outcome.text
+    );
     let started = fixture.noted.told("TaskStarted").await;
     assert!(started.contains("Detached"), "{started}");
     fixture.noted.told("TaskProcess").await;
@@ -250,10 +288,19 @@ async fn a_detached_command_is_known_by_its_log() {
     assert!(fixture.refusal(&Write, &write).await.contains("only a log"));
     let again = json!({"command": "true", "shellId": "d"});
     let again = fixture.call(&Bash, again).await;
-    assert!(again.text.contains("detached command that still runs"), "{}", again.text);
+    assert!(
+        again.text.contains("detached command that still runs"),
+        "{}",
+        again.text
+    );
     tokio::fs::write(fixture.path("pipe"), "x\n").await.unwrap();
-    let read = fixture.call(&Read, json!({"shellId": "d", "delay": 30})).await;
-    assert_eq!(read.text, "one\ntwo\n<shellId: d completed with exit code 3>");
+    let read = fixture
+        .call(&Read, json!({"shellId": "d", "delay": 30}))
+        .await;
+    assert_eq!(
+        read.text,
+        "one\ntwo\n<shellId: d completed with exit code 3>"
+    );
     let ended = fixture.noted.told("TaskEnded").await;
     assert!(ended.contains("Some(3)"), "{ended}");
 }
@@ -376,9 +423,18 @@ async fn what_cannot_work_is_refused() {
         (json!({"command": "a\0b"}), "NUL"),
         (json!({"command": long}), "Create a script file"),
         (json!({"command": "ls", "detach": true}), "only with mode"),
-        (json!({"command": "ls", "initial_wait": -1}), "initial_wait is not valid"),
-        (json!({"command": "ls", "initial_wait": 1e12}), "initial_wait is not valid"),
-        (json!({"command": "ls", "shellId": "a b"}), "shellId is not valid"),
+        (
+            json!({"command": "ls", "initial_wait": -1}),
+            "initial_wait is not valid",
+        ),
+        (
+            json!({"command": "ls", "initial_wait": 1e12}),
+            "initial_wait is not valid",
+        ),
+        (
+            json!({"command": "ls", "shellId": "a b"}),
+            "shellId is not valid",
+        ),
         (
             json!({"command": "ls", "mode": "later"}),
             "mode: unknown variant",
@@ -390,7 +446,12 @@ async fn what_cannot_work_is_refused() {
     }
     for delay in [json!(-1), json!(1e9)] {
         let args = json!({"shellId": "s", "delay": delay});
-        assert!(fixture.refusal(&Read, &args).await.contains("delay is not valid"));
+        assert!(
+            fixture
+                .refusal(&Read, &args)
+                .await
+                .contains("delay is not valid")
+        );
     }
     let args = json!({"command": "echo a", "mode": "sync", "initial_wait": 5, "detach": false, "shellId": "s"});
     assert_eq!(

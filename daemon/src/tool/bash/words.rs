@@ -12,11 +12,9 @@ use crate::tool::{Outcome, texts};
 
 pub(super) const INTERRUPTED: &str =
     "<interrupted: the command was stopped because the turn was aborted>";
-pub(super) const DETACH_NEEDS_ASYNC: &str =
-    "detach works only with mode \"async\": a detached command is never waited for. Nothing was run.";
+pub(super) const DETACH_NEEDS_ASYNC: &str = "detach works only with mode \"async\": a detached command is never waited for. Nothing was run.";
 pub(super) const BAD_SHELL_NAME: &str = "shellId is not valid: use 1 to 64 letters, digits, hyphens, underscores and dots. Nothing was run.";
-pub(super) const OUTLIVES: &str =
-    "The command goes on when the session and the daemon have ended, until it ends by itself or is stopped.";
+pub(super) const OUTLIVES: &str = "The command goes on when the session and the daemon have ended, until it ends by itself or is stopped.";
 
 /// The longest that a call may wait.
 const MAX_SECONDS: f64 = 600.0;
@@ -184,7 +182,9 @@ pub(super) fn refused(error: &JobError) -> Outcome {
         ),
         JobError::Interrupted => INTERRUPTED.to_owned(),
         JobError::SessionEnded => "Nothing was run: the session has ended.".to_owned(),
-        JobError::Open(error) => format!("Nothing was run: the shell could not be opened: {error}."),
+        JobError::Open(error) => {
+            format!("Nothing was run: the shell could not be opened: {error}.")
+        }
         JobError::Start(error) => format!("Nothing was run: {error}."),
         JobError::Spawn(error) => format!("Nothing was run: {error}."),
         JobError::NotStored(why) => {
@@ -198,9 +198,9 @@ fn closed(id: &ShellId, how: Closed) -> String {
         Closed::Finished => format!(
             "The shell \"{id}\" is closed: its command had ended and its output was read. Run the command again with {RUN} if you need it."
         ),
-        Closed::Stopped => format!(
-            "The shell \"{id}\" is closed: you stopped it. Start a new one with {RUN}."
-        ),
+        Closed::Stopped => {
+            format!("The shell \"{id}\" is closed: you stopped it. Start a new one with {RUN}.")
+        }
         Closed::Cancelled => format!(
             "The shell \"{id}\" is closed: the user cancelled its command. Ask before running it again."
         ),

@@ -124,7 +124,10 @@ fn request(args: &WriteArgs, job: &Job) -> PermissionRequest {
     PermissionRequest::Shell {
         tool_call_id: None,
         full_command_text: args.input.clone(),
-        intention: format!("Type into the shell {}, which runs `{}`", job.id, job.command),
+        intention: format!(
+            "Type into the shell {}, which runs `{}`",
+            job.id, job.command
+        ),
         commands: own
             .into_iter()
             .chain(typed.identifiers)
