@@ -51,6 +51,8 @@ pub(crate) struct Options {
 pub(crate) enum Verb {
     /// List the sessions, the one changed last first.
     Sessions,
+    /// List the commands that the daemon runs as processes, the oldest first.
+    Ps,
     /// Go on with a session.
     Resume {
         /// Its id, or the beginning of it.

@@ -5,6 +5,7 @@ mod daemon;
 mod doctor;
 mod events;
 mod prompt;
+mod ps;
 mod resume;
 mod sessions;
 
@@ -23,6 +24,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
     let desk = Desk::new(args.options)?;
     match args.command {
         Some(Verb::Sessions) => sessions::run(&desk).await,
+        Some(Verb::Ps) => ps::run(&desk).await,
         Some(Verb::Resume { id, prompt }) => resume::run(&desk, &id, prompt).await,
         Some(Verb::Attach { id }) => attach::run(&desk, &id).await,
         Some(Verb::Events { id, follow }) => events::run(&desk, &id, follow).await,

@@ -44,7 +44,12 @@ impl Server {
         };
         let lock = HomeLock::acquire(home, &owner)?;
         let store = SqliteStore::open(Location::File(home.join("loopd.db"))).await?;
-        Self::with_store(home, Arc::new(store), Some(lock))
+        let app = Self::with_store(home, Arc::new(store), Some(lock))?;
+        let found = app.services.processes.recover().await;
+        if !found.is_empty() {
+            tracing::info!(count = found.len(), "detached commands were found again");
+        }
+        Ok(app)
     }
 
     /// Puts the parts together around a store; tests bring their own.

@@ -12,6 +12,8 @@ use loopd::app::{App, StartError};
 use loopd::args::{Args, Verb};
 use loopd::connection::Trust;
 use loopd::launch::{Launch, LaunchOptions};
+#[cfg(target_os = "linux")]
+use loopd::process;
 use loopd::provider::secret::{self, Secret};
 use loopd::relay::{RelayOptions, RelayTransport};
 use loopd::store::lock::LockError;
@@ -23,6 +25,10 @@ use loopd_proto::place;
 const IDLE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = process::holder::run_if_asked() {
+        return code;
+    }
     background::prepare();
     let args = Args::parse();
     tracing_subscriber::fmt()

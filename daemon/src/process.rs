@@ -18,8 +18,20 @@
 //! Dropping the `Owned` of a turn kills its tree; of the other classes it only lets go. This module
 //! never decides what may run and never reads output.
 
+#[cfg(target_os = "linux")]
+mod census;
+#[cfg(target_os = "linux")]
+mod held;
+#[cfg(target_os = "linux")]
+pub mod holder;
+#[cfg(target_os = "linux")]
+mod keeper;
+#[cfg(target_os = "linux")]
 mod ledger;
+#[cfg(target_os = "linux")]
+mod message;
 mod owned;
+#[cfg(not(target_os = "linux"))]
 mod plain;
 mod record;
 #[cfg(test)]
@@ -37,18 +49,24 @@ use std::time::Duration;
 
 use loopd_proto::id::{ProcessId, SessionId};
 use loopd_proto::time::Timestamp;
-use serde::{Deserialize, Serialize};
 use tokio_util::task::TaskTracker;
 
 use crate::ports::Ports;
 use crate::presence::Presence;
 
+#[cfg(target_os = "linux")]
+use held as backend;
+pub use loopd_proto::params::process::{ProcessClass as Class, ProcessState as State};
 pub use owned::Owned;
+#[cfg(not(target_os = "linux"))]
 use plain as backend;
 use record::Record;
 
 /// How long everything that is killed may take to be gone.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
+
+/// How many characters of a label are kept.
+const LONGEST_LABEL: usize = 500;
 
 /// The variable that marks every process of a command, for the next daemon to find it by.
 pub const TAG: &str = "LOOPD_PROCESS";
@@ -92,27 +110,6 @@ impl Lifetime {
         match self {
             Self::Detached { log } => Some(log),
             Self::Turn | Self::Session | Self::Daemon => None,
-        }
-    }
-}
-
-/// The kind of a lifetime.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Class {
-    Turn,
-    Session,
-    Daemon,
-    Detached,
-}
-
-impl Class {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Turn => "turn",
-            Self::Session => "session",
-            Self::Daemon => "daemon",
-            Self::Detached => "detached",
         }
     }
 }
@@ -212,14 +209,6 @@ pub struct Entry {
     pub log: Option<PathBuf>,
 }
 
-/// How far a command has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    Running,
-    /// It ended, but processes it started live on.
-    LeftBehind,
-}
-
 /// All processes of this daemon.
 #[derive(Debug, Clone)]
 pub struct Processes(Arc<Inner>);
@@ -247,24 +236,23 @@ impl Processes {
         }))
     }
 
-    /// Ends what an earlier daemon of this home left and takes over its detached commands; call it
-    /// once, at start, while the home is locked.
-    pub async fn recover(&self) -> Vec<Entry> {
+    /// Ends what an earlier daemon of this home left and takes over its detached commands, those that
+    /// ended in the meantime included; call it once, at start, while the home is locked.
+    pub async fn recover(&self) -> Vec<Owned> {
         let found = backend::recover(&self.0).await;
-        let entries = found.iter().map(|record| record.entry()).collect();
-        for record in found {
-            self.0.add(record);
-        }
-        entries
+        found.into_iter().map(Owned::of).collect()
     }
 
     /// Starts a command.
-    pub async fn spawn(&self, spawn: Spawn) -> Result<Owned, SpawnError> {
+    pub async fn spawn(&self, mut spawn: Spawn) -> Result<Owned, SpawnError> {
         if matches!(spawn.io, Io::Log) != matches!(spawn.lifetime, Lifetime::Detached { .. }) {
             return Err(SpawnError::LogWithoutDetached);
         }
         if self.0.ending.load(Ordering::Acquire) {
             return Err(SpawnError::Ending);
+        }
+        if let Some((end, _)) = spawn.label.char_indices().nth(LONGEST_LABEL) {
+            spawn.label.truncate(end);
         }
         backend::spawn(&self.0, spawn).await
     }
@@ -301,6 +289,11 @@ impl Processes {
     pub fn adopted(&self, id: &ProcessId) -> Option<Owned> {
         let record = self.0.table().get(id).cloned()?;
         (record.class() == Class::Detached).then(|| Owned::of(record))
+    }
+
+    /// How a detached command ended of which nothing is left, as it is written beside its log.
+    pub fn written_exit(&self, log: &Path) -> Option<Exit> {
+        ledger::read_exit(log)
     }
 
     async fn kill(&self, condemned: impl Fn(&Record) -> bool) {

@@ -22,11 +22,18 @@
 //! what the model reads; this module starts processes only through [`Processes`].
 
 mod child;
+mod emulator;
 mod environment;
 mod keys;
+mod lines;
 mod output;
 mod reader;
 mod run;
+#[cfg(unix)]
+mod terminal;
+#[cfg(not(unix))]
+#[path = "shell/no_terminal.rs"]
+mod terminal;
 mod text;
 
 use std::collections::BTreeMap;
@@ -105,6 +112,7 @@ pub struct Shell(Kind);
 
 #[derive(Debug)]
 enum Kind {
+    Terminal(terminal::Terminal),
     Process(child::Children),
 }
 
@@ -116,10 +124,14 @@ impl Shell {
         spec: ShellSpec,
     ) -> Result<Self, OpenError> {
         match backend {
-            Backend::Terminal | Backend::Process => Ok(Self(Kind::Process(child::Children::new(
-                processes.clone(),
-                spec,
-            )))),
+            Backend::Terminal => {
+                let terminal = terminal::Terminal::open(processes, spec).await?;
+                Ok(Self(Kind::Terminal(terminal)))
+            }
+            Backend::Process => {
+                let children = child::Children::new(processes.clone(), spec);
+                Ok(Self(Kind::Process(children)))
+            }
         }
     }
 
@@ -129,6 +141,7 @@ impl Shell {
             return Err(StartError::Nul);
         }
         match &mut self.0 {
+            Kind::Terminal(terminal) => terminal.start(command).await,
             Kind::Process(children) => children.start(command).await,
         }
     }
@@ -136,6 +149,7 @@ impl Shell {
     /// Says whether commands can be started here, now or after the one that runs.
     pub fn alive(&self) -> bool {
         match &self.0 {
+            Kind::Terminal(terminal) => terminal.alive(),
             Kind::Process(_) => true,
         }
     }
@@ -143,6 +157,7 @@ impl Shell {
     /// The process of the shell, or of the last command where each has its own (0 before the first).
     pub fn pid(&self) -> u32 {
         match &self.0 {
+            Kind::Terminal(terminal) => terminal.pid(),
             Kind::Process(children) => children.pid(),
         }
     }
@@ -150,7 +165,13 @@ impl Shell {
     /// Closes the shell; nothing of it lives when this resolves.
     pub async fn close(self, how: Close) {
         match self.0 {
+            Kind::Terminal(terminal) => terminal.close(how).await,
             Kind::Process(children) => children.close(how).await,
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(unix)]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+mod tests;

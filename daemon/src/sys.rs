@@ -1,5 +1,8 @@
 //! The one place for what the standard library has no safe word for.
 
+#[cfg(target_os = "linux")]
+pub(crate) mod alone;
+
 /// Closes every descriptor above stderr that was inherited.
 ///
 /// Must be called before the process has opened anything itself.
@@ -28,7 +31,7 @@ pub(crate) fn close_inherited_descriptors() {
 }
 
 /// Lets the runtime watch a descriptor that it then owns.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 #[expect(
     unsafe_code,
     reason = "the runtime asks for the promise that is made here"

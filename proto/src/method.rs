@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, daemon, event_log, inference, launch, model, permission, provider, queue, server,
-    session, settings, shell, task, tool, ui,
+    agent, daemon, event_log, inference, launch, model, permission, process, provider, queue,
+    server, session, settings, shell, task, tool, ui,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -79,6 +79,8 @@ methods! {
     "loopd.daemonStatus" LoopdDaemonStatus(server::NoParams) -> daemon::DaemonStatus;
     /// Ends the daemon after the reply, as a signal would; sessions are kept.
     "loopd.daemonStop" LoopdDaemonStop(server::NoParams) -> ();
+    /// Lists the commands that the daemon runs as processes, the oldest first.
+    "loopd.processList" LoopdProcessList(server::NoParams) -> process::ProcessList;
 
     /// Creates a session and attaches the caller.
     "session.create" SessionCreate(SessionCreateParams) -> SessionOpened;

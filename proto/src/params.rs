@@ -7,6 +7,7 @@ pub mod inference;
 pub mod launch;
 pub mod model;
 pub mod permission;
+pub mod process;
 pub mod provider;
 pub mod queue;
 pub mod server;

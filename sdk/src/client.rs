@@ -8,6 +8,7 @@ use loopd_proto::method::{self, Method};
 use loopd_proto::params::daemon::DaemonStatus;
 use loopd_proto::params::model::Model;
 use loopd_proto::params::model::{Choice, ChoiceParams};
+use loopd_proto::params::process::Process;
 use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::{ListFilter, ListParams, Metadata};
 use loopd_proto::place;
@@ -107,6 +108,12 @@ impl Client {
     /// What the daemon is and does at this moment.
     pub async fn daemon_status(&self) -> Result<DaemonStatus, Error> {
         self.call::<method::LoopdDaemonStatus>(&NoParams {}).await
+    }
+
+    /// The commands that the daemon runs as processes, the oldest first.
+    pub async fn processes(&self) -> Result<Vec<Process>, Error> {
+        let list = self.call::<method::LoopdProcessList>(&NoParams {}).await?;
+        Ok(list.processes)
     }
 
     /// Ends the daemon; sessions are kept, turns that run are cut short. Ends this client, too.

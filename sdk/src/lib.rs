@@ -46,6 +46,7 @@ pub use loopd_proto::event::{Body, Durable, Ephemeral, Event};
 pub use loopd_proto::id::{MessageId, RequestId, SessionId};
 pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
 pub use loopd_proto::params::model::Choice;
+pub use loopd_proto::params::process::{Process, ProcessClass, ProcessState};
 pub use loopd_proto::params::session::{ListFilter, Metadata, SendMode};
 pub use loopd_proto::params::ui::UserInputResponse;
 pub use loopd_proto::permission::{PermissionDecision, PermissionRequest, PermissionRule};

@@ -308,7 +308,7 @@ async fn the_configuration_decides_which_tools_the_model_sees() {
             vec!["view", "lookup"],
         ),
         (
-            json!({"excludedTools": ["bash", "builtin:glob"]}),
+            json!({"excludedTools": ["bash", "read_bash", "write_bash", "stop_bash", "list_bash", "builtin:glob"]}),
             vec!["view", "create", "edit", "grep", "lookup"],
         ),
         (json!({"availableTools": ["custom:*"]}), vec!["lookup"]),

@@ -37,11 +37,19 @@ pub struct DetachedJob {
     pub log: PathBuf,
     pub started_at: Timestamp,
     pub pid: Option<u32>,
-    process: Option<Owned>,
+    process: Process,
     ending: watch::Sender<Ending>,
     /// How much of the log was read.
     read: Mutex<u64>,
     stopped: Mutex<bool>,
+}
+
+/// The process of a detached command.
+#[derive(Debug)]
+enum Process {
+    Known(Owned),
+    /// It ended while no daemon was there; this was written beside its log.
+    Gone(Option<Exit>),
 }
 
 /// What a log said since it was read last, and whether the command had ended by then.
@@ -60,7 +68,10 @@ impl DetachedJob {
             .list()
             .into_iter()
             .find(|entry| entry.log.as_deref() == Some(log.as_path()));
-        let process = entry.and_then(|entry| processes.adopted(&entry.id));
+        let process = match entry.and_then(|entry| processes.adopted(&entry.id)) {
+            Some(process) => Process::Known(process),
+            None => Process::Gone(processes.written_exit(&log)),
+        };
         let ending = match task.ending() {
             None => Ending::Running,
             Some(ending) if ending.outcome == TaskOutcome::Cancelled => Ending::Stopped,
@@ -102,7 +113,7 @@ impl DetachedJob {
 
     /// Stops the command and everything it started.
     pub(super) async fn stop(&self) -> Ending {
-        if let (true, Some(process)) = (self.is_running(), &self.process) {
+        if let (true, Process::Known(process)) = (self.is_running(), &self.process) {
             *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
             process.stop(GRACE).await;
             let mut ending = self.ending.subscribe();
@@ -115,8 +126,8 @@ impl DetachedJob {
     /// Waits for the end and says it in the words of the log.
     async fn end(&self) -> TaskEnd {
         let exit = match &self.process {
-            Some(process) => process.exit().await,
-            None => Exit::Unknown,
+            Process::Known(process) => process.exit().await,
+            Process::Gone(exit) => exit.unwrap_or(Exit::Unknown),
         };
         let stopped = *self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
         let (ending, end) = match exit {
@@ -212,7 +223,7 @@ impl Jobs {
             log,
             started_at,
             pid: Some(pid),
-            process: Some(process),
+            process: Process::Known(process),
             ending: watch::Sender::new(Ending::Running),
             read: Mutex::new(0),
             stopped: Mutex::new(false),

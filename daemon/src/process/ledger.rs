@@ -1,1 +1,173 @@
-//! What the daemon owns, on disk. (The files come with the holder.)
+//! What the daemon owns, on disk: a small file per command in `<home>/processes`. Keepers write theirs
+//! when the command starts and remove it when nothing of it lives; the next daemon reads what is left.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use loopd_proto::id::{ProcessId, SessionId};
+use loopd_proto::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::census::Identity;
+use super::{Class, Exit};
+
+/// Where files that make no sense are put.
+const ASIDE: &str = "unreadable";
+
+/// What the ledger says of one command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Line {
+    pub(super) id: ProcessId,
+    pub(super) class: Class,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) session: Option<SessionId>,
+    pub(super) label: String,
+    pub(super) started: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) log: Option<PathBuf>,
+    pub(super) boot: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) command: Option<Identity>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) keeper: Option<Identity>,
+}
+
+/// The folder of the files.
+#[derive(Debug, Clone)]
+pub(super) struct Ledger(PathBuf);
+
+impl Ledger {
+    pub(super) fn of(home: &Path) -> Self {
+        Self(home.join("processes"))
+    }
+
+    /// Makes the folder.
+    pub(super) fn prepare(&self) -> io::Result<()> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.0)
+    }
+
+    pub(super) fn path(&self, id: &ProcessId) -> PathBuf {
+        self.0.join(format!("{id}.json"))
+    }
+
+    pub(super) fn remove(&self, id: &ProcessId) {
+        remove(&self.path(id));
+    }
+
+    /// Everything that is left; what makes no sense is set aside.
+    pub(super) fn read(&self) -> Vec<Line> {
+        let Ok(entries) = fs::read_dir(&self.0) else {
+            return Vec::new();
+        };
+        let files = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| {
+                path.extension()
+                    .is_some_and(|extension| extension == "json")
+            });
+        files
+            .filter_map(|path| match read(&path) {
+                Ok(line) if self.path(&line.id) == path => Some(line),
+                Ok(_) => {
+                    self.set_aside(&path, "it is not named after its id");
+                    None
+                }
+                Err(error) => {
+                    self.set_aside(&path, &error.to_string());
+                    None
+                }
+            })
+            .collect()
+    }
+
+    fn set_aside(&self, path: &Path, why: &str) {
+        tracing::warn!(file = %path.display(), why, "a file of the ledger of processes is set aside");
+        let folder = self.0.join(ASIDE);
+        let moved = fs::create_dir_all(&folder)
+            .and_then(|()| fs::rename(path, folder.join(path.file_name().unwrap_or_default())));
+        if let Err(error) = moved {
+            tracing::warn!(%error, "it could not be moved and stays where it is");
+        }
+    }
+}
+
+/// Writes the file of a command that has started.
+pub(super) fn write(path: &Path, line: &Line) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    // Not synced: when the system goes down, the command goes with it.
+    file.write_all(&serde_json::to_vec(line)?)
+}
+
+pub(super) fn remove(path: &Path) {
+    match fs::remove_file(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => {
+            tracing::warn!(file = %path.display(), %error, "a file of the ledger of processes stays");
+        }
+    }
+}
+
+fn read(path: &Path) -> io::Result<Line> {
+    Ok(serde_json::from_slice(&fs::read(path)?)?)
+}
+
+/// The file beside a log that holds the pid of its command.
+pub(super) fn pid_file(log: &Path) -> PathBuf {
+    log.with_extension("pid")
+}
+
+/// The file beside a log that says how its command ended.
+pub(super) fn exit_file(log: &Path) -> PathBuf {
+    log.with_extension("exit")
+}
+
+/// Writes a file beside a log whole or not at all.
+pub(super) fn write_beside(path: &Path, text: &str) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let new = path.with_file_name(name);
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&new)?;
+    file.write_all(text.as_bytes())?;
+    fs::rename(&new, path)
+}
+
+/// How a command ended, as its keeper wrote it: the code that a shell would show.
+pub(super) fn exit_text(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("{code}\n"),
+        Exit::Signal(signal) => format!("{} signal {signal}\n", 128 + signal),
+        Exit::Unknown => "unknown\n".to_owned(),
+    }
+}
+
+/// Reads what `exit_text` wrote.
+pub(super) fn read_exit(log: &Path) -> Option<Exit> {
+    let text = fs::read_to_string(exit_file(log)).ok()?;
+    let mut words = text.split_whitespace();
+    let code = words.next()?.parse();
+    Some(match (code, words.nth(1)) {
+        (Ok(_), Some(signal)) => signal.parse().map_or(Exit::Unknown, Exit::Signal),
+        (Ok(code), None) => Exit::Code(code),
+        (Err(_), _) => Exit::Unknown,
+    })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+mod tests;

@@ -74,7 +74,12 @@ impl Owned {
         self.kill().await
     }
 
-    /// Kills the command and its whole tree.
+    /// Begins to kill the command and its whole tree.
+    pub fn kill_now(&self) {
+        self.record.kill();
+    }
+
+    /// Kills the command and its whole tree; it is dead when this resolves.
     pub async fn kill(&self) -> Exit {
         self.record.kill();
         if tokio::time::timeout(KILLED_WITHIN, self.record.gone())

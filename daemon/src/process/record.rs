@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loopd_proto::id::{ProcessId, SessionId};
 use loopd_proto::time::Timestamp;
@@ -38,7 +38,7 @@ pub(super) struct Record {
     facts: Facts,
     exit: watch::Sender<Option<Exit>>,
     gone: watch::Sender<bool>,
-    control: Box<dyn Control>,
+    control: Mutex<Box<dyn Control>>,
     /// Keeps an idle daemon for as long as something of the command lives.
     stay: Mutex<Option<Stay>>,
 }
@@ -49,7 +49,7 @@ impl Record {
             facts,
             exit: watch::Sender::new(None),
             gone: watch::Sender::new(false),
-            control,
+            control: Mutex::new(control),
             stay: Mutex::new(stay),
         }
     }
@@ -125,15 +125,25 @@ impl Record {
         gone.wait_for(|gone| *gone).await.ok();
     }
 
+    fn control(&self) -> MutexGuard<'_, Box<dyn Control>> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reaches the command another way from now on.
+    #[cfg(target_os = "linux")]
+    pub(super) fn reach_by(&self, control: Box<dyn Control>) {
+        *self.control() = control;
+    }
+
     pub(super) fn signal(&self, signal: Signal) {
         if !self.is_gone() {
-            self.control.signal(signal);
+            self.control().signal(signal);
         }
     }
 
     pub(super) fn kill(&self) {
         if !self.is_gone() {
-            self.control.kill();
+            self.control().kill();
         }
     }
 }

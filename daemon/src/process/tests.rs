@@ -1,3 +1,8 @@
+mod adopted;
+mod daemon;
+mod nasty;
+mod owned;
+
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -5,11 +10,12 @@ use tokio::io::AsyncReadExt;
 
 use super::*;
 
+/// A bash command of a turn.
 fn bash(command: &str) -> Spawn {
     let path = std::env::var("PATH").unwrap();
     Spawn {
         program: "bash".into(),
-        args: ["-c", command].map(Into::into).to_vec(),
+        args: ["--norc", "-c", command].map(Into::into).to_vec(),
         env: BTreeMap::from([("PATH".to_owned(), path)]),
         cwd: "/".into(),
         io: Io::Merged,
@@ -25,44 +31,23 @@ fn processes() -> (TempDir, Processes) {
     (home, processes)
 }
 
-#[tokio::test]
-async fn a_command_is_listed_until_it_ends() {
-    let (_home, processes) = processes();
-    let mut owned = processes
-        .spawn(bash("echo out; echo err >&2; exit 3"))
-        .await
-        .unwrap();
-    assert_eq!(processes.list(), [owned.entry()]);
+/// Runs a command to its end and returns what it said.
+async fn output(processes: &Processes, spawn: Spawn) -> String {
+    let mut owned = processes.spawn(spawn).await.unwrap();
     let mut said = String::new();
-    owned
-        .output
-        .take()
-        .unwrap()
-        .read_to_string(&mut said)
-        .await
-        .unwrap();
-    assert_eq!(said, "out\nerr\n");
-    assert_eq!(owned.exit().await, Exit::Code(3));
-    owned.gone().await;
-    assert_eq!(processes.list(), []);
+    let mut pipe = owned.output.take().unwrap();
+    pipe.read_to_string(&mut said).await.unwrap();
+    owned.exit().await;
+    said
 }
 
-#[tokio::test]
-async fn a_stopped_command_is_asked_and_then_killed() {
-    let (_home, processes) = processes();
-    let mut owned = processes
-        .spawn(bash(
-            "trap '' TERM; echo ready; while :; do sleep 100; done",
-        ))
-        .await
-        .unwrap();
-    let mut byte = [0];
-    owned
-        .output
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut byte)
-        .await
-        .unwrap();
-    assert_eq!(owned.stop(Duration::from_millis(50)).await, Exit::Signal(9));
+/// Waits for something that must happen within a second.
+async fn soon(what: &str, mut happened: impl FnMut() -> bool) {
+    let happening = async {
+        while !happened() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(1), happening).await;
+    assert!(waited.is_ok(), "{what}");
 }

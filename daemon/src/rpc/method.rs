@@ -12,6 +12,7 @@ mod permission_location;
 mod permission_path;
 mod permission_policy;
 mod plan;
+mod process;
 mod provider;
 mod queue;
 mod server;
@@ -65,6 +66,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::LoopdModelChoice, _, _>(model::choice)?;
     table.bind::<m::LoopdDaemonStatus, _, _>(daemon::status)?;
     table.bind::<m::LoopdDaemonStop, _, _>(daemon::stop)?;
+    table.bind::<m::LoopdProcessList, _, _>(process::list)?;
 
     table.bind::<m::SessionCreate, _, _>(session_create::create)?;
     table.bind::<m::SessionResume, _, _>(session_resume::resume)?;

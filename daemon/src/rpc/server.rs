@@ -144,7 +144,7 @@ impl Server {
         }
     }
 
-    /// Stops everything in order: connections, sessions, store.
+    /// Stops everything in order: connections, sessions, processes, store.
     pub async fn close(&self) {
         self.ending.cancel();
         for id in self.sessions.ids() {
@@ -153,6 +153,7 @@ impl Server {
             }
         }
         self.sessions.drained().await;
+        self.services.processes.shutdown().await;
         if let Err(error) = self.services.store.close().await {
             tracing::error!(%error, "the store could not be closed");
         }

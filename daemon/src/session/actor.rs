@@ -142,9 +142,14 @@ impl Actor {
             }
             while self.effects.try_join_next().is_some() {}
         }
+        self.end_processes().await;
+        self.refuse_all(&SessionError::NotFound(self.state.id.clone()));
+    }
+
+    /// Ends what must not outlive the session, before anybody can open it anew.
+    async fn end_processes(&self) {
         self.turn.cancel();
         self.jobs.close().await;
-        self.refuse_all(&SessionError::NotFound(self.state.id.clone()));
     }
 
     /// The next message; `None` when the session was idle for as long as its launch lets it.
@@ -214,7 +219,7 @@ impl Actor {
                 let flow = self.detach(peer, goodbye).await;
                 if let Some(reply) = reply {
                     if flow == Flow::Stop {
-                        self.jobs.close().await;
+                        self.end_processes().await;
                         self.sessions.forget(&self.state.id, &self.mailbox);
                     }
                     reply.send(()).ok();
@@ -247,8 +252,7 @@ impl Actor {
                 Flow::Go
             }
             Message::Stop { reply } => {
-                self.turn.cancel();
-                self.jobs.close().await;
+                self.end_processes().await;
                 self.sessions.forget(&self.state.id, &self.mailbox);
                 reply.send(()).ok();
                 Flow::Stop

@@ -191,9 +191,8 @@ impl Child {
             Ok(0) => self.pipe = None,
             Ok(count) => {
                 // Nobody reads what a terminal would answer.
-                self.reader
-                    .take(buffer.get(..count).unwrap_or_default())
-                    .await;
+                self.reader.feed(buffer.get(..count).unwrap_or_default());
+                self.reader.save().await;
             }
             Err(error) => {
                 tracing::warn!(%error, "the output of a command could not be read");

@@ -24,7 +24,8 @@ pub(super) struct Reader {
     pub(super) run: Run,
     spool: Spool,
     told: Option<Instant>,
-    untold: bool,
+    /// When the watchers hear of output they have not heard of.
+    tell_at: Option<Instant>,
 }
 
 impl Reader {
@@ -33,30 +34,23 @@ impl Reader {
             run,
             spool: Spool::new(spec.scratch.clone(), spec.name_output),
             told: None,
-            untold: false,
+            tell_at: None,
         }
     }
 
-    /// Takes output and returns what the terminal answers to it.
-    pub(super) async fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let answer = self.run.text().feed(bytes);
-        self.save().await;
-        self.untold = true;
-        answer
+    /// Takes output and returns what the terminal answers to it; [`Reader::save`] has to follow.
+    pub(super) fn feed(&self, bytes: &[u8]) -> Vec<u8> {
+        self.run.text().feed(bytes)
     }
 
     /// When the watchers hear of output next, if there is any they have not heard of.
     pub(super) fn tell_at(&self) -> Option<Instant> {
-        let at = || {
-            self.told
-                .map_or_else(Instant::now, |told| told + TELL_EVERY)
-        };
-        self.untold.then(at)
+        self.tell_at
     }
 
     pub(super) fn tell(&mut self) {
         self.told = Some(Instant::now());
-        self.untold = false;
+        self.tell_at = None;
         self.run.tell_output();
     }
 
@@ -67,7 +61,12 @@ impl Reader {
         self.run.set_state(RunState::Ended(end));
     }
 
-    async fn save(&mut self) {
+    /// Writes to the file what belongs there, and has the watchers told in time.
+    pub(super) async fn save(&mut self) {
+        if self.tell_at.is_none() {
+            let now = Instant::now();
+            self.tell_at = Some(self.told.map_or(now, |told| now.max(told + TELL_EVERY)));
+        }
         let waiting = self.run.text().take_waiting();
         if let Some(bytes) = waiting {
             let saved = self.spool.write(&bytes).await;

@@ -1,6 +1,8 @@
 //! What a command wrote, as text: the terminal's reading of it in front, what can no longer change
 //! behind it, and how far a reader has come. Shared by a run and its backend; never waits.
 
+use super::emulator::Emulator;
+use super::keys::CursorKeys;
 use super::output::{
     Body, HEAD_CHARS, Saved, Screen, Shown, Store, TAIL_CHARS, WHOLE, decode, last_chars,
 };
@@ -8,6 +10,7 @@ use super::output::{
 /// The output of one command.
 #[derive(Debug)]
 pub(super) struct Text {
+    emulator: Emulator,
     store: Store,
     received: u64,
     /// The end of the final text that was read, and what was read of the rest.
@@ -19,6 +22,7 @@ pub(super) struct Text {
 impl Text {
     pub(super) fn new() -> Self {
         Self {
+            emulator: Emulator::new(),
             store: Store::new(),
             received: 0,
             read_to: 0,
@@ -30,12 +34,30 @@ impl Text {
     /// Takes the next bytes of output and returns what the terminal answers to them.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.received += bytes.len() as u64;
-        self.store.push(bytes);
-        Vec::new()
+        let answers = self.emulator.feed(bytes);
+        let done = self.emulator.lines().take_done();
+        self.store.push(&done);
+        let open = self.emulator.lines().open_bytes() as u64;
+        if self.store.total() + open > WHOLE as u64 {
+            self.store.start_spooling();
+        }
+        answers
     }
 
     /// Makes all of the text final.
-    pub(super) fn finish(&mut self) {}
+    pub(super) fn finish(&mut self) {
+        self.emulator.lines().finish();
+        let done = self.emulator.lines().take_done();
+        self.store.push(&done);
+        if self.store.total() > WHOLE as u64 {
+            self.store.start_spooling();
+        }
+    }
+
+    /// What the arrow keys have to send.
+    pub(super) fn cursor_keys(&self) -> CursorKeys {
+        self.emulator.cursor_keys()
+    }
 
     pub(super) fn received(&self) -> u64 {
         self.received
@@ -117,11 +139,11 @@ impl Text {
     }
 
     fn open(&self) -> String {
-        String::new()
+        self.emulator.open()
     }
 
     fn screen(&self) -> Option<Screen> {
-        None
+        self.emulator.screen()
     }
 }
 

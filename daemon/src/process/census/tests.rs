@@ -1,0 +1,63 @@
+use std::process::{Child, Command, Stdio};
+
+use super::*;
+
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn new(tag: &str) -> Self {
+        let child = Command::new("sleep")
+            .arg("1000")
+            .env(TAG, tag)
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self(child)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity::of(self.0.id().cast_signed()).unwrap()
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[test]
+fn a_process_is_known_by_its_start_and_by_nothing_less() {
+    let sleeper = Sleeper::new("a");
+    let identity = sleeper.identity();
+    assert!(identity.is_alive());
+    let reused = Identity {
+        start: identity.start - 1,
+        ..identity
+    };
+    assert!(!reused.is_alive());
+    assert_eq!(kill(&HashSet::new(), &[reused]), Killed::All);
+    assert!(identity.is_alive(), "a process that took over a pid lives");
+    assert_eq!(kill(&HashSet::new(), &[identity]), Killed::All);
+    assert!(!identity.is_alive());
+}
+
+#[test]
+fn tagged_processes_are_found_and_others_are_left() {
+    let (one, other) = (Sleeper::new("tag-one"), Sleeper::new("tag-other"));
+    // The tag is there once the program has been loaded.
+    let tags = HashSet::from(["tag-one".to_owned()]);
+    while !has_tag(one.identity().pid, &tags) {
+        std::thread::yield_now();
+    }
+    assert_eq!(kill(&tags, &[]), Killed::All);
+    assert!(!one.identity().is_alive());
+    assert!(other.identity().is_alive());
+}
+
+#[test]
+fn nobody_kills_himself() {
+    let own = Identity::of(std::process::id().cast_signed()).unwrap();
+    assert_eq!(kill(&HashSet::new(), &[own]), Killed::All);
+}

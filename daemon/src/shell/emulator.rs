@@ -1,0 +1,276 @@
+//! Reads what programs write to a terminal: plain text goes to [`Lines`], escape sequences are
+//! obeyed and never kept, questions to the terminal are answered, and a full-screen program gets a
+//! screen of its own. Fed by `text.rs`; answers are sent by the terminal backend.
+
+mod replies;
+mod sequences;
+
+use std::num::NonZeroU16;
+
+use super::keys::CursorKeys;
+use super::lines::{HEIGHT, Lines, WIDTH};
+use super::output::Screen;
+use sequences::{Event, Sequences};
+
+/// From how many bytes on lines are worth adding in bulk.
+const BULK: usize = 8 * 1024;
+
+/// The terminal of one command.
+pub(super) struct Emulator {
+    parser: vte::Parser,
+    sequences: Sequences,
+    /// Whether the next byte is text and not part of an escape sequence.
+    in_text: bool,
+    /// The beginning of a character whose other bytes have not come yet.
+    partial: Vec<u8>,
+    /// What a full-screen program shows.
+    screen: Option<Box<vt100::Parser>>,
+    answers: Vec<u8>,
+}
+
+impl std::fmt::Debug for Emulator {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Emulator").finish_non_exhaustive()
+    }
+}
+
+impl Emulator {
+    pub(super) fn new() -> Self {
+        Self {
+            parser: vte::Parser::new(),
+            sequences: Sequences::new(),
+            in_text: true,
+            partial: Vec::new(),
+            screen: None,
+            answers: Vec::new(),
+        }
+    }
+
+    pub(super) fn lines(&mut self) -> &mut Lines {
+        &mut self.sequences.lines
+    }
+
+    pub(super) fn open(&self) -> String {
+        self.sequences.lines.open()
+    }
+
+    pub(super) fn cursor_keys(&self) -> CursorKeys {
+        self.sequences.cursor_keys
+    }
+
+    pub(super) fn screen(&self) -> Option<Screen> {
+        let screen = self.screen.as_ref()?.screen();
+        let rows: Vec<String> = screen
+            .rows(0, u16::try_from(WIDTH).unwrap_or(u16::MAX))
+            .map(|row| row.trim_end().to_owned())
+            .collect();
+        let (row, column) = screen.cursor_position();
+        Some(Screen {
+            text: rows.join("\n").trim_end().to_owned(),
+            cursor: (row + 1, column + 1),
+        })
+    }
+
+    /// Reads the next bytes and returns what the terminal answers.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let taken = if self.screen.is_some() {
+                self.feed_screen(rest)
+            } else if self.in_text {
+                self.feed_text(rest)
+            } else {
+                self.feed_sequence(rest)
+            };
+            rest = rest.get(taken..).unwrap_or_default();
+        }
+        std::mem::take(&mut self.answers)
+    }
+
+    /// Reads text up to the next escape sequence and says how long it was.
+    fn feed_text(&mut self, bytes: &[u8]) -> usize {
+        if self.partial.is_empty() && self.sequences.lines.at_bottom() {
+            let bulk = bulk(bytes);
+            if bulk > 0 {
+                let lines = bytes.get(..bulk).unwrap_or_default();
+                self.sequences.lines.push_lines(lines);
+                return bulk;
+            }
+        }
+        let end = bytes
+            .iter()
+            .position(|byte| *byte < b' ' || *byte == 0x7F)
+            .unwrap_or(bytes.len());
+        if end > 0 {
+            self.print(bytes.get(..end).unwrap_or_default());
+            return end;
+        }
+        if !std::mem::take(&mut self.partial).is_empty() {
+            self.sequences.lines.print("\u{FFFD}");
+        }
+        match bytes.first() {
+            Some(0x1B) => {
+                self.in_text = false;
+                0
+            }
+            Some(byte) => {
+                self.sequences.control(*byte);
+                1
+            }
+            None => 0,
+        }
+    }
+
+    /// Prints text without ASCII control characters; what is no text becomes a replacement character.
+    fn print(&mut self, bytes: &[u8]) {
+        let joined;
+        let mut rest = if self.partial.is_empty() {
+            bytes
+        } else {
+            let mut partial = std::mem::take(&mut self.partial);
+            partial.extend_from_slice(bytes);
+            joined = partial;
+            &joined
+        };
+        while !rest.is_empty() {
+            let (valid, wrong) = match std::str::from_utf8(rest) {
+                Ok(text) => (text, None),
+                Err(error) => {
+                    let valid = rest.get(..error.valid_up_to()).unwrap_or_default();
+                    let text = std::str::from_utf8(valid).unwrap_or_default();
+                    (text, Some(error.error_len()))
+                }
+            };
+            self.print_valid(valid);
+            rest = rest.get(valid.len()..).unwrap_or_default();
+            match wrong {
+                None => {}
+                Some(Some(wrong)) => {
+                    self.sequences.lines.print("\u{FFFD}");
+                    rest = rest.get(wrong..).unwrap_or_default();
+                }
+                Some(None) => {
+                    self.partial = rest.to_owned();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn print_valid(&mut self, text: &str) {
+        if text.is_ascii() {
+            self.sequences.lines.print(text);
+            return;
+        }
+        // The second set of control characters could start sequences on some terminals.
+        if text.contains(char::is_control) {
+            let shown: String = text.chars().filter(|shown| !shown.is_control()).collect();
+            self.sequences.lines.print(&shown);
+        } else {
+            self.sequences.lines.print(text);
+        }
+    }
+
+    /// Reads an escape sequence byte by byte and says how many bytes it had so far.
+    fn feed_sequence(&mut self, bytes: &[u8]) -> usize {
+        for (index, byte) in bytes.iter().enumerate() {
+            self.sequences.in_sequence = true;
+            self.parser.advance(&mut self.sequences, &[*byte]);
+            if let Some(event) = self.sequences.event.take() {
+                self.obey(event);
+            }
+            if !self.sequences.in_sequence {
+                self.in_text = true;
+                return index + 1;
+            }
+        }
+        bytes.len()
+    }
+
+    /// Shows bytes on the screen of a full-screen program, up to where it leaves that screen.
+    fn feed_screen(&mut self, bytes: &[u8]) -> usize {
+        let mut shown = 0;
+        for (index, byte) in bytes.iter().enumerate() {
+            self.sequences.in_sequence = true;
+            self.parser.advance(&mut self.sequences, &[*byte]);
+            let Some(event) = self.sequences.event.take() else {
+                continue;
+            };
+            let slice = bytes.get(shown..=index).unwrap_or_default();
+            if let Some(screen) = &mut self.screen {
+                screen.process(slice);
+            }
+            shown = index + 1;
+            self.obey(event);
+            if self.screen.is_none() {
+                self.in_text = true;
+                return shown;
+            }
+        }
+        if let Some(screen) = &mut self.screen {
+            screen.process(bytes.get(shown..).unwrap_or_default());
+        }
+        bytes.len()
+    }
+
+    fn obey(&mut self, event: Event) {
+        match event {
+            Event::EnterScreen => {
+                let size = |count: usize| {
+                    let count = u16::try_from(count).ok().and_then(NonZeroU16::new);
+                    count.unwrap_or(NonZeroU16::MIN)
+                };
+                let screen = vt100::Parser::new(size(HEIGHT), size(WIDTH), 0);
+                self.screen = Some(Box::new(screen));
+                self.sequences.on_screen = true;
+            }
+            Event::LeaveScreen => {
+                self.screen = None;
+                self.sequences.on_screen = false;
+            }
+            Event::Question(question) => {
+                let cursor = match &self.screen {
+                    Some(screen) => {
+                        let (row, column) = screen.screen().cursor_position();
+                        (usize::from(row) + 1, usize::from(column) + 1)
+                    }
+                    None => self.sequences.lines.cursor(),
+                };
+                let answer = replies::answer(&question, cursor);
+                self.answers.extend_from_slice(answer.as_bytes());
+            }
+        }
+    }
+}
+
+/// How many bytes at the beginning are whole lines of plain text that have scrolled off the screen
+/// by the end; nothing if that is not worth the while.
+fn bulk(bytes: &[u8]) -> usize {
+    if bytes.len() < BULK {
+        return 0;
+    }
+    let Some((last, _)) = memchr::memrchr_iter(b'\n', bytes)
+        .zip(0..=HEIGHT)
+        .find(|(_, count)| *count == HEIGHT)
+    else {
+        return 0;
+    };
+    let lines = bytes.get(..=last).unwrap_or_default();
+    let special = lines.iter().enumerate().any(|(index, byte)| match byte {
+        b'\n' | b'\t' => false,
+        b'\r' => !matches!(lines.get(index + 1), Some(b'\n' | b'\r')),
+        byte => *byte < b' ' || *byte == 0x7F,
+    });
+    let plain = !special
+        && std::str::from_utf8(lines).is_ok_and(|text| {
+            text.is_ascii()
+                || !text
+                    .chars()
+                    .any(|shown| ('\u{80}'..='\u{9F}').contains(&shown))
+        });
+    if plain { lines.len() } else { 0 }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+mod tests;
