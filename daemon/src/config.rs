@@ -137,8 +137,8 @@ impl Config {
             tracing::warn!("{problem}");
         }
         Self {
-            models,
             shell,
+            models,
             ..Self::default()
         }
     }

@@ -5,6 +5,7 @@
 //! to one shell run in order, different shells run in parallel. It decides no permission and words
 //! nothing that the model reads.
 
+mod background;
 mod detached;
 mod direct;
 mod error;
@@ -12,6 +13,7 @@ mod job;
 mod memory;
 mod seat;
 mod spare;
+mod table;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,27 +22,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use loopd_proto::event::task::{ShellAttachment, ShellWork, TaskWork};
-use loopd_proto::id::{SessionId, ShellId, TaskId, ToolCallId};
+use loopd_proto::id::{SessionId, ShellId, ToolCallId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::kernel::command::{Command, TaskEnd, TaskStart};
+use crate::kernel::command::{Command, TaskEnd};
 use crate::kernel::state::State;
 use crate::ports::Ports;
 use crate::process::{Lifetime, Processes};
-use crate::shell::{Backend, RunState, Shell, ShellSpec, StartError};
+use crate::shell::{Backend, Shell, ShellSpec, StartError};
 
 pub use detached::{DetachedJob, LogPart};
 pub use direct::{Direct, DirectEnd};
 pub use error::{Closed, JobError};
 pub use job::{Ending, Job, Pause, Place};
-use memory::Memory;
 use seat::{Keep, Seat};
 use spare::Spare;
-
-/// How many shells one session may have open; resting ones make room.
-const MAX_SHELLS: usize = 32;
+use table::{MAX_SHELLS, Table};
 
 /// Where a session's log is told what goes on.
 pub trait TaskLog: Send + Sync + 'static {
@@ -94,16 +92,6 @@ struct Inner {
     spare: Spare,
     direct: direct::Running,
     tasks: TaskTracker,
-}
-
-#[derive(Default)]
-struct Table {
-    seats: BTreeMap<ShellId, Arc<Seat>>,
-    detached: BTreeMap<ShellId, Arc<DetachedJob>>,
-    closed: Memory,
-    /// The number that the last shell without a name got.
-    last_number: u64,
-    ended: bool,
 }
 
 /// What a shell id stands for.
@@ -245,84 +233,18 @@ impl Jobs {
         }
     }
 
-    /// Tells clients when the command waits for somebody to type; returns when it has ended.
-    async fn watch(&self, job: &Job) {
-        let mut changes = job.run.changes();
-        let mut waited = false;
-        loop {
-            let state = changes.borrow_and_update().state;
-            match state {
-                RunState::Ended(_) => return,
-                RunState::Running => waited = false,
-                RunState::Waiting(_) if waited => {}
-                RunState::Waiting(_) => {
-                    waited = true;
-                    self.tell(Command::ShellWaits(job.waiting())).await;
-                }
-            }
-            if changes.changed().await.is_err() {
-                return;
-            }
-        }
-    }
-
-    async fn tell(&self, command: Command) {
-        if let Err(why) = self.0.setup.log.record(command).await {
-            tracing::warn!(session = %self.0.setup.session, why, "the session was not told about its command");
-        }
-    }
-
-    /// Lets a command go on in the background: it becomes a task, and its end is told.
-    pub async fn to_background(&self, job: &Arc<Job>) -> Result<(), JobError> {
-        job.set_place(Place::Back);
-        let work = TaskWork::Shell(ShellWork {
-            shell_id: job.id.clone(),
-            command: job.command.clone(),
-            attachment: ShellAttachment::Attached,
-            pid: job.pid,
-            log_path: None,
-        });
-        let start = TaskStart {
-            id: TaskId::new(job.id.as_str()),
-            call: job.call.clone(),
-            description: job.description.clone(),
-            started_at: Some(job.started_at),
-            work,
-        };
-        let stored = self
-            .0
-            .setup
-            .log
-            .record(Command::TaskStarted(Box::new(start)));
-        if let Err(why) = stored.await {
-            job.run.stop().await;
-            return Err(JobError::NotStored(why));
-        }
-        let (jobs, watched) = (self.clone(), job.clone());
-        self.0.tasks.spawn(async move {
-            let end = watched.end().await;
-            jobs.tell(Command::TaskEnded {
-                id: TaskId::new(watched.id.as_str()),
-                end,
-            })
-            .await;
-        });
-        Ok(())
-    }
-
-    /// A command ended in front: what was opened for it alone is closed.
-    pub fn finish(&self, job: &Arc<Job>, surroundings: &Surroundings) {
+    /// A command ended in front: what was opened for it alone is closed; says whether it was.
+    pub fn finish(&self, job: &Job, surroundings: &Surroundings) -> bool {
         let once = self.let_go(&job.id, Closed::Finished, Keep::UntilRead);
         if once {
             self.warm(surroundings);
         }
+        once
     }
 
-    /// The model has read all of a command that has ended.
-    pub async fn heard(&self, id: &ShellId) {
-        self.let_go(id, Closed::Finished, Keep::UntilRead);
-        self.tell(Command::TasksHeard(vec![TaskId::new(id.as_str())]))
-            .await;
+    /// A command was stopped in front: what was opened for it alone is closed.
+    pub fn release(&self, job: &Job) {
+        self.let_go(&job.id, Closed::Cancelled, Keep::UntilRead);
     }
 
     /// Closes the shell of a command that nobody waits for any more.
@@ -408,11 +330,6 @@ impl Jobs {
         Ok(ending)
     }
 
-    async fn tell_heard(&self, id: &ShellId) {
-        self.tell(Command::TasksHeard(vec![TaskId::new(id.as_str())]))
-            .await;
-    }
-
     /// All shells, in the order of their names.
     pub fn list(&self) -> Vec<Found> {
         let table = self.table();
@@ -466,44 +383,6 @@ impl Jobs {
             .processes
             .end_session(&self.0.setup.session)
             .await;
-    }
-}
-
-impl Table {
-    /// A name that no shell of the session has had lately.
-    fn next_name(&mut self) -> ShellId {
-        loop {
-            self.last_number += 1;
-            let name = ShellId::from(self.last_number.to_string());
-            let taken = self.seats.contains_key(&name)
-                || self.detached.contains_key(&name)
-                || self.closed.how(&name).is_some();
-            if !taken {
-                return name;
-            }
-        }
-    }
-
-    fn known(&self) -> Vec<ShellId> {
-        let shells = self.seats.keys().chain(self.detached.keys());
-        shells.cloned().collect()
-    }
-
-    /// Closes the shell whose last command ended first; says whether there was one.
-    fn make_room(&mut self) -> bool {
-        let mut resting: Vec<(_, ShellId)> = self
-            .seats
-            .iter()
-            .filter(|(_, seat)| !seat.is_busy())
-            .filter_map(|(id, seat)| Some((seat.job()?.started_at, id.clone())))
-            .collect();
-        resting.sort();
-        let Some((_, id)) = resting.into_iter().next() else {
-            return false;
-        };
-        self.seats.remove(&id);
-        self.closed.remember(id, Closed::MadeRoom);
-        true
     }
 }
 

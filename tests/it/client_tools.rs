@@ -300,7 +300,19 @@ async fn a_client_tool_asks_for_permission_like_any_other() {
 
 #[tokio::test]
 async fn the_configuration_decides_which_tools_the_model_sees() {
-    let everything = ["bash", "view", "create", "edit", "grep", "glob", "lookup"];
+    let everything = [
+        "bash",
+        "read_bash",
+        "write_bash",
+        "stop_bash",
+        "list_bash",
+        "view",
+        "create",
+        "edit",
+        "grep",
+        "glob",
+        "lookup",
+    ];
     let cases = [
         (json!({}), everything.to_vec()),
         (

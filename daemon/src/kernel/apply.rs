@@ -81,8 +81,8 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::TaskStarted(started) => state.tasks.started(started),
         Durable::TaskProcess(process) => state.tasks.has_process(&process.id, process.pid),
         Durable::TaskEnded(ended) => state.tasks.ended(ended),
-        Durable::TasksHeard(heard) => {
-            for id in &heard.ids {
+        Durable::TasksHeard(known) => {
+            for id in &known.ids {
                 state.tasks.heard(id);
             }
         }

@@ -121,6 +121,8 @@ async fn send(run: &Run, keys: &str) {
 /// Says whether a process is there and not merely waiting to be counted.
 fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    let state = stat
+        .rsplit_once(") ")
+        .and_then(|(_, rest)| rest.chars().next());
     state.is_some_and(|state| state != 'Z')
 }

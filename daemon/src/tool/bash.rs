@@ -12,7 +12,8 @@ use loopd_proto::id::ShellId;
 use loopd_proto::permission::{PermissionRequest, PossibleUrl, ShellCommand};
 
 use crate::gate::Grant;
-use crate::jobs::{Closed, Job, JobError, Order, Pause, Place};
+use crate::jobs::{Job, JobError, Order, Pause, Place};
+use crate::shell::Backend;
 
 use super::shell_output;
 use super::shell_syntax::{Analysis, SessionApproval};
@@ -143,14 +144,17 @@ async fn in_front(job: &Arc<Job>, wait: Duration, context: &ToolContext) -> Outc
     let pause = follow::follow(job, wait, &context.cancel, &context.partial).await;
     match pause {
         Pause::Ended => {
-            let text = shell_output::whole(job.run.output());
-            let outcome = words::ended(text, job.ending());
-            context.jobs.finish(job, &context.surroundings());
-            outcome
+            let mut text = shell_output::whole(job.run.output());
+            let closes = context.jobs.finish(job, &context.surroundings());
+            if job.run.left_behind() && (closes || job.backend == Backend::Process) {
+                text = words::with_note(text, words::LEFT_BEHIND);
+            }
+            words::ended(text, job.ending())
         }
         Pause::Cancelled => {
             // The abort waits for nothing but this answer.
-            stop_quietly(job, context).await;
+            job.stop().await;
+            context.jobs.release(job);
             Outcome::failure(words::INTERRUPTED)
         }
         Pause::OutOfTime | Pause::Promoted | Pause::WaitsForInput => {
@@ -177,12 +181,6 @@ impl Drop for Abandoned<'_> {
         if self.job.place() == Place::Front && self.job.is_running() {
             self.context.jobs.abandon(&self.job.id);
         }
-    }
-}
-
-async fn stop_quietly(job: &Job, context: &ToolContext) {
-    if let Err(error) = context.jobs.stop(&job.id, Closed::Cancelled).await {
-        tracing::debug!(%error, "an aborted command was gone already");
     }
 }
 

@@ -69,7 +69,11 @@ async fn a_program_that_ignores_everything_is_killed() {
         "bash -c 'trap \"\" INT TERM HUP; echo $$ ready; while :; do sleep 100; done'; touch made";
     let started = shell.start(command).await.unwrap();
     until_shows(&started, "ready").await;
-    let pid = text(&started.output()).split(' ').next().unwrap().to_owned();
+    let pid = text(&started.output())
+        .split(' ')
+        .next()
+        .unwrap()
+        .to_owned();
     stopped_at_once(&started).await;
     let before = Instant::now();
     assert_eq!(
@@ -93,7 +97,11 @@ async fn a_closed_shell_takes_its_programs_along() {
             .await
             .unwrap();
         until_shows(&started, "ready").await;
-        let pid = text(&started.output()).split(' ').next().unwrap().to_owned();
+        let pid = text(&started.output())
+            .split(' ')
+            .next()
+            .unwrap()
+            .to_owned();
         match how {
             Some(how) => shell.close(how).await,
             None => drop(shell),
@@ -109,10 +117,7 @@ async fn a_closed_shell_takes_its_programs_along() {
             "{:?}",
             fixture.processes.list()
         );
-        assert!(
-            !is_alive(&pid),
-            "{how:?}"
-        );
+        assert!(!is_alive(&pid), "{how:?}");
     }
     let left = std::fs::read_dir(fixture.folder.path().join("scratch")).unwrap();
     assert_eq!(left.count(), 0, "pipes were left");
