@@ -9,6 +9,7 @@ mod open;
 mod outcome;
 mod render;
 mod terminal;
+mod usage;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;

@@ -8,6 +8,7 @@ use loopd_sdk::{Body, Durable, Ephemeral, Event, MessageId};
 use serde_json::Value;
 
 use crate::terminal::{Style, Terminal, harmless};
+use crate::usage::Tally;
 
 /// How many lines of a tool's output are shown, and how much of each.
 const OUTPUT_LINES: usize = 10;
@@ -37,6 +38,7 @@ impl Renderer {
             streamed: None,
             line_open: false,
             calls: HashMap::new(),
+            tally: Tally::default(),
         })
     }
 
@@ -57,6 +59,7 @@ pub(crate) struct Text {
     /// Whether the answer stopped in the middle of a line.
     line_open: bool,
     calls: HashMap<ToolCallId, String>,
+    tally: Tally,
 }
 
 impl Text {
@@ -73,8 +76,14 @@ impl Text {
                 let length = before + delta.delta_content.len();
                 self.streamed = Some((delta.message_id.clone(), length));
             }
-            Body::Ephemeral(Ephemeral::SessionIdle(idle)) if idle.aborted == Some(true) => {
-                self.note(Style::Bad, "aborted")?;
+            Body::Ephemeral(Ephemeral::Usage(usage)) => self.tally.add(usage),
+            Body::Ephemeral(Ephemeral::SessionIdle(idle)) => {
+                if idle.aborted == Some(true) {
+                    self.note(Style::Bad, "aborted")?;
+                }
+                if let Some(line) = std::mem::take(&mut self.tally).line() {
+                    self.note(Style::Dim, &line)?;
+                }
             }
             Body::Ephemeral(Ephemeral::TurnRetry(retry)) => {
                 let why = retry.reason.as_deref().unwrap_or("the model call failed");

@@ -73,7 +73,7 @@ impl Emulator {
 
     /// Reads the next bytes and returns what the terminal answers.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut rest = bytes;
+        let mut rest = bytes.get(self.feed_bulk(bytes)..).unwrap_or_default();
         while !rest.is_empty() {
             let taken = if self.screen.is_some() {
                 self.feed_screen(rest)
@@ -87,16 +87,22 @@ impl Emulator {
         std::mem::take(&mut self.answers)
     }
 
+    /// Reads whole lines of plain text at once, if there are many, and says how long they were.
+    fn feed_bulk(&mut self, bytes: &[u8]) -> usize {
+        let can = self.screen.is_none()
+            && self.in_text
+            && self.partial.is_empty()
+            && self.sequences.lines.at_bottom();
+        let bulk = if can { bulk(bytes) } else { 0 };
+        if bulk > 0 {
+            let lines = bytes.get(..bulk).unwrap_or_default();
+            self.sequences.lines.push_lines(lines);
+        }
+        bulk
+    }
+
     /// Reads text up to the next escape sequence and says how long it was.
     fn feed_text(&mut self, bytes: &[u8]) -> usize {
-        if self.partial.is_empty() && self.sequences.lines.at_bottom() {
-            let bulk = bulk(bytes);
-            if bulk > 0 {
-                let lines = bytes.get(..bulk).unwrap_or_default();
-                self.sequences.lines.push_lines(lines);
-                return bulk;
-            }
-        }
         let end = bytes
             .iter()
             .position(|byte| *byte < b' ' || *byte == 0x7F)
@@ -150,7 +156,7 @@ impl Emulator {
                     rest = rest.get(wrong..).unwrap_or_default();
                 }
                 Some(None) => {
-                    self.partial = rest.to_owned();
+                    rest.clone_into(&mut self.partial);
                     return;
                 }
             }

@@ -102,7 +102,7 @@ impl Input {
             match (stroke, cursor_keys) {
                 (Stroke::Bytes(text), _) => bytes.extend_from_slice(text.as_bytes()),
                 (Stroke::Cursor(key), CursorKeys::Normal) => {
-                    bytes.extend_from_slice(key.as_bytes())
+                    bytes.extend_from_slice(key.as_bytes());
                 }
                 (Stroke::Cursor(key), CursorKeys::Application) => {
                     bytes.extend_from_slice(key.replace('[', "O").as_bytes());

@@ -189,26 +189,26 @@ impl Lines {
         }
     }
 
-    pub(super) fn to_column(&mut self, column: usize) {
+    pub(super) fn go_to_column(&mut self, column: usize) {
         self.column = Column::At(column.min(WIDTH - 1));
     }
 
     pub(super) fn by_columns(&mut self, by: isize) {
-        self.to_column(self.column().saturating_add_signed(by));
+        self.go_to_column(self.column().saturating_add_signed(by));
     }
 
-    pub(super) fn to_row(&mut self, row: usize) {
+    pub(super) fn go_to_row(&mut self, row: usize) {
         let column = self.column();
         self.row = row.min(HEIGHT - 1);
         self.column = Column::At(column);
     }
 
     pub(super) fn by_rows(&mut self, by: isize) {
-        self.to_row(self.row.saturating_add_signed(by));
+        self.go_to_row(self.row.saturating_add_signed(by));
     }
 
     /// Carriage return, which programs use to write a line again.
-    pub(super) fn to_start(&mut self) {
+    pub(super) fn go_to_start(&mut self) {
         self.column = Column::At(0);
     }
 
@@ -218,8 +218,8 @@ impl Lines {
 
     pub(super) fn restore_cursor(&mut self) {
         let (row, column) = self.saved;
-        self.to_row(row);
-        self.to_column(column);
+        self.go_to_row(row);
+        self.go_to_column(column);
     }
 
     pub(super) fn erase_in_row(&mut self, part: Part) {

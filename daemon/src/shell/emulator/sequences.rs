@@ -43,7 +43,7 @@ impl Sequences {
     pub(super) fn control(&mut self, byte: u8) {
         match byte {
             b'\n' | 0x0B | 0x0C => self.lines.newline(),
-            b'\r' => self.lines.to_start(),
+            b'\r' => self.lines.go_to_start(),
             b'\t' => self.lines.tab(),
             0x08 => self.lines.by_columns(-1),
             _ => {}
@@ -76,17 +76,17 @@ impl Sequences {
             'D' => lines.by_columns(-by),
             'E' => {
                 lines.by_rows(by);
-                lines.to_start();
+                lines.go_to_start();
             }
             'F' => {
                 lines.by_rows(-by);
-                lines.to_start();
+                lines.go_to_start();
             }
-            'G' | '`' => lines.to_column(count - 1),
-            'd' => lines.to_row(count - 1),
+            'G' | '`' => lines.go_to_column(count - 1),
+            'd' => lines.go_to_row(count - 1),
             'H' | 'f' => {
-                lines.to_row(count - 1);
-                lines.to_column(second.unwrap_or(1).max(1) - 1);
+                lines.go_to_row(count - 1);
+                lines.go_to_column(second.unwrap_or(1).max(1) - 1);
             }
             'J' => match first.unwrap_or(0) {
                 0 => lines.erase_below(),

@@ -11,7 +11,7 @@ fn lines(write: impl Fn(&mut Lines)) -> String {
 fn a_line_that_is_written_again_shows_its_last_state() {
     let text = lines(|lines| {
         lines.print("10% done");
-        lines.to_start();
+        lines.go_to_start();
         lines.print("100%");
         lines.newline();
         lines.print("next");
@@ -23,13 +23,13 @@ fn a_line_that_is_written_again_shows_its_last_state() {
 fn half_a_wide_character_that_is_written_over_becomes_blank() {
     let text = lines(|lines| {
         lines.print("世界");
-        lines.to_column(1);
+        lines.go_to_column(1);
         lines.print("x");
     });
     assert_eq!(text, " x界");
     let text = lines(|lines| {
         lines.print("世界!");
-        lines.to_start();
+        lines.go_to_start();
         lines.print("abc");
     });
     assert_eq!(text, "abc !");
@@ -46,7 +46,7 @@ fn rows_above_can_be_changed_while_they_are_on_the_screen() {
         lines.erase_in_row(Part::All);
         lines.print("TWO");
         lines.by_rows(2);
-        lines.to_start();
+        lines.go_to_start();
         lines.print("end");
     });
     assert_eq!(text, "one\nTWO\nthree\nend");

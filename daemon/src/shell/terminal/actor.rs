@@ -25,7 +25,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// How long a program is silent before it is looked at, and how often again while it stays so.
 const SILENT: Duration = Duration::from_millis(700);
-const LOOK_AGAIN: Duration = Duration::from_millis(1000);
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How long after a first look that found it waiting the second comes.
 const LOOK_TWICE: Duration = Duration::from_millis(200);
@@ -124,25 +124,20 @@ impl Actor {
 
     pub(super) async fn serve(mut self, mut wires: Wires) {
         let mut ready = Some(wires.ready);
-        let over = loop {
-            let mut buffer = vec![0; CHUNK];
-            let over = self
-                .until_over(
-                    &mut wires.starts,
-                    &mut ready,
-                    &wires.closed,
-                    &wires.gently,
-                    &mut buffer,
-                )
-                .await;
-            match over {
-                Ok(over) => break over,
-                Err(error) => {
-                    tracing::error!(%error, "a terminal failed");
-                    break Over::Closed;
-                }
-            }
-        };
+        let mut buffer = vec![0; CHUNK];
+        let over = self
+            .until_over(
+                &mut wires.starts,
+                &mut ready,
+                &wires.closed,
+                &wires.gently,
+                &mut buffer,
+            )
+            .await
+            .unwrap_or_else(|error| {
+                tracing::error!(%error, "a terminal failed");
+                Over::Closed
+            });
         let end = self.finish(over).await;
         wires.ended.send_replace(Some(end));
     }
@@ -288,13 +283,14 @@ impl Actor {
                 // Whoever asked may have stopped waiting.
                 answer.send(self.type_in(&input)).ok();
             }
-            Ask::Stop(answer) => match &mut self.stopping {
-                Some(stopping) => stopping.also(answer),
-                None => {
+            Ask::Stop(answer) => {
+                if let Some(stopping) = &mut self.stopping {
+                    stopping.also(answer);
+                } else {
                     self.stopping = Some(Stopping::begin(Instant::now(), answer));
                     self.interrupt();
                 }
-            },
+            }
         }
     }
 

@@ -98,7 +98,7 @@ impl Markers {
     }
 
     fn hold(&mut self, bytes: &[u8]) {
-        self.held = bytes.to_owned();
+        bytes.clone_into(&mut self.held);
     }
 
     /// How many bytes at the end may be the beginning of a marker.

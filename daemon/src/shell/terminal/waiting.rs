@@ -123,14 +123,16 @@ fn blocked(task: &Path, tty: &Path) -> Option<Blocked> {
         let descriptor = u32::from_str_radix(descriptor?, 16).ok()?;
         let file = std::fs::read_link(task.join(format!("fd/{descriptor}"))).ok()?;
         let is_terminal = file == tty || file == Path::new("/dev/tty");
-        return Some(match is_terminal {
-            true => Blocked::Reading,
-            false => Blocked::Elsewhere,
+        return Some(if is_terminal {
+            Blocked::Reading
+        } else {
+            Blocked::Elsewhere
         });
     }
-    Some(match POLLS.contains(&number) {
-        true => Blocked::Polling,
-        false => Blocked::Elsewhere,
+    Some(if POLLS.contains(&number) {
+        Blocked::Polling
+    } else {
+        Blocked::Elsewhere
     })
 }
 

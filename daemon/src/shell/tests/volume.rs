@@ -11,6 +11,7 @@ fn resident() -> u64 {
     pages * 4096
 }
 
+#[expect(clippy::print_stderr, reason = "the figures are for people")]
 /// Runs a command that writes much, and checks memory, file and ends.
 async fn flood(mut shell: Shell, command: &str, bytes: u64, ends_with: &str) {
     let before = resident();
@@ -62,7 +63,9 @@ async fn noise_is_read_as_text_and_costs_no_memory() {
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;
     let before = resident();
-    let command = "head -c 5000000 /dev/urandom; printf '\\030\\033c\\033\\\\\\nend\\n'";
+    let command =
+        "stty -echo; head -c 2000000 /dev/urandom; printf '\\030\\033c\\033\\\\\\nend\\n'";
+    // Without the echo, because noise asks the terminal questions whose answers would come last.
     let run = shell.start(command).await.unwrap();
     assert_eq!(end(&run).await, End::Exited(0));
     let growth = resident().saturating_sub(before);
@@ -103,4 +106,19 @@ async fn a_flood_is_stopped_at_once() {
         );
         assert_eq!(run.state(), RunState::Ended(End::Interrupted));
     }
+}
+
+#[tokio::test]
+async fn an_escape_sequence_without_an_end_costs_no_memory() {
+    let fixture = Fixture::new();
+    let mut shell = fixture.terminal().await;
+    let before = resident();
+    let command =
+        "printf '\\033]0;'; head -c 20000000 /dev/zero | tr '\\0' x; printf '\\007end\\n'";
+    assert_eq!(
+        run(&mut shell, command).await,
+        ("end\n".to_owned(), End::Exited(0))
+    );
+    let growth = resident().saturating_sub(before);
+    assert!(growth < GROWTH, "memory grew by {growth}");
 }

@@ -1,0 +1,91 @@
+//! What a turn cost, in one line: tokens and time of its model calls.
+
+use loopd_sdk::proto::event::turn::Usage;
+
+/// The model calls since the loop last rested.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    model: String,
+    calls: u64,
+    input: u64,
+    cached: u64,
+    output: u64,
+    milliseconds: u64,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, usage: &Usage) {
+        self.model.clone_from(&usage.model);
+        self.calls += 1;
+        self.input += usage.input_tokens;
+        self.cached += usage.cache_read_tokens;
+        self.output += usage.output_tokens;
+        self.milliseconds += usage.duration;
+    }
+
+    /// The line for a person; nothing when no model was paid in tokens.
+    pub(crate) fn line(&self) -> Option<String> {
+        if self.input + self.output == 0 {
+            return None;
+        }
+        let calls = match self.calls {
+            1 => String::new(),
+            calls => format!("{calls} model calls, "),
+        };
+        let cached = match self.cached {
+            0 => String::new(),
+            cached => format!(" ({cached} cached)"),
+        };
+        let tenths = self.milliseconds / 100;
+        Some(format!(
+            "{}: {calls}{} tokens in{cached}, {} out, {}.{} s",
+            short(&self.model),
+            self.input,
+            self.output,
+            tenths / 10,
+            tenths % 10
+        ))
+    }
+}
+
+/// Servers that name a model by its file are taken at the file's name.
+fn short(model: &str) -> &str {
+    if model.starts_with('/') {
+        model.rsplit('/').next().unwrap_or(model)
+    } else {
+        model
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use super::*;
+
+    fn usage(json: &str) -> Usage {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn calls_add_up_to_one_line() {
+        let mut tally = Tally::default();
+        assert_eq!(tally.line(), None);
+        let call = r#"{"model":"m","inputTokens":100,"outputTokens":7,"cacheReadTokens":0,
+            "cacheWriteTokens":0,"reasoningTokens":0,"duration":1230}"#;
+        tally.add(&usage(call));
+        assert_eq!(tally.line().unwrap(), "m: 100 tokens in, 7 out, 1.2 s");
+        tally.add(&usage(
+            &call.replace("\"cacheReadTokens\":0", "\"cacheReadTokens\":50"),
+        ));
+        assert_eq!(
+            tally.line().unwrap(),
+            "m: 2 model calls, 200 tokens in (50 cached), 14 out, 2.4 s"
+        );
+    }
+
+    #[test]
+    fn a_file_is_named_shortly_and_an_organisation_stays() {
+        assert_eq!(short("/models/small.gguf"), "small.gguf");
+        assert_eq!(short("org/model"), "org/model");
+    }
+}
