@@ -4,5 +4,6 @@
 mod detached;
 mod durability;
 mod process;
+mod process_ownership;
 mod starts;
 mod terminals;

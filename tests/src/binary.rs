@@ -63,6 +63,11 @@ impl Loopd {
         Self::on_stdio(home, &["--private"], defaults)
     }
 
+    /// Starts a daemon of its own that allows every tool, and connects to it.
+    pub fn permissive(home: &Path, defaults: Value) -> (Self, Client) {
+        Self::on_stdio(home, &["--private", "--yolo"], defaults)
+    }
+
     /// Starts the process as an SDK does: it brings its pipes to the home's shared daemon.
     pub fn relay(home: &Path, defaults: Value) -> (Self, Client) {
         Self::on_stdio(home, &[], defaults)

@@ -181,8 +181,7 @@ async fn started(socket: &Socket) -> Result<(i32, i32), NotStarted> {
                 (stage, io::Error::from_raw_os_error(errno))
             }
             Ok(Some(Report::Unlisted { errno })) => {
-                let error = io::Error::from_raw_os_error(errno);
-                tracing::warn!(%error, "a command could not be noted in the ledger of processes");
+                unlisted(errno);
                 continue;
             }
             Ok(Some(Report::Exited(_) | Report::Empty)) => {
@@ -196,6 +195,11 @@ async fn started(socket: &Socket) -> Result<(i32, i32), NotStarted> {
         };
         return Err(NotStarted { stage, error });
     }
+}
+
+fn unlisted(errno: i32) {
+    let error = io::Error::from_raw_os_error(errno);
+    tracing::warn!(%error, "a command could not be noted in the ledger of processes");
 }
 
 async fn receive(socket: &Socket) -> io::Result<Option<Report>> {
@@ -221,6 +225,7 @@ async fn listen(
         match receive(socket).await {
             Ok(Some(Report::Exited(exit))) => record.set_exit(exit),
             Ok(Some(Report::Empty)) => clean = true,
+            Ok(Some(Report::Unlisted { errno })) => unlisted(errno),
             Ok(Some(_)) => {}
             Ok(None) => break,
             Err(error) => {

@@ -66,6 +66,7 @@ struct Holder {
 }
 
 fn prepare() -> io::Result<Holder> {
+    crate::sys::close_inherited_descriptors();
     let alone = Alone::check()?;
     let daemon = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let null = std::fs::File::open("/dev/null")?;
@@ -165,7 +166,8 @@ impl Holder {
             .collect()
     }
 
-    /// Kills everything but the detached.
+    /// Kills everything but the detached, keepers included: one that kills is faster than many, and
+    /// the next daemon clears the ledger.
     fn kill_all(&mut self) {
         self.attached.clear();
         for _ in 0..KILLS {

@@ -37,7 +37,7 @@ pub(super) const TAKEN: [Signal; 6] = [
 ];
 
 /// How long is waited for a killed child before the next look.
-const BETWEEN_KILLS: Duration = Duration::from_millis(2);
+const BETWEEN_KILLS: Duration = Duration::from_millis(10);
 
 /// Keeps one command until nothing of it lives.
 pub(super) fn run(alone: &Alone, kind: Kind, holder: Pid, mut descriptors: Vec<OwnedFd>) {
@@ -49,7 +49,7 @@ pub(super) fn run(alone: &Alone, kind: Kind, holder: Pid, mut descriptors: Vec<O
         let errno = error.raw_os_error().unwrap_or_default();
         Report::Failed { stage, errno }.send(&daemon);
     };
-    let signals = match alone.take_signals(&TAKEN).and_then(|signals| {
+    let signals = match alone.take_notes().and_then(|signals| {
         settle(kind, holder)?;
         Ok(signals)
     }) {
@@ -63,28 +63,26 @@ pub(super) fn run(alone: &Alone, kind: Kind, holder: Pid, mut descriptors: Vec<O
         Ok(command) => command,
         Err((stage, error)) => return failed(stage, &error),
     };
-    let keeper = std::process::id().cast_signed();
-    let log = match note(&order, command, keeper) {
-        Ok(log) => log,
-        Err(error) => {
-            let errno = error.raw_os_error().unwrap_or_default();
-            Report::Unlisted { errno }.send(&daemon);
-            None
-        }
-    };
-    Report::Started {
-        pid: command.as_raw_pid(),
-        keeper,
-    }
-    .send(&daemon);
     let mut keeper = Keeper {
         kind,
         daemon: Some(daemon),
         command: Some(command),
         group: command,
-        log,
+        log: None,
         killing: false,
     };
+    match kind {
+        // The daemon goes on while the ledger is written.
+        Kind::Attached => {
+            keeper.started();
+            keeper.note(&order);
+        }
+        // Who hears of it can find it.
+        Kind::Detached => {
+            keeper.note(&order);
+            keeper.started();
+        }
+    }
     keeper.keep(alone, &signals);
     ledger::remove(&order.ledger);
     keeper.report(Report::Empty);
@@ -198,19 +196,6 @@ fn find(order: &Order) -> io::Result<PathBuf> {
     Err(worst)
 }
 
-/// Notes in the ledger, and beside its log, that the command runs; says where the log is.
-fn note(order: &Order, command: Pid, keeper: i32) -> io::Result<Option<PathBuf>> {
-    let mut line: Line = serde_json::from_str(&order.line)?;
-    line.command = Identity::of(command.as_raw_pid());
-    line.keeper = Identity::of(keeper);
-    ledger::write(&order.ledger, &line)?;
-    if let Some(log) = &line.log {
-        let text = format!("{}\n", command.as_raw_pid());
-        ledger::write_beside(&ledger::pid_file(log), &text)?;
-    }
-    Ok(line.log)
-}
-
 struct Keeper {
     kind: Kind,
     daemon: Option<OwnedFd>,
@@ -222,6 +207,36 @@ struct Keeper {
 }
 
 impl Keeper {
+    fn started(&self) {
+        self.report(Report::Started {
+            pid: self.group.as_raw_pid(),
+            keeper: std::process::id().cast_signed(),
+        });
+    }
+
+    /// Notes in the ledger, and beside its log, that the command runs.
+    fn note(&mut self, order: &Order) {
+        if let Err(error) = self.try_note(order) {
+            let errno = error.raw_os_error().unwrap_or_default();
+            self.report(Report::Unlisted { errno });
+        }
+    }
+
+    fn try_note(&mut self, order: &Order) -> io::Result<()> {
+        let mut line: Line = serde_json::from_str(&order.line)?;
+        line.command = Identity::of(self.group.as_raw_pid());
+        if self.kind == Kind::Detached {
+            line.keeper = Identity::of(std::process::id().cast_signed());
+        }
+        self.log.clone_from(&line.log);
+        ledger::write(&order.ledger, &line)?;
+        if let Some(log) = &line.log {
+            let text = format!("{}\n", self.group.as_raw_pid());
+            ledger::write_beside(&ledger::pid_file(log), &text)?;
+        }
+        Ok(())
+    }
+
     /// Resolves when there is no child any more.
     fn keep(&mut self, alone: &Alone, signals: &PipeReader) {
         loop {

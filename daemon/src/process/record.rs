@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loopd_proto::id::{ProcessId, SessionId};
@@ -39,6 +40,8 @@ pub(super) struct Record {
     exit: watch::Sender<Option<Exit>>,
     gone: watch::Sender<bool>,
     control: Mutex<Box<dyn Control>>,
+    /// Its end was wished for, by whatever way it was reached then.
+    condemned: AtomicBool,
     /// Keeps an idle daemon for as long as something of the command lives.
     stay: Mutex<Option<Stay>>,
 }
@@ -50,6 +53,7 @@ impl Record {
             exit: watch::Sender::new(None),
             gone: watch::Sender::new(false),
             control: Mutex::new(control),
+            condemned: AtomicBool::new(false),
             stay: Mutex::new(stay),
         }
     }
@@ -129,10 +133,13 @@ impl Record {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reaches the command another way from now on.
+    /// Reaches the command another way from now on; a wish that may have got lost is repeated.
     #[cfg(target_os = "linux")]
     pub(super) fn reach_by(&self, control: Box<dyn Control>) {
         *self.control() = control;
+        if self.condemned.load(Ordering::Acquire) {
+            self.kill();
+        }
     }
 
     pub(super) fn signal(&self, signal: Signal) {
@@ -142,6 +149,7 @@ impl Record {
     }
 
     pub(super) fn kill(&self) {
+        self.condemned.store(true, Ordering::Release);
         if !self.is_gone() {
             self.control().kill();
         }

@@ -68,11 +68,7 @@ impl Alone {
     /// Undoes what the starter of this process did to its signals, and takes these as data from a
     /// pipe from now on. They are handled, not blocked: a program that is started has its defaults.
     pub(crate) fn take_signals(&self, taken: &[rustix::process::Signal]) -> io::Result<PipeReader> {
-        let (reader, writer) = io::pipe()?;
-        rustix::io::ioctl_fionbio(&reader, true)?;
-        rustix::io::ioctl_fionbio(&writer, true)?;
-        // The writer stays open for the handler, for as long as this process lives.
-        NOTES.store(writer.into_raw_fd(), Ordering::Relaxed);
+        let reader = self.take_notes()?;
         let handler: extern "C" fn(libc::c_int) = note;
         // SAFETY: both structures are plain data for which zeros are valid; they live here; the
         // handler does only what a handler may do.
@@ -96,6 +92,16 @@ impl Alone {
         Ok(reader)
     }
 
+    /// Gives a copy of a process that takes its signals as data a pipe of its own for them.
+    pub(crate) fn take_notes(&self) -> io::Result<PipeReader> {
+        let (reader, writer) = io::pipe()?;
+        rustix::io::ioctl_fionbio(&reader, true)?;
+        rustix::io::ioctl_fionbio(&writer, true)?;
+        // The writer stays open for the handler, for as long as this process lives.
+        NOTES.store(writer.into_raw_fd(), Ordering::Relaxed);
+        Ok(reader)
+    }
+
     /// Takes the next signal from the pipe of `take_signals`.
     pub(crate) fn next_signal(&self, signals: &PipeReader) -> Option<i32> {
         let mut number = [0];
@@ -111,15 +117,5 @@ impl Alone {
     }
 }
 
-/// Lets the test program be a holder, too: its own `main` starts threads before any test runs.
 #[cfg(test)]
-#[used]
-#[unsafe(link_section = ".init_array")]
-static BEFORE_MAIN: extern "C" fn() = {
-    extern "C" fn before_main() {
-        if crate::process::holder::run_if_asked().is_some() {
-            Alone(()).leave();
-        }
-    }
-    before_main
-};
+mod tests;

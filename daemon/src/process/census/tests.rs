@@ -51,8 +51,9 @@ fn tagged_processes_are_found_and_others_are_left() {
     while !has_tag(one.identity().pid, &tags) {
         std::thread::yield_now();
     }
+    let tagged = one.identity();
     assert_eq!(kill(&tags, &[]), Killed::All);
-    assert!(!one.identity().is_alive());
+    assert!(!tagged.is_alive());
     assert!(other.identity().is_alive());
 }
 

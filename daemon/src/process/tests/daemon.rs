@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use super::nasty::Brood;
-use super::owned::{kill, parent};
+use super::owned::{children, kill, parent};
 use super::*;
 
 const HOME: &str = "LOOPD_TEST_DAEMON_HOME";
@@ -86,7 +86,9 @@ async fn a_hundred_nasty_children_of_each_class_end_with_a_killed_daemon() {
     kill(daemon.pid());
     // Its own environment names the brood, too.
     brood.is_dead("the daemon was killed").await;
-    soon("the ledger is empty", || ledger(home.path()) == 0).await;
+    let next = Processes::new(home.path(), Presence::default());
+    assert!(next.recover().await.is_empty());
+    assert_eq!(ledger(home.path()), 0);
 }
 
 fn ledger(home: &Path) -> usize {
@@ -123,12 +125,4 @@ async fn the_next_daemon_ends_what_was_left_when_everybody_was_killed() {
     for pid in brood.pids() {
         kill(pid);
     }
-}
-
-fn children(parent: u32) -> Vec<u32> {
-    let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
-    list.unwrap()
-        .split_whitespace()
-        .map(|pid| pid.parse().unwrap())
-        .collect()
 }

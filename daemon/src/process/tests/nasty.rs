@@ -16,7 +16,7 @@ const KINDS: [&str; 6] = [
     "(setsid bash -c '(sleep 1000 </dev/null >/dev/null 2>&1 &)'; echo ready) & wait",
     "nohup sleep 1000 >/dev/null 2>&1 & nohup setsid sleep 1000 >/dev/null 2>&1 & echo ready; wait",
     // Goes on starting others.
-    "echo ready; for i in {1..200}; do (setsid sleep 1000 >/dev/null 2>&1 &); sleep 0.01; done",
+    "echo ready; while :; do (setsid sleep 1000 >/dev/null 2>&1 &); sleep 0.2; done",
     // Nothing in its environment tells whose it is.
     "(env -i setsid sleep 1000.$BROOD >/dev/null 2>&1 &); echo ready; exec -a quiet sleep 1000",
 ];
