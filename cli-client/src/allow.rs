@@ -22,15 +22,17 @@ pub(crate) fn harmless(directory: &str) -> impl Iterator<Item = PermissionRule> 
 }
 
 /// The kinds of rules, and the tools that are meant by them.
-const KINDS: [(&str, &str); 11] = [
+const KINDS: [(&str, &str); 13] = [
     ("shell", "shell"),
     ("bash", "shell"),
     ("write", "write"),
     ("create", "write"),
     ("edit", "write"),
+    ("apply_patch", "write"),
     ("read", "read"),
     ("view", "read"),
     ("url", "url"),
+    ("web_fetch", "url"),
     ("mcp", "mcp"),
     ("custom-tool", "custom-tool"),
     ("memory", "memory"),

@@ -65,6 +65,10 @@ async fn decide(terminal: &Terminal, asked: &PermissionRequested) -> PermissionD
         for line in harmless(diff).lines().take(DIFF_LINES) {
             question.push_str(&terminal.styled(Style::Dim, &format!("  {line}\n")));
         }
+        let more = diff.lines().count().saturating_sub(DIFF_LINES);
+        if more > 0 {
+            question.push_str(&terminal.styled(Style::Dim, &format!("  … {more} more lines\n")));
+        }
     }
     let for_session = can_hold_for_session(request);
     question.push_str(if for_session {
@@ -127,7 +131,13 @@ pub(crate) fn describe(request: &PermissionRequest) -> String {
         PermissionRequest::Shell {
             full_command_text, ..
         } => format!("run `{full_command_text}`"),
-        PermissionRequest::Write { file_name, .. } => format!("write {file_name}"),
+        PermissionRequest::Write {
+            file_name,
+            other_files,
+            ..
+        } => std::iter::once(file_name)
+            .chain(other_files)
+            .fold("write".to_owned(), |text, file| format!("{text} {file}")),
         PermissionRequest::Read { path, .. } => format!("read {path}"),
         PermissionRequest::Url { url, .. } => format!("fetch {url}"),
         PermissionRequest::Mcp {

@@ -1,6 +1,7 @@
 //! What a built-in tool is: a name, a description for the model, typed arguments, the permission it
 //! needs and an async run. `tool/catalog.rs` lists them; `agent` runs them; nothing here decides.
 
+mod apply_patch;
 pub mod ask_user;
 mod bash;
 pub mod catalog;
@@ -19,6 +20,9 @@ pub mod shell_syntax;
 mod texts;
 mod view;
 mod walk;
+mod web_fetch;
+
+pub use web_fetch::Web;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -48,6 +52,8 @@ pub struct ToolContext {
     pub scratch: PathBuf,
     /// Cancelled when the turn is aborted; a tool then ends as soon as it can.
     pub cancel: CancellationToken,
+    /// The way to the network; none once the launch that brought it has ended.
+    pub web: Option<Web>,
     /// Where partial output goes while the tool runs; a full channel drops it.
     pub partial: mpsc::Sender<String>,
     /// The commands of the session.

@@ -31,17 +31,27 @@ pub enum PermissionRequest {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool_call_id: Option<ToolCallId>,
         intention: String,
+        /// The file, or the first of several.
         file_name: String,
         diff: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         new_file_contents: Option<String>,
         can_offer_session_approval: bool,
+        /// The further files of one change; it may be made only if all of them may be written.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        other_files: Vec<String>,
+        /// Other names of the same files, such as the link that was named; a deny rule may use any.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        also_named: Vec<String>,
     },
     Read {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool_call_id: Option<ToolCallId>,
         intention: String,
         path: String,
+        /// Other names of the same place, such as the link that was named; a deny rule may use any.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        also_named: Vec<String>,
     },
     Url {
         #[serde(default, skip_serializing_if = "Option::is_none")]

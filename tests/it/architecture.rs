@@ -28,11 +28,12 @@ fn groups() -> Vec<Vec<String>> {
 }
 
 /// Who may use whom among equals; the parts of the process at the top all know each other.
-const BESIDE: [(&str, &str); 4] = [
+const BESIDE: [(&str, &str); 5] = [
     ("agent", "services"),
     ("connection", "launch"),
     ("launch", "connection"),
     ("tool", "gate"),
+    ("tool", "provider"),
 ];
 
 #[test]

@@ -311,6 +311,8 @@ async fn the_configuration_decides_which_tools_the_model_sees() {
         "edit",
         "grep",
         "glob",
+        "apply_patch",
+        "web_fetch",
         "lookup",
     ];
     let cases = [
@@ -320,7 +322,7 @@ async fn the_configuration_decides_which_tools_the_model_sees() {
             vec!["view", "lookup"],
         ),
         (
-            json!({"excludedTools": ["bash", "read_bash", "write_bash", "stop_bash", "list_bash", "builtin:glob"]}),
+            json!({"excludedTools": ["bash", "read_bash", "write_bash", "stop_bash", "list_bash", "builtin:glob", "apply_patch", "web_fetch"]}),
             vec!["view", "create", "edit", "grep", "lookup"],
         ),
         (json!({"availableTools": ["custom:*"]}), vec!["lookup"]),

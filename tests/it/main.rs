@@ -17,6 +17,7 @@ mod client_tools;
 mod daemon;
 mod errors;
 mod event_log;
+mod file_tools;
 mod launches;
 mod permissions;
 mod policy;

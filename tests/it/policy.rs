@@ -165,6 +165,27 @@ async fn a_policy_is_replaced_part_by_part() {
 }
 
 #[tokio::test]
+async fn a_deny_rule_that_names_a_link_means_its_target() {
+    let view = call("v", "view", json!({"path": "real/secret.txt"}));
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([view]),
+        Turn::results(["real/secret.txt"]).says("denied"),
+    ])
+    .await;
+    std::fs::create_dir(daemon.file("real")).unwrap();
+    std::fs::write(daemon.file("real/secret.txt"), "secret").unwrap();
+    std::os::unix::fs::symlink(daemon.file("real"), daemon.file("link")).unwrap();
+    let mut session = daemon.client().create(json!({})).await;
+    let denied = json!([{"kind": "read", "argument": daemon.file("link/secret.txt")}]);
+    let rules = json!({
+        "rules": {"approved": [], "denied": denied}, "approveAllToolPermissionRequests": true,
+    });
+    session.call("session.permissions.configure", rules).await;
+    session.ask("go").await;
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn an_approval_can_be_given_to_a_location_and_a_repository_is_one() {
     let daemon = Daemon::playing([]).await;
     std::fs::create_dir_all(daemon.file("repo/.git")).unwrap();

@@ -1,10 +1,16 @@
 //! Permission rules: the one place that says allow, deny or ask.
 //!
 //! Deny wins over everything, then the allowances, then a question. Order of rules never matters.
+//! `policy/shell.rs` knows how rules name commands, `policy/url.rs` how they name addresses.
+
+mod shell;
+mod url;
 
 use std::path::{Component, Path, PathBuf};
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions};
+
+use self::shell::Reading;
 
 /// What the rules say about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,19 +21,24 @@ pub enum Verdict {
     Ask,
 }
 
-/// Judges a request by the session's rules.
-pub fn judge(permissions: &Permissions, request: &PermissionRequest) -> Verdict {
+/// Judges a request by the session's rules; `cwd` is where the session works.
+pub fn judge(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> Verdict {
     if let Some(rule) = permissions.denied.iter().find(|rule| denies(rule, request)) {
         return Verdict::Deny(rule.clone());
     }
-    if permissions.approve_all || is_allowed(permissions, request) {
+    let allowed = if permissions.approve_all {
+        !may_hide(permissions, request)
+    } else {
+        is_allowed(permissions, cwd, request)
+    };
+    if allowed {
         Verdict::Allow
     } else {
         Verdict::Ask
     }
 }
 
-/// A deny rule hits when any part of the request matches it.
+/// A deny rule hits when any part of the request matches it, under any of its names.
 fn denies(rule: &PermissionRule, request: &PermissionRequest) -> bool {
     if canonical(&rule.kind) != kind(request) {
         return false;
@@ -39,16 +50,31 @@ fn denies(rule: &PermissionRule, request: &PermissionRequest) -> bool {
         PermissionRequest::Shell {
             commands,
             full_command_text,
+            can_offer_session_approval,
             ..
         } => {
-            commands
-                .iter()
-                .any(|command| names(argument, &command.identifier))
-                || names(argument, full_command_text)
+            let reading = if *can_offer_session_approval {
+                Reading::Certain
+            } else {
+                Reading::Uncertain
+            };
+            shell::denies(argument, full_command_text, commands, reading)
         }
-        PermissionRequest::Write { file_name, .. } => within(argument, file_name),
-        PermissionRequest::Read { path, .. } => within(argument, path),
-        PermissionRequest::Url { url, .. } => covers_url(argument, url),
+        PermissionRequest::Write {
+            file_name,
+            other_files,
+            also_named,
+            ..
+        } => std::iter::once(file_name)
+            .chain(other_files)
+            .chain(also_named)
+            .any(|path| within(argument, path)),
+        PermissionRequest::Read {
+            path, also_named, ..
+        } => std::iter::once(path)
+            .chain(also_named)
+            .any(|path| within(argument, path)),
+        PermissionRequest::Url { url, .. } => url::hits(argument, url),
         PermissionRequest::Mcp {
             server_name,
             tool_name,
@@ -58,59 +84,96 @@ fn denies(rule: &PermissionRule, request: &PermissionRequest) -> bool {
     }
 }
 
+/// Whether a text that is not understood could run what a rule denies without saying so.
+fn may_hide(permissions: &Permissions, request: &PermissionRequest) -> bool {
+    match request {
+        PermissionRequest::Shell {
+            full_command_text,
+            can_offer_session_approval: false,
+            ..
+        } => shell::may_hide(&permissions.denied, full_command_text),
+        _ => false,
+    }
+}
+
 /// An allowance has to cover every part of the request.
-fn is_allowed(permissions: &Permissions, request: &PermissionRequest) -> bool {
+fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> bool {
     let rules = || {
         permissions
             .approved
             .iter()
             .filter(|rule| canonical(&rule.kind) == kind(request))
     };
-    if rules().any(|rule| rule.argument.is_none()) {
-        return true;
-    }
+    let blanket = rules().any(|rule| rule.argument.is_none());
     let matches =
         |test: &dyn Fn(&str) -> bool| rules().filter_map(|r| r.argument.as_deref()).any(test);
+    let inside = |path: &str| is_inside(permissions, cwd, path);
     match request {
         PermissionRequest::Shell {
             commands,
+            full_command_text,
             has_write_file_redirection,
             can_offer_session_approval,
             ..
         } => {
+            if blanket {
+                let hides = shell::may_hide(&permissions.denied, full_command_text);
+                return *can_offer_session_approval || !hides;
+            }
             // Only commands from the closed plain subset may match an allow rule.
             *can_offer_session_approval
                 && !has_write_file_redirection
                 && !commands.is_empty()
                 && commands
                     .iter()
-                    .all(|command| matches(&|argument| names(argument, &command.identifier)))
+                    .all(|command| matches(&|argument| shell::names(argument, &command.identifier)))
         }
-        PermissionRequest::Write { file_name, .. } => {
-            matches(&|argument| within(argument, file_name))
-        }
+        // What lies outside the session's directories needs a rule of its own.
+        PermissionRequest::Write {
+            file_name,
+            other_files,
+            ..
+        } => std::iter::once(file_name)
+            .chain(other_files)
+            .all(|path| (blanket && inside(path)) || matches(&|argument| within(argument, path))),
         PermissionRequest::Read { path, .. } => {
-            permissions.approve_all_reads || matches(&|argument| within(argument, path))
+            ((blanket || permissions.approve_all_reads) && inside(path))
+                || matches(&|argument| within(argument, path))
         }
         PermissionRequest::Url { url, .. } => {
-            permissions.unrestricted_urls
+            blanket
+                || permissions.unrestricted_urls
                 || permissions
                     .allowed_urls
                     .iter()
-                    .any(|allowed| covers_url(allowed, url))
-                || matches(&|argument| covers_url(argument, url))
+                    .any(|allowed| url::covers(allowed, url))
+                || matches(&|argument| url::covers(argument, url))
         }
         PermissionRequest::Mcp {
             server_name,
             tool_name,
             ..
-        } => matches(&|argument| {
-            argument == server_name || argument == format!("{server_name}/{tool_name}")
-        }),
+        } => {
+            blanket
+                || matches(&|argument| {
+                    argument == server_name || argument == format!("{server_name}/{tool_name}")
+                })
+        }
         PermissionRequest::CustomTool { tool_name, .. } => {
-            matches(&|argument| argument == tool_name)
+            blanket || matches(&|argument| argument == tool_name)
         }
     }
+}
+
+/// Whether a path lies in one of the directories that the session may use.
+fn is_inside(permissions: &Permissions, cwd: &str, path: &str) -> bool {
+    let primary = permissions.primary_directory.as_deref();
+    permissions.unrestricted_paths
+        || within(primary.unwrap_or(cwd), path)
+        || permissions
+            .directories
+            .iter()
+            .any(|directory| within(directory, path))
 }
 
 /// The kind of rule that speaks about this request.
@@ -127,19 +190,6 @@ pub fn kind(request: &PermissionRequest) -> &'static str {
 
 fn canonical(kind: &str) -> &str {
     if kind == "commands" { "shell" } else { kind }
-}
-
-/// A command rule names a command or, with `:*`, every command that begins with those words.
-fn names(argument: &str, identifier: &str) -> bool {
-    match argument.strip_suffix(":*") {
-        Some(prefix) => {
-            identifier == prefix
-                || identifier
-                    .strip_prefix(prefix)
-                    .is_some_and(|rest| rest.starts_with(' '))
-        }
-        None => argument == identifier,
-    }
 }
 
 /// Whether a path is this one or lies below it, part by part; `..` climbs, as it does on disk.
@@ -160,14 +210,6 @@ fn plain(path: &str) -> PathBuf {
         }
     }
     plain
-}
-
-/// Whether a URL has the same scheme and host and a path below the allowed one.
-fn covers_url(allowed: &str, url: &str) -> bool {
-    let Some(rest) = url.strip_prefix(allowed) else {
-        return false;
-    };
-    allowed.ends_with('/') || rest.is_empty() || rest.starts_with(['/', '?', '#'])
 }
 
 #[cfg(test)]

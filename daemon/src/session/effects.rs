@@ -26,8 +26,8 @@ use crate::kernel::command::{
 use crate::kernel::context;
 use crate::kernel::model::{Delivery, ModelRequest, ToolCall};
 use crate::kernel::state::TurnKey;
-use crate::tool::ToolContext;
 use crate::tool::ask_user::AskUserArgs;
+use crate::tool::{ToolContext, Web};
 
 /// How long an abort waits for running tools to say how they ended.
 const ABORT_GRACE: Duration = Duration::from_millis(250);
@@ -141,6 +141,10 @@ impl Actor {
             env: self.child_environment(),
             scratch: self.services.scratch_folder(&self.state.id),
             cancel: self.turn.clone(),
+            web: self
+                .launch
+                .as_ref()
+                .map(|launch| Web::new(launch.http.clone())),
             partial,
             jobs: self.jobs.clone(),
             backend: self.shell_backend(),

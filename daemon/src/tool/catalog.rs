@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::kernel::model::ToolSpec;
 
 use super::DynTool;
+use super::apply_patch::ApplyPatch;
 use super::ask_user::AskUser;
 use super::bash::{self, Bash};
 use super::create::Create;
@@ -13,6 +14,7 @@ use super::edit::Edit;
 use super::glob::Glob;
 use super::grep::Grep;
 use super::view::View;
+use super::web_fetch::WebFetch;
 
 /// The built-in tools in the order in which models are told of them.
 #[derive(Clone)]
@@ -28,7 +30,7 @@ impl Default for Catalog {
 
 impl Catalog {
     pub fn new() -> Self {
-        let tools: [Arc<dyn DynTool>; 11] = [
+        let tools: [Arc<dyn DynTool>; 13] = [
             Arc::new(Bash),
             Arc::new(bash::Read),
             Arc::new(bash::Write),
@@ -40,6 +42,8 @@ impl Catalog {
             Arc::new(AskUser),
             Arc::new(Grep),
             Arc::new(Glob),
+            Arc::new(ApplyPatch),
+            Arc::new(WebFetch::default()),
         ];
         Self {
             tools: Arc::new(tools),

@@ -43,6 +43,8 @@ impl Tool for Create {
                 diff,
                 new_file_contents: Some(args.file_text),
                 can_offer_session_approval: true,
+                other_files: Vec::new(),
+                also_named: place.other_names(),
             })
         });
         match planned.await {

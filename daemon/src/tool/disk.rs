@@ -1,6 +1,7 @@
 //! Opens and writes files for the tools without following a link that appeared after permission
 //! was given, and without ever leaving a half-written file. Knows no tool and no permission.
 
+use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
@@ -8,6 +9,7 @@ use std::time::SystemTime;
 
 use super::Outcome;
 
+pub(super) mod batch;
 #[cfg(not(unix))]
 mod portable;
 #[cfg(unix)]
@@ -72,6 +74,18 @@ impl Stamp {
     }
 }
 
+/// What a name in a folder stands for; a link is not a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Listed {
+    Folder,
+    Other,
+}
+
+/// Names up to `most` things in a folder at a path that is free of links.
+pub(super) fn list(real: &Path, most: usize) -> Result<Vec<(OsString, Listed)>, DiskError> {
+    platform::list(real, most)
+}
+
 /// Opens a regular file at a path that is free of links.
 pub(super) fn open(real: &Path) -> Result<(File, Metadata), DiskError> {
     let file = platform::open(real)?;
@@ -83,6 +97,11 @@ pub(super) fn open(real: &Path) -> Result<(File, Metadata), DiskError> {
         return Err(DiskError::Special);
     }
     Ok((file, metadata))
+}
+
+/// Says whether something is at a path that is free of links, as of this moment.
+pub(super) fn is_there(real: &Path) -> bool {
+    platform::is_there(real)
 }
 
 /// Reads the first bytes of an open file, enough to tell what it holds.

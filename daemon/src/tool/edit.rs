@@ -1,5 +1,6 @@
-//! The tool that replaces one piece of a text file. `edit/replacement.rs` finds the piece; this
-//! file asks, checks and writes. Never creates a file.
+//! The tool that replaces pieces of a text file. `edit/replacement.rs` finds a piece,
+//! `edit/closest.rs` what was probably meant; this file asks, checks and writes. Never creates a
+//! file and never makes some edits of a call without the others.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,9 +14,13 @@ use super::disk::{self, DiskError, Stamp};
 use super::place::{self, Place};
 use super::{Need, Outcome, Tool, ToolContext, texts};
 
+pub(super) mod closest;
 mod replacement;
 
-use replacement::NoReplacement;
+use replacement::{Count, NoReplacement};
+
+/// How many edits one call may make.
+const MAX_EDITS: usize = 100;
 
 /// The tool `edit`.
 #[derive(Debug, Clone, Copy)]
@@ -27,20 +32,50 @@ pub(super) struct EditArgs {
     /// Path of the file to change; relative paths start at the working directory.
     path: String,
     /// The text to replace, exactly as in the file and found there only once.
+    #[serde(default)]
+    old_str: Option<String>,
+    /// The text to put in its place; empty or left out to delete it.
+    #[serde(default)]
+    new_str: Option<String>,
+    /// Replace every occurrence of old_str instead of the only one.
+    #[serde(default)]
+    replace_all: Option<bool>,
+    /// Several edits of this file, made in this order, all or none; instead of old_str and new_str.
+    #[serde(default)]
+    edits: Option<Vec<EditPiece>>,
+}
+
+/// One of several edits.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub(super) struct EditPiece {
+    /// The text to replace, as the edits before this one left it.
     old_str: String,
     /// The text to put in its place; empty or left out to delete it.
     #[serde(default)]
     new_str: String,
+    /// Replace every occurrence of old_str instead of the only one.
+    #[serde(default)]
+    replace_all: Option<bool>,
+}
+
+impl EditPiece {
+    fn count(&self) -> Count {
+        match self.replace_all {
+            Some(true) => Count::Every,
+            Some(false) | None => Count::Once,
+        }
+    }
 }
 
 impl Tool for Edit {
     type Args = EditArgs;
     const NAME: &'static str = "edit";
-    const DESCRIPTION: &'static str = "Replaces one piece of text in an existing file.\n\
-        - old_str has to match the file exactly, with all spaces and line breaks, and has to occur exactly once: add lines around it until it does.\n\
+    const DESCRIPTION: &'static str = "Replaces text in an existing file.\n\
+        - old_str has to match the file exactly, with all spaces and line breaks, and has to occur exactly once: add lines around it until it does, or set replace_all.\n\
         - Leave out the line numbers that view prints.\n\
         - The file keeps its line endings (LF or CRLF) and its permissions.\n\
-        - Call it several times to change several places; use create for a new file.";
+        - Give edits, a list of {old_str, new_str}, to change several places at once: they are made in order, all or none.\n\
+        - Use create for a new file.";
 
     async fn need(&self, args: &EditArgs, context: &ToolContext) -> Need {
         let (args, context) = (args.clone(), context.clone());
@@ -48,10 +83,12 @@ impl Tool for Edit {
             Ok(Ok(plan)) => Need::Permission(PermissionRequest::Write {
                 tool_call_id: None,
                 intention: "Edit file".to_owned(),
+                also_named: plan.place.other_names(),
                 file_name: texts::path(&plan.place.shown),
                 diff: plan.diff,
                 new_file_contents: None,
                 can_offer_session_approval: true,
+                other_files: Vec::new(),
             }),
             Ok(Err(outcome)) | Err(outcome) => Need::Refused(outcome),
         }
@@ -81,11 +118,11 @@ struct Plan {
 }
 
 fn plan(args: &EditArgs, context: &ToolContext) -> Result<Plan, Outcome> {
+    let pieces = pieces(args)?;
     let place = place::existing(context, &args.path)?;
     let found = disk::read_text(&place.real)
         .map_err(|error| Outcome::failure(unreadable(&place, &error)))?;
-    let new = replacement::apply(&found.text, &args.old_str, &args.new_str)
-        .map_err(|error| Outcome::failure(no_replacement(&place, &error)))?;
+    let new = apply_all(&place, &found.text, &pieces)?;
     let change = Change::Edit {
         old: &found.text,
         new: &new,
@@ -96,6 +133,67 @@ fn plan(args: &EditArgs, context: &ToolContext) -> Result<Plan, Outcome> {
         new,
         stamp: found.stamp,
     })
+}
+
+/// Reads the two ways of asking: one edit, or a list.
+fn pieces(args: &EditArgs) -> Result<Vec<EditPiece>, Outcome> {
+    let edits = args.edits.clone().unwrap_or_default();
+    match (&args.old_str, edits.is_empty()) {
+        (Some(_), false) => Err(Outcome::failure(
+            "Give either old_str and new_str or edits, not both. Nothing was changed.",
+        )),
+        (Some(old), true) => Ok(vec![EditPiece {
+            old_str: old.clone(),
+            new_str: args.new_str.clone().unwrap_or_default(),
+            replace_all: args.replace_all,
+        }]),
+        (None, true) => Err(Outcome::failure(
+            "Nothing to edit: give old_str with the text to replace, or a list of edits.",
+        )),
+        (None, false) if edits.len() > MAX_EDITS => Err(Outcome::failure(format!(
+            "{} edits are more than the limit of {MAX_EDITS} for one call. Split them into several calls; nothing was changed.",
+            edits.len()
+        ))),
+        (None, false) => Ok(edits),
+    }
+}
+
+/// Makes the edits one after the other, in memory.
+fn apply_all(place: &Place, original: &str, pieces: &[EditPiece]) -> Result<String, Outcome> {
+    let mut text = original.to_owned();
+    for (index, piece) in pieces.iter().enumerate() {
+        let applied = replacement::apply(&text, &piece.old_str, &piece.new_str, piece.count());
+        text = applied.map_err(|error| {
+            let why = no_replacement(place, &error, &text, piece);
+            let undone = matches!(error, NoReplacement::NotFound)
+                && replacement::occurs(original, &piece.old_str);
+            Outcome::failure(match (pieces.len(), undone) {
+                (1, _) => why,
+                (all, false) => {
+                    format!("Edit {} of {all}: {why} Nothing was changed.", index + 1)
+                }
+                (all, true) => format!(
+                    "Edit {} of {all}: its old_str overlaps what an edit before it replaced in {}. Join the two into one edit. Nothing was changed.",
+                    index + 1,
+                    place.asked.display()
+                ),
+            })
+        })?;
+        if text.len() as u64 > disk::MAX_WHOLE_FILE {
+            return Err(Outcome::failure(format!(
+                "File {} would grow beyond {} bytes and was left as it is. Change it with a shell command instead.",
+                place.asked.display(),
+                disk::MAX_WHOLE_FILE
+            )));
+        }
+    }
+    if text == original {
+        return Err(Outcome::failure(format!(
+            "The edits undo each other, so {} would not change.",
+            place.asked.display()
+        )));
+    }
+    Ok(text)
 }
 
 fn write(plan: Plan) -> Outcome {
@@ -126,7 +224,7 @@ fn unreadable(place: &Place, error: &DiskError) -> String {
     format!("Cannot edit {}: {error}. {advice}", place.asked.display())
 }
 
-fn no_replacement(place: &Place, error: &NoReplacement) -> String {
+fn no_replacement(place: &Place, error: &NoReplacement, text: &str, piece: &EditPiece) -> String {
     let asked = place.asked.display();
     match error {
         NoReplacement::Empty => format!(
@@ -135,13 +233,24 @@ fn no_replacement(place: &Place, error: &NoReplacement) -> String {
         NoReplacement::Unchanged => format!(
             "old_str and new_str are the same, so {asked} would not change. Give the new text in new_str."
         ),
-        NoReplacement::NotFound => format!(
-            "No match for old_str in {asked}. View the file and copy the text exactly, with all spaces and without line numbers."
-        ),
-        NoReplacement::Several(lines) => {
+        NoReplacement::NotFound => {
+            let told = format!(
+                "No match for old_str in {asked}. View the file and copy the text exactly, with all spaces and without line numbers."
+            );
+            match closest::advice(text, &piece.old_str, "old_str") {
+                Some(advice) => format!("{told} {advice}"),
+                None => told,
+            }
+        }
+        NoReplacement::Several { count, lines } => {
             let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+            let more = if *count == replacement::MAX_COUNTED {
+                " or more"
+            } else {
+                ""
+            };
             format!(
-                "old_str occurs more than once in {asked} (first on lines {}). Add lines around it until it occurs once.",
+                "old_str occurs more than once in {asked} (first on lines {}), {count}{more} times in all. Add lines around it until it occurs once, or set replace_all to change every one.",
                 lines.join(", ")
             )
         }

@@ -77,6 +77,7 @@ impl Fixture {
             env,
             scratch: base.join("scratch"),
             cancel: CancellationToken::new(),
+            web: None,
             partial: sender,
             jobs: Jobs::new(Setup {
                 session: SessionId::from("session"),

@@ -1,4 +1,4 @@
-//! The tool that finds files by the pattern of their path. Opens no file.
+//! The tool that finds files by the pattern of their path. Reads no file.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -40,15 +40,18 @@ impl Tool for Glob {
         - Use grep to search for what files contain.";
 
     async fn need(&self, args: &GlobArgs, context: &ToolContext) -> Need {
-        let (args, context) = (args.clone(), context.clone());
-        match disk::blocking(move || plan(&args, &context)).await {
+        let planned = {
+            let (args, context) = (args.clone(), context.clone());
+            disk::blocking(move || plan(&args, &context)).await
+        };
+        match planned {
             Ok(Ok(plan)) => {
                 let what = format!(
                     "Search files: {} in {}",
                     args_pattern(&plan),
                     plan.place.shown.display()
                 );
-                Need::Permission(plan.place.read_request(what))
+                plan.place.read_need(context, what)
             }
             Ok(Err(outcome)) | Err(outcome) => Need::Refused(outcome),
         }
@@ -63,7 +66,7 @@ impl Tool for Glob {
             Ok(Ok(plan)) => plan,
             Ok(Err(outcome)) | Err(outcome) => return outcome,
         };
-        if let Err(outcome) = plan.place.check_read(grant) {
+        if let Err(outcome) = plan.place.check_read(context, grant) {
             return outcome;
         }
         match walk::search(context, move |stop| find(&plan, stop)).await {
@@ -149,7 +152,8 @@ fn find(plan: &Plan, stop: &CancellationToken) -> Answer {
             break;
         }
         let relative = file.strip_prefix(&plan.place.real).unwrap_or(&file);
-        if plan.matcher.is_match(relative) {
+        // The walk goes by names, which may have become links in the meantime.
+        if plan.matcher.is_match(relative) && disk::is_there(&file) {
             answer.add(&plan.labels.label(&file));
         }
     }

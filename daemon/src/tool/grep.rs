@@ -91,13 +91,15 @@ impl Tool for Grep {
         - Long answers are cut and say how much is missing.";
 
     async fn need(&self, args: &GrepArgs, context: &ToolContext) -> Need {
-        let pattern = args.pattern.clone();
-        let (args, context) = (args.clone(), context.clone());
-        match disk::blocking(move || plan(&args, &context)).await {
+        let planned = {
+            let (args, context) = (args.clone(), context.clone());
+            disk::blocking(move || plan(&args, &context)).await
+        };
+        match planned {
             Ok(Ok(plan)) => {
                 let shown = plan.place.shown.display();
-                let intention = format!("Search files: {pattern} in {shown}");
-                Need::Permission(plan.place.read_request(intention))
+                let intention = format!("Search files: {} in {shown}", args.pattern);
+                plan.place.read_need(context, intention)
             }
             Ok(Err(outcome)) | Err(outcome) => Need::Refused(outcome),
         }
@@ -112,7 +114,7 @@ impl Tool for Grep {
             Ok(Ok(plan)) => plan,
             Ok(Err(outcome)) | Err(outcome) => return outcome,
         };
-        if let Err(outcome) = plan.place.check_read(grant) {
+        if let Err(outcome) = plan.place.check_read(context, grant) {
             return outcome;
         }
         match walk::search(context, move |stop| plan.finder.run(stop)).await {

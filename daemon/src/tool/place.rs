@@ -8,7 +8,7 @@ use loopd_proto::permission::PermissionRequest;
 
 use crate::gate::Grant;
 
-use super::{Outcome, ToolContext, texts};
+use super::{Need, Outcome, ToolContext, texts};
 
 /// One file or folder, named in the three ways that matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,18 +88,41 @@ impl Place {
         }
     }
 
-    /// Asks to read this place.
-    pub(super) fn read_request(&self, intention: String) -> PermissionRequest {
-        PermissionRequest::Read {
+    /// Says what reading this place needs; what the session put aside itself is its own.
+    pub(super) fn read_need(&self, context: &ToolContext, intention: String) -> Need {
+        if self.is_own(context) {
+            return Need::Nothing;
+        }
+        Need::Permission(PermissionRequest::Read {
             tool_call_id: None,
             intention,
             path: texts::path(&self.shown),
+            also_named: self.other_names(),
+        })
+    }
+
+    /// The other names by which a rule may know this place.
+    pub(super) fn other_names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for name in [&self.asked, &self.real] {
+            let name = texts::path(name);
+            if name != texts::path(&self.shown) && !names.contains(&name) {
+                names.push(name);
+            }
         }
+        names
+    }
+
+    /// Whether this is something that the session itself put aside, such as a long output.
+    fn is_own(&self, context: &ToolContext) -> bool {
+        let scratch = context.scratch.canonicalize();
+        scratch.is_ok_and(|scratch| self.real.starts_with(scratch))
     }
 
     /// Checks that exactly this place may be read.
-    pub(super) fn check_read(&self, grant: &Grant) -> Result<(), Outcome> {
+    pub(super) fn check_read(&self, context: &ToolContext, grant: &Grant) -> Result<(), Outcome> {
         match grant.request() {
+            None if self.is_own(context) => Ok(()),
             Some(PermissionRequest::Read { path, .. }) if *path == texts::path(&self.shown) => {
                 Ok(())
             }

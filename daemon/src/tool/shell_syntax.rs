@@ -8,6 +8,8 @@
 mod hints;
 mod identifier;
 mod plain;
+mod runner;
+mod visible;
 
 /// What is known about a command text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +63,7 @@ impl Analysis {
         let (identifiers, session_approval) = match &syntax {
             Syntax::Plain(commands) => (
                 commands.iter().map(|argv| identifier::of(argv)).collect(),
-                if commands.iter().any(|argv| identifier::runs_anything(argv)) {
+                if commands.iter().any(|argv| runner::runs_anything(argv)) {
                     SessionApproval::Withhold
                 } else {
                     SessionApproval::Offer
@@ -74,7 +76,7 @@ impl Analysis {
             possible_paths: hints::paths(&words),
             possible_urls: hints::urls(&words),
             writes_by_redirection: hints::writes_by_redirection(command, &syntax),
-            warning: hints::warning(command),
+            warning: visible::warning(command),
             syntax,
             identifiers,
             session_approval,

@@ -41,14 +41,17 @@ impl Tool for View {
         - A folder is listed two levels deep; names that end in / are folders.";
 
     async fn need(&self, args: &ViewArgs, context: &ToolContext) -> Need {
-        let (args, context) = (args.clone(), context.clone());
-        match disk::blocking(move || look(&args, &context)).await {
+        let looked = {
+            let (args, context) = (args.clone(), context.clone());
+            disk::blocking(move || look(&args, &context)).await
+        };
+        match looked {
             Ok(Ok((place, sight))) => {
                 let action = match sight {
                     Sight::Folder => "Read folder",
                     Sight::Image { .. } | Sight::Text => "Read file",
                 };
-                Need::Permission(place.read_request(place.intention(action)))
+                place.read_need(context, place.intention(action))
             }
             Ok(Err(outcome)) | Err(outcome) => Need::Refused(outcome),
         }
@@ -63,7 +66,7 @@ impl Tool for View {
             Ok(Ok(seen)) => seen,
             Ok(Err(outcome)) | Err(outcome) => return outcome,
         };
-        if let Err(outcome) = place.check_read(grant) {
+        if let Err(outcome) = place.check_read(context, grant) {
             return outcome;
         }
         let cancel = context.cancel.child_token();

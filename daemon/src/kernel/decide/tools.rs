@@ -36,7 +36,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, mint: &mut Mint<'_>) -
     };
     let mut permissions = state.permissions.clone();
     permissions.approve_all |= assessed.bypass;
-    match policy::judge(&permissions, &permission) {
+    match policy::judge(&permissions, &state.cwd, &permission) {
         Verdict::Allow => run(&mut decision, turn, call, Some(permission)),
         Verdict::Deny(rule) => {
             let text = texts::denied_by_rule(&rule.kind, rule.argument.as_deref());

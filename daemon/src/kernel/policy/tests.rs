@@ -40,7 +40,7 @@ fn check(
         denied: denied.to_vec(),
         ..Permissions::default()
     };
-    assert_eq!(judge(&permissions, request), *expected);
+    assert_eq!(judge(&permissions, "/work", request), *expected);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn deny_wins_even_over_approve_all() {
         ..Permissions::default()
     };
     assert_eq!(
-        judge(&permissions, &shell(&["git status", "rm"], false)),
+        judge(&permissions, "/work", &shell(&["git status", "rm"], false)),
         Verdict::Deny(rule("shell", Some("rm")))
     );
 }
@@ -89,17 +89,118 @@ fn a_path_rule_covers_parts_of_paths_not_letters() {
         tool_call_id: None,
         intention: String::new(),
         path: path.to_owned(),
+        also_named: Vec::new(),
     };
     let home = [rule("read", Some("/home/ann"))];
     check(&home, &[], &read("/home/ann/notes"), &Verdict::Allow);
     check(&home, &[], &read("/home/annabel/notes"), &Verdict::Ask);
 }
 
+fn read(path: &str, also_named: &[&str]) -> PermissionRequest {
+    PermissionRequest::Read {
+        tool_call_id: None,
+        intention: String::new(),
+        path: path.to_owned(),
+        also_named: also_named.iter().map(|name| (*name).to_owned()).collect(),
+    }
+}
+
+fn write(files: &[&str]) -> PermissionRequest {
+    let mut files = files.iter().map(|name| (*name).to_owned());
+    PermissionRequest::Write {
+        tool_call_id: None,
+        intention: String::new(),
+        file_name: files.next().unwrap_or_default(),
+        diff: String::new(),
+        new_file_contents: None,
+        can_offer_session_approval: true,
+        other_files: files.collect(),
+        also_named: Vec::new(),
+    }
+}
+
 #[test]
-fn a_url_rule_does_not_reach_another_host() {
-    assert!(covers_url("https://example.com", "https://example.com/a"));
-    assert!(!covers_url(
-        "https://example.com",
-        "https://example.com.evil.net/"
-    ));
+fn a_blanket_rule_stays_inside_the_sessions_directories() {
+    let all = [rule("read", None), rule("write", None)];
+    check(&all, &[], &read("/work/a", &[]), &Verdict::Allow);
+    check(
+        &all,
+        &[],
+        &read("/etc/passwd", &["/work/link"]),
+        &Verdict::Ask,
+    );
+    check(&all, &[], &write(&["/work/a", "/work/b"]), &Verdict::Allow);
+    check(&all, &[], &write(&["/work/a", "/etc/b"]), &Verdict::Ask);
+    let mut permissions = Permissions {
+        approved: all.to_vec(),
+        directories: vec!["/more".to_owned()],
+        ..Permissions::default()
+    };
+    assert_eq!(
+        judge(&permissions, "/work", &read("/more/a", &[])),
+        Verdict::Allow
+    );
+    permissions.approve_all_reads = true;
+    assert_eq!(
+        judge(&permissions, "/work", &read("/etc/a", &[])),
+        Verdict::Ask
+    );
+    permissions.unrestricted_paths = true;
+    assert_eq!(
+        judge(&permissions, "/work", &read("/etc/a", &[])),
+        Verdict::Allow
+    );
+}
+
+#[test]
+fn every_file_of_a_change_has_to_be_allowed_and_none_denied() {
+    let src = [rule("write", Some("/work/src"))];
+    check(
+        &src,
+        &[],
+        &write(&["/work/src/a", "/work/src/b"]),
+        &Verdict::Allow,
+    );
+    check(
+        &src,
+        &[],
+        &write(&["/work/src/a", "/work/b"]),
+        &Verdict::Ask,
+    );
+    let secret = [rule("write", Some("/work/src/secret"))];
+    let denied = Verdict::Deny(rule("write", Some("/work/src/secret")));
+    check(
+        &src,
+        &secret,
+        &write(&["/work/src/a", "/work/src/secret/b"]),
+        &denied,
+    );
+}
+
+#[test]
+fn a_deny_rule_hits_under_any_name_of_a_place() {
+    let secret = [rule("read", Some("/work/link"))];
+    let denied = Verdict::Deny(rule("read", Some("/work/link")));
+    check(
+        &[],
+        &secret,
+        &read("/work/real/x", &["/work/link/x"]),
+        &denied,
+    );
+}
+
+#[test]
+fn a_text_that_may_hide_a_denied_command_is_asked_about_even_where_all_is_approved() {
+    let permissions = Permissions {
+        approve_all: true,
+        denied: vec![rule("shell", Some("rm"))],
+        ..Permissions::default()
+    };
+    let verdict = |text: &str| judge(&permissions, "/work", &shell(&[text], false));
+    assert_eq!(verdict("$(echo r)m x"), Verdict::Ask);
+    assert_eq!(verdict("cargo test > log"), Verdict::Allow);
+    assert_eq!(
+        verdict("cargo test > log; rm x"),
+        Verdict::Deny(rule("shell", Some("rm")))
+    );
 }

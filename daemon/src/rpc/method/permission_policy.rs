@@ -1,5 +1,7 @@
 //! The rules of a session: what needs no question, what is never allowed.
 
+use std::path::Path;
+
 use loopd_proto::params::permission::{
     ConfigureParams, EnabledParams, ModifyRulesParams, RequiredParams, RuleScope,
 };
@@ -40,11 +42,45 @@ pub(super) async fn unrestrict_urls(
     change(&session, |p| p.unrestricted_urls = params.enabled).await
 }
 
+/// Adds the real path of every denied place, so that no link leads around a rule.
+fn with_real_places(rules: Vec<PermissionRule>) -> Vec<PermissionRule> {
+    let mut all = rules.clone();
+    for rule in rules {
+        let is_place = matches!(rule.kind.as_str(), "read" | "write");
+        let real = rule.argument.as_deref().filter(|_| is_place).map(real_path);
+        if let Some(real) = real.filter(|real| rule.argument.as_deref() != Some(real)) {
+            all.push(PermissionRule {
+                kind: rule.kind,
+                argument: Some(real),
+            });
+        }
+    }
+    all
+}
+
+/// The path without links, as far as it exists.
+fn real_path(path: &str) -> String {
+    let path = Path::new(path);
+    for ancestor in path.ancestors().filter(|ancestor| ancestor.is_absolute()) {
+        if let (Ok(real), Ok(rest)) = (ancestor.canonicalize(), path.strip_prefix(ancestor)) {
+            return real.join(rest).to_string_lossy().into_owned();
+        }
+    }
+    path.to_string_lossy().into_owned()
+}
+
 pub(super) async fn configure(
     context: Context,
     params: ConfigureParams,
 ) -> Result<Success, RpcError> {
     let session = context.session(&params.session_id)?;
+    let mut params = params;
+    if let Some(rules) = &mut params.rules {
+        let denied = std::mem::take(&mut rules.denied);
+        rules.denied = tokio::task::spawn_blocking(move || with_real_places(denied))
+            .await
+            .map_err(|error| RpcError::Failed(error.to_string()))?;
+    }
     change(&session, |permissions| {
         if let Some(all) = params.approve_all_tool_permission_requests {
             permissions.approve_all = all;

@@ -18,6 +18,8 @@ fn tools_are_listed_in_the_order_models_know() {
         "ask_user",
         "grep",
         "glob",
+        "apply_patch",
+        "web_fetch",
     ];
     assert_eq!(catalog.names(), expected);
     let specs: Vec<String> = catalog.specs().into_iter().map(|spec| spec.name).collect();
@@ -50,8 +52,8 @@ fn arguments_have_the_names_that_models_use() {
         ("create", &["path", "file_text"], &["file_text", "path"]),
         (
             "edit",
-            &["path", "old_str"],
-            &["new_str", "old_str", "path"],
+            &["path"],
+            &["edits", "new_str", "old_str", "path", "replace_all"],
         ),
         (
             "ask_user",
@@ -77,6 +79,12 @@ fn arguments_have_the_names_that_models_use() {
             ],
         ),
         ("glob", &["pattern"], &["path", "pattern"]),
+        ("apply_patch", &["patch"], &["patch"]),
+        (
+            "web_fetch",
+            &["url"],
+            &["max_length", "raw", "start_index", "url"],
+        ),
     ];
     let catalog = Catalog::new();
     for (name, required, all) in table {

@@ -60,6 +60,8 @@ async fn permission_is_asked_for_the_exact_content() {
             ),
             new_file_contents: Some("one\n".to_owned()),
             can_offer_session_approval: true,
+            other_files: Vec::new(),
+            also_named: Vec::new(),
         }
     );
     let grant = Grant::allowed(Some(request));

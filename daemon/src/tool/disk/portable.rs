@@ -1,12 +1,14 @@
 //! The half of `disk` for systems without folder descriptors: temporary files and renames by path.
 
+use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use super::{DiskError, Stamp};
+use super::batch::Step;
+use super::{DiskError, Listed, Stamp};
 
 /// Nothing beyond length and time names a version here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +20,10 @@ pub(super) fn identity(_metadata: &Metadata) -> Identity {
 
 pub(super) fn open(real: &Path) -> Result<File, DiskError> {
     Ok(File::open(real)?)
+}
+
+pub(super) fn is_there(real: &Path) -> bool {
+    real.symlink_metadata().is_ok()
 }
 
 pub(super) fn replace(real: &Path, contents: &[u8], seen: &Stamp) -> Result<(), DiskError> {
@@ -50,4 +56,103 @@ fn draft(real: &Path, contents: &[u8]) -> Result<NamedTempFile, DiskError> {
     draft.write_all(contents)?;
     draft.as_file().sync_data()?;
     Ok(draft)
+}
+
+pub(super) fn list(real: &Path, most: usize) -> Result<Vec<(OsString, Listed)>, DiskError> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(real)?.take(most) {
+        let entry = entry?;
+        let listed = if entry.file_type()?.is_dir() {
+            Listed::Folder
+        } else {
+            Listed::Other
+        };
+        names.push((entry.file_name(), listed));
+    }
+    Ok(names)
+}
+
+/// A change that is ready to be made; the old contents wait in a temporary file beside it.
+pub(super) struct Staged {
+    real: PathBuf,
+    draft: Option<NamedTempFile>,
+    seen: Option<Stamp>,
+    backup: Option<PathBuf>,
+    done: bool,
+}
+
+impl Staged {
+    pub(super) fn prepare(step: Step) -> Result<Self, DiskError> {
+        let staged = |real: PathBuf, draft, seen| Self {
+            real,
+            draft,
+            seen,
+            backup: None,
+            done: false,
+        };
+        match step {
+            Step::Create { real, contents, .. } => {
+                if let Some(folder) = real.parent() {
+                    std::fs::create_dir_all(folder)?;
+                }
+                let draft = draft(&real, &contents)?;
+                Ok(staged(real, Some(draft), None))
+            }
+            Step::Replace {
+                real,
+                contents,
+                seen,
+            } => {
+                if real.metadata()?.permissions().readonly() {
+                    return Err(DiskError::WriteProtected);
+                }
+                let draft = draft(&real, &contents)?;
+                Ok(staged(real, Some(draft), Some(seen)))
+            }
+            Step::Remove { real, seen } => Ok(staged(real, None, Some(seen))),
+        }
+    }
+
+    pub(super) fn change(&mut self) -> Result<(), DiskError> {
+        if let Some(seen) = &self.seen {
+            if Stamp::of(&self.real.metadata()?) != *seen {
+                return Err(DiskError::Changed);
+            }
+            let folder = self.real.parent().ok_or(DiskError::Folder)?;
+            let (_, backup) = NamedTempFile::new_in(folder)?
+                .keep()
+                .map_err(|error| error.error)?;
+            std::fs::rename(&self.real, &backup)?;
+            self.backup = Some(backup);
+        }
+        if let Some(draft) = self.draft.take() {
+            match draft.persist_noclobber(&self.real) {
+                Ok(_) => {}
+                Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                    return Err(DiskError::Exists);
+                }
+                Err(error) => return Err(error.error.into()),
+            }
+        }
+        self.done = true;
+        Ok(())
+    }
+
+    pub(super) fn undo(&mut self) -> Result<(), DiskError> {
+        if let Some(backup) = self.backup.take() {
+            std::fs::rename(backup, &self.real)?;
+        } else if self.done {
+            std::fs::remove_file(&self.real)?;
+        }
+        self.done = false;
+        Ok(())
+    }
+
+    pub(super) fn keep(mut self) {
+        if let Some(backup) = self.backup.take()
+            && let Err(error) = std::fs::remove_file(&backup)
+        {
+            tracing::warn!(%error, file = %backup.display(), "a temporary file was left behind");
+        }
+    }
 }

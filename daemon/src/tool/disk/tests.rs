@@ -1,6 +1,9 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
+
+#[cfg(target_os = "linux")]
+mod swap;
 use crate::tool::fixture::{Fixture, names};
 
 #[test]
@@ -102,4 +105,21 @@ fn only_text_of_bounded_size_is_read() {
         read_text(&fixture.context.cwd),
         Err(DiskError::Folder)
     ));
+}
+
+#[test]
+fn a_path_is_opened_step_by_step_where_the_kernel_cannot_help() {
+    let fixture = Fixture::new();
+    let target = fixture.write("target/deep/a.txt", "secret");
+    symlink(fixture.path("target"), fixture.path("folder")).unwrap();
+    symlink(&target, fixture.path("link.txt")).unwrap();
+    let flags = rustix::fs::OFlags::RDONLY;
+    assert!(platform::open_step_by_step(&target, flags).is_ok());
+    for path in ["link.txt", "folder/deep/a.txt"] {
+        let opened = platform::open_step_by_step(&fixture.path(path), flags);
+        assert!(
+            matches!(opened, Err(DiskError::Changed)),
+            "{path}: {opened:?}"
+        );
+    }
 }

@@ -4,14 +4,19 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use ulid::Ulid;
 
-use super::{DiskError, Stamp};
+use super::{DiskError, Listed, Stamp};
+
+mod staged;
+
+pub(super) use staged::Staged;
 
 /// What names a version of a file besides its length and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +38,14 @@ pub(super) fn open(real: &Path) -> Result<File, DiskError> {
     // Non-blocking, so that opening a named pipe returns and can be refused.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     Ok(File::from(open_without_links(real, flags)?))
+}
+
+pub(super) fn is_there(real: &Path) -> bool {
+    let Ok((folder, name)) = parent(real) else {
+        return false;
+    };
+    open_folder(folder)
+        .is_ok_and(|folder| rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
 }
 
 pub(super) fn replace(real: &Path, contents: &[u8], seen: &Stamp) -> Result<(), DiskError> {
@@ -69,7 +82,7 @@ enum Like<'a> {
 
 impl<'a> Draft<'a> {
     fn write(folder: &'a OwnedFd, contents: &[u8], like: Like<'_>) -> Result<Self, DiskError> {
-        let name = OsString::from(format!(".{}.tmp", Ulid::generate()));
+        let name = secret_name();
         let mode = match like {
             // Nobody else may open the draft before it has the mode of the file it replaces.
             Like::File(_) => Mode::from_raw_mode(0o600),
@@ -88,6 +101,11 @@ impl<'a> Draft<'a> {
         }
         file.sync_data()?;
         Ok(draft)
+    }
+
+    /// Hands over the file; whoever takes the name removes it.
+    fn into_name(mut self) -> Option<OsString> {
+        self.name.take()
     }
 
     fn rename_over(mut self, name: &OsStr) -> Result<(), DiskError> {
@@ -126,6 +144,10 @@ impl Drop for Draft<'_> {
             tracing::warn!(%error, draft = %name.display(), "a temporary file was left behind");
         }
     }
+}
+
+fn secret_name() -> OsString {
+    OsString::from(format!(".{}.tmp", Ulid::generate()))
 }
 
 fn take_after(file: &File, like: &Metadata) -> Result<(), DiskError> {
@@ -191,19 +213,76 @@ fn open_without_links(real: &Path, flags: OFlags) -> Result<OwnedFd, DiskError> 
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match rustix::fs::openat2(CWD, real, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
         // Kernels before 5.6 and some container filters have no openat2.
-        Err(Errno::NOSYS | Errno::PERM) => open_without_last_link(real, flags),
+        Err(Errno::NOSYS | Errno::PERM) => open_step_by_step(real, flags),
         opened => opened.map_err(io),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 fn open_without_links(real: &Path, flags: OFlags) -> Result<OwnedFd, DiskError> {
-    open_without_last_link(real, flags)
+    open_step_by_step(real, flags)
 }
 
-fn open_without_last_link(real: &Path, flags: OFlags) -> Result<OwnedFd, DiskError> {
+/// Opens one part of the path after the other from its folder's descriptor, so that no part may be
+/// a link, also where the kernel cannot promise that by itself.
+pub(super) fn open_step_by_step(real: &Path, flags: OFlags) -> Result<OwnedFd, DiskError> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat(CWD, real, flags, Mode::empty()).map_err(io)
+    let step = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let (Some(folder), Some(name)) = (real.parent(), real.file_name()) else {
+        return rustix::fs::openat(CWD, real, flags, Mode::empty()).map_err(io);
+    };
+    let mut parts = folder.components();
+    let Some(first) = parts.next() else {
+        return Err(DiskError::Changed);
+    };
+    let mut opened = rustix::fs::openat(CWD, first.as_os_str(), step, Mode::empty()).map_err(io)?;
+    for part in parts {
+        opened = rustix::fs::openat(&opened, part.as_os_str(), step, Mode::empty())
+            .map_err(|error| not_a_link(&opened, part.as_os_str(), error))?;
+    }
+    rustix::fs::openat(&opened, name, flags, Mode::empty())
+        .map_err(|error| not_a_link(&opened, name, error))
+}
+
+/// Opening a link as a folder says "not a directory", which means something else to the caller.
+fn not_a_link(folder: &OwnedFd, name: &OsStr, error: Errno) -> DiskError {
+    let is_link = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink);
+    if error == Errno::NOTDIR && is_link {
+        return DiskError::Changed;
+    }
+    io(error)
+}
+
+/// Lists a folder through its own descriptor, so that a link in its place lists nothing.
+pub(super) fn list(real: &Path, most: usize) -> Result<Vec<(OsString, Listed)>, DiskError> {
+    let folder = open_folder(real)?;
+    let mut names = Vec::new();
+    for entry in Dir::read_from(&folder).map_err(io)? {
+        let entry = entry.map_err(io)?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        if names.len() == most {
+            break;
+        }
+        let kind = match entry.file_type() {
+            // Some file systems leave the kind out.
+            FileType::Unknown => rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |found| {
+                    FileType::from_raw_mode(found.st_mode)
+                }),
+            known => known,
+        };
+        let listed = if kind == FileType::Directory {
+            Listed::Folder
+        } else {
+            Listed::Other
+        };
+        names.push((name.to_owned(), listed));
+    }
+    Ok(names)
 }
 
 fn io(error: Errno) -> DiskError {

@@ -1,10 +1,20 @@
-//! Finds the one place an edit means and puts the new text there, in the line endings of the file.
-//! Pure: text in, text out.
+//! Finds the places an edit means and puts the new text there, in the line endings of the file.
+//! Called by `edit`. Pure: text in, text out.
 
 use std::borrow::Cow;
 
-/// How many places of an ambiguous match are looked up; more change nothing about the answer.
-const PLACES: usize = 10;
+/// How many places of an ambiguous match are named; more change nothing about the answer.
+const NAMED: usize = 10;
+
+/// How many places are counted, so that a text of one letter takes no longer than another.
+pub(super) const MAX_COUNTED: usize = 1000;
+
+/// How often the old text may occur.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Count {
+    Once,
+    Every,
+}
 
 /// Why an edit cannot be made.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,12 +22,20 @@ pub(super) enum NoReplacement {
     Empty,
     Unchanged,
     NotFound,
-    /// Names the lines of the first places.
-    Several(Vec<usize>),
+    /// Counts the places and names the lines of the first ones.
+    Several {
+        count: usize,
+        lines: Vec<usize>,
+    },
 }
 
-/// Replaces the only occurrence of `old` in `text` with `new`.
-pub(super) fn apply(text: &str, old: &str, new: &str) -> Result<String, NoReplacement> {
+/// Replaces the only occurrence of `old` in `text`, or every one, with `new`.
+pub(super) fn apply(
+    text: &str,
+    old: &str,
+    new: &str,
+    count: Count,
+) -> Result<String, NoReplacement> {
     if old.is_empty() {
         return Err(NoReplacement::Empty);
     }
@@ -31,21 +49,28 @@ pub(super) fn apply(text: &str, old: &str, new: &str) -> Result<String, NoReplac
             (old, places)
         }
     };
-    let start = match places.as_slice() {
+    match places.as_slice() {
         [] => return Err(NoReplacement::NotFound),
-        [only] => *only,
-        several => {
-            let lines = several.iter().map(|place| line_of(text, *place));
-            return Err(NoReplacement::Several(lines.collect()));
+        [_, _, ..] if count == Count::Once => {
+            let lines = places.iter().take(NAMED);
+            return Err(NoReplacement::Several {
+                count: places.len(),
+                lines: lines.map(|place| line_of(text, *place)).collect(),
+            });
         }
-    };
+        _ => {}
+    }
     let new = ending.apply_to(new);
     if old == new {
         return Err(NoReplacement::Unchanged);
     }
-    let before = text.get(..start).unwrap_or_default();
-    let after = text.get(start + old.len()..).unwrap_or_default();
-    Ok([before, &new, after].concat())
+    // With one place this is that place; overlapping ones are replaced from the left.
+    Ok(text.replace(old.as_ref(), &new))
+}
+
+/// Says whether a text occurs, in its own line endings or those of the file.
+pub(super) fn occurs(text: &str, piece: &str) -> bool {
+    text.contains(piece) || text.contains(Ending::of(text).apply_to(piece).as_ref())
 }
 
 /// How most lines of a file end.
@@ -82,7 +107,7 @@ fn occurrences(text: &str, piece: &str) -> Vec<usize> {
     let step = piece.chars().next().map_or(1, char::len_utf8);
     let mut places = Vec::new();
     let mut from = 0;
-    while places.len() < PLACES
+    while places.len() < MAX_COUNTED
         && let Some(found) = text.get(from..).and_then(|rest| rest.find(piece))
     {
         places.push(from + found);

@@ -115,3 +115,71 @@ async fn a_link_is_edited_at_its_target_and_permission_names_that() {
     assert_eq!(fixture.read("real/a.txt"), "two");
     assert!(fixture.path("link.txt").is_symlink());
 }
+
+#[tokio::test]
+async fn several_edits_are_made_in_order_and_at_once() {
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "one\ntwo\nthree\nthree\n");
+    let edits = json!([
+        {"old_str": "one", "new_str": "1"},
+        {"old_str": "1\ntwo", "new_str": "2"},
+        {"old_str": "three", "new_str": "3", "replace_all": true},
+    ]);
+    let outcome = fixture
+        .call(&Edit, json!({"path": "a.txt", "edits": edits}))
+        .await;
+    assert_eq!(outcome.status, Status::Success, "{}", outcome.text);
+    assert_eq!(fixture.read("a.txt"), "2\n3\n3\n");
+    let diff = outcome.detail.unwrap();
+    assert!(diff.contains("-one\n-two\n"), "{diff}");
+    assert_eq!(diff.matches("diff --git").count(), 1);
+}
+
+#[tokio::test]
+async fn one_edit_that_fails_leaves_everything_as_it_is() {
+    let fixture = Fixture::new();
+    let before = "one\ntwo\ntwo\n\tthree\n";
+    fixture.write("a.txt", before);
+    let good = json!({"old_str": "one", "new_str": "1"});
+    let table = [
+        (
+            json!([good, {"old_str": "two", "new_str": "2"}]),
+            "Edit 2 of 2: old_str occurs more than once",
+        ),
+        (
+            json!([good, {"old_str": "two", "new_str": "2"}]),
+            "(first on lines 2, 3), 2 times in all",
+        ),
+        (
+            json!([good, {"old_str": "  three", "new_str": "3"}]),
+            "line 4 is \"\\tthree\" and old_str has \"  three\"",
+        ),
+        (
+            json!([good, {"old_str": "one\ntwo", "new_str": "3"}]),
+            "overlaps what an edit before it replaced",
+        ),
+        (
+            json!([good, {"old_str": "1", "new_str": "one"}]),
+            "undo each other",
+        ),
+        (json!([]), "Nothing to edit"),
+    ];
+    for (edits, expected) in table {
+        let args = json!({"path": "a.txt", "edits": edits});
+        let text = fixture.refusal(&Edit, &args).await;
+        assert!(text.contains(expected), "{edits}: {text}");
+        assert_eq!(fixture.read("a.txt"), before);
+    }
+    let both = json!({"path": "a.txt", "old_str": "one", "edits": [good]});
+    let text = fixture.refusal(&Edit, &both).await;
+    assert!(text.contains("not both"), "{text}");
+}
+
+#[tokio::test]
+async fn every_occurrence_is_replaced_on_request() {
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "x y x\r\nx\r\n");
+    let args = json!({"path": "a.txt", "old_str": "x", "new_str": "z", "replace_all": true});
+    fixture.call(&Edit, args).await;
+    assert_eq!(fixture.read("a.txt"), "z y z\r\nz\r\n");
+}

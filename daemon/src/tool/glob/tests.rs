@@ -75,6 +75,7 @@ async fn permission_names_the_folder() {
         tool_call_id: None,
         intention: format!("Search files: *.ts in {path}"),
         path,
+        also_named: Vec::new(),
     };
     assert_eq!(request, expected);
 }

@@ -10,6 +10,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContex
 use tokio_util::sync::CancellationToken;
 
 use super::OutputMode;
+use crate::tool::disk::DiskError;
 use crate::tool::walk::{self, Answer, Labels, Selection};
 use crate::tool::{disk, texts};
 
@@ -99,7 +100,12 @@ impl Finder {
         answer: &mut Answer,
         stop: &CancellationToken,
     ) -> io::Result<()> {
-        let (mut file, _) = disk::open(file).map_err(io::Error::other)?;
+        let (mut file, _) = match disk::open(file) {
+            // It went away or became a link since the walk saw it.
+            Err(DiskError::Changed) => return Ok(()),
+            Err(DiskError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened.map_err(io::Error::other)?,
+        };
         let start = disk::sniff(&mut file).map_err(io::Error::other)?;
         if disk::is_binary(&start) {
             return Ok(());

@@ -187,6 +187,7 @@ async fn permission_names_pattern_and_place() {
         tool_call_id: None,
         intention: format!("Search files: x.y in {path}"),
         path,
+        also_named: Vec::new(),
     };
     assert_eq!(request, expected);
 }

@@ -78,9 +78,33 @@ fn a_grant_for_another_path_does_not_count() {
     fixture.write("b", "");
     let a = existing(&fixture.context, "a").unwrap();
     let b = existing(&fixture.context, "b").unwrap();
-    let grant = Grant::allowed(Some(a.read_request(String::new())));
-    assert!(a.check_read(&grant).is_ok());
-    assert!(b.check_read(&grant).is_err());
-    assert!(a.check_read(&Grant::allowed(None)).is_err());
+    let Need::Permission(request) = a.read_need(&fixture.context, String::new()) else {
+        unreachable!("a file of the project is asked about");
+    };
+    let grant = Grant::allowed(Some(request));
+    assert!(a.check_read(&fixture.context, &grant).is_ok());
+    assert!(b.check_read(&fixture.context, &grant).is_err());
+    assert!(
+        a.check_read(&fixture.context, &Grant::allowed(None))
+            .is_err()
+    );
     assert!(a.check_write(&grant, "").is_err());
+}
+
+#[test]
+fn what_the_session_put_aside_is_its_own() {
+    let fixture = Fixture::new();
+    std::fs::create_dir(&fixture.context.scratch).unwrap();
+    let saved = fixture.context.scratch.join("output.txt");
+    std::fs::write(&saved, "").unwrap();
+    let place = existing(&fixture.context, &saved.display().to_string()).unwrap();
+    let need = place.read_need(&fixture.context, String::new());
+    assert_eq!(need, Need::Nothing);
+    let nothing = Grant::allowed(None);
+    assert!(place.check_read(&fixture.context, &nothing).is_ok());
+    // A link out of the folder is not.
+    std::os::unix::fs::symlink("/etc/passwd", fixture.context.scratch.join("link")).unwrap();
+    let link = fixture.context.scratch.join("link").display().to_string();
+    let place = existing(&fixture.context, &link).unwrap();
+    assert!(place.check_read(&fixture.context, &nothing).is_err());
 }

@@ -2,7 +2,6 @@
 //! are guesses over any text, and they guess too much rather than too little.
 
 use super::Syntax;
-use super::plain::is_invisible;
 
 /// How many hints of one kind are given; a longer list helps nobody.
 const MAX_HINTS: usize = 100;
@@ -65,25 +64,6 @@ pub(super) fn writes_by_redirection(command: &str, syntax: &Syntax) -> bool {
             Some(target) => !is_descriptor(target),
             None => !is_null(after),
         }
-    })
-}
-
-/// Warns of what a person cannot see.
-pub(super) fn warning(command: &str) -> Option<String> {
-    let hidden = |character: &char| {
-        is_invisible(*character) || (character.is_control() && !matches!(character, '\n' | '\t'))
-    };
-    let found: Vec<String> = command
-        .chars()
-        .filter(hidden)
-        .take(5)
-        .map(|character| format!("U+{:04X}", u32::from(character)))
-        .collect();
-    (!found.is_empty()).then(|| {
-        format!(
-            "The command contains characters that cannot be seen ({}); it may not do what it seems to.",
-            found.join(", ")
-        )
     })
 }
 

@@ -78,76 +78,6 @@ const WITH_NESTED_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("yarn", &["run"]),
 ];
 
-/// Programs that run whatever their arguments or input say: approving one once approves all.
-const RUNNERS: &[&str] = &[
-    "ash",
-    "awk",
-    "bash",
-    "busybox",
-    "bunx",
-    "chroot",
-    "csh",
-    "dash",
-    "doas",
-    "ed",
-    "emacs",
-    "env",
-    "ex",
-    "expect",
-    "find",
-    "fish",
-    "flock",
-    "gawk",
-    "gdb",
-    "ionice",
-    "ksh",
-    "lua",
-    "mawk",
-    "nc",
-    "ncat",
-    "nice",
-    "node",
-    "nohup",
-    "npx",
-    "nsenter",
-    "osascript",
-    "parallel",
-    "perl",
-    "php",
-    "pkexec",
-    "pnpx",
-    "powershell",
-    "pwsh",
-    "rsync",
-    "ruby",
-    "run-parts",
-    "script",
-    "sed",
-    "setpriv",
-    "setsid",
-    "sh",
-    "socat",
-    "ssh",
-    "start-stop-daemon",
-    "stdbuf",
-    "strace",
-    "su",
-    "sudo",
-    "systemd-run",
-    "taskset",
-    "tclsh",
-    "tee",
-    "timeout",
-    "tmux",
-    "unshare",
-    "uvx",
-    "vi",
-    "vim",
-    "watch",
-    "xargs",
-    "zsh",
-];
-
 /// Names what a rule for this command is keyed by.
 pub(super) fn of(argv: &[String]) -> String {
     let words = match argv {
@@ -169,19 +99,10 @@ pub(super) fn of(argv: &[String]) -> String {
     words.join(" ")
 }
 
-/// Says whether approving this program approves anything at all.
-pub(super) fn runs_anything(argv: &[String]) -> bool {
-    let Some(program) = argv.first() else {
-        return true;
-    };
-    let name = base_name(program);
-    // python3.12 and the like
-    RUNNERS.contains(&name) || name.starts_with("python")
-}
-
 /// An option before the subcommand (`git -c ...`) can change what the program does altogether.
 fn is_subcommand(word: &str) -> bool {
-    !word.is_empty() && !word.starts_with('-')
+    // `cargo +nightly` names a toolchain.
+    !word.is_empty() && !word.starts_with(['-', '+'])
 }
 
 fn is_group(program: &str, subcommand: &str) -> bool {

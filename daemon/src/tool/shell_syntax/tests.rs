@@ -2,6 +2,9 @@ use super::*;
 
 #[cfg(unix)]
 mod against_bash;
+mod bypasses;
+#[cfg(unix)]
+mod stubs;
 
 fn plain(commands: &[&[&str]]) -> Syntax {
     Syntax::Plain(

@@ -1,11 +1,11 @@
 //! Lists a folder two levels deep, sorted, with a bound on the number of names.
 
-use std::fs::{DirEntry, FileType};
 use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
 use super::DiskError;
+use crate::tool::disk::{self, Listed};
 
 /// How many names are printed.
 const MAX_NAMES: usize = 500;
@@ -28,7 +28,7 @@ pub(super) fn list(folder: &Path, cancel: &CancellationToken) -> Result<String, 
         if cancel.is_cancelled() {
             break;
         }
-        if !kind.is_dir() {
+        if kind == Listed::Other {
             add(name);
             continue;
         }
@@ -39,7 +39,7 @@ pub(super) fn list(folder: &Path, cancel: &CancellationToken) -> Result<String, 
         }
         // A folder that may not be read is listed by name only.
         for (inner, kind) in entries(&folder.join(&name)).unwrap_or_default() {
-            let slash = if kind.is_dir() { "/" } else { "" };
+            let slash = if kind == Listed::Folder { "/" } else { "" };
             add(format!("{name}/{inner}{slash}"));
         }
     }
@@ -54,16 +54,11 @@ pub(super) fn list(folder: &Path, cancel: &CancellationToken) -> Result<String, 
     Ok(names.join("\n"))
 }
 
-fn entries(folder: &Path) -> Result<Vec<(String, FileType)>, DiskError> {
-    let mut entries = Vec::new();
-    for entry in std::fs::read_dir(folder)?.take(MAX_READ) {
-        let entry = entry?;
-        entries.push((name_of(&entry), entry.file_type()?));
-    }
+fn entries(folder: &Path) -> Result<Vec<(String, Listed)>, DiskError> {
+    let mut entries: Vec<(String, Listed)> = disk::list(folder, MAX_READ)?
+        .into_iter()
+        .map(|(name, kind)| (name.to_string_lossy().into_owned(), kind))
+        .collect();
     entries.sort_by(|left, right| left.0.cmp(&right.0));
     Ok(entries)
-}
-
-fn name_of(entry: &DirEntry) -> String {
-    entry.file_name().to_string_lossy().into_owned()
 }

@@ -37,13 +37,14 @@ impl Range {
                 "view_range [{first}, {last}] is not valid: {reason}."
             ))
         };
-        let first_line = match u64::try_from(first) {
-            Ok(line) if line >= 1 => line,
-            _ => return refused("lines are counted from 1"),
+        // Whoever counts from 0 means the first line.
+        let Ok(first_line) = u64::try_from(if first == 0 { 1 } else { first }) else {
+            return refused("lines are counted from 1");
         };
         match u64::try_from(last) {
             Err(_) if last == -1 => Ok(Self::From(first_line)),
             Ok(last_line) if last_line >= first_line => Ok(Self::Between(first_line, last_line)),
+            Ok(0) if first == 0 => Ok(Self::Between(1, 1)),
             _ => refused("the last line must be -1 (the end) or not before the first"),
         }
     }

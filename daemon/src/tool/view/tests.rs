@@ -35,6 +35,7 @@ async fn permission_names_the_file() {
         tool_call_id: None,
         intention: format!("Read file: {path}"),
         path,
+        also_named: Vec::new(),
     };
     assert_eq!(request, expected);
 }
@@ -115,7 +116,7 @@ async fn what_cannot_be_shown_is_refused() {
         (json!({"path": "large.png"}), "Make a smaller copy"),
         (json!({"path": "pipe"}), "not a regular file"),
         (
-            json!({"path": "a.bin", "view_range": [0, 1]}),
+            json!({"path": "a.bin", "view_range": [-3, 1]}),
             "counted from 1",
         ),
         (
@@ -130,6 +131,8 @@ async fn what_cannot_be_shown_is_refused() {
     }
     let args = json!({"path": "large.txt", "view_range": [2, 3]});
     assert_eq!(fixture.call(&View, args).await.text, "2. x\n3. x");
+    let args = json!({"path": "large.txt", "view_range": [0, 1]});
+    assert_eq!(fixture.call(&View, args).await.text, "1. x");
     let args = json!({"path": "a.bin", "view_range": [9, 9]});
     fixture.write("a.bin", "one\n");
     let outcome = fixture.call(&View, args).await;

@@ -2,7 +2,7 @@ use super::*;
 
 fn check(text: &str, old: &str, new: &str, expected: Result<&str, NoReplacement>) {
     assert_eq!(
-        apply(text, old, new),
+        apply(text, old, new, Count::Once),
         expected.map(str::to_owned),
         "{text:?}: {old:?} -> {new:?}"
     );
@@ -40,14 +40,36 @@ fn what_cannot_work_is_named() {
         "x\ny\nx\n",
         "x",
         "z",
-        Err(NoReplacement::Several(vec![1, 3])),
+        Err(NoReplacement::Several {
+            count: 2,
+            lines: vec![1, 3],
+        }),
     );
-    check("aaa", "aa", "b", Err(NoReplacement::Several(vec![1, 1])));
+    let overlapping = NoReplacement::Several {
+        count: 2,
+        lines: vec![1, 1],
+    };
+    check("aaa", "aa", "b", Err(overlapping));
 }
 
 #[test]
 fn only_the_first_places_are_named() {
     let text = "x\n".repeat(25);
-    let expected = NoReplacement::Several((1..=10).collect());
+    let expected = NoReplacement::Several {
+        count: 25,
+        lines: (1..=10).collect(),
+    };
     check(&text, "x", "y", Err(expected));
+}
+
+#[test]
+fn every_place_is_replaced_where_that_is_wanted() {
+    let every = |text: &str, old: &str, new: &str| apply(text, old, new, Count::Every);
+    assert_eq!(every("a b a", "a", "aa"), Ok("aa b aa".to_owned()));
+    assert_eq!(every("aaa", "aa", "b"), Ok("ba".to_owned()));
+    assert_eq!(
+        every("a\r\nb\r\na\r\n", "a\n", "c\n"),
+        Ok("c\r\nb\r\nc\r\n".to_owned())
+    );
+    assert_eq!(every("a", "b", "c"), Err(NoReplacement::NotFound));
 }

@@ -30,7 +30,8 @@ fn ranges_are_checked() {
     assert_eq!(Range::parse(None), Ok(Range::All));
     assert_eq!(Range::parse(Some([3, 9])), Ok(Range::Between(3, 9)));
     assert_eq!(Range::parse(Some([3, -1])), Ok(Range::From(3)));
-    for wrong in [[0, 3], [-2, 3], [4, 3], [1, -2], [1, 0]] {
+    assert_eq!(Range::parse(Some([0, 3])), Ok(Range::Between(1, 3)));
+    for wrong in [[-2, 3], [4, 3], [1, -2], [1, 0]] {
         let text = Range::parse(Some(wrong)).unwrap_err();
         assert!(text.starts_with("view_range ["), "{wrong:?}: {text}");
     }

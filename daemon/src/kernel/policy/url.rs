@@ -1,0 +1,121 @@
+//! How rules speak about addresses: a rule names an origin and a path below which everything is
+//! meant, or only a host. Called by `policy`; addresses are compared, never opened.
+
+/// The parts of an address that a rule can speak about.
+struct Parts<'a> {
+    scheme: &'a str,
+    host: String,
+    port: Option<&'a str>,
+    /// From the first slash, question mark or hash on.
+    rest: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    /// Reads `scheme://host:port/rest`; nothing where it could be read in two ways.
+    fn of(url: &'a str) -> Option<Self> {
+        let (scheme, after) = url.split_once("://")?;
+        let end = after.find(['/', '?', '#', '\\']).unwrap_or(after.len());
+        let (authority, rest) = after.split_at_checked(end)?;
+        // `https://good.com@evil.net` goes to evil.net.
+        if authority.is_empty() || authority.contains('@') || rest.starts_with('\\') {
+            return None;
+        }
+        let (host, port) = split_port(authority);
+        let port = port.filter(|port| !is_usual(scheme, port));
+        Some(Self {
+            scheme,
+            host: host.trim_end_matches('.').to_ascii_lowercase(),
+            port,
+            rest,
+        })
+    }
+}
+
+fn split_port(authority: &str) -> (&str, Option<&str>) {
+    match authority.rsplit_once(':') {
+        Some((host, port))
+            if port.bytes().all(|byte| byte.is_ascii_digit()) && !port.is_empty() =>
+        {
+            (host, Some(port))
+        }
+        _ => (authority, None),
+    }
+}
+
+fn is_usual(scheme: &str, port: &str) -> bool {
+    matches!(
+        (scheme.to_ascii_lowercase().as_str(), port),
+        ("http", "80") | ("https", "443")
+    )
+}
+
+/// Whether a rule covers an address: same scheme, host and port and a path below its own, or, where
+/// the rule is a bare host, that host over https or http on its usual port.
+pub(super) fn covers(rule: &str, url: &str) -> bool {
+    let Some(asked) = Parts::of(url) else {
+        return false;
+    };
+    let Some(allowed) = Parts::of(rule) else {
+        return !rule.contains("://") && covers_host(rule, &asked);
+    };
+    allowed.scheme.eq_ignore_ascii_case(asked.scheme)
+        && is_host(&allowed.host, &asked.host)
+        && allowed.port == asked.port
+        && is_below(allowed.rest, asked.rest)
+}
+
+/// Whether a deny rule hits: like [`covers`], but a host is meant with every scheme and port.
+pub(super) fn hits(rule: &str, url: &str) -> bool {
+    let Some(asked) = Parts::of(url) else {
+        // What cannot be read for certain is not let past a rule.
+        return true;
+    };
+    match Parts::of(rule) {
+        Some(denied) => {
+            is_host(&denied.host, &asked.host)
+                && (denied.rest.len() <= 1 || is_below(denied.rest, asked.rest))
+        }
+        None => is_host(split_port(rule).0.trim_end_matches('/'), &asked.host),
+    }
+}
+
+fn covers_host(rule: &str, asked: &Parts<'_>) -> bool {
+    let (host, port) = split_port(rule.trim_end_matches('/'));
+    let is_web = ["http", "https"]
+        .iter()
+        .any(|scheme| asked.scheme.eq_ignore_ascii_case(scheme));
+    is_web && !host.is_empty() && is_host(host, &asked.host) && port == asked.port
+}
+
+/// `example.com` is itself only; `*.example.com` is everything below it.
+fn is_host(rule: &str, host: &str) -> bool {
+    let rule = rule.trim_end_matches('.').to_ascii_lowercase();
+    match rule.strip_prefix("*.") {
+        Some(parent) => host
+            .strip_suffix(parent)
+            .is_some_and(|below| below.ends_with('.') && below.len() > 1),
+        None => rule == host,
+    }
+}
+
+/// Whether a path is this one or below it, part by part.
+fn is_below(allowed: &str, asked: &str) -> bool {
+    // `..` in any spelling climbs out again.
+    let climbs = |path: &str| {
+        let path = path.split(['?', '#']).next().unwrap_or(path);
+        let path = path.to_ascii_lowercase().replace("%2e", ".");
+        path.split(['/', '\\']).any(|part| part == "..")
+    };
+    if allowed.is_empty() || allowed == "/" {
+        return true;
+    }
+    if climbs(asked) {
+        return false;
+    }
+    asked.strip_prefix(allowed).is_some_and(|rest| {
+        allowed.ends_with('/') || rest.is_empty() || rest.starts_with(['/', '?', '#'])
+    })
+}
+
+#[cfg(test)]
+mod tests;

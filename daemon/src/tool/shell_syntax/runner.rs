@@ -1,0 +1,198 @@
+//! Which commands run whatever their arguments, their input or a file says: a rule for such a
+//! program would allow anything, so each call is asked about. Called by `shell_syntax`.
+//!
+//! A list can never be complete. It is the second line: the first is that a rule names one program,
+//! and that somebody chose it.
+
+/// Programs that exist to run others, or whose arguments are a program.
+#[rustfmt::skip]
+const RUNNERS: &[&str] = &[
+    "ack", "ansible", "ansible-playbook", "ash", "at", "awk", "bash", "batch", "bsdtar", "bunx", "busybox",
+    "bwrap", "capsh", "cgexec", "chpst", "chroot", "chrt", "clojure", "cpio", "crontab", "csh", "dash",
+    "dbus-run-session", "dc", "doas", "dtach", "ed", "elixir", "emacs", "emacsclient", "entr", "env",
+    "erl", "ex", "expect", "fakeroot", "find", "firejail", "fish", "flock", "ftp", "gawk", "gdb", "ghci",
+    "gnuplot", "groovy", "gsed", "gtar", "guile", "hyperfine", "iex", "ionice", "irb", "java", "jshell",
+    "julia", "ksh", "less", "lldb", "logrotate", "ltrace", "lua", "m4", "man", "mawk", "more", "mosh",
+    "most", "mysql", "nawk", "nc", "ncat", "nice", "node", "nodejs", "nohup", "npx", "nsenter", "numactl",
+    "nvim", "open", "osascript", "parallel", "pdsh", "perf", "perl", "php", "pkexec", "pnpx", "powershell",
+    "proot", "psql", "pwsh", "r", "racket", "rlwrap", "rscript", "rsync", "ruby", "run-parts", "runuser",
+    "scala", "scp", "screen", "script", "sed", "setarch", "setpriv", "setsid", "sftp", "sg", "sh", "socat",
+    "softlimit", "sqlite3", "ssh", "ssh-agent", "sshpass", "start-stop-daemon", "stdbuf", "strace", "su",
+    "sudo", "systemd-run", "tar", "taskset", "tclsh", "tcpdump", "tee", "telnet", "time", "timeout",
+    "tmux", "toybox", "ts-node", "tsx", "unbuffer", "unshare", "uvx", "valgrind", "vi", "view", "vim",
+    "vimdiff", "watch", "wish", "xargs", "xdg-open", "xterm", "xvfb-run", "zip", "zsh",
+];
+
+/// Subcommands that run what comes after them or what a file says.
+const RUNNING_SUBCOMMANDS: &[(&str, &[&str])] = &[
+    ("bun", &["create", "exec", "repl", "run", "x"]),
+    ("bundle", &["exec"]),
+    ("composer", &["exec"]),
+    ("conda", &["run"]),
+    ("deno", &["eval", "repl", "run", "serve", "task"]),
+    (
+        "docker",
+        &["build", "buildx", "compose", "container", "exec", "run"],
+    ),
+    ("dotnet", &["exec", "fsi", "run", "script", "tool"]),
+    ("gem", &["exec"]),
+    ("gh", &["alias", "extension"]),
+    (
+        "git",
+        &[
+            "bisect",
+            "config",
+            "credential",
+            "daemon",
+            "difftool",
+            "filter-branch",
+            "hook",
+            "instaweb",
+            "maintenance",
+            "mergetool",
+            "send-email",
+            "shell",
+            "submodule",
+            "svn",
+        ],
+    ),
+    ("go", &["generate", "run", "tool"]),
+    ("helm", &["plugin"]),
+    ("kubectl", &["cp", "debug", "exec", "plugin", "run"]),
+    ("minikube", &["ssh"]),
+    ("mix", &["eval", "run"]),
+    ("nix", &["develop", "eval", "run", "shell"]),
+    (
+        "npm",
+        &["config", "create", "exec", "explore", "init", "set", "x"],
+    ),
+    ("pipx", &["run"]),
+    ("pnpm", &["create", "dlx", "exec"]),
+    ("podman", &["build", "compose", "container", "exec", "run"]),
+    ("poetry", &["run", "shell"]),
+    ("rails", &["console", "dbconsole", "runner"]),
+    ("rustup", &["run"]),
+    ("swift", &["repl", "run"]),
+    ("uv", &["run", "tool"]),
+    ("yarn", &["create", "dlx", "exec", "node"]),
+    ("zig", &["build", "run"]),
+];
+
+/// Long options that name a program to run, a file of settings that may, or a file to write, in
+/// whatever program has them.
+#[rustfmt::skip]
+const RUNNING_OPTIONS: &[&str] = &[
+    "--checkpoint-action", "--command", "--compress-program", "--config", "--config-env", "--config-file",
+    "--config-option", "--diff-cmd", "--editor-cmd", "--eval", "--exec", "--exec-batch", "--exec-path",
+    "--ext-diff", "--extcmd", "--filter", "--hostname-bin", "--info-script", "--justfile", "--makefile",
+    "--new-volume-script", "--node-options", "--open-files-in-pager", "--output", "--pager", "--pre",
+    "--receive-pack", "--rsh", "--rsh-command", "--script-shell", "--shell", "--strip-program",
+    "--template", "--textconv", "--to-command", "--toolexec", "--upload-pack", "--use-askpass",
+    "--use-compress-program", "--vettool",
+];
+
+/// Short options that do the same, by program and, where it has them, subcommand.
+const RUNNING_LETTERS: &[(&str, &str, &str)] = &[
+    ("apt", "", "co"),
+    ("apt-get", "", "co"),
+    ("curl", "", "KoO"),
+    ("fd", "", "xX"),
+    ("fdfind", "", "xX"),
+    ("git", "clone", "cu"),
+    ("git", "grep", "O"),
+    ("git", "rebase", "ix"),
+    ("gmake", "", "CEIf"),
+    ("just", "", "cdf"),
+    ("make", "", "CEIf"),
+    ("sort", "", "o"),
+    ("wget", "", "eioO"),
+];
+
+/// Options with one dash and many letters.
+const RUNNING_WORDS: &[(&str, &[&str])] = &[
+    ("cc", &["-wrapper", "-fplugin", "-B"]),
+    ("clang", &["-wrapper", "-fplugin", "-B"]),
+    ("gcc", &["-wrapper", "-fplugin", "-B"]),
+    ("g++", &["-wrapper", "-fplugin", "-B"]),
+    ("go", &["-exec", "-toolexec", "-vettool", "-overlay"]),
+    ("rustc", &["-Clinker", "-C"]),
+];
+
+/// Says whether a rule for this command would allow anything at all.
+pub(super) fn runs_anything(argv: &[String]) -> bool {
+    let Some((program, arguments)) = argv.split_first() else {
+        return true;
+    };
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let name = name.to_ascii_lowercase();
+    // python3.12, ruby3.1, lua5.4 and the like.
+    let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
+    let is_python = name.starts_with("python") || name.starts_with("pypy");
+    is_python
+        || RUNNERS.contains(&name.as_str())
+        || RUNNERS.contains(&family)
+        || has_running_subcommand(&name, arguments)
+        || has_running_option(&name, arguments)
+        || (name == "git" && changes_git(arguments))
+        // A variable given to make takes the place of one in its file, SHELL too.
+        || (matches!(name.as_str(), "make" | "gmake" | "just")
+            && arguments.iter().any(|argument| argument.contains('=')))
+}
+
+fn has_running_subcommand(program: &str, arguments: &[String]) -> bool {
+    let Some((_, subcommands)) = RUNNING_SUBCOMMANDS
+        .iter()
+        .find(|(name, _)| *name == program)
+    else {
+        return false;
+    };
+    // The first word that is no option, and the one after it: an option may have taken the first.
+    arguments
+        .iter()
+        .filter(|argument| !argument.starts_with('-'))
+        .take(2)
+        .any(|argument| subcommands.contains(&argument.as_str()))
+}
+
+fn has_running_option(program: &str, arguments: &[String]) -> bool {
+    let letters = RUNNING_LETTERS.iter().find(|(name, subcommand, _)| {
+        *name == program
+            && (subcommand.is_empty() || arguments.first().is_some_and(|first| first == subcommand))
+    });
+    let letters = letters.map_or("", |(_, _, letters)| letters);
+    let words = RUNNING_WORDS
+        .iter()
+        .find(|(name, _)| *name == program)
+        .map_or::<&[&str], _>(&[], |(_, words)| words);
+    arguments.iter().any(|argument| {
+        if let Some(long) = argument.strip_prefix("--") {
+            let name = long.split('=').next().unwrap_or(long);
+            // Programs accept the start of an option for the whole.
+            return name.len() >= 2
+                && RUNNING_OPTIONS.iter().any(|option| {
+                    let option = option.trim_start_matches('-');
+                    option.starts_with(name)
+                });
+        }
+        let Some(short) = argument.strip_prefix('-') else {
+            return false;
+        };
+        short.contains(|letter| letters.contains(letter))
+            || words.iter().any(|word| argument.starts_with(word))
+    })
+}
+
+/// Options before git's subcommand change what it runs, but for these.
+fn changes_git(arguments: &[String]) -> bool {
+    let harmless = [
+        "--no-pager",
+        "-P",
+        "--no-optional-locks",
+        "--version",
+        "--help",
+    ];
+    arguments
+        .iter()
+        .take_while(|argument| argument.starts_with('-'))
+        .any(|argument| !harmless.contains(&argument.as_str()))
+}
