@@ -211,16 +211,21 @@ impl Jobs {
 
     async fn open(&self, keep: Keep, id: &ShellId, order: &Order) -> Result<Shell, JobError> {
         let fresh = keep == Keep::UntilRead;
-        if fresh && let Some(shell) = self.0.spare.take(&order.surroundings) {
+        if fresh && let Some(shell) = self.0.spare.take(&order.surroundings).await {
             return Ok(shell);
         }
-        let spec = self.spec(&order.surroundings, format!("shell {id}"));
+        let lifetime = match keep {
+            Keep::UntilRead => Lifetime::Turn,
+            Keep::Open => Lifetime::Session,
+        };
+        let label = format!("shell {id}: {}", order.command);
+        let spec = self.spec(&order.surroundings, lifetime, label);
         let backend = order.surroundings.backend;
         let opened = Shell::open(&self.0.setup.processes, backend, spec);
         opened.await.map_err(JobError::Open)
     }
 
-    fn spec(&self, surroundings: &Surroundings, label: String) -> ShellSpec {
+    fn spec(&self, surroundings: &Surroundings, lifetime: Lifetime, label: String) -> ShellSpec {
         let setup = &self.0.setup;
         ShellSpec {
             cwd: surroundings.cwd.clone(),
@@ -228,7 +233,7 @@ impl Jobs {
             scratch: setup.scratch.clone(),
             name_output: setup.name_output,
             session: setup.session.clone(),
-            lifetime: Lifetime::Session,
+            lifetime,
             label,
         }
     }
@@ -274,7 +279,7 @@ impl Jobs {
         }
         let (jobs, surroundings) = (self.clone(), surroundings.clone());
         self.0.tasks.spawn(async move {
-            let spec = jobs.spec(&surroundings, "shell".to_owned());
+            let spec = jobs.spec(&surroundings, Lifetime::Turn, "shell".to_owned());
             let setup = &jobs.0.setup;
             match Shell::open(&setup.processes, surroundings.backend, spec).await {
                 Ok(shell) => jobs.0.spare.keep(surroundings, shell),

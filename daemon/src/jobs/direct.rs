@@ -144,7 +144,7 @@ impl Jobs {
         surroundings: &Surroundings,
     ) -> Result<Run, JobError> {
         self.check_room()?;
-        let spec = self.spec(surroundings, command.to_owned());
+        let spec = self.spec(surroundings, Lifetime::Session, command.to_owned());
         let opened = Shell::open(&self.0.setup.processes, Backend::Process, spec).await;
         let mut shell = opened.map_err(JobError::Open)?;
         let run = shell.start(command).await.map_err(JobError::Start)?;
