@@ -238,13 +238,11 @@ impl Jobs {
         }
     }
 
-    /// A command ended in front: what was opened for it alone is closed; says whether it was.
-    pub fn finish(&self, job: &Job, surroundings: &Surroundings) -> bool {
-        let once = self.let_go(&job.id, Closed::Finished, Keep::UntilRead);
-        if once {
+    /// A command ended in front: what was opened for it alone is closed.
+    pub fn finish(&self, job: &Job, surroundings: &Surroundings) {
+        if self.let_go(&job.id, Closed::Finished, Keep::UntilRead) {
             self.warm(surroundings);
         }
-        once
     }
 
     /// A command was stopped in front: what was opened for it alone is closed.

@@ -13,7 +13,6 @@ use loopd_proto::permission::{PermissionRequest, PossibleUrl, ShellCommand};
 
 use crate::gate::Grant;
 use crate::jobs::{Job, JobError, Order, Pause, Place};
-use crate::shell::Backend;
 
 use super::shell_output;
 use super::shell_syntax::{Analysis, SessionApproval};
@@ -144,11 +143,8 @@ async fn in_front(job: &Arc<Job>, wait: Duration, context: &ToolContext) -> Outc
     let pause = follow::follow(job, wait, &context.cancel, &context.partial).await;
     match pause {
         Pause::Ended => {
-            let mut text = shell_output::whole(job.run.output());
-            let closes = context.jobs.finish(job, &context.surroundings());
-            if job.run.left_behind() && (closes || job.backend == Backend::Process) {
-                text = words::with_note(text, words::LEFT_BEHIND);
-            }
+            let text = shell_output::whole(job.run.output());
+            context.jobs.finish(job, &context.surroundings());
             words::ended(text, job.ending())
         }
         Pause::Cancelled => {

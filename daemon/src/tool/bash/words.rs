@@ -12,7 +12,6 @@ use crate::tool::{Outcome, texts};
 
 pub(super) const INTERRUPTED: &str =
     "<interrupted: the command was stopped because the turn was aborted>";
-pub(super) const LEFT_BEHIND: &str = "<processes that the command left in the background were stopped; run what shall go on with mode async>";
 pub(super) const DETACH_NEEDS_ASYNC: &str = "detach works only with mode \"async\": a detached command is never waited for. Nothing was run.";
 pub(super) const BAD_SHELL_NAME: &str = "shellId is not valid: use 1 to 64 letters, digits, hyphens, underscores and dots. Nothing was run.";
 pub(super) const OUTLIVES: &str = "The command goes on when the session and the daemon have ended, until it ends by itself or is stopped.";
