@@ -14,7 +14,12 @@
 //! max_context_tokens = 200000
 //! max_output_tokens = 16000
 //! vision = true
+//!
+//! [shell]
+//! backend = "terminal"                 # or process: no terminal, no input, no lasting state
 //! ```
+//!
+//! `LOOPD_SHELL_BACKEND` of a launch wins over `backend`.
 //!
 //! Which provider answers a session, first match wins:
 //!
@@ -45,7 +50,35 @@ pub const FILE: &str = "config.toml";
 #[derive(Debug, Default)]
 pub struct Config {
     pub retry: RetryPolicy,
+    pub shell: ShellSettings,
     pub models: ModelSettings,
+}
+
+/// How sessions run commands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ShellSettings {
+    pub backend: ShellBackend,
+}
+
+/// What commands run on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ShellBackend {
+    #[default]
+    Terminal,
+    Process,
+}
+
+impl ShellBackend {
+    /// Reads the value of a variable; what is neither is ignored, as if it were not set.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "terminal" => Some(Self::Terminal),
+            "process" => Some(Self::Process),
+            _ => None,
+        }
+    }
 }
 
 /// Models and providers for sessions that bring none.
@@ -81,14 +114,19 @@ struct File {
     model: Option<String>,
     local: bool,
     provider: BTreeMap<String, ProviderSettings>,
+    shell: ShellSettings,
 }
 
 impl Config {
     /// Reads the file of a home; without one everything is as usual.
     pub fn load(home: &Path) -> Self {
         let path = home.join(FILE);
+        let mut shell = ShellSettings::default();
         let models = match std::fs::read_to_string(&path) {
-            Ok(text) => ModelSettings::read(&text, &path.to_string_lossy()),
+            Ok(text) => {
+                shell = ShellSettings::read(&text);
+                ModelSettings::read(&text, &path.to_string_lossy())
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => ModelSettings::default(),
             Err(error) => ModelSettings {
                 problem: Some(format!("{} cannot be read: {error}", path.display())),
@@ -99,6 +137,7 @@ impl Config {
             tracing::warn!("{problem}");
         }
         Self {
+            shell,
             models,
             ..Self::default()
         }
@@ -110,6 +149,13 @@ impl Config {
             .providers
             .values()
             .filter_map(|provider| provider.api_key_env.as_deref())
+    }
+}
+
+impl ShellSettings {
+    /// What the file says of shells; mistakes in it are told by [`ModelSettings::read`].
+    fn read(text: &str) -> Self {
+        toml::from_str(text).map_or_else(|_| Self::default(), |file: File| file.shell)
     }
 }
 

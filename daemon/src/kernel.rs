@@ -11,4 +11,5 @@ pub mod decide;
 pub mod model;
 pub mod policy;
 pub mod state;
+pub mod tasks;
 pub mod texts;

@@ -43,6 +43,9 @@ pub mod gate;
 pub mod provider;
 pub mod tool;
 
+// The commands of sessions.
+pub mod jobs;
+
 pub mod shell;
 
 pub mod process;

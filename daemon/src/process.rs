@@ -291,6 +291,11 @@ impl Processes {
         (record.class() == Class::Detached).then(|| Owned::of(record))
     }
 
+    /// How a detached command ended of which nothing is left, as it is written beside its log.
+    pub fn written_exit(&self, log: &Path) -> Option<Exit> {
+        ledger::read_exit(log)
+    }
+
     async fn kill(&self, condemned: impl Fn(&Record) -> bool) {
         let records: Vec<Arc<Record>> = self
             .0

@@ -6,6 +6,7 @@
 pub mod actor;
 mod ask;
 pub mod attach;
+mod commands;
 mod effects;
 mod journal;
 pub mod provide;

@@ -15,6 +15,7 @@ mod glob;
 mod grep;
 pub mod large_output;
 mod place;
+pub mod shell_output;
 pub mod shell_syntax;
 mod texts;
 mod view;
@@ -33,11 +34,12 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use loopd_proto::id::SessionId;
+use loopd_proto::id::ToolCallId;
 use loopd_proto::permission::PermissionRequest;
 
 use crate::gate::Grant;
-use crate::process::Processes;
+use crate::jobs::{Jobs, Surroundings};
+use crate::shell::Backend;
 
 /// Where and for whom a tool runs: a value of the session and its launch, never of the process.
 #[derive(Debug, Clone)]
@@ -54,13 +56,24 @@ pub struct ToolContext {
     pub web: Option<Web>,
     /// Where partial output goes while the tool runs; a full channel drops it.
     pub partial: mpsc::Sender<String>,
-    /// Where programs are started.
-    pub processes: Processes,
-    /// For whom they are started.
-    pub session: SessionId,
+    /// The commands of the session.
+    pub jobs: Jobs,
+    /// How commands are run.
+    pub backend: Backend,
+    /// The call that the tool runs for.
+    pub call: ToolCallId,
 }
 
 impl ToolContext {
+    /// Where a command of this moment runs.
+    pub fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            backend: self.backend,
+            cwd: self.cwd.clone(),
+            env: self.env.clone(),
+        }
+    }
+
     /// Resolves a path the model gave against the working directory, without touching the disk.
     pub fn resolve(&self, path: impl AsRef<Path>) -> PathBuf {
         let mut resolved = self.cwd.clone();
@@ -145,6 +158,8 @@ pub trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
     /// Written for the model.
     const DESCRIPTION: &'static str;
+    /// Whether it is of use only where commands run on a terminal.
+    const NEEDS_TERMINAL: bool = false;
 
     /// Says which permission this call needs; may read the disk, must not change anything.
     fn need(&self, args: &Self::Args, context: &ToolContext) -> impl Future<Output = Need> + Send;
@@ -163,6 +178,7 @@ pub trait DynTool: Send + Sync + 'static {
     fn name(&self) -> &'static str;
     fn description(&self) -> &'static str;
     fn parameters(&self) -> Value;
+    fn needs_terminal(&self) -> bool;
     fn need<'a>(&'a self, args: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, Need>;
     fn run<'a>(
         &'a self,
@@ -179,6 +195,10 @@ impl<T: Tool> DynTool for T {
 
     fn description(&self) -> &'static str {
         T::DESCRIPTION
+    }
+
+    fn needs_terminal(&self) -> bool {
+        T::NEEDS_TERMINAL
     }
 
     fn parameters(&self) -> Value {

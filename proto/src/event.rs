@@ -8,6 +8,7 @@
 pub mod ask;
 pub mod fact;
 pub mod session;
+pub mod task;
 pub mod tool;
 pub mod turn;
 
@@ -52,6 +53,7 @@ events! {
         "session.plan_changed" => PlanChanged(session::PlanChanged),
         "user.message" => UserMessage(turn::UserMessage),
         "system.message" => SystemMessage(turn::SystemMessage),
+        "system.notification" => SystemNotification(task::SystemNotification),
         "assistant.turn_start" => TurnStart(turn::TurnStart),
         "assistant.message" => AssistantMessage(turn::AssistantMessage),
         "assistant.turn_end" => TurnEnd(turn::TurnEnd),
@@ -74,6 +76,12 @@ events! {
         "loopd.reminded" => Reminded(fact::Reminded),
         "loopd.loop_ended" => LoopEnded(fact::LoopEnded),
         "loopd.usage" => UsageRecorded(fact::UsageRecorded),
+        "loopd.woken" => Woken(session::Empty),
+        "loopd.task_started" => TaskStarted(task::TaskStarted),
+        "loopd.task_process" => TaskProcess(task::TaskProcess),
+        "loopd.task_ended" => TaskEnded(task::TaskEnded),
+        "loopd.tasks_heard" => TasksHeard(task::TasksHeard),
+        "loopd.tasks_removed" => TasksRemoved(task::TasksRemoved),
     }
 }
 
@@ -87,6 +95,7 @@ events! {
         "session.info" => SessionInfo(session::Info),
         "session.warning" => SessionWarning(session::Warning),
         "session.error" => SessionError(session::Failure),
+        "session.background_tasks_changed" => BackgroundTasksChanged(session::Empty),
         "session.custom_agents_updated" => AgentsUpdated(session::AgentsUpdated),
         "pending_messages.modified" => PendingModified(session::Empty),
         "capabilities.changed" => CapabilitiesChanged(session::CapabilitiesChanged),
@@ -109,6 +118,7 @@ events! {
         "user_input.completed" => UserInputCompleted(ask::UserInputCompleted),
         "elicitation.requested" => ElicitationRequested(ask::ElicitationRequested),
         "elicitation.completed" => ElicitationCompleted(ask::ElicitationCompleted),
+        "loopd.shell_waiting" => ShellWaiting(task::ShellWaiting),
     }
 }
 

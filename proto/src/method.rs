@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::params::{
     agent, daemon, discovery, event_log, host, inference, launch, model, permission, process,
-    provider, queue, server, session, settings, stored, tool, ui,
+    provider, queue, server, session, settings, shell, stored, task, tool, ui,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -58,6 +58,8 @@ methods! {
     "runtime.shutdown" RuntimeShutdown(server::NoParams) -> ();
     /// Lists the models that a new session of this launch could use.
     "models.list" ModelsList(server::NoParams) -> model::Models;
+    /// Lists the built-in tools.
+    "tools.list" ToolsList(tool::ListParams) -> tool::ToolList;
 
     /// Lets the caller carry the model requests of its launch.
     "llmInference.setProvider" InferenceSetProvider(server::NoParams) -> session::Success;
@@ -128,8 +130,6 @@ methods! {
     /// Removes sessions that nobody changed for some days.
     "sessions.pruneOld" SessionsPruneOld(stored::PruneParams) -> stored::Pruned;
 
-    /// Lists the built-in tools.
-    "tools.list" ToolsList(host::ListToolsParams) -> host::Tools;
     /// Adds values that are masked from now on in what tools of this launch say.
     "secrets.addFilterValues" SecretsAddFilterValues(host::AddFilterValuesParams) -> host::Ok;
     /// Says that the caller keeps the files of this launch's sessions.
@@ -262,6 +262,44 @@ methods! {
     /// Trusts a folder.
     "session.permissions.folderTrust.addTrusted" FolderAddTrusted(permission::PathParams) -> session::Success;
 
+    /// Lists what goes on beside the loop, and what ended.
+    "session.tasks.list" TasksList(session::Of) -> task::TaskList;
+    /// Looks after detached commands and answers when what is known of them is up to date.
+    "session.tasks.refresh" TasksRefresh(session::Of) -> server::NoResult;
+    /// Tells how a task gets on.
+    "session.tasks.getProgress" TasksGetProgress(task::TaskOf) -> task::ProgressResult;
+    /// Names the task that the loop waits for and that could go on in the background.
+    "session.tasks.getCurrentPromotable" TasksGetCurrentPromotable(session::Of) -> task::MaybeTask;
+    /// Lets a task that the loop waits for go on in the background.
+    "session.tasks.promoteToBackground" TasksPromote(task::TaskOf) -> task::Promoted;
+    /// Does so with the first task that the loop waits for.
+    "session.tasks.promoteCurrentToBackground" TasksPromoteCurrent(session::Of) -> task::MaybeTask;
+    /// Stops a task.
+    "session.tasks.cancel" TasksCancel(task::TaskOf) -> task::Cancelled;
+    /// Takes a task that has ended off the list.
+    "session.tasks.remove" TasksRemove(task::TaskOf) -> task::Removed;
+    /// Waits until nothing goes on in the background and the loop rests.
+    "session.tasks.waitForPending" TasksWaitForPending(session::Of) -> server::NoResult;
+    /// Sends a message to an agent in the background.
+    "session.tasks.sendMessage" TasksSendMessage(task::MessageParams) -> task::MessageSent;
+    /// Starts an agent in the background.
+    "session.tasks.startAgent" TasksStartAgent(task::StartAgentParams) -> task::AgentStarted;
+
+    /// Starts a command for the caller, which is told what it prints and how it ends.
+    "session.shell.exec" ShellExec(shell::ExecParams) -> shell::Executing;
+    /// Stops such a command.
+    "session.shell.kill" ShellKill(shell::KillParams) -> shell::Killed;
+    /// Runs a command that a person typed, and waits for its end.
+    "session.shell.executeUserRequested" ShellExecuteUserRequested(shell::UserRequestedParams) -> shell::UserRequested;
+    /// Stops such a command.
+    "session.shell.cancelUserRequested" ShellCancelUserRequested(shell::CancelParams) -> task::Cancelled;
+
+    /// Lists the tools that the model is told of now.
+    "session.tools.getCurrentMetadata" ToolsGetCurrentMetadata(session::Of) -> tool::CurrentTools;
+    /// Makes the tools ready and answers when they are.
+    "session.tools.initializeAndValidate" ToolsInitialize(session::Of) -> server::NoResult;
+    /// Sets how sub-agents run.
+    "session.tools.updateSubagentSettings" ToolsUpdateSubagents(tool::SubagentParams) -> server::NoResult;
     /// Gives the result of a tool that ran in the caller.
     "session.tools.handlePendingToolCall" ToolsHandlePending(tool::HandleParams) -> session::Success;
     /// Asks the users of the session to fill in a form.

@@ -15,6 +15,8 @@ pub mod queue;
 pub mod server;
 pub mod session;
 pub mod settings;
+pub mod shell;
 pub mod stored;
+pub mod task;
 pub mod tool;
 pub mod ui;

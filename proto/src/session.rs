@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
 
 use crate::id::SessionId;
+use crate::params::tool::SubagentSettings;
 pub use crate::provider::{CapabilitiesOverride, ModelConfig, ProviderConfig};
 
 /// How a session treats the user's wishes.
@@ -53,6 +54,8 @@ pub struct SessionOptions {
     pub session_limits: Option<SessionLimits>,
     pub large_output: Option<Value>,
     pub infinite_sessions: Option<Value>,
+    /// How sub-agents run.
+    pub subagents: Option<SubagentSettings>,
 }
 
 impl SessionOptions {
@@ -87,7 +90,8 @@ impl SessionOptions {
             skip_custom_instructions,
             session_limits,
             large_output,
-            infinite_sessions
+            infinite_sessions,
+            subagents
         );
         self
     }

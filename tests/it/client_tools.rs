@@ -302,6 +302,10 @@ async fn a_client_tool_asks_for_permission_like_any_other() {
 async fn the_configuration_decides_which_tools_the_model_sees() {
     let everything = [
         "bash",
+        "read_bash",
+        "write_bash",
+        "stop_bash",
+        "list_bash",
         "view",
         "create",
         "edit",
@@ -318,7 +322,7 @@ async fn the_configuration_decides_which_tools_the_model_sees() {
             vec!["view", "lookup"],
         ),
         (
-            json!({"excludedTools": ["bash", "builtin:glob", "apply_patch", "web_fetch"]}),
+            json!({"excludedTools": ["bash", "read_bash", "write_bash", "stop_bash", "list_bash", "builtin:glob", "apply_patch", "web_fetch"]}),
             vec!["view", "create", "edit", "grep", "lookup"],
         ),
         (json!({"availableTools": ["custom:*"]}), vec!["lookup"]),

@@ -12,6 +12,7 @@
 mod abort;
 mod architecture;
 mod attach;
+mod client_commands;
 mod client_tools;
 mod daemon;
 mod discovery;
@@ -30,8 +31,10 @@ mod secrets;
 mod session_limits;
 mod sessions;
 mod settings;
+mod shells;
 mod slow_reader;
 mod stored_sessions;
+mod tasks;
 mod turns;
 mod validator;
 mod wire;

@@ -1,7 +1,9 @@
 //! Tests with real processes: the built `loopd`, real pipes and sockets, signals. They run in their
 //! own group and need `cargo build -p loopd` first.
 
+mod detached;
 mod durability;
 mod process;
 mod process_ownership;
 mod starts;
+mod terminals;

@@ -17,6 +17,7 @@
 pub mod binary;
 pub mod client;
 pub mod daemon;
+pub mod latch;
 pub mod lifeline;
 mod recorder;
 mod replay;
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 pub use client::Client;
 pub use daemon::Daemon;
+pub use latch::Latch;
 pub use lifeline::Lifeline;
 pub use recorder::ServerRequest;
 pub use replay::assert_same;

@@ -189,7 +189,7 @@ impl Voice {
 }
 
 /// Publishes an ephemeral event from outside the actor.
-pub(super) fn say(
+pub fn say(
     services: &Services,
     audience: &Audience,
     session: &SessionId,

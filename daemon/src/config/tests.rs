@@ -52,3 +52,17 @@ fn no_file_is_no_problem_and_a_broken_one_does_not_stop_the_daemon() {
     std::fs::write(home.path().join(FILE), "nonsense").unwrap();
     assert!(Config::load(home.path()).models.problem.is_some());
 }
+
+#[test]
+fn the_file_says_what_commands_run_on() {
+    let read = |text: &str| ShellSettings::read(text).backend;
+    assert_eq!(read(""), ShellBackend::Terminal);
+    assert_eq!(
+        read("[shell]\nbackend = \"process\"\n"),
+        ShellBackend::Process
+    );
+    let problem = ModelSettings::read("[shell]\nbackend = \"tty\"\n", "config.toml").problem;
+    assert!(problem.unwrap().contains("line 2"));
+    assert_eq!(ShellBackend::parse("process"), Some(ShellBackend::Process));
+    assert_eq!(ShellBackend::parse("else"), None);
+}

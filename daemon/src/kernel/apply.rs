@@ -40,8 +40,13 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::SessionError(_)
         | Durable::SessionInfo(_)
         | Durable::SessionWarning(_)
-        | Durable::TurnEnd(_)
-        | Durable::ToolStart(_) => {}
+        | Durable::TurnEnd(_) => {}
+        Durable::ToolStart(start) => {
+            // A call that no message asked for is a person's own.
+            if open_turn_call(state, &start.tool_call_id).is_none() {
+                state.user_calls.insert(start.tool_call_id.clone());
+            }
+        }
         Durable::Abort(_) => {
             if let Phase::Turn(turn) = &mut state.phase {
                 turn.aborting = true;
@@ -61,6 +66,30 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::UserMessage(message) => {
             state.totals.user_requests += 1;
             state.history.push(Entry::User(parts(message)));
+        }
+        Durable::SystemNotification(notification) => {
+            let text = Part::Text(notification.content.clone());
+            state.history.push(Entry::User(vec![text]));
+            state.tasks.heard(&notification.kind.task());
+        }
+        Durable::Woken(_) => {
+            state.phase = Phase::Preparing(Preparing {
+                messages: Vec::new(),
+                joins: None,
+            });
+        }
+        Durable::TaskStarted(started) => state.tasks.started(started),
+        Durable::TaskProcess(process) => state.tasks.has_process(&process.id, process.pid),
+        Durable::TaskEnded(ended) => state.tasks.ended(ended),
+        Durable::TasksHeard(known) => {
+            for id in &known.ids {
+                state.tasks.heard(id);
+            }
+        }
+        Durable::TasksRemoved(removed) => {
+            for id in &removed.ids {
+                state.tasks.removed(id);
+            }
         }
         Durable::SystemMessage(message) => state.system = Some(message.content.clone()),
         Durable::TurnStart(start) => {
@@ -256,6 +285,9 @@ fn said(state: &mut State, message: &AssistantMessage) {
 }
 
 fn finished(state: &mut State, complete: &ToolComplete) {
+    if state.user_calls.remove(&complete.tool_call_id) {
+        return;
+    }
     set_status(state, &complete.tool_call_id, CallStatus::Done);
     let rejected = complete
         .error

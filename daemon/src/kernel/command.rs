@@ -8,9 +8,11 @@ use loopd_proto::attachment::Attachment;
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{Asked, NamedBy, PendingMessage};
 use loopd_proto::event::session::{FileOperation, WorkContext};
+use loopd_proto::event::task::{ShellWaiting, TaskOutcome, TaskWork};
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::event::{Durable, Ephemeral};
-use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, ToolCallId};
+use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, ToolCallId};
+use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::permission::{Approval, PermissionDecision, PermissionRequest, Permissions};
 use loopd_proto::session::{Mode, SessionOptions};
 use loopd_proto::time::Timestamp;
@@ -46,7 +48,7 @@ impl Mint<'_> {
 pub enum Command {
     Create(Create),
     Resume(Resume),
-    /// Take what waits in the queue, if nothing runs.
+    /// Take what waits, if nothing runs: the queue, then notifications.
     TakeUp,
     /// The log was loaded; close what was in flight.
     Recover,
@@ -132,6 +134,30 @@ pub enum Command {
     SetPermissions(Box<Permissions>),
     SelectAgent(Option<AgentChoice>),
     PlanChanged(FileOperation),
+    SetSubagents(Option<SubagentSettings>),
+    TaskStarted(Box<TaskStart>),
+    TaskProcess {
+        id: TaskId,
+        pid: u32,
+    },
+    TaskEnded {
+        id: TaskId,
+        end: TaskEnd,
+    },
+    /// The model learnt by other means how tasks ended.
+    TasksHeard(Vec<TaskId>),
+    RemoveTask(TaskId),
+    UserCommandStarted {
+        call: ToolCallId,
+        tool: String,
+        command: String,
+    },
+    UserCommandEnded {
+        call: ToolCallId,
+        outcome: CallOutcome,
+    },
+    /// A command in a shell waits for somebody to type.
+    ShellWaits(ShellWaiting),
     Log {
         level: LogLevel,
         kind: String,
@@ -148,6 +174,25 @@ pub struct Create {
     pub context: WorkContext,
     pub permissions: Permissions,
     pub version: String,
+}
+
+/// Something that goes on in the background from now on.
+#[derive(Debug)]
+pub struct TaskStart {
+    pub id: TaskId,
+    pub call: Option<ToolCallId>,
+    pub description: String,
+    /// When it began, if that was earlier.
+    pub started_at: Option<Timestamp>,
+    pub work: TaskWork,
+}
+
+/// How something in the background ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskEnd {
+    pub outcome: TaskOutcome,
+    pub exit_code: Option<i32>,
+    pub reason: Option<String>,
 }
 
 #[derive(Debug)]
@@ -317,12 +362,14 @@ pub enum Refusal {
     Closed(SessionId),
     #[error("the queue of this session is full ({limit} items); wait for it to drain or clear it")]
     QueueFull { limit: usize },
+    #[error("{limit} tasks run in the background already; stop some of them first")]
+    TooManyTasks { limit: usize },
 }
 
 /// Slow work that the actor starts; its end comes back as a command.
 #[derive(Debug)]
 pub enum Effect {
-    /// Make messages ready: attachments, model, system message.
+    /// Make messages ready: attachments, model, system message; without any, only the latter two.
     Prepare { messages: Vec<PendingMessage> },
     /// Call the model with the context of the state as it is then.
     CallModel(TurnKey),

@@ -8,6 +8,7 @@ mod life;
 mod limits;
 mod queue;
 mod settings;
+mod tasks;
 mod tools;
 mod turn;
 
@@ -25,9 +26,29 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
         Command::Create(create) => Ok(life::create(state, create, mint)),
         Command::Resume(resume) => Ok(life::resume(state, resume, mint)),
         Command::TakeUp => Ok(life::take_up(state)),
-        Command::Recover => Ok(life::recover(state)),
-        Command::Suspend => Ok(life::suspend(state)),
-        Command::Shutdown => Ok(life::shutdown(state)),
+        Command::Recover => Ok(life::recover(state, mint)),
+        Command::Suspend => Ok(life::suspend(state, mint)),
+        Command::Shutdown => Ok(life::shutdown(state, mint)),
+
+        Command::SetSubagents(subagents) => Ok(settings::subagents(state, subagents)),
+        Command::TaskStarted(start) => tasks::started(state, *start, mint),
+        Command::TaskProcess { id, pid } => Ok(tasks::process(state, id, pid)),
+        Command::TaskEnded { id, end } => Ok(tasks::ended(state, &id, end, mint)),
+        Command::TasksHeard(ids) => Ok(tasks::heard(state, ids)),
+        Command::RemoveTask(id) => Ok(tasks::remove(state, id)),
+        Command::UserCommandStarted {
+            call,
+            tool,
+            command,
+        } => Ok(tasks::user_command_started(call, tool, &command)),
+        Command::UserCommandEnded { call, outcome } => {
+            Ok(tasks::user_command_ended(state, &call, outcome))
+        }
+        Command::ShellWaits(waiting) => {
+            let mut decision = Decision::default();
+            decision.tell(Ephemeral::ShellWaiting(waiting));
+            Ok(decision)
+        }
 
         Command::Send(send) => queue::send(state, send, mint),
         Command::EnqueueCommand(command) => queue::enqueue_command(state, command, mint),
@@ -121,8 +142,12 @@ fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, mint: &Min
     let aborted = matches!(outcome, LoopOutcome::Aborted).then_some(true);
     decision.tell(Ephemeral::AssistantIdle(AssistantIdle { aborted }));
     let goes_on = mint.attended
-        && matches!(outcome, LoopOutcome::Done | LoopOutcome::Failed)
-        && queue::take_next(state, decision);
+        && match outcome {
+            // A turn that failed would only fail again for a notification.
+            LoopOutcome::Done => queue::take_next(state, decision) || tasks::wake(state, decision),
+            LoopOutcome::Failed => queue::take_next(state, decision),
+            LoopOutcome::Aborted | LoopOutcome::Interrupted => false,
+        };
     if !goes_on {
         decision.tell(Ephemeral::SessionIdle(Idle {
             aborted,

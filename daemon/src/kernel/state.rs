@@ -1,6 +1,6 @@
 //! A session's state: the fold of its log and nothing else.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loopd_proto::event::fact::{Asked, PendingCommand, PendingMessage, QueueItem};
 use loopd_proto::event::session::{CodeChanges, ModelMetrics};
@@ -10,6 +10,7 @@ use loopd_proto::session::{Mode, SessionOptions};
 use loopd_proto::time::Timestamp;
 
 use super::model::{AssistantTurn, Part, ToolCall};
+use super::tasks::Tasks;
 
 /// Everything the daemon knows about a session that survives a restart.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +37,10 @@ pub struct State {
     pub phase: Phase,
     /// Questions that are not tied to a phase of a call, such as elicitations.
     pub questions: BTreeMap<RequestId, Asked>,
+    /// What goes on beside the loop, and what ended.
+    pub tasks: Tasks,
+    /// Commands that people run themselves right now.
+    pub user_calls: BTreeSet<ToolCallId>,
     pub plan_exists: bool,
     pub totals: Totals,
     /// The last visible durable event: the parent of the next one.
@@ -84,7 +89,7 @@ pub enum Entry {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Phase {
     Idle,
-    /// Messages were taken and are being made ready for the model.
+    /// Messages, or notifications that woke the session, are being made ready for the model.
     Preparing(Preparing),
     /// A slash command was handed to the clients.
     Commanding(PendingCommand),
@@ -186,6 +191,8 @@ impl State {
             accepted: VecDeque::new(),
             phase: Phase::Idle,
             questions: BTreeMap::new(),
+            tasks: Tasks::default(),
+            user_calls: BTreeSet::new(),
             plan_exists: false,
             totals: Totals::default(),
             tip: None,

@@ -25,11 +25,14 @@ mod session_resume;
 mod session_send;
 mod session_stored;
 mod settings;
+mod shell;
 mod skills;
 mod stored_delete;
 mod stored_find;
 mod stored_life;
+mod tasks;
 mod tool_result;
+mod tools;
 mod ui;
 
 use loopd_proto::id::SessionId;
@@ -96,7 +99,6 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::SessionsBulkDelete, _, _>(stored_delete::bulk_delete)?;
     table.bind::<m::SessionsPruneOld, _, _>(stored_delete::prune)?;
 
-    table.bind::<m::ToolsList, _, _>(host::tools)?;
     table.bind::<m::SecretsAddFilterValues, _, _>(host::add_filter_values)?;
     table.bind::<m::SessionFsSetProvider, _, _>(host::keep_session_files)?;
 
@@ -167,6 +169,27 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::FolderIsTrusted, _, _>(permission_location::is_trusted)?;
     table.bind::<m::FolderAddTrusted, _, _>(permission_location::add_trusted)?;
 
+    table.bind::<m::TasksList, _, _>(tasks::list)?;
+    table.bind::<m::TasksRefresh, _, _>(tasks::refresh)?;
+    table.bind::<m::TasksGetProgress, _, _>(tasks::progress)?;
+    table.bind::<m::TasksGetCurrentPromotable, _, _>(tasks::promotable)?;
+    table.bind::<m::TasksPromote, _, _>(tasks::promote)?;
+    table.bind::<m::TasksPromoteCurrent, _, _>(tasks::promote_current)?;
+    table.bind::<m::TasksCancel, _, _>(tasks::cancel)?;
+    table.bind::<m::TasksRemove, _, _>(tasks::remove)?;
+    table.bind::<m::TasksWaitForPending, _, _>(tasks::wait_for_pending)?;
+    table.bind::<m::TasksSendMessage, _, _>(tasks::send_message)?;
+    table.bind::<m::TasksStartAgent, _, _>(tasks::start_agent)?;
+
+    table.bind::<m::ShellExec, _, _>(shell::exec)?;
+    table.bind::<m::ShellKill, _, _>(shell::kill)?;
+    table.bind::<m::ShellExecuteUserRequested, _, _>(shell::execute_user_requested)?;
+    table.bind::<m::ShellCancelUserRequested, _, _>(shell::cancel_user_requested)?;
+
+    table.bind::<m::ToolsList, _, _>(tools::list)?;
+    table.bind::<m::ToolsGetCurrentMetadata, _, _>(tools::current)?;
+    table.bind::<m::ToolsInitialize, _, _>(tools::initialize)?;
+    table.bind::<m::ToolsUpdateSubagents, _, _>(tools::update_subagents)?;
     table.bind::<m::ToolsHandlePending, _, _>(tool_result::handle)?;
     table.bind::<m::UiElicitation, _, _>(ui::elicit)?;
     table.bind::<m::UiHandleElicitation, _, _>(ui::handle_elicitation)?;

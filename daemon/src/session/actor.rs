@@ -14,10 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask::ElicitationAnswer;
 use super::attach::{Attachment, OpenQuestion, PendingWork};
+use super::commands;
 use super::journal;
 use super::registry::Sessions;
 use super::{Done, Message, SessionError};
 use crate::agent::route::TokenPeers;
+use crate::jobs::Jobs;
 use crate::kernel::command::{Answer, Command, Decision, Mint};
 use crate::kernel::decide::decide;
 use crate::kernel::state::State;
@@ -62,6 +64,8 @@ pub(super) struct Actor {
     waiting_headers: HashMap<MessageId, BTreeMap<String, String>>,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) can_elicit: bool,
+    /// The commands that run in shells.
+    pub(super) jobs: Jobs,
 }
 
 /// Whether the actor goes on.
@@ -97,6 +101,7 @@ impl Actor {
                 branch: None,
                 event_count: 0,
             },
+            jobs: commands::jobs(&id, &services, &mailbox),
             state: State::new(id),
             services,
             sessions,
@@ -143,7 +148,7 @@ impl Actor {
     /// Ends what must not outlive the session, before anybody can open it anew.
     async fn end_processes(&self) {
         self.turn.cancel();
-        self.services.processes.end_session(&self.state.id).await;
+        self.jobs.close().await;
     }
 
     /// The next message; `None` when the session was idle for as long as its launch lets it.

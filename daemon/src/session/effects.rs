@@ -155,24 +155,17 @@ impl Actor {
         }
     }
 
-    fn toolset(&self) -> Toolset {
-        Toolset::of(&self.state, &self.services, &self.attachments)
+    pub(super) fn toolset(&self) -> Toolset {
+        let backend = self.shell_backend();
+        Toolset::of(&self.state, &self.services, &self.attachments, backend)
     }
 
     /// Where and for whom a tool runs, and where its partial output comes out.
-    fn tool_context(&self) -> (ToolContext, mpsc::Receiver<String>) {
+    fn tool_context(&self, call: &ToolCall) -> (ToolContext, mpsc::Receiver<String>) {
         let (partial, output) = mpsc::channel(PARTIAL_OUTPUTS);
-        let mut env = self
-            .launch
-            .as_ref()
-            .map(|launch| launch.child_environment())
-            .unwrap_or_default();
-        for variable in self.services.config.key_variables() {
-            env.remove(variable);
-        }
         let context = ToolContext {
             cwd: self.state.cwd.clone().into(),
-            env,
+            env: self.child_environment(),
             scratch: self.services.scratch_folder(&self.state.id),
             cancel: self.turn.clone(),
             web: self
@@ -180,8 +173,9 @@ impl Actor {
                 .as_ref()
                 .map(|launch| Web::new(launch.http.clone())),
             partial,
-            processes: self.services.processes.clone(),
-            session: self.state.id.clone(),
+            jobs: self.jobs.clone(),
+            backend: self.shell_backend(),
+            call: call.id.clone(),
         };
         (context, output)
     }
@@ -222,7 +216,10 @@ impl Actor {
                 .collect(),
             route: self.route(),
         };
-        self.told_tools = client_tools;
+        if !input.messages.is_empty() {
+            // A notification tells nothing of tools; the next message will.
+            self.told_tools = client_tools;
+        }
         let cancel = self.turn.clone();
         let ids: Vec<MessageId> = input.messages.iter().map(|m| m.id.clone()).collect();
         let messages = ids.clone();
@@ -297,7 +294,7 @@ impl Actor {
 
     fn assess(&self, turn: TurnKey, call: ToolCall) -> Work {
         let tools = self.toolset();
-        let context = self.tool_context();
+        let context = self.tool_context(&call);
         // With nobody attached the question waits for somebody; with people attached who all do
         // not answer permissions, it would wait for ever.
         let can_ask = !self.is_attended()
@@ -340,7 +337,7 @@ impl Actor {
 
     fn run_call(&mut self, turn: TurnKey, call: ToolCall, grant: Option<PermissionRequest>) {
         let tools = self.toolset();
-        let (context, partial) = self.tool_context();
+        let (context, partial) = self.tool_context(&call);
         let input = CallInput {
             call: call.clone(),
             grant,

@@ -35,6 +35,8 @@ impl Actor {
             self.state.seq = stored.seq;
         }
         self.options = self.state.options.clone();
-        self.execute(Command::Recover).await.map(|_| ())
+        self.execute(Command::Recover).await?;
+        self.jobs.take_over(&self.state);
+        Ok(())
     }
 }

@@ -11,6 +11,7 @@ use super::attach::Attachment;
 use crate::kernel::model::ToolSpec;
 use crate::kernel::state::State;
 use crate::services::Services;
+use crate::shell::Backend;
 use crate::tool::DynTool;
 
 /// The name of the tool that asks a person.
@@ -38,7 +39,12 @@ pub(super) struct Toolset {
 }
 
 impl Toolset {
-    pub(super) fn of(state: &State, services: &Services, attachments: &[Attachment]) -> Self {
+    pub(super) fn of(
+        state: &State,
+        services: &Services,
+        attachments: &[Attachment],
+        backend: Backend,
+    ) -> Self {
         let mut entries: Vec<Entry> = Vec::new();
         let client_tools: Vec<Arc<ClientTool>> = attachments
             .iter()
@@ -59,6 +65,8 @@ impl Toolset {
                     continue;
                 }
                 Origin::AskUser
+            } else if backend == Backend::Process && tool.needs_terminal() {
+                continue;
             } else {
                 Origin::BuiltIn(tool)
             };

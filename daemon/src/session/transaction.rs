@@ -74,6 +74,9 @@ impl Actor {
             self.announce_update();
         }
         self.start_all(written.late);
+        if !self.state.is_busy() {
+            self.jobs.rest();
+        }
         Ok(Done { answer, event })
     }
 

@@ -8,12 +8,13 @@ use tokio::sync::watch;
 
 use super::actor::Actor;
 use super::attach::Attachment;
-use super::toolset::Toolset;
 use crate::agent::route::Route;
+use crate::jobs::{Jobs, Surroundings};
 use crate::kernel::model::ToolSpec;
 use crate::kernel::state::State;
 use crate::launch::Launch;
 use crate::provider::secret::Secret;
+use crate::publish::Audience;
 use crate::publish::recent::Recent;
 
 /// What can be looked at from outside.
@@ -34,6 +35,11 @@ pub struct View<'a> {
     pub elicitation: bool,
     /// How the session's model calls find their provider.
     pub route: &'a dyn Fn() -> Route,
+    /// The commands of the session.
+    pub jobs: &'a Jobs,
+    pub surroundings: &'a dyn Fn() -> Surroundings,
+    /// Those who listen.
+    pub audience: &'a Audience,
 }
 
 impl View<'_> {
@@ -47,7 +53,8 @@ impl View<'_> {
 
 impl Actor {
     pub(super) fn show(&self, look: Box<dyn FnOnce(&View<'_>) + Send>) {
-        let tools = || Toolset::of(&self.state, &self.services, &self.attachments).specs();
+        let tools = || self.toolset().specs();
+        let surroundings = || self.surroundings();
         let route = || self.route();
         let commands = || {
             self.attachments
@@ -69,6 +76,9 @@ impl Actor {
             commands: &commands,
             elicitation: self.can_elicit,
             route: &route,
+            jobs: &self.jobs,
+            surroundings: &surroundings,
+            audience: &self.audience,
         });
     }
 }

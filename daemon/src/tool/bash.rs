@@ -1,54 +1,56 @@
-//! The tool that runs a shell command and waits for it. `bash/process.rs` owns the child,
-//! `bash/capture.rs` its output, `shell_syntax` reads the command text for the permission.
+//! The tool that runs a shell command: waits for it, moves it to the background, or detaches it.
+//! `jobs` runs commands, `bash/` holds the tools beside it and their words, `shell_syntax` reads the
+//! command text for the permission.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use loopd_proto::id::ShellId;
 use loopd_proto::permission::{PermissionRequest, PossibleUrl, ShellCommand};
 
 use crate::gate::Grant;
+use crate::jobs::{Job, JobError, Order, Pause, Place};
 
+use super::shell_output;
 use super::shell_syntax::{Analysis, SessionApproval};
-use super::{Need, Outcome, Status, Tool, ToolContext, texts};
+use super::{Need, Outcome, Tool, ToolContext, texts};
 
-mod capture;
-mod partial;
-#[cfg(unix)]
-mod process;
-#[cfg(not(unix))]
-#[path = "bash/no_process.rs"]
-mod process;
+mod follow;
+mod list;
+pub(super) mod names;
+mod read;
+mod stop;
+mod words;
+mod write;
 
-use process::{End, Finished, Timing};
+pub(super) use list::List;
+pub(super) use read::Read;
+pub(super) use stop::Stop;
+pub(super) use write::Write;
 
 /// The longest command: the kernel takes no longer argument.
 const MAX_COMMAND: usize = 128 * 1024 - 1;
 
+/// How long a call waits for its command unless it says otherwise, and at most.
+const WAIT: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(10 * 60);
+
+/// How long the start of a command in the background is watched, so that one that fails at once
+/// is told at once.
+const GLANCE: Duration = Duration::from_millis(250);
+
 /// The tool `bash`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bash {
-    timing: Timing,
-}
-
-impl Default for Bash {
-    fn default() -> Self {
-        Self {
-            timing: Timing {
-                limit: Duration::from_secs(10 * 60),
-                kill_after: Duration::from_secs(5),
-                pipe_grace: Duration::from_millis(500),
-                partial_every: Duration::from_millis(100),
-            },
-        }
-    }
-}
+pub(super) struct Bash;
 
 /// Whether a call waits for its command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Mode {
+    #[default]
     Sync,
     Async,
 }
@@ -56,52 +58,48 @@ pub(super) enum Mode {
 /// The arguments of `bash`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(super) struct BashArgs {
-    /// The command, as you would type it into bash.
+    /// The command, as you would type it.
     command: String,
     /// What the command does, in a few words for the user.
     #[serde(default)]
     description: String,
-    /// Name of the shell to use; every command runs in a fresh one for now.
+    /// Name of the shell to use, of your choice: commands with the same name share a shell and run
+    /// one after the other. Without it every command gets a fresh shell.
     #[serde(default, rename = "shellId")]
-    #[expect(
-        dead_code,
-        reason = "accepted so that calls which name a shell still run"
-    )]
-    shell_id: Option<String>,
-    /// sync waits for the command to end; async is not available yet.
+    shell_id: Option<ShellId>,
+    /// sync (default) waits for the command to end; async lets it run in the background.
     #[serde(default)]
     mode: Option<Mode>,
-    /// Seconds after which you expect the command to have ended.
+    /// With sync: how many seconds to wait, 30 by default and 600 at most; a command that takes
+    /// longer goes on in the background.
     #[serde(default)]
-    #[expect(dead_code, reason = "accepted so that calls which set it still run")]
     initial_wait: Option<f64>,
-    /// Whether the command outlives the session; not available yet.
+    /// With async: the command is a process of its own that outlives the session; its output goes
+    /// to a log file, and it cannot be typed to.
     #[serde(default)]
     detach: Option<bool>,
 }
 
 impl Tool for Bash {
     type Args = BashArgs;
-    const NAME: &'static str = "bash";
-    const DESCRIPTION: &'static str = "Runs a bash command in the working directory and returns its output and exit code.\n\
-        - Standard output and standard error come back together, in order.\n\
-        - Each call starts a fresh shell: variables and cd do not last, so join steps with && or use absolute paths.\n\
-        - There is no terminal and no input: pass flags such as --yes or --no-pager instead of answering prompts.\n\
-        - A command is stopped after 10 minutes, and so is whatever it leaves in the background.\n\
-        - Long output is saved to a file and shown in parts.\n\
-        - Prefer view, grep, glob, create and edit for looking at and changing files.";
+    const NAME: &'static str = names::RUN;
+    const DESCRIPTION: &'static str = names::RUN_DESCRIPTION;
 
-    async fn need(&self, args: &BashArgs, _context: &ToolContext) -> Need {
+    async fn need(&self, args: &BashArgs, context: &ToolContext) -> Need {
         if let Err(outcome) = check(args) {
             return Need::Refused(outcome);
+        }
+        if args.shell_id.is_none() && args.mode.unwrap_or_default() == Mode::Sync {
+            context.jobs.warm(&context.surroundings());
         }
         Need::Permission(request(args))
     }
 
     async fn run(&self, grant: &Grant, args: BashArgs, context: &ToolContext) -> Outcome {
-        if let Err(outcome) = check(&args) {
-            return outcome;
-        }
+        let wait = match check(&args) {
+            Ok(wait) => wait,
+            Err(outcome) => return outcome,
+        };
         match grant.request() {
             Some(PermissionRequest::Shell {
                 full_command_text, ..
@@ -109,66 +107,145 @@ impl Tool for Bash {
             _ => return Outcome::failure(texts::not_granted("the command")),
         }
         if context.cancel.is_cancelled() {
-            return Outcome::failure(texts::INTERRUPTED);
+            return Outcome::failure(words::INTERRUPTED);
         }
-        match process::run(&args.command, context, self.timing).await {
-            Ok(finished) => self.outcome(finished).await,
-            Err(error) => Outcome::failure(error.to_string()),
-        }
-    }
-}
-
-impl Bash {
-    async fn outcome(&self, finished: Finished) -> Outcome {
-        let mut text = finished.capture.finish().await;
-        let (status, mark) = match finished.end {
-            End::Exited(code) => (Status::Success, texts::exited(code)),
-            End::Killed(signal) => (Status::Success, texts::killed_by_signal(signal)),
-            End::Interrupted => (Status::Failure, texts::INTERRUPTED.to_owned()),
-            End::OutOfTime => (
-                Status::Failure,
-                texts::out_of_time(self.timing.limit.as_secs() / 60),
-            ),
-            End::NotStopped => (Status::Failure, texts::NOT_STOPPED.to_owned()),
+        let place = match args.mode.unwrap_or_default() {
+            Mode::Sync => Place::Front,
+            Mode::Async => Place::Back,
         };
-        for line in finished.note.into_iter().chain([mark.as_str()]) {
-            if !text.is_empty() {
-                text.push('\n');
-            }
-            text.push_str(line);
+        let order = Order {
+            shell: args.shell_id,
+            command: args.command,
+            description: args.description,
+            call: Some(context.call.clone()),
+            surroundings: context.surroundings(),
+            patience: wait,
+            cancel: context.cancel.clone(),
+            place,
+        };
+        if args.detach == Some(true) {
+            return detached(order, context).await;
         }
-        match status {
-            Status::Success => Outcome::success(text),
-            Status::Failure => Outcome::failure(text),
+        let job = match context.jobs.start(order).await {
+            Ok(job) => job,
+            Err(error) => return words::refused(&error),
+        };
+        match place {
+            Place::Front => in_front(&job, wait, context).await,
+            Place::Back => in_background(&job, context).await,
         }
     }
 }
 
-fn check(args: &BashArgs) -> Result<(), Outcome> {
-    if args.mode == Some(Mode::Async) || args.detach == Some(true) {
-        return Err(Outcome::failure(texts::NO_BACKGROUND));
+/// Waits for a command as long as the call may.
+async fn in_front(job: &Arc<Job>, wait: Duration, context: &ToolContext) -> Outcome {
+    let _abandoned = Abandoned { job, context };
+    let pause = follow::follow(job, wait, &context.cancel, &context.partial).await;
+    match pause {
+        Pause::Ended => {
+            let text = shell_output::whole(job.run.output());
+            context.jobs.finish(job, &context.surroundings());
+            words::ended(text, job.ending())
+        }
+        Pause::Cancelled => {
+            // The abort waits for nothing but this answer.
+            job.stop().await;
+            context.jobs.release(job);
+            Outcome::failure(words::INTERRUPTED)
+        }
+        Pause::OutOfTime | Pause::Promoted | Pause::WaitsForInput => {
+            if let Err(error) = context.jobs.to_background(job).await {
+                return words::refused(&error);
+            }
+            let shown = shell_output::whole(job.run.output());
+            Outcome::success(words::with_note(
+                shown,
+                &words::moved(job, pause, wait.as_secs()),
+            ))
+        }
     }
+}
+
+/// A call that is dropped while it waits takes its command along.
+struct Abandoned<'a> {
+    job: &'a Job,
+    context: &'a ToolContext,
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        if self.job.place() == Place::Front && self.job.is_running() {
+            self.context.jobs.abandon(&self.job.id);
+        }
+    }
+}
+
+/// Lets a command run in the background and says how it begins.
+async fn in_background(job: &Arc<Job>, context: &ToolContext) -> Outcome {
+    let pause = job.pause(GLANCE, &context.cancel).await;
+    if pause == Pause::Ended {
+        // There is nothing left to be told of later.
+        let text = shell_output::whole(job.run.unread());
+        return words::ended_in_background(text, &job.id, job.ending());
+    }
+    if let Err(error) = context.jobs.to_background(job).await {
+        return words::refused(&error);
+    }
+    let shown = shell_output::whole(job.run.unread());
+    Outcome::success(words::with_note(shown, &words::started(job, pause)))
+}
+
+async fn detached(order: Order, context: &ToolContext) -> Outcome {
+    match context.jobs.detach(order).await {
+        Ok(job) => Outcome::success(words::detached(&job)),
+        Err(error @ JobError::StillBusy { .. }) => {
+            Outcome::failure(words::detached_needs_own_name(&error))
+        }
+        Err(error) => words::refused(&error),
+    }
+}
+
+/// Says how long the call waits, or why it cannot work.
+fn check(args: &BashArgs) -> Result<Duration, Outcome> {
+    let refuse = |text: String| Err(Outcome::failure(text));
     if args.command.trim().is_empty() {
-        return Err(Outcome::failure(
-            "The command is empty. Give the command to run.",
-        ));
+        return refuse("The command is empty. Give the command to run.".to_owned());
     }
     if args.command.contains('\0') {
-        return Err(Outcome::failure(
-            "The command contains a NUL character, which no program can be given. Remove it.",
-        ));
+        return refuse(
+            "The command contains a NUL character, which no program can be given. Remove it."
+                .to_owned(),
+        );
     }
     if args.command.len() > MAX_COMMAND {
-        return Err(Outcome::failure(format!(
+        return refuse(format!(
             "The command has {} bytes, more than the limit of {MAX_COMMAND}. Create a script file and run that.",
             args.command.len()
-        )));
+        ));
     }
-    Ok(())
+    if args.detach == Some(true) && args.mode.unwrap_or_default() == Mode::Sync {
+        return refuse(words::DETACH_NEEDS_ASYNC.to_owned());
+    }
+    if let Some(id) = &args.shell_id
+        && !names::is_shell_name(id)
+    {
+        return refuse(words::BAD_SHELL_NAME.to_owned());
+    }
+    match args.initial_wait {
+        None => Ok(WAIT),
+        Some(wait) => words::seconds("initial_wait", wait)
+            .map(|wait| wait.min(MAX_WAIT))
+            .map_err(Outcome::failure),
+    }
 }
 
 fn request(args: &BashArgs) -> PermissionRequest {
     let analysis = Analysis::of(&args.command);
+    let lasting = (args.detach == Some(true)).then(|| words::OUTLIVES.to_owned());
+    let warning = match (analysis.warning, lasting) {
+        (Some(warning), Some(lasting)) => Some(format!("{warning} {lasting}")),
+        (warning, lasting) => warning.or(lasting),
+    };
     PermissionRequest::Shell {
         tool_call_id: None,
         full_command_text: args.command.clone(),
@@ -192,7 +269,7 @@ fn request(args: &BashArgs) -> PermissionRequest {
             .collect(),
         has_write_file_redirection: analysis.writes_by_redirection,
         can_offer_session_approval: analysis.session_approval == SessionApproval::Offer,
-        warning: analysis.warning,
+        warning,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::kernel::model::ToolSpec;
 use super::DynTool;
 use super::apply_patch::ApplyPatch;
 use super::ask_user::AskUser;
-use super::bash::Bash;
+use super::bash::{self, Bash};
 use super::create::Create;
 use super::edit::Edit;
 use super::glob::Glob;
@@ -30,8 +30,12 @@ impl Default for Catalog {
 
 impl Catalog {
     pub fn new() -> Self {
-        let tools: [Arc<dyn DynTool>; 9] = [
-            Arc::new(Bash::default()),
+        let tools: [Arc<dyn DynTool>; 13] = [
+            Arc::new(Bash),
+            Arc::new(bash::Read),
+            Arc::new(bash::Write),
+            Arc::new(bash::Stop),
+            Arc::new(bash::List),
             Arc::new(View),
             Arc::new(Create),
             Arc::new(Edit),

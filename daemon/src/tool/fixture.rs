@@ -4,24 +4,61 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use loopd_proto::id::SessionId;
+use loopd_proto::id::{SessionId, ToolCallId};
 use loopd_proto::permission::PermissionRequest;
 
 use crate::gate::Grant;
+use crate::jobs::{Jobs, Setup, TaskLog};
+use crate::kernel::command::Command;
 use crate::presence::Presence;
 use crate::process::Processes;
+use crate::shell::Backend;
 
 use super::{DynTool, Need, Outcome, ToolContext};
+
+/// What the jobs told the session.
+#[derive(Default)]
+pub(super) struct Noted(watch::Sender<Vec<String>>);
+
+impl TaskLog for Noted {
+    fn record(&self, command: Command) -> BoxFuture<'static, Result<(), String>> {
+        self.0
+            .send_modify(|noted| noted.push(format!("{command:?}")));
+        std::future::ready(Ok(())).boxed()
+    }
+}
+
+impl Noted {
+    /// Waits until the session was told something.
+    pub(super) async fn told(&self, what: &str) -> String {
+        let mut noted = self.0.subscribe();
+        let has = |all: &Vec<String>| all.iter().any(|note| note.starts_with(what));
+        let all = noted.wait_for(has).await.unwrap();
+        all.iter()
+            .find(|note| note.starts_with(what))
+            .unwrap()
+            .clone()
+    }
+
+    pub(super) fn count(&self, what: &str) -> usize {
+        let noted = self.0.borrow();
+        noted.iter().filter(|note| note.starts_with(what)).count()
+    }
+}
 
 pub(super) struct Fixture {
     pub(super) context: ToolContext,
     pub(super) partial: mpsc::Receiver<String>,
+    pub(super) noted: Arc<Noted>,
     _root: TempDir,
 }
 
@@ -34,6 +71,7 @@ impl Fixture {
         let (sender, partial) = mpsc::channel(1024);
         let mut env = BTreeMap::new();
         env.insert("PATH".to_owned(), std::env::var("PATH").unwrap());
+        let noted = Arc::new(Noted::default());
         let context = ToolContext {
             cwd,
             env,
@@ -41,12 +79,20 @@ impl Fixture {
             cancel: CancellationToken::new(),
             web: None,
             partial: sender,
-            processes: Processes::new(&base, Presence::default()),
-            session: SessionId::from("session"),
+            jobs: Jobs::new(Setup {
+                session: SessionId::from("session"),
+                processes: Processes::new(&base, Presence::default()),
+                scratch: base.join("scratch"),
+                name_output: super::large_output::file_name,
+                log: noted.clone(),
+            }),
+            backend: Backend::Process,
+            call: ToolCallId::from("call"),
         };
         Self {
             context,
             partial,
+            noted,
             _root: root,
         }
     }

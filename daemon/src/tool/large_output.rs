@@ -105,18 +105,6 @@ pub(super) fn first_chars(text: &str, characters: usize) -> &str {
     }
 }
 
-/// The last characters of a text.
-pub(super) fn last_chars(text: &str, characters: usize) -> &str {
-    let start = characters
-        .checked_sub(1)
-        .and_then(|back| text.char_indices().rev().nth(back));
-    match (characters, start) {
-        (0, _) => "",
-        (_, Some((start, _))) => text.get(start..).unwrap_or(text),
-        (_, None) => text,
-    }
-}
-
 #[cfg(test)]
 #[cfg(unix)]
 #[expect(clippy::unwrap_used, reason = "a failed step fails the test")]

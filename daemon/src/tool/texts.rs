@@ -8,12 +8,6 @@ pub(super) const IMAGE_VIEWED: &str = "Viewed image file successfully.";
 pub(super) const NO_MATCHES: &str = "No matches found.";
 pub(super) const NO_FILES: &str = "No files matched the pattern.";
 pub(super) const NO_CLIENT_TO_ASK: &str = "The question was not asked: no connected client can answer questions. Decide on your own or end the turn with the question as your reply.";
-pub(super) const NO_BACKGROUND: &str = "Background commands are not available in this build yet, so nothing was run. Call bash again with mode \"sync\" and without detach.";
-pub(super) const INTERRUPTED: &str =
-    "<interrupted: the command was stopped because the turn was aborted>";
-pub(super) const NOT_STOPPED: &str =
-    "<the command could not be stopped; it may still be running and its output is no longer read>";
-pub(super) const LEFT_BEHIND: &str = "<processes that the command left in the background were stopped; background commands are not available in this build yet>";
 
 /// The stem between the time and the random part of a saved output's file name.
 pub(super) const SAVED_OUTPUT_STEM: &str = "copilot-tool-output";
@@ -32,12 +26,6 @@ pub(super) fn updated(path: impl Display) -> String {
 
 pub(super) fn exited(code: i32) -> String {
     format!("<exited with exit code {code}>")
-}
-
-pub(super) fn out_of_time(minutes: u64) -> String {
-    format!(
-        "<stopped: the command ran longer than the limit of {minutes} minutes; split the work into shorter commands>"
-    )
 }
 
 pub(super) fn killed_by_signal(signal: i32) -> String {

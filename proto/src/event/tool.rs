@@ -28,6 +28,8 @@ pub struct ToolComplete {
     pub success: bool,
     pub model: Option<String>,
     pub interaction_id: Option<InteractionId>,
+    /// Set when a person ran the command, not the model.
+    pub is_user_requested: Option<bool>,
     pub result: Option<ToolResult>,
     pub error: Option<ToolError>,
     pub tool_telemetry: Option<Map<String, Value>>,

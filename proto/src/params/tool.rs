@@ -1,7 +1,10 @@
-//! Methods by which clients run their own tools.
+//! Methods about tools, and those by which clients run their own.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 use crate::event::tool::BinaryResult;
 use crate::id::{RequestId, SessionId};
@@ -42,4 +45,66 @@ pub struct FullResult {
     pub tool_telemetry: Option<Map<String, Value>>,
     #[serde(default)]
     pub binary_results_for_llm: Option<Vec<BinaryResult>>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+pub struct ListParams {
+    #[serde(default)]
+    pub model: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub struct ToolList {
+    pub tools: Vec<ToolInfo>,
+}
+
+/// A built-in tool.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub struct ToolInfo {
+    pub name: String,
+    pub description: String,
+    pub parameters: Value,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub struct CurrentTools {
+    /// Null until the tools are ready.
+    pub tools: Option<Vec<CurrentTool>>,
+}
+
+/// A tool that the model is told of.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub struct CurrentTool {
+    pub name: String,
+    pub description: String,
+    pub input_schema: Value,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubagentParams {
+    pub session_id: SessionId,
+    /// Null goes back to what is usual.
+    pub subagents: Option<SubagentSettings>,
+}
+
+/// How sub-agents run.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SubagentSettings {
+    pub agents: Option<BTreeMap<String, SubagentEntry>>,
+    pub disabled_subagents: Option<Vec<String>>,
+    pub max_concurrency: Option<u32>,
+    pub max_depth: Option<u32>,
+}
+
+/// What one kind of sub-agent uses.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SubagentEntry {
+    pub model: Option<String>,
+    pub effort_level: Option<String>,
+    pub context_tier: Option<String>,
 }

@@ -4,6 +4,7 @@
 use loopd::kernel::apply::apply;
 use loopd::kernel::command::{
     Command, Create, Effect, Mint, Prepared, PreparedMessage, Resume, Send, SendPlace, Step,
+    TaskEnd, TaskStart,
 };
 use loopd::kernel::context;
 use loopd::kernel::decide::decide;
@@ -11,8 +12,9 @@ use loopd::kernel::state::{CallStatus, Phase, State};
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{Asked, NamedBy, PendingMessage};
 use loopd_proto::event::session::WorkContext;
+use loopd_proto::event::task::{ShellAttachment, ShellWork, TaskOutcome, TaskWork};
 use loopd_proto::event::{self, Durable, Ephemeral, Head};
-use loopd_proto::id::{MessageId, RequestId, SessionId};
+use loopd_proto::id::{MessageId, RequestId, SessionId, TaskId};
 use loopd_proto::permission::{PermissionDecision, Permissions};
 use loopd_proto::session::{Mode, SessionOptions};
 use loopd_proto::time::Timestamp;
@@ -196,9 +198,44 @@ impl World {
             58 => self.set(which, how),
             59 => self.attended = how & 3 != 0,
             60 => self.attended = true,
+            61 => self.task(which, how),
             // A message that comes twice with one id.
             _ => self.send_as("repeated", place(how), Some("same".into())),
         }
+    }
+
+    /// Something happens to one of a few commands in the background.
+    fn task(&mut self, which: u8, how: u8) {
+        let id = TaskId::from(format!("task-{}", which % 3));
+        self.give(match how % 5 {
+            0 | 1 => Command::TaskStarted(Box::new(TaskStart {
+                id,
+                call: None,
+                description: String::new(),
+                started_at: None,
+                work: TaskWork::Shell(ShellWork {
+                    shell_id: format!("task-{}", which % 3).into(),
+                    command: "sleep".to_owned(),
+                    attachment: if which & 4 == 0 {
+                        ShellAttachment::Attached
+                    } else {
+                        ShellAttachment::Detached
+                    },
+                    pid: None,
+                    log_path: (which & 4 != 0).then(|| "log".to_owned()),
+                }),
+            })),
+            2 => Command::TaskEnded {
+                id,
+                end: TaskEnd {
+                    outcome: TaskOutcome::Completed,
+                    exit_code: Some(0),
+                    reason: None,
+                },
+            },
+            3 => Command::TasksHeard(vec![id]),
+            _ => Command::RemoveTask(id),
+        });
     }
 
     fn set(&mut self, which: u8, how: u8) {
@@ -327,6 +364,8 @@ impl World {
     pub(super) fn finish_a_turn(&mut self) {
         self.attended = true;
         self.give(Command::ClearQueue);
+        let heard = self.state.tasks.iter().map(|task| task.id.clone());
+        self.give(Command::TasksHeard(heard.collect()));
         self.work.clear();
         let messages = self.send("the last one");
         assert_eq!(

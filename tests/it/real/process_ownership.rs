@@ -64,12 +64,12 @@ async fn running() -> Running {
     let session = client.create(json!({})).await;
     session.send("go").await;
     let ready = async {
-        while !home.join("ready").exists() {
+        // What was forked before `ready` was written may still be on its way.
+        while !home.join("ready").exists() || alive(&home) <= 60 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
     within("the command to be at its worst", ready).await;
-    assert!(alive(&home) > 60, "{}", alive(&home));
     Running {
         loopd,
         client,
@@ -96,7 +96,7 @@ async fn a_running_command_is_listed_and_ends_with_its_session() {
             &json!(running.session.id)
         )
     );
-    assert!(process["command"].as_str().unwrap().starts_with("trap ''"));
+    assert!(process["command"].as_str().unwrap().starts_with("shell"));
     let status = format!("/proc/{}/cwd", process["pid"]);
     assert_eq!(std::fs::read_link(status).unwrap(), running.home);
     let destroyed = json!({"sessionId": running.session.id});

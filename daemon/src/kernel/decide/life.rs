@@ -5,13 +5,14 @@ use loopd_proto::event::fact::{Answered, Configured, LoopEnded, LoopOutcome, Per
 use loopd_proto::event::session::{
     AgentSelected, Idle, Resume as Resumed, Shutdown, ShutdownType, Start,
 };
+use loopd_proto::event::task::TaskOutcome;
 use loopd_proto::event::turn::{AssistantIdle, TurnEnd};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::permission::PermissionOutcome;
 
 use super::abort::{INTERRUPT_CODE, close_waiting};
-use super::queue;
 use super::tools::{complete, tell_external_done};
+use super::{queue, tasks};
 
 use crate::kernel::command::{CallOutcome, Create, Decision, Effect, Mint, Resume};
 use crate::kernel::state::{CallStatus, Phase, Stage, State, Turn};
@@ -106,15 +107,18 @@ pub(super) fn resume(state: &State, resume: Resume, mint: &mut Mint<'_>) -> Deci
 /// Somebody came who wants what waits to go on.
 pub(super) fn take_up(state: &State) -> Decision {
     let mut decision = Decision::default();
-    if matches!(state.phase, Phase::Idle) {
-        queue::take_next(state, &mut decision);
+    if matches!(state.phase, Phase::Idle) && !queue::take_next(state, &mut decision) {
+        tasks::wake(state, &mut decision);
     }
     decision
 }
 
 /// The log was loaded by a new process: what ran in the old one is gone, and said to be so.
-pub(super) fn recover(state: &State) -> Decision {
+pub(super) fn recover(state: &State, mint: &Mint<'_>) -> Decision {
     let mut decision = Decision::default();
+    tasks::close_user_commands(state, &mut decision, texts::OUTCOME_UNKNOWN);
+    let reason = texts::SHELL_LOST;
+    tasks::close_attached(state, &mut decision, TaskOutcome::Failed, reason, mint);
     match &state.phase {
         Phase::Turn(turn) if only_waits(turn) => {
             // Open questions are durable: the turn goes on when they are answered.
@@ -128,18 +132,24 @@ pub(super) fn recover(state: &State) -> Decision {
 }
 
 /// Stops work but keeps everything for a later resume.
-pub(super) fn suspend(state: &State) -> Decision {
+pub(super) fn suspend(state: &State, mint: &Mint<'_>) -> Decision {
     let mut decision = Decision::default();
     decision.run(Effect::CancelTurn);
     interrupt(state, &mut decision, Why::Suspended);
+    tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
+    let reason = texts::SHELL_CLOSED;
+    tasks::close_attached(state, &mut decision, TaskOutcome::Cancelled, reason, mint);
     decision
 }
 
 /// The session ends for now; its log stays.
-pub(super) fn shutdown(state: &State) -> Decision {
+pub(super) fn shutdown(state: &State, mint: &Mint<'_>) -> Decision {
     let mut decision = Decision::default();
     decision.run(Effect::CancelTurn);
     interrupt(state, &mut decision, Why::Suspended);
+    tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
+    let reason = texts::SHELL_CLOSED;
+    tasks::close_attached(state, &mut decision, TaskOutcome::Cancelled, reason, mint);
     if state.closed {
         return decision;
     }

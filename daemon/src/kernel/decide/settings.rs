@@ -1,11 +1,12 @@
 //! Small changes: name, mode, model, permissions, agent, plan, log lines.
 
-use loopd_proto::event::fact::{Named, NamedBy, PermissionsSet};
+use loopd_proto::event::fact::{Configured, Named, NamedBy, PermissionsSet};
 use loopd_proto::event::session::{
     AgentSelected, Empty, Failure, FileOperation, Info, ModeChanged, ModelChange, PlanChanged,
     TitleChanged, Warning,
 };
 use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::permission::Permissions;
 use loopd_proto::session::Mode;
 
@@ -48,6 +49,20 @@ pub(super) fn model(state: &State, model: String, reasoning_effort: Option<Strin
         reasoning_effort,
         cause: None,
     }));
+    decision
+}
+
+/// Sets how sub-agents run, or goes back to what is usual.
+pub(super) fn subagents(state: &State, subagents: Option<SubagentSettings>) -> Decision {
+    let mut decision = Decision::default();
+    if state.options.subagents != subagents {
+        let mut options = state.options.clone();
+        options.subagents = subagents;
+        decision.store(Durable::Configured(Box::new(Configured {
+            options,
+            working_directory: state.cwd.clone(),
+        })));
+    }
     decision
 }
 

@@ -214,6 +214,7 @@ pub(super) fn complete(
         success,
         model: None,
         interaction_id: Some(turn.key.interaction.clone()),
+        is_user_requested: None,
         result,
         error,
         tool_telemetry: outcome.telemetry,

@@ -11,7 +11,7 @@ use loopd_proto::event::turn::{
 use loopd_proto::event::{Durable, Ephemeral, fact, turn};
 use loopd_proto::id::{MessageId, ToolCallId};
 
-use super::{limits, queue, rest};
+use super::{limits, queue, rest, tasks};
 use crate::kernel::command::{Decision, Effect, Mint, ModelFailure, ModelReplied, Prepared};
 use crate::kernel::model::{Finish, ToolCall};
 use crate::kernel::state::{Phase, Preparing, Stage, State, Turn, TurnKey};
@@ -86,6 +86,11 @@ pub(super) fn prepared(state: &State, prepared: Prepared, mint: &mut Mint<'_>) -
             interaction_id: Some(key.interaction.clone()),
         }));
     }
+    if preparing.messages.is_empty() && tasks::deliver(state, &mut decision) == 0 {
+        // The model learnt by itself what it was to be told.
+        rest(state, &mut decision, LoopOutcome::Done, mint);
+        return decision;
+    }
     call_model(&mut decision, key);
     decision
 }
@@ -108,6 +113,9 @@ pub(super) fn prepare_failed(
 
 /// Puts messages into the conversation that no model call will answer.
 pub(super) fn hear_unanswered(decision: &mut Decision, preparing: &Preparing) {
+    if preparing.messages.is_empty() {
+        return;
+    }
     for message in &preparing.messages {
         decision.store(Durable::UserMessage(as_sent(message)));
     }
@@ -301,7 +309,10 @@ pub(super) fn after_tools(
     } else if !queue::take_steering(state, decision) {
         match limits::exhausted(state) {
             Some(failure) => fail(state, decision, failure, mint),
-            None => call_model(decision, turn.key.next()),
+            None => {
+                tasks::deliver(state, decision);
+                call_model(decision, turn.key.next());
+            }
         }
     }
 }

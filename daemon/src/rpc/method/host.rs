@@ -1,26 +1,11 @@
-//! What a launch as a whole offers and wants: its tools, its secrets, who keeps session files.
+//! What a launch as a whole offers and wants: its secrets, who keeps session files.
 
-use loopd_proto::params::host::{
-    AddFilterValuesParams, ListToolsParams, Ok as Done, SessionFilesParams, Tool, Tools,
-};
+use loopd_proto::params::host::{AddFilterValuesParams, Ok as Done, SessionFilesParams};
 use loopd_proto::params::session::Success;
 
 use crate::launch::Launch;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
-
-pub(super) async fn tools(context: Context, _: ListToolsParams) -> Result<Tools, RpcError> {
-    let specs = context.app.services.tool_specs.iter();
-    Ok(Tools {
-        tools: specs
-            .map(|spec| Tool {
-                name: spec.name.clone(),
-                description: spec.description.clone(),
-                parameters: spec.parameters.clone(),
-            })
-            .collect(),
-    })
-}
 
 pub(super) async fn add_filter_values(
     context: Context,

@@ -4,20 +4,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tool::DynTool;
 use crate::tool::fixture::{Fixture, names};
-
-/// Waits are cut short where a test lets them pass.
-fn quick() -> Bash {
-    Bash {
-        timing: Timing {
-            limit: Duration::from_secs(60),
-            kill_after: Duration::from_millis(100),
-            pipe_grace: Duration::from_millis(100),
-            partial_every: Duration::from_millis(5),
-        },
-    }
-}
+use crate::tool::{DynTool, Status};
 
 fn make_pipe(path: &Path) {
     let made = std::process::Command::new("mkfifo").arg(path).status();
@@ -26,7 +14,7 @@ fn make_pipe(path: &Path) {
 
 async fn run(fixture: &Fixture, command: &str) -> Outcome {
     fixture
-        .call(&quick(), json!({"command": command, "description": "x"}))
+        .call(&Bash, json!({"command": command, "description": "x"}))
         .await
 }
 
@@ -98,7 +86,7 @@ async fn output_arrives_while_the_command_runs() {
     let mut fixture = Fixture::new();
     let pipe = fixture.path("pipe");
     make_pipe(&pipe);
-    let tool = quick();
+    let tool = Bash;
     let args = json!({"command": "echo first; read -r line < pipe; echo got $line"});
     let grant = Grant::allowed(Some(fixture.request(&tool, &args).await));
     let context = fixture.context.clone();
@@ -111,88 +99,228 @@ async fn output_arrives_while_the_command_runs() {
 }
 
 /// Starts a command, waits for its first output, aborts the turn and returns both.
-async fn abort(tool: Bash, command: &str) -> (String, Outcome, Fixture) {
+async fn abort(command: &str) -> (String, Outcome, Fixture) {
     let mut fixture = Fixture::new();
     make_pipe(&fixture.path("pipe"));
     let args = json!({"command": command});
-    let grant = Grant::allowed(Some(fixture.request(&tool, &args).await));
+    let grant = Grant::allowed(Some(fixture.request(&Bash, &args).await));
     let context = fixture.context.clone();
-    let running = tokio::spawn(async move { DynTool::run(&tool, &grant, args, &context).await });
+    let running = tokio::spawn(async move { DynTool::run(&Bash, &grant, args, &context).await });
     let said = first_output(&mut fixture).await;
     fixture.context.cancel.cancel();
     (said, running.await.unwrap(), fixture)
 }
 
-#[tokio::test]
-async fn an_aborted_command_is_asked_to_end() {
-    let mut tool = quick();
-    tool.timing.kill_after = Duration::from_secs(30);
-    let command = "trap 'echo bye; exit' TERM; echo ready; read -r _ < pipe & wait";
-    let (_, outcome, _) = abort(tool, command).await;
-    assert_eq!(
-        outcome,
-        Outcome::failure(format!("ready\nbye\n{}", texts::INTERRUPTED))
-    );
+async fn gone(pid: &str) {
+    let gone = async {
+        while is_running(pid) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let gone = tokio::time::timeout(Duration::from_secs(10), gone).await;
+    assert!(gone.is_ok(), "{pid} is still there");
 }
 
 #[tokio::test]
-async fn a_command_that_does_not_listen_is_killed_with_its_children() {
+async fn an_aborted_command_is_killed_with_its_children_even_if_it_does_not_listen() {
     let command = "trap '' TERM; (trap '' TERM; echo $BASHPID; read -r _ < pipe); read -r _ < pipe";
-    let (pid, outcome, _) = abort(quick(), command).await;
-    assert_eq!(outcome.status, Status::Failure);
-    assert!(outcome.text.contains("<interrupted"), "{}", outcome.text);
-    assert!(!is_running(&pid), "{pid} is still there");
+    let (pid, outcome, fixture) = abort(command).await;
+    assert_eq!(outcome, Outcome::failure(words::INTERRUPTED));
+    gone(&pid).await;
+    assert_eq!(fixture.noted.count("TaskStarted"), 0);
 }
 
 #[tokio::test]
-async fn a_command_out_of_time_is_stopped() {
+async fn a_command_past_its_wait_goes_on_and_is_read_to_its_end() {
     let fixture = Fixture::new();
     make_pipe(&fixture.path("pipe"));
-    let mut tool = quick();
-    tool.timing.limit = Duration::from_millis(50);
-    let args = json!({"command": "echo started; read -r _ < pipe"});
-    let outcome = fixture.call(&tool, args).await;
-    assert_eq!(outcome.status, Status::Failure);
+    let args = json!({"command": "echo started; read -r line < pipe; echo got $line",
+        "shellId": "s", "initial_wait": 0.2, "description": "Wait"});
+    let outcome = fixture.call(&Bash, args).await;
+    assert_eq!(outcome.status, Status::Success);
     assert!(
-        outcome.text.starts_with("started\n<stopped: "),
+        outcome.text.contains("background as shellId s"),
         "{}",
         outcome.text
     );
+    assert!(
+        outcome.text.starts_with("started\n<the command still runs"),
+        "{}",
+        outcome.text
+    );
+    fixture.noted.told("TaskStarted").await;
+    let quick = json!({"shellId": "s", "delay": 0});
+    let still = fixture.call(&Read, quick.clone()).await;
+    assert_eq!(still.text, "<shellId: s is still running>");
+    let list = fixture.call(&List, json!({})).await;
+    assert!(list.text.contains("`echo started;"), "{}", list.text);
+    tokio::fs::write(fixture.path("pipe"), "it\n")
+        .await
+        .unwrap();
+    let read = fixture
+        .call(&Read, json!({"shellId": "s", "delay": 30}))
+        .await;
+    assert_eq!(read.text, "got it\n<shellId: s completed with exit code 0>");
+    fixture.noted.told("TasksHeard").await;
+    let ended = fixture.noted.told("TaskEnded").await;
+    assert!(
+        ended.contains("Completed") && ended.contains("Some(0)"),
+        "{ended}"
+    );
 }
 
 #[tokio::test]
-async fn what_a_command_leaves_behind_is_stopped() {
+async fn two_commands_at_once_in_one_shell_run_in_order_and_others_beside_them() {
     let fixture = Fixture::new();
     make_pipe(&fixture.path("pipe"));
-    let outcome = run(&fixture, "(read -r _ < pipe) & echo $!").await;
-    let (pid, rest) = outcome.text.split_once('\n').unwrap();
-    assert_eq!(
-        rest,
-        format!("{}\n<exited with exit code 0>", texts::LEFT_BEHIND)
+    let first = json!({"command": "read -r _ < pipe; echo 1 >> order", "shellId": "one"});
+    let second = json!({"command": "echo 2 >> order", "shellId": "one"});
+    let other = async {
+        let args = json!({"command": "echo other", "shellId": "two"});
+        let outcome = fixture.call(&Bash, args).await;
+        assert!(outcome.text.starts_with("other\n"), "{}", outcome.text);
+        tokio::fs::write(fixture.path("pipe"), "x\n").await.unwrap();
+    };
+    let (one, two, ()) = tokio::join!(
+        fixture.call(&Bash, first),
+        fixture.call(&Bash, second),
+        other
     );
-    assert!(!is_running(pid), "{pid} is still there");
+    assert_eq!([one.status, two.status], [Status::Success; 2]);
+    assert_eq!(fixture.read("order"), "1\n2\n");
 }
 
 #[tokio::test]
-async fn a_grandchild_in_its_own_session_ends_with_the_call() {
+async fn a_shell_that_stays_busy_is_not_waited_for_longer_than_the_call_may() {
     let fixture = Fixture::new();
     make_pipe(&fixture.path("pipe"));
-    make_pipe(&fixture.path("ready"));
-    let child = "setsid bash -c 'echo $$; echo x > ready; read -r _ < pipe'";
-    let outcome = run(&fixture, &format!("{child} & read -r _ < ready; echo done")).await;
-    let (pid, rest) = outcome.text.split_once('\n').unwrap();
-    assert_eq!(
-        rest,
-        format!("done\n{}\n<exited with exit code 0>", texts::LEFT_BEHIND)
+    let first = json!({"command": "read -r _ < pipe", "shellId": "s", "initial_wait": 0});
+    fixture.call(&Bash, first).await;
+    let second = json!({"command": "echo never", "shellId": "s", "initial_wait": 0});
+    let outcome = fixture.call(&Bash, second).await;
+    assert_eq!(outcome.status, Status::Failure);
+    assert!(
+        outcome.text.contains("still runs `read -r _ < pipe`"),
+        "{}",
+        outcome.text
     );
-    assert!(!is_running(pid), "{pid} is still there");
+    let stopped = fixture.call(&Stop, json!({"shellId": "s"})).await;
+    assert!(stopped.text.contains("was stopped"), "{}", stopped.text);
+    fixture.noted.told("TasksHeard").await;
+    let ended = fixture.noted.told("TaskEnded").await;
+    assert!(ended.contains("Cancelled"), "{ended}");
+}
+
+#[tokio::test]
+async fn shells_that_are_not_there_are_told_apart() {
+    let fixture = Fixture::new();
+    let read = |id: &str| json!({"shellId": id, "delay": 0});
+    let none = fixture.call(&Read, read("x")).await;
+    assert!(
+        none.text.contains("no other shell is open"),
+        "{}",
+        none.text
+    );
+    let args = json!({"command": "true", "shellId": "kept", "mode": "async"});
+    fixture.call(&Bash, args).await;
+    let unknown = fixture.call(&Stop, json!({"shellId": "x"})).await;
+    assert!(
+        unknown.text.contains("Open shells: kept."),
+        "{}",
+        unknown.text
+    );
+    fixture.call(&Stop, json!({"shellId": "kept"})).await;
+    let stopped = fixture.call(&Read, read("kept")).await;
+    assert!(stopped.text.contains("you stopped it"), "{}", stopped.text);
+    make_pipe(&fixture.path("pipe"));
+    let args = json!({"command": "read -r _ < pipe", "initial_wait": 0});
+    let moved = fixture.call(&Bash, args).await;
+    let (_, id) = moved.text.split_once("shellId ").unwrap();
+    let (id, _) = id.split_once('.').unwrap();
+    tokio::fs::write(fixture.path("pipe"), "x\n").await.unwrap();
+    fixture
+        .call(&Read, json!({"shellId": id, "delay": 30}))
+        .await;
+    let again = fixture.call(&Read, read(id)).await;
+    assert!(again.text.contains("its output was read"), "{}", again.text);
+    let args = json!({"shellId": "kept", "input": "x{enter}"});
+    assert!(fixture.refusal(&Write, &args).await.contains("closed"));
+}
+
+#[tokio::test]
+async fn typing_needs_a_terminal_and_a_command_that_runs() {
+    let fixture = Fixture::new();
+    make_pipe(&fixture.path("pipe"));
+    let args = json!({"command": "true", "shellId": "s", "mode": "async"});
+    fixture.call(&Bash, args).await;
+    let write = json!({"shellId": "s", "input": "x{enter}"});
+    assert!(fixture.refusal(&Write, &write).await.contains("has ended"));
+    let args = json!({"command": "read -r _ < pipe", "shellId": "s", "mode": "async"});
+    fixture.call(&Bash, args).await;
+    let refused = fixture.refusal(&Write, &write).await;
+    assert!(refused.contains("without a terminal"), "{refused}");
+    let unknown = json!({"shellId": "s", "input": "{nokey}"});
+    assert!(
+        fixture
+            .refusal(&Write, &unknown)
+            .await
+            .contains("there is no key")
+    );
+    fixture.call(&Stop, json!({"shellId": "s"})).await;
+}
+
+#[tokio::test]
+async fn a_detached_command_is_known_by_its_log() {
+    let fixture = Fixture::new();
+    make_pipe(&fixture.path("pipe"));
+    let args = json!({"command": "echo one; read -r _ < pipe; echo two; exit 3",
+        "shellId": "d", "mode": "async", "detach": true});
+    let outcome = fixture.call(&Bash, args).await;
+    assert!(
+        outcome.text.contains("runs detached as shellId d"),
+        "{}",
+        outcome.text
+    );
+    let started = fixture.noted.told("TaskStarted").await;
+    assert!(started.contains("Detached"), "{started}");
+    fixture.noted.told("TaskProcess").await;
+    let write = json!({"shellId": "d", "input": "x{enter}"});
+    assert!(fixture.refusal(&Write, &write).await.contains("only a log"));
+    let again = json!({"command": "true", "shellId": "d"});
+    let again = fixture.call(&Bash, again).await;
+    assert!(
+        again.text.contains("detached command that still runs"),
+        "{}",
+        again.text
+    );
+    tokio::fs::write(fixture.path("pipe"), "x\n").await.unwrap();
+    let read = fixture
+        .call(&Read, json!({"shellId": "d", "delay": 30}))
+        .await;
+    assert_eq!(
+        read.text,
+        "one\ntwo\n<shellId: d completed with exit code 3>"
+    );
+    let ended = fixture.noted.told("TaskEnded").await;
+    assert!(ended.contains("Some(3)"), "{ended}");
+}
+
+#[tokio::test]
+async fn a_detached_command_can_be_stopped() {
+    let fixture = Fixture::new();
+    let args = json!({"command": "sleep 600", "mode": "async", "detach": true});
+    fixture.call(&Bash, args).await;
+    let stopped = fixture.call(&Stop, json!({"shellId": "1"})).await;
+    assert!(stopped.text.contains("was stopped"), "{}", stopped.text);
+    let ended = fixture.noted.told("TaskEnded").await;
+    assert!(ended.contains("Cancelled"), "{ended}");
 }
 
 #[tokio::test]
 async fn a_dropped_call_takes_its_processes_along() {
     let mut fixture = Fixture::new();
     make_pipe(&fixture.path("pipe"));
-    let tool = quick();
+    let tool = Bash;
     let args = json!({"command": "(trap '' TERM HUP; echo $BASHPID; read -r _ < pipe); true"});
     let grant = Grant::allowed(Some(fixture.request(&tool, &args).await));
     let context = fixture.context.clone();
@@ -200,13 +328,7 @@ async fn a_dropped_call_takes_its_processes_along() {
     let pid = first_output(&mut fixture).await;
     running.abort();
     assert!(running.await.unwrap_err().is_cancelled());
-    let gone = async {
-        while is_running(&pid) {
-            tokio::task::yield_now().await;
-        }
-    };
-    let gone = tokio::time::timeout(Duration::from_secs(10), gone).await;
-    assert!(gone.is_ok(), "{pid} is still there");
+    gone(&pid).await;
 }
 
 #[tokio::test]
@@ -245,7 +367,7 @@ async fn permission_says_exactly_what_runs() {
         read_only: false,
     };
     assert_eq!(
-        fixture.request(&Bash::default(), &args).await,
+        fixture.request(&Bash, &args).await,
         PermissionRequest::Shell {
             tool_call_id: None,
             full_command_text: "git status && cat a/b.txt".to_owned(),
@@ -260,7 +382,7 @@ async fn permission_says_exactly_what_runs() {
     );
     let args = json!({"command": "curl https://x.y/z > \"$OUT\""});
     assert_eq!(
-        fixture.request(&Bash::default(), &args).await,
+        fixture.request(&Bash, &args).await,
         PermissionRequest::Shell {
             tool_call_id: None,
             full_command_text: "curl https://x.y/z > \"$OUT\"".to_owned(),
@@ -280,7 +402,7 @@ async fn permission_says_exactly_what_runs() {
 #[tokio::test]
 async fn another_command_than_the_allowed_one_does_not_run() {
     let fixture = Fixture::new();
-    let tool = quick();
+    let tool = Bash;
     let grant = Grant::allowed(Some(
         fixture.request(&tool, &json!({"command": "true"})).await,
     ));
@@ -296,17 +418,22 @@ async fn another_command_than_the_allowed_one_does_not_run() {
 async fn what_cannot_work_is_refused() {
     let fixture = Fixture::new();
     let long = "x".repeat(MAX_COMMAND + 1);
-    let table: [(Value, &str); 6] = [
+    let table: [(Value, &str); 8] = [
         (json!({"command": " \n"}), "The command is empty"),
         (json!({"command": "a\0b"}), "NUL"),
         (json!({"command": long}), "Create a script file"),
+        (json!({"command": "ls", "detach": true}), "only with mode"),
         (
-            json!({"command": "ls", "mode": "async"}),
-            "not available in this build yet",
+            json!({"command": "ls", "initial_wait": -1}),
+            "initial_wait is not valid",
         ),
         (
-            json!({"command": "ls", "detach": true}),
-            "not available in this build yet",
+            json!({"command": "ls", "initial_wait": 1e12}),
+            "initial_wait is not valid",
+        ),
+        (
+            json!({"command": "ls", "shellId": "a b"}),
+            "shellId is not valid",
         ),
         (
             json!({"command": "ls", "mode": "later"}),
@@ -314,12 +441,21 @@ async fn what_cannot_work_is_refused() {
         ),
     ];
     for (args, expected) in table {
-        let text = fixture.refusal(&quick(), &args).await;
+        let text = fixture.refusal(&Bash, &args).await;
         assert!(text.contains(expected), "{text}");
+    }
+    for delay in [json!(-1), json!(1e9)] {
+        let args = json!({"shellId": "s", "delay": delay});
+        assert!(
+            fixture
+                .refusal(&Read, &args)
+                .await
+                .contains("delay is not valid")
+        );
     }
     let args = json!({"command": "echo a", "mode": "sync", "initial_wait": 5, "detach": false, "shellId": "s"});
     assert_eq!(
-        fixture.call(&quick(), args).await.text,
+        fixture.call(&Bash, args).await.text,
         "a\n<exited with exit code 0>"
     );
 }
@@ -330,7 +466,7 @@ async fn a_folder_that_is_gone_is_named() {
     std::fs::remove_dir(&fixture.context.cwd).unwrap();
     let outcome = run(&fixture, "ls").await;
     let expected = format!(
-        "The command was not run: the working directory {} does not exist.",
+        "Nothing was run: the working directory {} does not exist.",
         fixture.context.cwd.display()
     );
     assert_eq!(outcome, Outcome::failure(expected));

@@ -8,6 +8,10 @@ fn tools_are_listed_in_the_order_models_know() {
     let catalog = Catalog::new();
     let expected = [
         "bash",
+        "read_bash",
+        "write_bash",
+        "stop_bash",
+        "list_bash",
         "view",
         "create",
         "edit",
@@ -41,6 +45,9 @@ fn arguments_have_the_names_that_models_use() {
                 "shellId",
             ],
         ),
+        ("read_bash", &["shellId"], &["delay", "shellId"]),
+        ("write_bash", &["shellId"], &["delay", "input", "shellId"]),
+        ("stop_bash", &["shellId"], &["shellId"]),
         ("view", &["path"], &["path", "view_range"]),
         ("create", &["path", "file_text"], &["file_text", "path"]),
         (

@@ -1,0 +1,220 @@
+//! Commands that clients run themselves: `session.shell.*`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use loopd_proto::event::Ephemeral;
+use loopd_proto::event::tool::{ToolPartial, ToolResult};
+use loopd_proto::id::ToolCallId;
+use loopd_proto::params::shell::{
+    CancelParams, ExecParams, Executing, KillParams, KillSignal, Killed, ShellExit, ShellOutput,
+    UserRequested, UserRequestedParams,
+};
+use loopd_proto::params::task::Cancelled;
+use loopd_proto::wire::{Class, notification};
+use tokio::sync::oneshot;
+
+use crate::agent::model_call::say;
+use crate::kernel::command::{CallOutcome, CallStatusReport, Command};
+use crate::process::Signal;
+use crate::rpc::context::Context;
+use crate::rpc::error::RpcError;
+use crate::session::SessionHandle;
+use crate::shell::{End, Run, RunState};
+use crate::tool::shell_output;
+
+pub(super) async fn exec(context: Context, params: ExecParams) -> Result<Executing, RpcError> {
+    let session = context.session(&params.session_id)?;
+    check(&params.command)?;
+    let (jobs, mut surroundings, audience) = session
+        .view(|view| {
+            let surroundings = (view.surroundings)();
+            (view.jobs.clone(), surroundings, view.audience.clone())
+        })
+        .await?;
+    if let Some(cwd) = params.cwd {
+        surroundings.cwd = surroundings.cwd.join(PathBuf::from(cwd));
+    }
+    let (id, direct, output) = jobs
+        .exec(&params.command, &surroundings)
+        .await
+        .map_err(|error| RpcError::Failed(error.to_string()))?;
+    let limit = params.timeout.map(Duration::from_millis);
+    let process_id = id.clone();
+    context.after_reply(move || {
+        let streaming = jobs.clone();
+        jobs.keep_working(async move {
+            let tell = |data: String| {
+                let piece = ShellOutput {
+                    process_id: id.clone(),
+                    stream: "stdout".to_owned(),
+                    data,
+                };
+                audience.send(Class::Event, &notification("shell.output", &piece));
+            };
+            let end = streaming.stream(&id, &direct, output, limit, tell).await;
+            let exit = ShellExit {
+                process_id: id.clone(),
+                exit_code: end.exit_code,
+            };
+            audience.send(Class::Event, &notification("shell.exit", &exit));
+        });
+    });
+    Ok(Executing { process_id })
+}
+
+pub(super) async fn kill(context: Context, params: KillParams) -> Result<Killed, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let jobs = session.view(|view| view.jobs.clone()).await?;
+    let signal = match params.signal.unwrap_or(KillSignal::Terminate) {
+        KillSignal::Terminate => Signal::Terminate,
+        KillSignal::Kill => Signal::Kill,
+        KillSignal::Interrupt => Signal::Interrupt,
+    };
+    let killed = jobs.signal_direct(params.process_id.as_str(), signal).await;
+    Ok(Killed { killed })
+}
+
+pub(super) async fn execute_user_requested(
+    context: Context,
+    params: UserRequestedParams,
+) -> Result<UserRequested, RpcError> {
+    let session = context.session(&params.session_id)?;
+    check(&params.command)?;
+    let (jobs, surroundings) = session
+        .view(|view| (view.jobs.clone(), (view.surroundings)()))
+        .await?;
+    let key = params.request_id.to_string();
+    if jobs.runs_directly(&key) {
+        return Err(RpcError::InvalidParams(format!(
+            "requestId: a command with the id {key} runs already"
+        )));
+    }
+    let call = ToolCallId::from(context.app.services.ports.id());
+    let run = jobs
+        .run_for_user(&key, &params.command, &surroundings)
+        .await
+        .map_err(|error| RpcError::Failed(error.to_string()))?;
+    let started = session.command(Command::UserCommandStarted {
+        call: call.clone(),
+        tool: shell_output::TOOL.to_owned(),
+        command: params.command,
+    });
+    if let Err(error) = started.await {
+        run.stop().await;
+        jobs.forget_direct(&key);
+        return Err(error.into());
+    }
+    let (finished, finishing) = oneshot::channel();
+    let following = jobs.clone();
+    jobs.keep_working(async move {
+        let result = follow(&context, &session, &call, &run).await;
+        following.forget_direct(&key);
+        // Who asked may have gone; the session knows how it ended.
+        finished.send(result).ok();
+    });
+    finishing
+        .await
+        .map_err(|_| RpcError::Failed("the session has ended".to_owned()))
+}
+
+/// Shows what the command prints as it comes, and stores how it ended.
+async fn follow(
+    context: &Context,
+    session: &SessionHandle,
+    call: &ToolCallId,
+    run: &Run,
+) -> UserRequested {
+    let mut changes = run.changes();
+    let end = loop {
+        let state = changes.borrow_and_update().state;
+        if run.has_unread() {
+            let partial_output = shell_output::piece(run.unread());
+            show(context, session, call, partial_output).await;
+        }
+        if let RunState::Ended(end) = state {
+            break end;
+        }
+        if changes.changed().await.is_err() {
+            break End::Closed;
+        }
+    };
+    let output = shell_output::whole(run.output());
+    let (exit_code, error) = match end {
+        End::Exited(code) => (Some(code), None),
+        End::Killed(signal) => (
+            Some(128 + signal),
+            Some(format!("The command was killed by signal {signal}.")),
+        ),
+        End::Interrupted => (None, Some("The command was cancelled.".to_owned())),
+        End::Closed => (None, Some("The command ended with its session.".to_owned())),
+    };
+    let success = exit_code == Some(0);
+    let status = match &error {
+        None => CallStatusReport::Success,
+        Some(_) => CallStatusReport::Failure {
+            code: "failure".to_owned(),
+        },
+    };
+    let outcome = CallOutcome {
+        status,
+        result: ToolResult {
+            content: match (&error, exit_code) {
+                (Some(error), _) => error.clone(),
+                (None, code) => shell_output::with_exit(&output, code.unwrap_or(-1)),
+            },
+            ..ToolResult::default()
+        },
+        telemetry: None,
+    };
+    let stored = session.command(Command::UserCommandEnded {
+        call: call.clone(),
+        outcome,
+    });
+    if let Err(error) = stored.await {
+        tracing::debug!(session = %session.id(), %error, "the session ended before a user's command");
+    }
+    UserRequested {
+        tool_call_id: call.clone(),
+        success,
+        output,
+        exit_code,
+        error,
+    }
+}
+
+async fn show(
+    context: &Context,
+    session: &SessionHandle,
+    call: &ToolCallId,
+    partial_output: String,
+) {
+    let seen = session.view(|view| (view.audience.clone(), view.state.tip.clone()));
+    let Ok((audience, tip)) = seen.await else {
+        return;
+    };
+    let event = Ephemeral::ToolPartial(ToolPartial {
+        tool_call_id: call.clone(),
+        partial_output,
+    });
+    say(&context.app.services, &audience, session.id(), tip, &event);
+}
+
+pub(super) async fn cancel_user_requested(
+    context: Context,
+    params: CancelParams,
+) -> Result<Cancelled, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let jobs = session.view(|view| view.jobs.clone()).await?;
+    let cancelled = jobs.cancel_for_user(params.request_id.as_str()).await;
+    Ok(Cancelled { cancelled })
+}
+
+fn check(command: &str) -> Result<(), RpcError> {
+    if command.trim().is_empty() {
+        return Err(RpcError::InvalidParams(
+            "command: must not be empty".to_owned(),
+        ));
+    }
+    Ok(())
+}

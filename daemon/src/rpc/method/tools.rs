@@ -1,0 +1,69 @@
+//! What tools there are, and how sub-agents use them.
+
+use loopd_proto::params::server::NoResult;
+use loopd_proto::params::session::Of;
+use loopd_proto::params::tool::{
+    CurrentTool, CurrentTools, ListParams, SubagentParams, ToolInfo, ToolList,
+};
+
+use crate::kernel::command::Command;
+use crate::rpc::context::Context;
+use crate::rpc::error::RpcError;
+
+pub(super) async fn list(context: Context, _params: ListParams) -> Result<ToolList, RpcError> {
+    let specs = context.app.services.tool_specs.iter();
+    Ok(ToolList {
+        tools: specs
+            .map(|spec| ToolInfo {
+                name: spec.name.clone(),
+                description: spec.description.clone(),
+                parameters: spec.parameters.clone(),
+            })
+            .collect(),
+    })
+}
+
+pub(super) async fn current(context: Context, params: Of) -> Result<CurrentTools, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let specs = session.view(|view| (view.tools)()).await?;
+    let describe = |spec: crate::kernel::model::ToolSpec| CurrentTool {
+        name: spec.name,
+        description: spec.description,
+        input_schema: spec.parameters,
+    };
+    Ok(CurrentTools {
+        tools: Some(specs.into_iter().map(describe).collect()),
+    })
+}
+
+/// Tools are computed when needed; that they can be is what is answered.
+pub(super) async fn initialize(context: Context, params: Of) -> Result<NoResult, RpcError> {
+    let session = context.session(&params.session_id)?;
+    session.view(|view| (view.tools)()).await?;
+    Ok(NoResult {})
+}
+
+pub(super) async fn update_subagents(
+    context: Context,
+    params: SubagentParams,
+) -> Result<NoResult, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let limits = params.subagents.iter();
+    if let Some(field) = limits
+        .flat_map(|settings| {
+            [
+                ("maxConcurrency", settings.max_concurrency),
+                ("maxDepth", settings.max_depth),
+            ]
+        })
+        .find_map(|(field, limit)| (limit == Some(0)).then_some(field))
+    {
+        return Err(RpcError::InvalidParams(format!(
+            "subagents.{field}: must be at least 1"
+        )));
+    }
+    session
+        .command(Command::SetSubagents(params.subagents))
+        .await?;
+    Ok(NoResult {})
+}

@@ -1,0 +1,90 @@
+//! How a session's commands in shells and its actor reach each other.
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::{mpsc, oneshot};
+
+use super::Message;
+use super::actor::Actor;
+use crate::config::ShellBackend;
+use crate::jobs::{Jobs, Setup, Surroundings, TaskLog};
+use crate::kernel::command::Command;
+use crate::services::Services;
+use crate::shell::Backend;
+use crate::tool::large_output;
+
+/// The mailbox as the jobs see it.
+struct Mailbox(mpsc::Sender<Message>);
+
+impl TaskLog for Mailbox {
+    fn record(&self, command: Command) -> BoxFuture<'static, Result<(), String>> {
+        let mailbox = self.0.clone();
+        async move {
+            let (reply, stored) = oneshot::channel();
+            let message = Message::Command {
+                command: Box::new(command),
+                reply,
+            };
+            let gone = || "the session has ended".to_owned();
+            mailbox.send(message).await.map_err(|_| gone())?;
+            match stored.await {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(error)) => Err(error.to_string()),
+                Err(_) => Err(gone()),
+            }
+        }
+        .boxed()
+    }
+}
+
+/// The commands of a new session.
+pub(super) fn jobs(
+    id: &loopd_proto::id::SessionId,
+    services: &Services,
+    mailbox: &mpsc::Sender<Message>,
+) -> Jobs {
+    Jobs::new(Setup {
+        session: id.clone(),
+        processes: services.processes.clone(),
+        scratch: services.scratch_folder(id),
+        name_output: large_output::file_name,
+        log: std::sync::Arc::new(Mailbox(mailbox.clone())),
+    })
+}
+
+impl Actor {
+    /// How commands of this moment are run: as the launch says, else as the file does.
+    pub(super) fn shell_backend(&self) -> Backend {
+        let named = self
+            .launch
+            .as_ref()
+            .and_then(|launch| launch.variable("LOOPD_SHELL_BACKEND"))
+            .and_then(ShellBackend::parse);
+        match named.unwrap_or(self.services.config.shell.backend) {
+            ShellBackend::Terminal => Backend::Terminal,
+            ShellBackend::Process => Backend::Process,
+        }
+    }
+
+    /// Where a command of this moment runs.
+    pub(super) fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            backend: self.shell_backend(),
+            cwd: self.state.cwd.clone().into(),
+            env: self.child_environment(),
+        }
+    }
+
+    /// What children of this session may see of the launch's environment.
+    pub(super) fn child_environment(&self) -> std::collections::BTreeMap<String, String> {
+        let mut env = self
+            .launch
+            .as_ref()
+            .map(|launch| launch.child_environment())
+            .unwrap_or_default();
+        for variable in self.services.config.key_variables() {
+            env.remove(variable);
+        }
+        env
+    }
+}

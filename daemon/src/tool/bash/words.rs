@@ -1,0 +1,259 @@
+//! Every sentence that the shell tools answer with. `<exited with exit code …>` is compared byte for
+//! byte by recorded conversations; the rest is told so that the model knows what to do next.
+
+use std::time::Duration;
+
+use loopd_proto::id::ShellId;
+
+use super::names::{LIST, READ, RUN, STOP, WRITE};
+use crate::jobs::{Closed, DetachedJob, Ending, Job, JobError, Pause};
+use crate::shell::{Backend, WaitingFor};
+use crate::tool::{Outcome, texts};
+
+pub(super) const INTERRUPTED: &str =
+    "<interrupted: the command was stopped because the turn was aborted>";
+pub(super) const DETACH_NEEDS_ASYNC: &str = "detach works only with mode \"async\": a detached command is never waited for. Nothing was run.";
+pub(super) const BAD_SHELL_NAME: &str = "shellId is not valid: use 1 to 64 letters, digits, hyphens, underscores and dots. Nothing was run.";
+pub(super) const OUTLIVES: &str = "The command goes on when the session and the daemon have ended, until it ends by itself or is stopped.";
+
+/// The longest that a call may wait.
+const MAX_SECONDS: f64 = 600.0;
+
+/// A number of seconds that the model gave.
+pub(super) fn seconds(name: &str, value: f64) -> Result<Duration, String> {
+    if value.is_finite() && (0.0..=86_400.0).contains(&value) {
+        return Ok(Duration::from_secs_f64(value.min(MAX_SECONDS)));
+    }
+    Err(format!(
+        "{name} is not valid: {value} is not a number of seconds from 0 to {MAX_SECONDS}."
+    ))
+}
+
+pub(super) fn with_note(mut text: String, note: &str) -> String {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(note);
+    text
+}
+
+/// A command ended while the call waited for it.
+pub(super) fn ended(text: String, ending: Ending) -> Outcome {
+    match ending {
+        Ending::Exited(code) => Outcome::success(with_note(text, &texts::exited(code))),
+        Ending::Killed(signal) => {
+            Outcome::success(with_note(text, &texts::killed_by_signal(signal)))
+        }
+        Ending::Stopped => Outcome::failure(with_note(
+            text,
+            "<the command was stopped before it ended by itself>",
+        )),
+        Ending::Running | Ending::Waiting(_) | Ending::Unknown => Outcome::failure(with_note(
+            text,
+            "<the shell was closed while the command ran, so its exit code is unknown; check what it did before running it again>",
+        )),
+    }
+}
+
+/// A command in the background has ended and all of it is shown.
+pub(super) fn ended_in_background(text: String, id: &ShellId, ending: Ending) -> Outcome {
+    Outcome::success(with_note(text, &state(id, ending)))
+}
+
+/// How a command stands, in one line.
+pub(super) fn state(id: &ShellId, ending: Ending) -> String {
+    match ending {
+        Ending::Exited(code) => format!("<shellId: {id} completed with exit code {code}>"),
+        Ending::Killed(signal) => format!(
+            "<shellId: {id} was killed by signal {signal}>\n<shellId: {id} completed with exit code {}>",
+            128 + signal
+        ),
+        Ending::Stopped => format!("<shellId: {id} was stopped>"),
+        Ending::Unknown => format!("<shellId: {id} is over, and nobody saw its exit code>"),
+        Ending::Running => format!("<shellId: {id} is still running>"),
+        Ending::Waiting(what) => format!(
+            "<shellId: {id} waits for input ({}); answer with {WRITE} or stop it with {STOP}>",
+            wanted(what)
+        ),
+    }
+}
+
+fn wanted(what: WaitingFor) -> &'static str {
+    match what {
+        WaitingFor::Line => "a line of text",
+        WaitingFor::Password => "a line that is not shown, such as a password",
+        WaitingFor::Screen => "keys, in a program that fills the screen",
+    }
+}
+
+/// A command that the call does not wait for any longer.
+pub(super) fn moved(job: &Job, pause: Pause, waited: u64) -> String {
+    let id = &job.id;
+    match (pause, job.ending()) {
+        (Pause::WaitsForInput, Ending::Waiting(what)) => format!(
+            "<the command waits for input: {}. It goes on in the background as shellId {id}. {}>",
+            wanted(what),
+            answer(job)
+        ),
+        (Pause::Promoted, _) => format!(
+            "<the user moved the command to the background, where it goes on as shellId {id}. {}>",
+            later(job)
+        ),
+        (Pause::OutOfTime | Pause::WaitsForInput | Pause::Ended | Pause::Cancelled, _) => format!(
+            "<the command still runs after {waited} seconds and goes on in the background as shellId {id}. {}>",
+            later(job)
+        ),
+    }
+}
+
+/// A command that was started in the background.
+pub(super) fn started(job: &Job, pause: Pause) -> String {
+    let id = &job.id;
+    if let (Pause::WaitsForInput, Ending::Waiting(what)) = (pause, job.ending()) {
+        return format!(
+            "<the command runs in the background as shellId {id} and waits for input: {}. {}>",
+            wanted(what),
+            answer(job)
+        );
+    }
+    format!(
+        "<the command runs in the background as shellId {id}. {}>",
+        later(job)
+    )
+}
+
+fn answer(job: &Job) -> String {
+    let id = &job.id;
+    format!(
+        "Answer with {WRITE}, shellId \"{id}\" and the input, ending it with {{enter}}; or stop it with {STOP}."
+    )
+}
+
+fn later(job: &Job) -> String {
+    let id = &job.id;
+    let typing = match job.backend {
+        Backend::Terminal => format!(", {WRITE} to type to it"),
+        Backend::Process => String::new(),
+    };
+    format!(
+        "You will be notified when it ends; until then go on with other work. Use {READ} with shellId \"{id}\" to see its output{typing}, {STOP} to stop it."
+    )
+}
+
+pub(super) fn detached(job: &DetachedJob) -> String {
+    let (id, log) = (&job.id, job.log.display());
+    let process = job.pid.map(|pid| format!(" (process {pid})"));
+    format!(
+        "<the command runs detached as shellId {id}{} and writes to {log}. It outlives this session; you will be notified when it ends while the session is open. Use {READ} with shellId \"{id}\" to see its log, {STOP} to stop it; it cannot be typed to.>",
+        process.unwrap_or_default()
+    )
+}
+
+pub(super) fn detached_needs_own_name(error: &JobError) -> String {
+    format!(
+        "Nothing was run: {error}, and a detached command needs a shellId of its own. Choose another shellId or leave it out."
+    )
+}
+
+/// Why a call did nothing, and what to do instead.
+pub(super) fn refused(error: &JobError) -> Outcome {
+    Outcome::failure(match error {
+        JobError::Unknown { id, known } => match known.as_slice() {
+            [] => format!(
+                "There is no shell with the shellId \"{id}\", and no other shell is open. Start one with {RUN}."
+            ),
+            known => {
+                let known: Vec<&str> = known.iter().map(ShellId::as_str).collect();
+                format!(
+                    "There is no shell with the shellId \"{id}\". Open shells: {}. Use one of them, see {LIST}, or start a new one with {RUN}.",
+                    known.join(", ")
+                )
+            }
+        },
+        JobError::Closed { id, how } => closed(id, *how),
+        JobError::Detached(id) => format!(
+            "The shellId \"{id}\" belongs to a detached command that still runs; it has only a log and takes no input. Use {READ} to see the log, {STOP} to stop it, or another shellId."
+        ),
+        JobError::StillBusy { id, command } => format!(
+            "Nothing was run: the shell \"{id}\" still runs `{command}`. Wait for it with {READ}, stop it with {STOP}, or use another shellId."
+        ),
+        JobError::TooManyShells { limit } => format!(
+            "Nothing was run: {limit} shells are open already and none of them rests. Stop some with {STOP}; {LIST} shows them."
+        ),
+        JobError::Interrupted => INTERRUPTED.to_owned(),
+        JobError::SessionEnded => "Nothing was run: the session has ended.".to_owned(),
+        JobError::Open(error) => {
+            format!("Nothing was run: the shell could not be opened: {error}.")
+        }
+        JobError::Start(error) => format!("Nothing was run: {error}."),
+        JobError::Spawn(error) => format!("Nothing was run: {error}."),
+        JobError::NotStored(why) => {
+            format!("The command was stopped, because the session could not note it: {why}.")
+        }
+    })
+}
+
+fn closed(id: &ShellId, how: Closed) -> String {
+    match how {
+        Closed::Finished => format!(
+            "The shell \"{id}\" is closed: its command had ended and its output was read. Run the command again with {RUN} if you need it."
+        ),
+        Closed::Stopped => {
+            format!("The shell \"{id}\" is closed: you stopped it. Start a new one with {RUN}.")
+        }
+        Closed::Cancelled => format!(
+            "The shell \"{id}\" is closed: the user cancelled its command. Ask before running it again."
+        ),
+        Closed::MadeRoom => format!(
+            "The shell \"{id}\" is closed: too many shells were open, and it had rested longest. Start a new one with {RUN}."
+        ),
+        Closed::Lost => format!(
+            "The shell \"{id}\" is closed: it ended with an earlier run of the daemon or session, and its output is gone. Check what its command did before running it again with {RUN}."
+        ),
+    }
+}
+
+pub(super) fn nothing_to_type_to(job: &Job) -> String {
+    let id = &job.id;
+    match job.ending() {
+        Ending::Running | Ending::Waiting(_) => format!("The shell \"{id}\" takes no input."),
+        Ending::Exited(_) | Ending::Killed(_) | Ending::Stopped | Ending::Unknown => format!(
+            "Nothing was typed: the command of shell \"{id}\" has ended. Read its output with {READ}, or run another command in this shell with {RUN} and shellId \"{id}\"."
+        ),
+    }
+}
+
+pub(super) fn no_terminal(id: &ShellId) -> String {
+    format!(
+        "Nothing was typed: the command of shell \"{id}\" runs without a terminal and takes no input. Stop it with {STOP} and run it with flags or a pipe that answer for it."
+    )
+}
+
+pub(super) fn detached_takes_no_input(id: &ShellId) -> String {
+    format!(
+        "Nothing was typed: the command of shell \"{id}\" is detached; it has only a log and takes no input. Read the log with {READ} or stop it with {STOP}."
+    )
+}
+
+pub(super) fn log_unreadable(job: &DetachedJob, error: &std::io::Error) -> String {
+    format!(
+        "The log of shell \"{}\" ({}) cannot be read: {error}.",
+        job.id,
+        job.log.display()
+    )
+}
+
+pub(super) fn stopped(id: &ShellId, ending: Ending) -> String {
+    match ending {
+        Ending::Exited(code) => format!(
+            "The command of shell \"{id}\" had ended already with exit code {code}; the shell is closed now."
+        ),
+        Ending::Killed(_)
+        | Ending::Stopped
+        | Ending::Unknown
+        | Ending::Running
+        | Ending::Waiting(_) => {
+            format!("The command of shell \"{id}\" was stopped and the shell is closed.")
+        }
+    }
+}

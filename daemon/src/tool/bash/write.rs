@@ -1,0 +1,145 @@
+//! The tool that types to a command in the background.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use loopd_proto::id::ShellId;
+use loopd_proto::permission::{PermissionRequest, ShellCommand};
+
+use super::{names, read, words};
+use crate::gate::Grant;
+use crate::jobs::{Found, Job};
+use crate::shell::{Backend, InputError, parse_input};
+use crate::tool::shell_syntax::Analysis;
+use crate::tool::{Need, Outcome, Tool, ToolContext, texts};
+
+/// How long the call waits for an answer to what it typed unless it says otherwise.
+const DELAY: Duration = Duration::from_secs(2);
+
+/// The longest input.
+const MAX_INPUT: usize = 64 * 1024;
+
+/// The tool `write_bash`.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::tool) struct Write;
+
+/// The arguments of `write_bash`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub(in crate::tool) struct WriteArgs {
+    /// The shell whose command to type to.
+    #[serde(rename = "shellId")]
+    shell_id: ShellId,
+    /// The text to type. Keys are written in braces: {enter}, {tab}, {esc}, {up}, {down}, {left},
+    /// {right}, {backspace}, {ctrl-c}, {f1} and so on. A line is sent only by its {enter}.
+    #[serde(default)]
+    input: String,
+    /// How many seconds to wait for what the command answers, 2 by default.
+    #[serde(default)]
+    delay: Option<f64>,
+}
+
+impl Tool for Write {
+    type Args = WriteArgs;
+    const NAME: &'static str = names::WRITE;
+    const NEEDS_TERMINAL: bool = true;
+    const DESCRIPTION: &'static str = "Types to a command in the background and returns what it prints next.\n\
+        - Use it to answer a command that waits for input, to drive an interactive program, or to interrupt one with {ctrl-c}.\n\
+        - End a line with {enter}.";
+
+    async fn need(&self, args: &WriteArgs, context: &ToolContext) -> Need {
+        match check(args, context) {
+            Ok((job, _)) => Need::Permission(request(args, &job)),
+            Err(outcome) => Need::Refused(outcome),
+        }
+    }
+
+    async fn run(&self, grant: &Grant, args: WriteArgs, context: &ToolContext) -> Outcome {
+        let (job, delay) = match check(&args, context) {
+            Ok(checked) => checked,
+            Err(outcome) => return outcome,
+        };
+        match grant.request() {
+            Some(PermissionRequest::Shell {
+                full_command_text, ..
+            }) if *full_command_text == args.input => {}
+            _ => return Outcome::failure(texts::not_granted("the input")),
+        }
+        let sent = match parse_input(&args.input) {
+            Ok(input) => job.run.send(&input).await,
+            Err(error) => Err(error),
+        };
+        match sent {
+            Ok(()) => read::attached(&job, delay, context).await,
+            Err(InputError::Ended) => Outcome::failure(words::nothing_to_type_to(&job)),
+            Err(InputError::NoTerminal) => Outcome::failure(words::no_terminal(&job.id)),
+            Err(error @ (InputError::UnknownKey(_) | InputError::NotRead)) => {
+                Outcome::failure(format!("Nothing was typed: {error}."))
+            }
+        }
+    }
+}
+
+/// The command to type to and how long to wait, or why that cannot work.
+fn check(
+    args: &WriteArgs,
+    context: &ToolContext,
+) -> Result<(std::sync::Arc<Job>, Duration), Outcome> {
+    let delay = read::delay(args.delay, DELAY)?;
+    if args.input.is_empty() {
+        return Err(Outcome::failure(
+            "The input is empty. Give the text to type; {enter} alone sends an empty line.",
+        ));
+    }
+    if args.input.len() > MAX_INPUT {
+        return Err(Outcome::failure(format!(
+            "The input has {} bytes, more than the limit of {MAX_INPUT}. Type it in parts, or put it into a file.",
+            args.input.len()
+        )));
+    }
+    if let Err(error) = parse_input(&args.input) {
+        return Err(Outcome::failure(format!("Nothing was typed: {error}.")));
+    }
+    let job = match context.jobs.find(&args.shell_id) {
+        Ok(Found::Attached(job)) => job,
+        Ok(Found::Detached(job)) => {
+            return Err(Outcome::failure(words::detached_takes_no_input(&job.id)));
+        }
+        Err(error) => return Err(words::refused(&error)),
+    };
+    if !job.is_running() {
+        return Err(Outcome::failure(words::nothing_to_type_to(&job)));
+    }
+    if job.backend == Backend::Process {
+        return Err(Outcome::failure(words::no_terminal(&job.id)));
+    }
+    Ok((job, delay))
+}
+
+/// Shows exactly what is typed; no standing approval of commands covers it, but a denial does.
+fn request(args: &WriteArgs, job: &Job) -> PermissionRequest {
+    let typed = Analysis::of(&args.input.replace("{enter}", "\n"));
+    let own = [names::WRITE.to_owned()];
+    PermissionRequest::Shell {
+        tool_call_id: None,
+        full_command_text: args.input.clone(),
+        intention: format!(
+            "Type into the shell {}, which runs `{}`",
+            job.id, job.command
+        ),
+        commands: own
+            .into_iter()
+            .chain(typed.identifiers)
+            .map(|identifier| ShellCommand {
+                identifier,
+                read_only: false,
+            })
+            .collect(),
+        possible_paths: typed.possible_paths,
+        possible_urls: Vec::new(),
+        has_write_file_redirection: false,
+        can_offer_session_approval: false,
+        warning: None,
+    }
+}

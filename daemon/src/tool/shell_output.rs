@@ -1,0 +1,79 @@
+//! Turns the output of a command into what the model and people read. The shell tools and the
+//! requests by which clients run commands use it.
+
+use std::io;
+
+use crate::shell::{Body, HEAD_CHARS, Saved, Shown, TAIL_CHARS};
+
+use super::{bash, large_output, texts};
+
+/// The tool whose command line people know.
+pub const TOOL: &str = bash::names::RUN;
+
+/// How much is passed on at once; of more, the end.
+const MAX_PIECE: usize = 16 * 1024;
+
+/// The output, or its ends and where the whole is.
+pub fn whole(shown: Shown) -> String {
+    let mut text = match shown.body {
+        Body::Whole(text) => text.trim_end_matches(['\r', '\n']).to_owned(),
+        Body::Preview {
+            head,
+            tail,
+            bytes,
+            saved,
+        } => {
+            let (saved, kept) = match saved {
+                Saved::File { path, bytes: kept } => (Ok(path), kept),
+                Saved::Pending => (Err(io::Error::other("it is still being written")), bytes),
+                Saved::Failed(why) => (Err(io::Error::other(why)), bytes),
+            };
+            let mut text = large_output::notice(bytes, &saved, &head, HEAD_CHARS);
+            text.push_str("\n\n");
+            let tail = tail.trim_end_matches(['\r', '\n']);
+            text.push_str(&texts::last_preview(TAIL_CHARS, bytes, tail));
+            if kept < bytes {
+                text.push_str("\n[Only the first ");
+                text.push_str(&texts::size(kept));
+                text.push_str(" were saved.]");
+            }
+            text
+        }
+    };
+    if let Some(screen) = shown.screen {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str("[The program fills the screen, which shows now:]\n");
+        text.push_str(&screen.text);
+    }
+    text
+}
+
+/// A piece of output for those who watch; of a long one, its end.
+pub fn piece(shown: Shown) -> String {
+    let text = match shown.body {
+        Body::Whole(text) => text,
+        Body::Preview { tail, .. } => format!("[... some output is not shown ...]\n{tail}"),
+    };
+    if text.len() <= MAX_PIECE {
+        return text;
+    }
+    let start = text.len() - MAX_PIECE;
+    let start = (start..text.len()).find(|at| text.is_char_boundary(*at));
+    let end = start.and_then(|start| text.get(start..)).unwrap_or(&text);
+    format!(
+        "[... {} bytes are not shown ...]\n{end}",
+        text.len() - end.len()
+    )
+}
+
+/// An output and the exit code after it.
+pub fn with_exit(output: &str, code: i32) -> String {
+    let exited = texts::exited(code);
+    if output.is_empty() {
+        exited
+    } else {
+        format!("{output}\n{exited}")
+    }
+}

@@ -1,0 +1,35 @@
+//! A pipe that holds a shell command back until the test lets it go on, without asking the clock.
+
+use std::path::{Path, PathBuf};
+
+use crate::within;
+
+/// Where commands wait.
+pub struct Latch {
+    path: PathBuf,
+}
+
+impl Latch {
+    /// Makes the pipe in a folder.
+    pub fn new(folder: &Path, name: &str) -> Self {
+        let path = folder.join(name);
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(
+            made.is_ok_and(|status| status.success()),
+            "mkfifo is needed"
+        );
+        Self { path }
+    }
+
+    /// A command that waits here, and then has what it was let go with in `$line`.
+    pub fn wait(&self) -> String {
+        format!("read -r line < {}", self.path.display())
+    }
+
+    /// Waits until a command is held here, and lets it go on.
+    pub async fn release(&self, line: &str) {
+        // Opening waits for the command to open its end.
+        let write = tokio::fs::write(self.path.clone(), format!("{line}\n"));
+        within("a command to wait at a latch", write).await.unwrap();
+    }
+}
