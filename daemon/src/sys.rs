@@ -49,19 +49,16 @@ pub fn share_one_heap() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn share_one_heap() {}
 
-/// Another descriptor of a terminal's master, with a lifetime of its own.
+/// Another descriptor of a file that only tells the number of its own.
+///
+/// The owner has to be alive; it is borrowed to show it.
 #[cfg(unix)]
-#[expect(
-    unsafe_code,
-    reason = "a terminal only tells the number of its descriptor"
-)]
-pub(crate) fn duplicate_master(
-    master: &dyn portable_pty::MasterPty,
+#[expect(unsafe_code, reason = "a number says nothing about who keeps it open")]
+pub(crate) fn duplicate_descriptor<Owner: ?Sized>(
+    _owner: &Owner,
+    number: std::os::fd::RawFd,
 ) -> std::io::Result<std::os::fd::OwnedFd> {
-    let number = master
-        .as_raw_fd()
-        .ok_or_else(|| std::io::Error::other("the terminal has no descriptor"))?;
-    // SAFETY: the master keeps its descriptor open for as long as it is borrowed here.
+    // SAFETY: its owner keeps the descriptor open for as long as it is borrowed here.
     let descriptor = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
     Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)
 }

@@ -20,7 +20,7 @@ fn sessions_are_listed_the_last_one_first() {
     assert!(lines[1].contains("run echo first"), "{listed}");
     let json = home.prints(&["sessions", "--json"]);
     let newest: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
-    assert_eq!(newest["name"], "run echo second");
+    assert_eq!(newest["summary"], "run echo second");
 }
 
 #[test]

@@ -87,8 +87,6 @@ async fn a_turn_cut_short_ends_for_its_waiter_and_its_outcome_is_told() {
     assert!(reply.unwrap().text.contains("offline model"));
     take(&mut events, &mut told).await;
     assert_whole(&session, &told).await;
-    // Lets the command of the killed daemon end.
-    std::fs::write(&fifo, "").unwrap();
 }
 
 #[tokio::test]

@@ -307,12 +307,11 @@ pub(super) fn after_tools(
         // A person said no: the model does not get to argue before they speak again.
         rest(state, decision, LoopOutcome::Done, mint);
     } else if !queue::take_steering(state, decision) {
-        match limits::exhausted(state) {
-            Some(failure) => fail(state, decision, failure, mint),
-            None => {
-                tasks::deliver(state, decision);
-                call_model(decision, turn.key.next());
-            }
+        if let Some(failure) = limits::exhausted(state) {
+            fail(state, decision, failure, mint);
+        } else {
+            tasks::deliver(state, decision);
+            call_model(decision, turn.key.next());
         }
     }
 }

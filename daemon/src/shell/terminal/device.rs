@@ -57,7 +57,11 @@ impl Device {
             .ok_or_else(|| io::Error::other("the terminal has no name"))?;
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let other_end = rustix::fs::open(&tty, flags, Mode::empty())?;
-        let master = sys::duplicate_master(pair.master.as_ref())?;
+        let number = pair
+            .master
+            .as_raw_fd()
+            .ok_or_else(|| io::Error::other("the terminal has no descriptor"))?;
+        let master = sys::duplicate_descriptor(pair.master.as_ref(), number)?;
         let mut sane = rustix::termios::tcgetattr(&master)?;
         sane.input_modes |= InputModes::IUTF8;
         rustix::termios::tcsetattr(&master, OptionalActions::Now, &sane)?;
