@@ -3,7 +3,7 @@
 use loopd_sdk::Choice;
 
 /// The daemon's own model, which only carries out commands.
-const OFFLINE: &str = "offline";
+pub(crate) const OFFLINE: &str = "offline";
 
 /// One line for whoever talks to the built-in model without having chosen it.
 pub(crate) fn hint(chosen: &Choice, named: Option<&str>) -> Option<&'static str> {

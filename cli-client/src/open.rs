@@ -48,6 +48,11 @@ impl Desk {
         Ok(Client::connect(self.connect_options()).await?)
     }
 
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        let value = self.env.get(name).map(String::as_str);
+        value.filter(|value| !value.is_empty())
+    }
+
     fn config(&self) -> SessionConfig {
         let mut config = SessionConfig::new().client_name("loop");
         config.options.model.clone_from(&self.options.model);
@@ -57,9 +62,10 @@ impl Desk {
     /// Creates a session in this directory.
     pub(crate) async fn create(&self, client: &Client) -> anyhow::Result<Session> {
         let named = self.options.model.clone();
+        let wanted = named.as_deref().or(self.variable("LOOPD_MODEL"));
         // A provider that cannot be had is told by the first turn, with its reason.
         let chosen = client.model_choice(named.clone()).await.ok();
-        if let Some(hint) = chosen.and_then(|chosen| model::hint(&chosen, named.as_deref())) {
+        if let Some(hint) = chosen.and_then(|chosen| model::hint(&chosen, wanted)) {
             let hint = self.terminal.styled(Style::Dim, &format!("loop: {hint}"));
             self.terminal.notice(&hint);
         }

@@ -2,6 +2,8 @@
 
 use loopd_sdk::proto::event::turn::Usage;
 
+use crate::model::OFFLINE;
+
 /// The model calls since the loop last rested.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -25,7 +27,7 @@ impl Tally {
 
     /// The line for a person; nothing when no model was paid in tokens.
     pub(crate) fn line(&self) -> Option<String> {
-        if self.input + self.output == 0 {
+        if self.model == OFFLINE || self.input + self.output == 0 {
             return None;
         }
         let calls = match self.calls {

@@ -65,9 +65,6 @@ use record::Record;
 /// How long everything that is killed may take to be gone.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
 
-/// How many characters of a label are kept.
-const LONGEST_LABEL: usize = 500;
-
 /// The variable that marks every process of a command, for the next daemon to find it by.
 pub const TAG: &str = "LOOPD_PROCESS";
 
@@ -251,9 +248,8 @@ impl Processes {
         if self.0.ending.load(Ordering::Acquire) {
             return Err(SpawnError::Ending);
         }
-        if let Some((end, _)) = spawn.label.char_indices().nth(LONGEST_LABEL) {
-            spawn.label.truncate(end);
-        }
+        let length = record::shortened(&spawn.label).len();
+        spawn.label.truncate(length);
         backend::spawn(&self.0, spawn).await
     }
 

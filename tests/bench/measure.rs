@@ -2,6 +2,7 @@
 
 pub(crate) mod crowd;
 pub(crate) mod restart;
+pub(crate) mod shell;
 pub(crate) mod start;
 pub(crate) mod stream;
 pub(crate) mod turn;

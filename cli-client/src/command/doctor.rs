@@ -182,10 +182,12 @@ async fn model(desk: &Desk) -> Finding {
         Ok(client) => client,
         Err(error) => return Fail(format!("no daemon could be asked: {error:#}")),
     };
-    let chosen = client.model_choice(desk.options.model.clone()).await;
+    let named = desk.options.model.clone();
+    let chosen = client.model_choice(named.clone()).await;
+    let wanted = named.as_deref().or(desk.variable("LOOPD_MODEL"));
     client.close().await;
     match chosen {
-        Ok(chosen) => match model::hint(&chosen, desk.options.model.as_deref()) {
+        Ok(chosen) => match model::hint(&chosen, wanted) {
             Some(hint) => Warn(hint.to_owned()),
             None => Fine(model::describe(&chosen)),
         },

@@ -74,6 +74,11 @@ impl Owned {
         self.kill().await
     }
 
+    /// Says what the process does from now on, for the list.
+    pub fn relabel(&self, label: &str) {
+        self.record.relabel(label);
+    }
+
     /// Begins to kill the command and its whole tree.
     pub fn kill_now(&self) {
         self.record.kill();

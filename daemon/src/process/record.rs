@@ -13,6 +13,9 @@ use tokio::sync::watch;
 use super::{Class, Entry, Exit, Signal, State};
 use crate::presence::Stay;
 
+/// How many characters of a label are kept.
+const LONGEST_LABEL: usize = 500;
+
 /// How a command is reached.
 pub(super) trait Control: Send + Sync + fmt::Debug {
     /// Sends a signal to the command's own group.
@@ -28,6 +31,7 @@ pub(super) struct Facts {
     pub(super) pid: u32,
     pub(super) class: Class,
     pub(super) session: Option<SessionId>,
+    /// What people saw at first.
     pub(super) label: String,
     pub(super) started: Timestamp,
     pub(super) log: Option<PathBuf>,
@@ -37,6 +41,8 @@ pub(super) struct Facts {
 #[derive(Debug)]
 pub(super) struct Record {
     facts: Facts,
+    /// What people see; a shell runs one thing after another.
+    label: Mutex<String>,
     exit: watch::Sender<Option<Exit>>,
     gone: watch::Sender<bool>,
     control: Mutex<Box<dyn Control>>,
@@ -49,6 +55,7 @@ pub(super) struct Record {
 impl Record {
     pub(super) fn new(facts: Facts, control: Box<dyn Control>, stay: Option<Stay>) -> Self {
         Self {
+            label: Mutex::new(facts.label.clone()),
             facts,
             exit: watch::Sender::new(None),
             gone: watch::Sender::new(false),
@@ -81,7 +88,7 @@ impl Record {
             pid: facts.pid,
             class: facts.class,
             session: facts.session,
-            label: facts.label,
+            label: self.label().clone(),
             started: facts.started,
             state: match *self.exit.borrow() {
                 None => State::Running,
@@ -89,6 +96,14 @@ impl Record {
             },
             log: facts.log,
         }
+    }
+
+    fn label(&self) -> MutexGuard<'_, String> {
+        self.label.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn relabel(&self, label: &str) {
+        shortened(label).clone_into(&mut self.label());
     }
 
     /// Notes how the command ended; the first word counts.
@@ -153,5 +168,13 @@ impl Record {
         if !self.is_gone() {
             self.control().kill();
         }
+    }
+}
+
+/// A label that is not too long to keep.
+pub(super) fn shortened(label: &str) -> &str {
+    match label.char_indices().nth(LONGEST_LABEL) {
+        Some((end, _)) => label.get(..end).unwrap_or(label),
+        None => label,
     }
 }

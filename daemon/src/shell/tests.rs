@@ -4,7 +4,6 @@ mod commands;
 mod ends;
 mod process;
 mod programs;
-mod speed;
 mod volume;
 
 use std::time::Duration;

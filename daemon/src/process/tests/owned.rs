@@ -293,38 +293,6 @@ async fn a_running_command_keeps_an_idle_daemon() {
     assert_eq!(owned.kill().await, Exit::Signal(9));
 }
 
-/// What a command costs more than a bare child of ours; run it alone: `--ignored spawning`.
-#[tokio::test]
-#[ignore = "measures"]
-async fn spawning_costs_little() {
-    use std::time::Instant;
-    let (_home, processes) = processes();
-    output(&processes, bash("echo hi")).await;
-    let (mut bare, mut held) = (Vec::new(), Vec::new());
-    for _ in 0..300 {
-        let start = Instant::now();
-        let mut command = tokio::process::Command::new("bash");
-        let child = command
-            .args(["--norc", "-c", "echo hi"])
-            .output()
-            .await
-            .unwrap();
-        bare.push(start.elapsed());
-        assert_eq!(child.stdout, b"hi\n");
-        let start = Instant::now();
-        assert_eq!(output(&processes, bash("echo hi")).await, "hi\n");
-        held.push(start.elapsed());
-    }
-    bare.sort();
-    held.sort();
-    let (bare, held) = (bare.get(150).unwrap(), held.get(150).unwrap());
-    assert!(
-        held.as_secs_f64() < 1.3 * bare.as_secs_f64(),
-        "bare {bare:?}, held {held:?}"
-    );
-    std::fs::write("/dev/stderr", format!("bare {bare:?}, held {held:?}\n")).unwrap();
-}
-
 /// The parent of a process.
 pub(super) fn parent(pid: u32) -> u32 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();

@@ -164,7 +164,10 @@ impl Actor {
                 exit = owned.exit() => return Ok(Over::Exited(exit)),
                 () = closed.cancelled() => return Ok(Over::Closed),
                 () = gently.cancelled() => return Ok(Over::Gently),
-                Some(start) = starts.recv() => self.start(start),
+                Some(start) = starts.recv() => {
+                    self.owned.relabel(&start.command);
+                    self.start(start);
+                }
                 Some(ask) = next_ask(current) => self.ask(ask),
                 sent = commands.write() => sent?,
                 read = device_io(device, buffer, *hung_up) => match read? {
