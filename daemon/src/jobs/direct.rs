@@ -42,6 +42,8 @@ impl Running {
 
 /// A command of a client.
 pub enum Direct {
+    /// Its id is taken, and it is about to start.
+    Starting,
     /// Its output goes to the client as it comes.
     Streamed(Owned),
     /// Its output is collected.
@@ -136,14 +138,27 @@ impl Jobs {
         }
     }
 
-    /// Starts a command that a person typed.
+    /// Takes an id for a command that a person typed; nothing when one with it runs already.
+    pub fn reserve_for_user(&self, key: &str) -> Result<Option<Reserved>, JobError> {
+        self.check_room()?;
+        let mut table = self.0.direct.table();
+        if table.contains_key(key) {
+            return Ok(None);
+        }
+        table.insert(key.to_owned(), Arc::new(Direct::Starting));
+        Ok(Some(Reserved {
+            jobs: self.clone(),
+            key: key.to_owned(),
+        }))
+    }
+
+    /// Starts a command that a person typed, under the id that was taken for it.
     pub async fn run_for_user(
         &self,
-        key: &str,
+        reserved: &Reserved,
         command: &str,
         surroundings: &Surroundings,
     ) -> Result<Run, JobError> {
-        self.check_room()?;
         let spec = self.spec(surroundings, Lifetime::Session, command.to_owned());
         let opened = Shell::open(&self.0.setup.processes, Backend::Process, spec).await;
         let mut shell = opened.map_err(JobError::Open)?;
@@ -155,18 +170,8 @@ impl Jobs {
         self.0
             .direct
             .table()
-            .insert(key.to_owned(), Arc::new(direct));
+            .insert(reserved.key.clone(), Arc::new(direct));
         Ok(run)
-    }
-
-    /// Whether a command with this id runs for a client.
-    pub fn runs_directly(&self, key: &str) -> bool {
-        self.0.direct.table().contains_key(key)
-    }
-
-    /// Forgets a command that has ended.
-    pub fn forget_direct(&self, key: &str) {
-        self.0.direct.table().remove(key);
     }
 
     /// Sends a signal to a command of a client; says whether it ran.
@@ -188,7 +193,7 @@ impl Jobs {
                 true
             }
             // People's commands are cancelled by their own request.
-            Some(Direct::Collected { .. }) | None => false,
+            Some(Direct::Collected { .. } | Direct::Starting) | None => false,
         }
     }
 
@@ -225,6 +230,18 @@ impl Jobs {
                 shell.lock().unwrap_or_else(PoisonError::into_inner).take();
             }
         }
+    }
+}
+
+/// An id that is taken for as long as this lives.
+pub struct Reserved {
+    jobs: Jobs,
+    key: String,
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.jobs.0.direct.table().remove(&self.key);
     }
 }
 

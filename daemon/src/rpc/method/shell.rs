@@ -15,6 +15,7 @@ use loopd_proto::wire::{Class, notification};
 use tokio::sync::oneshot;
 
 use crate::agent::model_call::say;
+use crate::jobs::JobError;
 use crate::kernel::command::{CallOutcome, CallStatusReport, Command};
 use crate::process::Signal;
 use crate::rpc::context::Context;
@@ -84,32 +85,37 @@ pub(super) async fn execute_user_requested(
     let (jobs, surroundings) = session
         .view(|view| (view.jobs.clone(), (view.surroundings)()))
         .await?;
+    let failed = |error: JobError| RpcError::Failed(error.to_string());
     let key = params.request_id.to_string();
-    if jobs.runs_directly(&key) {
-        return Err(RpcError::InvalidParams(format!(
+    let reserved = jobs.reserve_for_user(&key).map_err(failed)?;
+    let reserved = reserved.ok_or_else(|| {
+        RpcError::InvalidParams(format!(
             "requestId: a command with the id {key} runs already"
-        )));
-    }
+        ))
+    })?;
     let call = ToolCallId::from(context.app.services.ports.id());
-    let run = jobs
-        .run_for_user(&key, &params.command, &surroundings)
-        .await
-        .map_err(|error| RpcError::Failed(error.to_string()))?;
-    let started = session.command(Command::UserCommandStarted {
-        call: call.clone(),
-        tool: shell_output::TOOL.to_owned(),
-        command: params.command,
-    });
-    if let Err(error) = started.await {
-        run.stop().await;
-        jobs.forget_direct(&key);
-        return Err(error.into());
-    }
+    session
+        .command(Command::UserCommandStarted {
+            call: call.clone(),
+            tool: shell_output::TOOL.to_owned(),
+            command: params.command.clone(),
+        })
+        .await?;
+    let started = jobs.run_for_user(&reserved, &params.command, &surroundings);
+    let run = match started.await {
+        Ok(run) => run,
+        Err(error) => {
+            let outcome = CallOutcome::failure("failure", error.to_string());
+            session
+                .command(Command::UserCommandEnded { call, outcome })
+                .await?;
+            return Err(failed(error));
+        }
+    };
     let (finished, finishing) = oneshot::channel();
-    let following = jobs.clone();
     jobs.keep_working(async move {
         let result = follow(&context, &session, &call, &run).await;
-        following.forget_direct(&key);
+        drop(reserved);
         // Who asked may have gone; the session knows how it ended.
         finished.send(result).ok();
     });
