@@ -40,7 +40,7 @@ fn check(
         denied: denied.to_vec(),
         ..Permissions::default()
     };
-    assert_eq!(judge(&permissions, "/work", request), *expected);
+    assert_eq!(judge(&permissions, "/project", request), *expected);
 }
 
 #[test]
@@ -56,7 +56,11 @@ fn deny_wins_even_over_approve_all() {
         ..Permissions::default()
     };
     assert_eq!(
-        judge(&permissions, "/work", &shell(&["git status", "rm"], false)),
+        judge(
+            &permissions,
+            "/project",
+            &shell(&["git status", "rm"], false)
+        ),
         Verdict::Deny(rule("shell", Some("rm")))
     );
 }
@@ -122,69 +126,74 @@ fn write(files: &[&str]) -> PermissionRequest {
 #[test]
 fn a_blanket_rule_stays_inside_the_sessions_directories() {
     let all = [rule("read", None), rule("write", None)];
-    check(&all, &[], &read("/work/a", &[]), &Verdict::Allow);
+    check(&all, &[], &read("/project/a", &[]), &Verdict::Allow);
     check(
         &all,
         &[],
-        &read("/etc/passwd", &["/work/link"]),
+        &read("/etc/passwd", &["/project/link"]),
         &Verdict::Ask,
     );
-    check(&all, &[], &write(&["/work/a", "/work/b"]), &Verdict::Allow);
-    check(&all, &[], &write(&["/work/a", "/etc/b"]), &Verdict::Ask);
+    check(
+        &all,
+        &[],
+        &write(&["/project/a", "/project/b"]),
+        &Verdict::Allow,
+    );
+    check(&all, &[], &write(&["/project/a", "/etc/b"]), &Verdict::Ask);
     let mut permissions = Permissions {
         approved: all.to_vec(),
         directories: vec!["/more".to_owned()],
         ..Permissions::default()
     };
     assert_eq!(
-        judge(&permissions, "/work", &read("/more/a", &[])),
+        judge(&permissions, "/project", &read("/more/a", &[])),
         Verdict::Allow
     );
     permissions.approve_all_reads = true;
     assert_eq!(
-        judge(&permissions, "/work", &read("/etc/a", &[])),
+        judge(&permissions, "/project", &read("/etc/a", &[])),
         Verdict::Ask
     );
     permissions.unrestricted_paths = true;
     assert_eq!(
-        judge(&permissions, "/work", &read("/etc/a", &[])),
+        judge(&permissions, "/project", &read("/etc/a", &[])),
         Verdict::Allow
     );
 }
 
 #[test]
 fn every_file_of_a_change_has_to_be_allowed_and_none_denied() {
-    let src = [rule("write", Some("/work/src"))];
+    let src = [rule("write", Some("/project/src"))];
     check(
         &src,
         &[],
-        &write(&["/work/src/a", "/work/src/b"]),
+        &write(&["/project/src/a", "/project/src/b"]),
         &Verdict::Allow,
     );
     check(
         &src,
         &[],
-        &write(&["/work/src/a", "/work/b"]),
+        &write(&["/project/src/a", "/project/b"]),
         &Verdict::Ask,
     );
-    let secret = [rule("write", Some("/work/src/secret"))];
-    let denied = Verdict::Deny(rule("write", Some("/work/src/secret")));
+    let secret = [rule("write", Some("/project/src/secret"))];
+    let denied = Verdict::Deny(rule("write", Some("/project/src/secret")));
     check(
         &src,
         &secret,
-        &write(&["/work/src/a", "/work/src/secret/b"]),
+        &write(&["/project/src/a", "/project/src/secret/b"]),
         &denied,
     );
 }
 
 #[test]
 fn a_deny_rule_hits_under_any_name_of_a_place() {
-    let secret = [rule("read", Some("/work/link"))];
-    let denied = Verdict::Deny(rule("read", Some("/work/link")));
+    let secret = [rule("read", Some("/project/link"))];
+    let denied = Verdict::Deny(rule("read", Some("/project/link")));
     check(
         &[],
         &secret,
-        &read("/work/real/x", &["/work/link/x"]),
+        &read("/project/real/x", &["/project/link/x"]),
         &denied,
     );
 }
@@ -196,7 +205,7 @@ fn a_text_that_may_hide_a_denied_command_is_asked_about_even_where_all_is_approv
         denied: vec![rule("shell", Some("rm"))],
         ..Permissions::default()
     };
-    let verdict = |text: &str| judge(&permissions, "/work", &shell(&[text], false));
+    let verdict = |text: &str| judge(&permissions, "/project", &shell(&[text], false));
     assert_eq!(verdict("$(echo r)m x"), Verdict::Ask);
     assert_eq!(verdict("cargo test > log"), Verdict::Allow);
     assert_eq!(

@@ -14,7 +14,7 @@ pub(in crate::store) fn record(id: &str) -> SessionRecord {
         modified_ms: 2_000,
         name: None,
         summary: None,
-        cwd: Some("/work".into()),
+        cwd: Some("/project".into()),
         parent: None,
         client_name: None,
         git_root: None,

@@ -156,7 +156,7 @@ async fn no_bypass_is_allowed_by_rules_for_harmless_programs() {
         let Some(request) = request(command).await else {
             continue;
         };
-        if judge(&permissions, "/work", &request) == Verdict::Allow {
+        if judge(&permissions, "/project", &request) == Verdict::Allow {
             allowed.push(command);
         }
     }
@@ -203,7 +203,7 @@ async fn what_people_do_all_day_needs_no_question_where_it_is_allowed() {
         "git rebase main",
     ] {
         let request = request(command).await;
-        let verdict = request.map(|request| judge(&permissions, "/work", &request));
+        let verdict = request.map(|request| judge(&permissions, "/project", &request));
         assert_eq!(verdict, Some(Verdict::Allow), "{command}");
     }
 }
@@ -242,7 +242,7 @@ async fn a_denied_command_is_denied_wherever_it_stands() {
         let Some(request) = request(command).await else {
             continue;
         };
-        match judge(&permissions, "/work", &request) {
+        match judge(&permissions, "/project", &request) {
             Verdict::Deny(_) | Verdict::Ask => {}
             Verdict::Allow => not_denied.push(command.chars().take(80).collect::<String>()),
         }
@@ -257,7 +257,7 @@ async fn a_denied_command_is_denied_wherever_it_stands() {
     ] {
         let verdict = request(certain)
             .await
-            .map(|request| judge(&permissions, "/work", &request));
+            .map(|request| judge(&permissions, "/project", &request));
         assert!(matches!(verdict, Some(Verdict::Deny(_))), "{verdict:?}");
     }
 }

@@ -110,7 +110,7 @@ fn what_runs_without_a_question_runs_as_predicted() {
             .new_tree(&mut runner)
             .unwrap_or_else(|error| unreachable!("{error}"))
             .current();
-        if judge(&permissions, "/work", &request(&command)) != Verdict::Allow {
+        if judge(&permissions, "/project", &request(&command)) != Verdict::Allow {
             continue;
         }
         let Syntax::Plain(predicted) = Syntax::of(&command) else {
