@@ -8,6 +8,7 @@
 //! in a folder of that name), a way to carry HTTP other than our own client is one more
 //! [`http::HttpCarrier`], a way to obtain a key is one more [`endpoint::Credential`].
 
+mod answer;
 pub mod anthropic;
 mod body;
 mod call_ids;

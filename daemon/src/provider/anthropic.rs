@@ -22,7 +22,7 @@ use super::endpoint::{Answer, Endpoint, Outgoing};
 use super::error::ProviderError;
 use super::http::Expecting;
 use super::sse::EventReader;
-use super::{DeltaSink, EndpointDescription, NoDeltas, Provider, error_body};
+use super::{DeltaSink, EndpointDescription, Provider, answer, error_body};
 use reply::{Piece, ReplyBuilder};
 
 /// The version of the format, which the server wants named.
@@ -142,8 +142,7 @@ impl Provider for Anthropic {
                 extra: &[],
                 expecting: Expecting::Listing,
             };
-            let mut answer = self.endpoint.get(outgoing).await?;
-            let list = body::whole(&mut answer.reply, &mut NoDeltas).await?;
+            let list = answer::listing(&self.endpoint, outgoing).await?;
             models::parse(&list)
         }
         .boxed()
@@ -159,18 +158,8 @@ impl Provider for Anthropic {
     }
 }
 
-async fn read_whole(
-    mut answer: Answer,
-    sink: &mut Deltas<'_>,
-) -> Result<ReplyBuilder, ProviderError> {
-    let document = body::whole_json(&mut answer.reply, sink).await?;
-    if let Some(error) = reply::error_in(&document) {
-        return Err(error_body::reported(
-            error,
-            &answer.reply.headers,
-            &answer.redactor,
-        ));
-    }
+async fn read_whole(answer: Answer, sink: &mut Deltas<'_>) -> Result<ReplyBuilder, ProviderError> {
+    let document = answer::document(answer, sink, answer::error_in).await?;
     let mut builder = ReplyBuilder::default();
     builder.take_whole(document)?;
     builder.announce(sink);
@@ -193,7 +182,7 @@ async fn read_stream(answer: Answer, sink: &mut Deltas<'_>) -> Result<ReplyBuild
             continue;
         }
         let document = body::event_json(&event.data)?;
-        if let Some(error) = reply::error_in(&document) {
+        if let Some(error) = answer::error_in(&document) {
             return Err(error_body::reported(error, &headers, &answer.redactor));
         }
         let went = builder.take_event(document, &mut |piece| match piece {

@@ -18,7 +18,7 @@ use super::error::ProviderError;
 use super::http::Expecting;
 use super::openai_chat;
 use super::sse::EventReader;
-use super::{DeltaSink, EndpointDescription, NoDeltas, Provider, error_body};
+use super::{DeltaSink, EndpointDescription, Provider, answer, error_body};
 use reply::{Piece, ReplyBuilder};
 
 /// A provider that speaks the responses format.
@@ -95,8 +95,7 @@ impl Provider for OpenAiResponses {
                 extra: &[],
                 expecting: Expecting::Listing,
             };
-            let mut answer = self.endpoint.get(outgoing).await?;
-            let list = body::whole(&mut answer.reply, &mut NoDeltas).await?;
+            let list = answer::listing(&self.endpoint, outgoing).await?;
             openai_chat::models::parse(&list)
         }
         .boxed()
@@ -112,18 +111,8 @@ impl Provider for OpenAiResponses {
     }
 }
 
-async fn read_whole(
-    mut answer: Answer,
-    sink: &mut Deltas<'_>,
-) -> Result<ReplyBuilder, ProviderError> {
-    let document = body::whole_json(&mut answer.reply, sink).await?;
-    if let Some(error) = reply::error_in(&document) {
-        return Err(error_body::reported(
-            error,
-            &answer.reply.headers,
-            &answer.redactor,
-        ));
-    }
+async fn read_whole(answer: Answer, sink: &mut Deltas<'_>) -> Result<ReplyBuilder, ProviderError> {
+    let document = answer::document(answer, sink, reply::error_in).await?;
     let mut builder = ReplyBuilder::default();
     builder.take_whole(&document)?;
     builder.announce(sink);

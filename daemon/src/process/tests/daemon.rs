@@ -95,6 +95,15 @@ fn ledger(home: &Path) -> usize {
     std::fs::read_dir(home.join("processes")).unwrap().count()
 }
 
+/// The files of the ledger that can be read.
+fn whole_lines(home: &Path) -> usize {
+    let files = std::fs::read_dir(home.join("processes")).unwrap();
+    let texts = files.filter_map(|file| std::fs::read(file.unwrap().path()).ok());
+    texts
+        .filter(|text| serde_json::from_slice::<serde_json::Value>(text).is_ok())
+        .count()
+}
+
 #[tokio::test]
 async fn the_next_daemon_ends_what_was_left_when_everybody_was_killed() {
     let home = TempDir::new().unwrap();
@@ -104,6 +113,18 @@ async fn the_next_daemon_ends_what_was_left_when_everybody_was_killed() {
     let mut everybody = vec![daemon.pid(), holder];
     everybody.extend(children(holder));
     assert!(everybody.len() >= 302, "{}", everybody.len());
+    // A command is written down right after it has started; the last may still be at it.
+    let written = async {
+        while whole_lines(home.path()) < 300 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let written = tokio::time::timeout(Duration::from_secs(20), written).await;
+    assert!(
+        written.is_ok(),
+        "{} are written down",
+        whole_lines(home.path())
+    );
     // All at once, so that nobody has the time to clean up: first they are stopped.
     let all = |signal: &str| {
         let pids = everybody.iter().map(u32::to_string);

@@ -27,11 +27,6 @@ pub(super) enum Went {
     ToTheEnd,
 }
 
-/// Finds the error object of an error event or of an error with a success status.
-pub(super) fn error_in(document: &Value) -> Option<&Value> {
-    document.get("error").filter(|error| !error.is_null())
-}
-
 /// Collects what has arrived of a reply.
 #[derive(Debug, Default)]
 pub(super) struct ReplyBuilder {

@@ -22,11 +22,6 @@ pub(super) enum Piece<'a> {
     Reasoning(&'a str),
 }
 
-/// Finds the error object that some servers send with a success status.
-pub(super) fn error_in(document: &Value) -> Option<&Value> {
-    document.get("error").filter(|error| !error.is_null())
-}
-
 /// Collects what has arrived of a reply.
 #[derive(Debug, Default)]
 pub(super) struct ReplyBuilder {

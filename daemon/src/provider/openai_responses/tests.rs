@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::kernel::model::{Delivery, Finish, ModelMessage, Part, Usage};
+use crate::provider::NoDeltas;
 use crate::provider::endpoint::Credential;
 use crate::provider::error::ErrorKind;
 use crate::provider::http_client::{HttpClient, HttpSettings};
