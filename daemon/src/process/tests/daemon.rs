@@ -48,6 +48,14 @@ impl Daemon {
         let pids = tokio::time::timeout(Duration::from_secs(60), waiting)
             .await
             .unwrap();
+        // A command is written down right after it has started; the last may still be at it.
+        let written = async {
+            while whole_lines(home) < 300 {
+                tokio::task::yield_now().await;
+            }
+        };
+        let written = tokio::time::timeout(Duration::from_secs(20), written).await;
+        assert!(written.is_ok(), "{} are written down", whole_lines(home));
         Self { child, pids }
     }
 
@@ -113,18 +121,6 @@ async fn the_next_daemon_ends_what_was_left_when_everybody_was_killed() {
     let mut everybody = vec![daemon.pid(), holder];
     everybody.extend(children(holder));
     assert!(everybody.len() >= 302, "{}", everybody.len());
-    // A command is written down right after it has started; the last may still be at it.
-    let written = async {
-        while whole_lines(home.path()) < 300 {
-            tokio::task::yield_now().await;
-        }
-    };
-    let written = tokio::time::timeout(Duration::from_secs(20), written).await;
-    assert!(
-        written.is_ok(),
-        "{} are written down",
-        whole_lines(home.path())
-    );
     // All at once, so that nobody has the time to clean up: first they are stopped.
     let all = |signal: &str| {
         let pids = everybody.iter().map(u32::to_string);
