@@ -358,9 +358,11 @@ impl Jobs {
     pub fn take_over(&self, state: &State) {
         let mut table = self.table();
         for task in state.tasks.iter() {
-            let shell = task.shell();
+            let Some(shell) = task.shell() else {
+                continue;
+            };
             if let (true, Some(log)) = (task.is_detached(), &shell.log_path) {
-                let found = DetachedJob::found(task, log, &self.0.setup.processes);
+                let found = DetachedJob::found(task, shell, log, &self.0.setup.processes);
                 table.detached.insert(shell.shell_id.clone(), found.clone());
                 if task.is_running() {
                     self.watch_detached(found);
@@ -392,12 +394,13 @@ impl Jobs {
 /// How a task ended that nobody stopped.
 fn task_end(exit_code: Option<i32>, reason: Option<String>) -> TaskEnd {
     use loopd_proto::event::task::TaskOutcome;
+    let outcome = match exit_code {
+        Some(0) => TaskOutcome::Completed,
+        Some(_) | None => TaskOutcome::Failed,
+    };
     TaskEnd {
-        outcome: match exit_code {
-            Some(0) => TaskOutcome::Completed,
-            Some(_) | None => TaskOutcome::Failed,
-        },
         exit_code,
         reason,
+        ..TaskEnd::new(outcome)
     }
 }

@@ -43,6 +43,9 @@ pub mod gate;
 pub mod provider;
 pub mod tool;
 
+// The agents of sessions.
+pub mod agents;
+
 // The commands of sessions.
 pub mod jobs;
 

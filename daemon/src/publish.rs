@@ -8,7 +8,7 @@ pub mod recent;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use loopd_proto::id::SessionId;
+use loopd_proto::id::{AgentId, SessionId};
 use loopd_proto::wire::{Class, Peer, PeerId};
 
 /// Those who listen to one session.
@@ -22,7 +22,60 @@ pub struct Audience {
 struct Hall {
     peers: Vec<Peer>,
     /// What effects say while the events they follow from are not committed yet.
-    held: Option<Vec<(Class, Bytes)>>,
+    held: Option<Vec<Held>>,
+    /// Set in the session of an agent: those who listen to the session at the top hear it, too.
+    upstream: Option<Upstream>,
+}
+
+/// What waits for a commit: for those who listen here, and for those at the top.
+struct Held {
+    class: Class,
+    here: Option<Bytes>,
+    above: Option<Bytes>,
+}
+
+/// The session at the top of a tree of agents, as one of them sees it.
+#[derive(Clone)]
+pub struct Upstream {
+    pub session: SessionId,
+    pub audience: Audience,
+    pub agent: AgentId,
+    /// Whether what an agent says is passed on word by word.
+    pub streaming: bool,
+}
+
+/// One event on its way to those who listen.
+#[derive(Debug, Clone, Copy)]
+pub struct Spoken<'a> {
+    pub session: &'a SessionId,
+    pub class: Class,
+    pub kind: &'a str,
+    pub line: &'a str,
+}
+
+impl Upstream {
+    /// Whether the clients at the top are shown this event of an agent. Its beginning and end they
+    /// learn from its parent; that it rests or has failed must not look like the session's own.
+    fn passes(&self, event: &Spoken<'_>) -> bool {
+        let streamed = matches!(
+            event.kind,
+            "assistant.message_start"
+                | "assistant.message_delta"
+                | "assistant.reasoning_delta"
+                | "assistant.streaming_delta"
+        );
+        if streamed {
+            return self.streaming;
+        }
+        let shown = ["assistant.", "tool.", "permission.", "external_tool.", "subagent.", "model."];
+        let own = ["user.message", "system.message", "abort", "session.usage_info"];
+        event.kind != "assistant.idle"
+            && !event.kind.starts_with("subagent.selected")
+            && !event.kind.starts_with("subagent.deselected")
+            && (shown.iter().any(|prefix| event.kind.starts_with(prefix))
+                || own.contains(&event.kind)
+                || event.kind.starts_with("user_input."))
+    }
 }
 
 impl Hall {
@@ -30,6 +83,24 @@ impl Hall {
         for peer in &self.peers {
             // A closed peer leaves the audience when its connection's end is handled.
             peer.push(class, message.clone()).ok();
+        }
+    }
+
+    fn framed(&self, event: &Spoken<'_>) -> Held {
+        let upstream = self.upstream.as_ref().filter(|up| up.passes(event));
+        Held {
+            class: event.class,
+            here: (!self.peers.is_empty()).then(|| frame(event.session, event.line)),
+            above: upstream.map(|up| frame(&up.session, event.line)),
+        }
+    }
+
+    fn deliver(&self, held: &Held) {
+        if let Some(here) = &held.here {
+            self.send(held.class, here);
+        }
+        if let (Some(above), Some(upstream)) = (&held.above, &self.upstream) {
+            upstream.audience.send(held.class, above);
         }
     }
 }
@@ -55,14 +126,33 @@ impl Audience {
         self.hall().send(class, message);
     }
 
+    /// Queues an event for everyone.
+    pub fn publish(&self, event: &Spoken<'_>) {
+        let hall = self.hall();
+        let framed = hall.framed(event);
+        hall.deliver(&framed);
+    }
+
     /// Queues what an effect says, after the events that the effect follows from.
-    pub fn say(&self, class: Class, message: Bytes) {
+    pub fn say(&self, event: &Spoken<'_>) {
         let mut hall = self.hall();
+        let framed = hall.framed(event);
         match &mut hall.held {
             // Bounded by the time of one commit.
-            Some(held) => held.push((class, message)),
-            None => hall.send(class, &message),
+            Some(held) => held.push(framed),
+            None => hall.deliver(&framed),
         }
+    }
+
+    /// Lets those who listen to the session at the top hear this one, too.
+    pub fn pass_on_to(&self, upstream: Upstream) {
+        self.hall().upstream = Some(upstream);
+    }
+
+    /// Names the agent whose session this is.
+    pub fn agent(&self) -> Option<AgentId> {
+        let hall = self.hall();
+        hall.upstream.as_ref().map(|upstream| upstream.agent.clone())
     }
 
     /// Keeps back what effects say until [`Audience::release`].
@@ -72,8 +162,8 @@ impl Audience {
 
     pub fn release(&self) {
         let mut hall = self.hall();
-        for (class, message) in hall.held.take().unwrap_or_default() {
-            hall.send(class, &message);
+        for held in hall.held.take().unwrap_or_default() {
+            hall.deliver(&held);
         }
     }
 }

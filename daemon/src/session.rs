@@ -6,15 +6,18 @@
 pub mod actor;
 mod ask;
 pub mod attach;
+mod children;
 mod commands;
 mod effects;
 mod journal;
+mod lineage;
 pub mod provide;
 mod redact;
 pub mod registry;
 mod resume;
 mod toolset;
 mod transaction;
+pub mod tree;
 pub mod view;
 mod work;
 
@@ -92,6 +95,14 @@ enum Message {
         change: Box<ProviderChange>,
         reply: oneshot::Sender<Result<(), SessionError>>,
     },
+    /// Wants to know what an agent of the session is made from.
+    Kin {
+        reply: oneshot::Sender<Box<children::Kin>>,
+    },
+    /// Makes the session an agent of a live one.
+    Adopt(Box<lineage::Adoption>),
+    /// What the session has from its parent has changed.
+    Inherit(Box<lineage::Inheritance>),
     /// Ends the session for everybody who is attached, and says so in its log.
     Close {
         reply: oneshot::Sender<Result<(), SessionError>>,

@@ -70,6 +70,8 @@ pub struct SessionRecord {
     pub git_root: Option<String>,
     pub repository: Option<String>,
     pub branch: Option<String>,
+    /// The task whose agent the session is; none for sessions that people opened.
+    pub agent: Option<String>,
     /// The length of the log, which is also the last `Seq`. The store counts by itself: the value
     /// of a record that is written is ignored.
     pub event_count: u64,

@@ -26,6 +26,7 @@ pub use web_fetch::Web;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
@@ -37,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 use loopd_proto::id::ToolCallId;
 use loopd_proto::permission::PermissionRequest;
 
+use crate::agents::{Agents, Seat};
 use crate::gate::Grant;
 use crate::jobs::{Jobs, Surroundings};
 use crate::shell::Backend;
@@ -58,6 +60,10 @@ pub struct ToolContext {
     pub partial: mpsc::Sender<String>,
     /// The commands of the session.
     pub jobs: Jobs,
+    /// The agents of the session.
+    pub agents: Agents,
+    /// The slot of the agent that the tool runs for, lent while it waits for others.
+    pub seat: Option<Arc<Seat>>,
     /// How commands are run.
     pub backend: Backend,
     /// The call that the tool runs for.

@@ -5,6 +5,7 @@
 //! record facts for which the public schema has no event; they are folded like all others and
 //! never sent to SDK connections.
 
+pub mod agent;
 pub mod ask;
 pub mod fact;
 pub mod session;
@@ -65,6 +66,9 @@ events! {
         "permission.completed" => PermissionCompleted(ask::PermissionCompleted),
         "subagent.selected" => AgentSelected(session::AgentSelected),
         "subagent.deselected" => AgentDeselected(session::Empty),
+        "subagent.started" => SubagentStarted(agent::SubagentStarted),
+        "subagent.completed" => SubagentCompleted(agent::SubagentCompleted),
+        "subagent.failed" => SubagentFailed(agent::SubagentFailed),
         "loopd.configured" => Configured(Box<fact::Configured>),
         "loopd.named" => Named(fact::Named),
         "loopd.permissions" => Permissions(fact::PermissionsSet),
@@ -78,6 +82,11 @@ events! {
         "loopd.usage" => UsageRecorded(fact::UsageRecorded),
         "loopd.woken" => Woken(session::Empty),
         "loopd.task_started" => TaskStarted(task::TaskStarted),
+        "loopd.enlisted" => Enlisted(Box<agent::Enlisted>),
+        "loopd.task_promoted" => TaskPromoted(task::TaskPromoted),
+        "loopd.task_answered" => TaskAnswered(task::TaskAnswered),
+        "loopd.task_continued" => TaskContinued(task::TaskContinued),
+        "loopd.task_noted" => TaskNoted(task::TaskNoted),
         "loopd.task_process" => TaskProcess(task::TaskProcess),
         "loopd.task_ended" => TaskEnded(task::TaskEnded),
         "loopd.tasks_heard" => TasksHeard(task::TasksHeard),

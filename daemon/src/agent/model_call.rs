@@ -19,7 +19,7 @@ use crate::kernel::model::{ModelMessage, ModelRequest};
 use crate::kernel::state::TurnKey;
 use crate::provider::DeltaSink;
 use crate::provider::retry::{RetryNotice, RetrySink, call_with_retries};
-use crate::publish::{Audience, frame};
+use crate::publish::{Audience, Spoken};
 use crate::services::Services;
 
 /// The context size assumed for a model that does not say.
@@ -200,7 +200,7 @@ pub fn say(
         id: services.ports.id().into(),
         timestamp: services.ports.now(),
         parent_id: tip,
-        agent_id: None,
+        agent_id: audience.agent(),
         ephemeral: Some(true),
     };
     match event::write(&head, event) {
@@ -210,7 +210,12 @@ pub fn say(
             } else {
                 Class::Event
             };
-            audience.say(class, frame(session, &line));
+            audience.say(&Spoken {
+                session,
+                class,
+                kind: event.kind(),
+                line: &line,
+            });
         }
         Err(error) => tracing::error!(%session, %error, "an event could not be written as JSON"),
     }

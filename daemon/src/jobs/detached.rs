@@ -61,8 +61,12 @@ pub struct LogPart {
 
 impl DetachedJob {
     /// A detached command that the session's log knows.
-    pub(super) fn found(task: &Task, log: &str, processes: &Processes) -> Arc<Self> {
-        let shell = task.shell();
+    pub(super) fn found(
+        task: &Task,
+        shell: &ShellWork,
+        log: &str,
+        processes: &Processes,
+    ) -> Arc<Self> {
         let log = PathBuf::from(log);
         let entry = processes
             .list()
@@ -133,11 +137,7 @@ impl DetachedJob {
         let (ending, end) = match exit {
             _ if stopped => (
                 Ending::Stopped,
-                TaskEnd {
-                    outcome: TaskOutcome::Cancelled,
-                    exit_code: None,
-                    reason: Some("it was stopped".to_owned()),
-                },
+                TaskEnd::new(TaskOutcome::Cancelled).because("it was stopped"),
             ),
             Exit::Code(code) => (Ending::Exited(code), task_end(Some(code), None)),
             Exit::Signal(signal) => (

@@ -148,11 +148,7 @@ impl Job {
         let end = self.run.ended().await;
         let stopped = *self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
         match end {
-            _ if stopped => TaskEnd {
-                outcome: TaskOutcome::Cancelled,
-                exit_code: None,
-                reason: Some("it was stopped".to_owned()),
-            },
+            _ if stopped => TaskEnd::new(TaskOutcome::Cancelled).because("it was stopped"),
             End::Exited(code) => task_end(Some(code), None),
             End::Killed(signal) => task_end(
                 Some(128 + signal),

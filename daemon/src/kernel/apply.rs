@@ -1,7 +1,7 @@
 //! Folds one stored event into the state. Total: whatever the log holds, the state goes on.
 
 use loopd_proto::attachment::Attachment;
-use loopd_proto::event::fact::{NamedBy, QueueItem, QueuePlace};
+use loopd_proto::event::fact::{LoopOutcome, NamedBy, QueueItem, QueuePlace};
 use loopd_proto::event::session::CodeChanges;
 use loopd_proto::event::tool::ToolComplete;
 use loopd_proto::event::turn::{AssistantMessage, UserMessage};
@@ -10,7 +10,7 @@ use loopd_proto::id::ToolCallId;
 
 use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
 use super::state::{
-    CallState, CallStatus, Entry, Name, Phase, Preparing, Stage, State, Turn, TurnKey,
+    CallState, CallStatus, Entry, Name, Phase, Preparing, Stage, State, Totals, Turn, TurnKey,
 };
 use super::texts;
 
@@ -37,10 +37,13 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::SessionShutdown(_) => state.closed = true,
         // Said to people; or told already by the event before: the call by the message that asked
         // for it, the end of a turn by what comes next.
-        Durable::SessionError(_)
-        | Durable::SessionInfo(_)
+        Durable::SessionInfo(_)
         | Durable::SessionWarning(_)
+        | Durable::SubagentStarted(_)
+        | Durable::SubagentCompleted(_)
+        | Durable::SubagentFailed(_)
         | Durable::TurnEnd(_) => {}
+        Durable::SessionError(failure) => state.last_error = Some(failure.message.clone()),
         Durable::ToolStart(start) => {
             // A call that no message asked for is a person's own.
             if open_turn_call(state, &start.tool_call_id).is_none() {
@@ -80,6 +83,10 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         }
         Durable::TaskStarted(started) => state.tasks.started(started),
         Durable::TaskProcess(process) => state.tasks.has_process(&process.id, process.pid),
+        Durable::TaskPromoted(promoted) => state.tasks.promoted(&promoted.id),
+        Durable::TaskAnswered(answered) => state.tasks.answered(answered),
+        Durable::TaskContinued(continued) => state.tasks.continued(continued),
+        Durable::TaskNoted(noted) => state.tasks.noted(&noted.id, &noted.note),
         Durable::TaskEnded(ended) => state.tasks.ended(ended),
         Durable::TasksHeard(known) => {
             for id in &known.ids {
@@ -88,7 +95,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         }
         Durable::TasksRemoved(removed) => {
             for id in &removed.ids {
-                state.tasks.removed(id);
+                // What it took stays taken.
+                let usage = state.tasks.removed(id).map(|task| task.usage);
+                state.totals.add(&usage.unwrap_or_default());
             }
         }
         Durable::SystemMessage(message) => state.system = Some(message.content.clone()),
@@ -132,6 +141,11 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::Configured(configured) => {
             state.options = configured.options.clone();
             state.cwd.clone_from(&configured.working_directory);
+        }
+        Durable::Enlisted(enlisted) => {
+            // A fork starts from its parent's log, but what that took is its parent's.
+            state.totals = Totals::default();
+            state.enlisted = Some(enlisted.clone());
         }
         Durable::Named(named) => {
             let by_user = named.by == NamedBy::User;
@@ -185,18 +199,20 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             let part = Part::Text(reminded.text.clone());
             state.history.push(Entry::User(vec![part]));
         }
-        Durable::LoopEnded(_) => come_to_rest(state),
+        Durable::LoopEnded(ended) => {
+            state.last_outcome = Some(ended.outcome);
+            if ended.outcome != LoopOutcome::Failed {
+                state.last_error = None;
+            }
+            come_to_rest(state);
+        }
         Durable::UsageRecorded(usage) => {
             state.totals.api_duration_ms += usage.duration_ms;
             state.totals.nano_credits =
                 state.totals.nano_credits.saturating_add(usage.nano_credits);
             let metrics = state.totals.models.entry(usage.model.clone()).or_default();
             metrics.requests.count += 1;
-            metrics.usage.input_tokens += usage.tokens.input_tokens;
-            metrics.usage.output_tokens += usage.tokens.output_tokens;
-            metrics.usage.cache_read_tokens += usage.tokens.cache_read_tokens;
-            metrics.usage.cache_write_tokens += usage.tokens.cache_write_tokens;
-            metrics.usage.reasoning_tokens += usage.tokens.reasoning_tokens;
+            metrics.usage.add(&usage.tokens);
         }
     }
 }
@@ -296,6 +312,7 @@ fn finished(state: &mut State, complete: &ToolComplete) {
     if let Some(call) = open_turn_call(state, &complete.tool_call_id) {
         call.rejected = rejected;
     }
+    state.totals.tool_calls += 1;
     count_changes(&mut state.totals.code_changes, complete);
     let text = complete
         .result

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use ulid::Ulid;
 
 use loopd_proto::attachment::Attachment;
+use loopd_proto::event::agent::Enlisted;
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{Asked, NamedBy, PendingMessage};
 use loopd_proto::event::session::{FileOperation, WorkContext};
-use loopd_proto::event::task::{ShellWaiting, TaskOutcome, TaskWork};
+use loopd_proto::event::task::{ShellWaiting, TaskOutcome, TaskWork, WorkUsage};
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, ToolCallId};
@@ -50,8 +51,10 @@ pub enum Command {
     Resume(Resume),
     /// Take what waits, if nothing runs: the queue, then notifications.
     TakeUp,
-    /// The log was loaded; close what was in flight.
-    Recover,
+    /// The log was loaded; close what was in flight. Agents may have got further than this log says.
+    Recover(Vec<Fate>),
+    /// The log is a copy of another session's, and becomes an agent of that one.
+    Enlist(Box<Enlist>),
     Send(Send),
     Abort,
     Suspend,
@@ -132,6 +135,8 @@ pub enum Command {
         reasoning_effort: Option<String>,
     },
     SetPermissions(Box<Permissions>),
+    /// A client allowed something for good when an agent of this session asked.
+    Grant(Grant),
     SelectAgent(Option<AgentChoice>),
     PlanChanged(FileOperation),
     SetSubagents(Option<SubagentSettings>),
@@ -143,6 +148,19 @@ pub enum Command {
     TaskEnded {
         id: TaskId,
         end: TaskEnd,
+    },
+    TaskPromoted(TaskId),
+    TaskAnswered {
+        id: TaskId,
+        answer: TaskAnswer,
+    },
+    TaskContinued {
+        id: TaskId,
+        message: String,
+    },
+    TaskNoted {
+        id: TaskId,
+        note: String,
     },
     /// The model learnt by other means how tasks ended.
     TasksHeard(Vec<TaskId>),
@@ -174,6 +192,23 @@ pub struct Create {
     pub context: WorkContext,
     pub permissions: Permissions,
     pub version: String,
+    /// Set when the session is an agent of another one.
+    pub enlisted: Option<Box<Enlisted>>,
+}
+
+/// A copy of a log that becomes an agent.
+#[derive(Debug)]
+pub struct Enlist {
+    pub enlisted: Enlisted,
+    /// Where it works, if not where its parent does.
+    pub cwd: Option<String>,
+}
+
+/// What is allowed from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    pub approval: Option<Approval>,
+    pub domain: Option<String>,
 }
 
 /// Something that goes on in the background from now on.
@@ -188,11 +223,59 @@ pub struct TaskStart {
 }
 
 /// How something in the background ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TaskEnd {
     pub outcome: TaskOutcome,
     pub exit_code: Option<i32>,
     pub reason: Option<String>,
+    /// What it came to, or how far it got.
+    pub result: Option<String>,
+    pub usage: Option<WorkUsage>,
+    /// Whether the model learns of it by other means.
+    pub heard: bool,
+}
+
+impl TaskEnd {
+    pub fn new(outcome: TaskOutcome) -> Self {
+        Self {
+            outcome,
+            exit_code: None,
+            reason: None,
+            result: None,
+            usage: None,
+            heard: false,
+        }
+    }
+
+    #[must_use]
+    pub fn because(mut self, reason: impl Into<String>) -> Self {
+        self.reason = Some(reason.into());
+        self
+    }
+}
+
+/// What an agent answered before it came to rest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskAnswer {
+    pub response: String,
+    pub usage: WorkUsage,
+    /// Whether the model learns of it by other means.
+    pub heard: bool,
+}
+
+/// What became of an agent, by its own log, when the daemon stopped before its parent was told.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fate {
+    Answered(TaskId, TaskAnswer),
+    Ended(TaskId, TaskEnd),
+}
+
+impl Fate {
+    pub fn task(&self) -> &TaskId {
+        match self {
+            Self::Answered(id, _) | Self::Ended(id, _) => id,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -277,6 +360,8 @@ pub struct Assessed {
     pub can_ask: bool,
     /// Whether the launch was started with everything allowed.
     pub bypass: bool,
+    /// What an agent may do by its parents' leave; its own session has no say.
+    pub inherited: Option<Box<Permissions>>,
 }
 
 #[derive(Debug)]
@@ -303,6 +388,17 @@ pub enum CallStatusReport {
 }
 
 impl CallOutcome {
+    pub fn success(text: impl Into<String>) -> Self {
+        Self {
+            status: CallStatusReport::Success,
+            result: ToolResult {
+                content: text.into(),
+                ..ToolResult::default()
+            },
+            telemetry: None,
+        }
+    }
+
     pub fn failure(code: &str, text: impl Into<String>) -> Self {
         Self {
             status: CallStatusReport::Failure {
@@ -364,6 +460,8 @@ pub enum Refusal {
     QueueFull { limit: usize },
     #[error("{limit} tasks run in the background already; stop some of them first")]
     TooManyTasks { limit: usize },
+    #[error("there is a task {0} already; choose another id")]
+    TaskExists(TaskId),
 }
 
 /// Slow work that the actor starts; its end comes back as a command.
@@ -397,6 +495,10 @@ pub enum Effect {
     },
     /// Remember an approval beyond this session.
     Remember(Approval, RememberScope),
+    /// Allow something in the session at the top, whose agent this one is.
+    GrantAbove(Grant),
+    /// Stop all agents of the session.
+    CancelAgents,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

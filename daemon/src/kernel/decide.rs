@@ -3,6 +3,7 @@
 //! Pure: looks at the state, changes nothing. One file below per kind of command.
 
 mod abort;
+mod agents;
 mod answer;
 mod life;
 mod limits;
@@ -26,7 +27,8 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
         Command::Create(create) => Ok(life::create(state, create, mint)),
         Command::Resume(resume) => Ok(life::resume(state, resume, mint)),
         Command::TakeUp => Ok(life::take_up(state)),
-        Command::Recover => Ok(life::recover(state, mint)),
+        Command::Recover(fates) => Ok(life::recover(state, fates, mint)),
+        Command::Enlist(enlisted) => Ok(agents::enlist(state, *enlisted)),
         Command::Suspend => Ok(life::suspend(state, mint)),
         Command::Shutdown => Ok(life::shutdown(state, mint)),
 
@@ -34,6 +36,10 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
         Command::TaskStarted(start) => tasks::started(state, *start, mint),
         Command::TaskProcess { id, pid } => Ok(tasks::process(state, id, pid)),
         Command::TaskEnded { id, end } => Ok(tasks::ended(state, &id, end, mint)),
+        Command::TaskPromoted(id) => Ok(tasks::promoted(state, id)),
+        Command::TaskAnswered { id, answer } => Ok(tasks::answered(state, &id, answer, mint)),
+        Command::TaskContinued { id, message } => Ok(tasks::continued(state, id, message, mint)),
+        Command::TaskNoted { id, note } => Ok(tasks::noted(state, id, note)),
         Command::TasksHeard(ids) => Ok(tasks::heard(state, ids)),
         Command::RemoveTask(id) => Ok(tasks::remove(state, id)),
         Command::UserCommandStarted {
@@ -123,6 +129,7 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
             reasoning_effort,
         } => Ok(settings::model(state, model, reasoning_effort)),
         Command::SetPermissions(permissions) => Ok(settings::permissions(state, *permissions)),
+        Command::Grant(grant) => Ok(answer::grant(state, &grant)),
         Command::SelectAgent(choice) => Ok(settings::agent(state, choice)),
         Command::PlanChanged(operation) => Ok(settings::plan(operation)),
         Command::Log {
@@ -148,7 +155,9 @@ fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, mint: &Min
             LoopOutcome::Failed => queue::take_next(state, decision),
             LoopOutcome::Aborted | LoopOutcome::Interrupted => false,
         };
-    if !goes_on {
+    // Agents at work will be told of, and only then is everything done.
+    let deferred = aborted.is_none() && state.tasks.has_agents_at_work();
+    if !goes_on && !deferred {
         decision.tell(Ephemeral::SessionIdle(Idle {
             aborted,
             mode: Some(state.mode),

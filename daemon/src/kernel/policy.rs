@@ -3,6 +3,7 @@
 //! Deny wins over everything, then the allowances, then a question. Order of rules never matters.
 //! `policy/shell.rs` knows how rules name commands, `policy/url.rs` how they name addresses.
 
+pub mod lattice;
 mod shell;
 mod url;
 

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use loopd_proto::event::fact::{Asked, PendingCommand, PendingMessage, QueueItem};
+use loopd_proto::event::agent::Enlisted;
+use loopd_proto::event::fact::{Asked, LoopOutcome, PendingCommand, PendingMessage, QueueItem};
 use loopd_proto::event::session::{CodeChanges, ModelMetrics};
+use loopd_proto::event::task::WorkUsage;
 use loopd_proto::id::{EventId, InteractionId, MessageId, RequestId, Seq, SessionId, ToolCallId};
 use loopd_proto::permission::{PermissionRequest, Permissions};
 use loopd_proto::session::{Mode, SessionOptions};
@@ -35,8 +37,13 @@ pub struct State {
     /// The ids accepted last, oldest first.
     pub accepted: VecDeque<MessageId>,
     pub phase: Phase,
+    /// How the loop last came to rest, and what it failed with.
+    pub last_outcome: Option<LoopOutcome>,
+    pub last_error: Option<String>,
     /// Questions that are not tied to a phase of a call, such as elicitations.
     pub questions: BTreeMap<RequestId, Asked>,
+    /// Set when the session is an agent of another one.
+    pub enlisted: Option<Box<Enlisted>>,
     /// What goes on beside the loop, and what ended.
     pub tasks: Tasks,
     /// Commands that people run themselves right now.
@@ -63,10 +70,23 @@ pub struct Name {
 pub struct Totals {
     pub user_requests: u64,
     pub api_duration_ms: u64,
+    pub tool_calls: u64,
     /// What the providers charged, in billionths of a credit.
     pub nano_credits: u64,
     pub models: BTreeMap<String, ModelMetrics>,
     pub code_changes: CodeChanges,
+}
+
+impl Totals {
+    /// Adds what agents took.
+    pub(super) fn add(&mut self, usage: &WorkUsage) {
+        self.tool_calls += usage.tool_calls;
+        self.api_duration_ms += usage.api_duration_ms;
+        self.nano_credits = self.nano_credits.saturating_add(usage.nano_credits);
+        for (model, metrics) in &usage.models {
+            self.models.entry(model.clone()).or_default().add(metrics);
+        }
+    }
 }
 
 /// One item of the conversation.
@@ -190,7 +210,10 @@ impl State {
             steering: Vec::new(),
             accepted: VecDeque::new(),
             phase: Phase::Idle,
+            last_outcome: None,
+            last_error: None,
             questions: BTreeMap::new(),
+            enlisted: None,
             tasks: Tasks::default(),
             user_calls: BTreeSet::new(),
             plan_exists: false,
@@ -217,6 +240,20 @@ impl State {
     /// Whether the loop is at work or waits for a client in the middle of it.
     pub fn is_busy(&self) -> bool {
         !matches!(self.phase, Phase::Idle)
+    }
+
+    /// What the session and all its agents took.
+    pub fn usage(&self) -> WorkUsage {
+        let mut usage = WorkUsage {
+            tool_calls: self.totals.tool_calls,
+            api_duration_ms: self.totals.api_duration_ms,
+            nano_credits: self.totals.nano_credits,
+            models: self.totals.models.clone(),
+        };
+        for task in self.tasks.iter() {
+            usage.add(&task.usage);
+        }
+        usage
     }
 
     /// Whether a message with this id was accepted before.

@@ -1,10 +1,12 @@
 //! The one registry of what goes on beside the loop: a projection of the log, never told anything
-//! but by events. `decide/tasks.rs` decides about it; `rpc` and the session's jobs read it.
+//! but by events. `decide/tasks.rs` decides about it; `rpc`, the session's jobs and its agents read
+//! it.
 
 use std::collections::BTreeMap;
 
 use loopd_proto::event::task::{
-    ShellAttachment, ShellWork, TaskEnded, TaskOutcome, TaskStarted, TaskWork,
+    AgentWork, Execution, ExternalWork, ShellAttachment, ShellWork, TaskAnswered, TaskContinued,
+    TaskEnded, TaskOutcome, TaskStarted, TaskWork, WorkUsage,
 };
 use loopd_proto::id::{TaskId, ToolCallId};
 use loopd_proto::time::Timestamp;
@@ -15,7 +17,7 @@ pub struct Tasks {
     all: BTreeMap<TaskId, Task>,
 }
 
-/// One piece of work in the background.
+/// One piece of work beside the loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     pub id: TaskId,
@@ -25,12 +27,33 @@ pub struct Task {
     pub work: TaskWork,
     pub status: TaskStatus,
     pub told: Told,
+    /// What an agent answered so far, the first answer first.
+    pub turns: Vec<Answered>,
+    /// What it took so far, as last reported.
+    pub usage: WorkUsage,
+    /// Since when it works; none while it rests.
+    pub active_since: Option<Timestamp>,
+    /// How long it worked before that.
+    pub active_ms: u64,
+    /// The last thing that whoever does the work said about it.
+    pub note: Option<String>,
+}
+
+/// One answer of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    pub response: String,
+    pub at: Timestamp,
 }
 
 /// How far a task is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskStatus {
     Running,
+    /// It has answered and waits for more; it takes no room.
+    Idle {
+        since: Timestamp,
+    },
     Ended(Ending),
 }
 
@@ -43,13 +66,17 @@ pub struct Ending {
     pub at: Timestamp,
 }
 
-/// Whether the model knows how a task ended.
+/// Whether the model knows how a task ended or what it last answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     NotYet,
-    /// By a notification, or because it looked or stopped the task itself.
+    /// By a notification, by the result of the call that waited for it, or because it looked or
+    /// stopped the task itself.
     Yes,
 }
+
+/// How many answers of one agent are kept; earlier ones are in its own log.
+const TURNS_KEPT: usize = 64;
 
 impl Task {
     fn new(started: &TaskStarted) -> Self {
@@ -61,6 +88,11 @@ impl Task {
             work: started.work.clone(),
             status: TaskStatus::Running,
             told: Told::NotYet,
+            turns: Vec::new(),
+            usage: WorkUsage::default(),
+            active_since: Some(started.started_at),
+            active_ms: 0,
+            note: None,
         }
     }
 
@@ -68,33 +100,106 @@ impl Task {
         matches!(self.status, TaskStatus::Running)
     }
 
+    pub fn is_idle(&self) -> bool {
+        matches!(self.status, TaskStatus::Idle { .. })
+    }
+
     pub fn ending(&self) -> Option<&Ending> {
         match &self.status {
-            TaskStatus::Running => None,
+            TaskStatus::Running | TaskStatus::Idle { .. } => None,
             TaskStatus::Ended(ending) => Some(ending),
         }
     }
 
-    pub fn shell(&self) -> &ShellWork {
+    pub fn shell(&self) -> Option<&ShellWork> {
         match &self.work {
-            TaskWork::Shell(shell) => shell,
+            TaskWork::Shell(shell) => Some(shell),
+            TaskWork::Agent(_) | TaskWork::External(_) => None,
+        }
+    }
+
+    pub fn agent(&self) -> Option<&AgentWork> {
+        match &self.work {
+            TaskWork::Agent(agent) => Some(agent),
+            TaskWork::Shell(_) | TaskWork::External(_) => None,
+        }
+    }
+
+    pub fn external(&self) -> Option<&ExternalWork> {
+        match &self.work {
+            TaskWork::External(external) => Some(external),
+            TaskWork::Shell(_) | TaskWork::Agent(_) => None,
         }
     }
 
     /// Whether the task lives in a process of its own that outlives the daemon.
     pub fn is_detached(&self) -> bool {
-        self.shell().attachment == ShellAttachment::Detached
+        self.shell()
+            .is_some_and(|shell| shell.attachment == ShellAttachment::Detached)
     }
 
-    /// Whether the model still has to be told of the task's end.
+    /// Whether the loop waits for it.
+    pub fn is_waited_for(&self) -> bool {
+        self.is_running()
+            && self
+                .agent()
+                .is_some_and(|agent| agent.execution == Execution::Sync)
+    }
+
+    /// Whether the model still has to be told of the task's end or answer.
     pub fn is_untold(&self) -> bool {
         self.told == Told::NotYet && !self.is_running()
     }
+
+    /// When the task came to rest or to its end.
+    pub fn rested_at(&self) -> Option<Timestamp> {
+        match &self.status {
+            TaskStatus::Running => None,
+            TaskStatus::Idle { since } => Some(*since),
+            TaskStatus::Ended(ending) => Some(ending.at),
+        }
+    }
+
+    /// For how long it has worked.
+    pub fn worked_ms(&self, now: Timestamp) -> u64 {
+        let current = self.active_since.map_or(0, |since| between(since, now));
+        self.active_ms + current
+    }
+
+    pub fn latest_response(&self) -> Option<&str> {
+        self.turns.last().map(|turn| turn.response.as_str())
+    }
+
+    fn rest(&mut self, status: TaskStatus, at: Timestamp) {
+        self.status = status;
+        if let Some(since) = self.active_since.take() {
+            self.active_ms += between(since, at);
+        }
+    }
+
+    fn answer(&mut self, response: &str, at: Timestamp) {
+        if self.turns.len() >= TURNS_KEPT {
+            self.turns.remove(0);
+        }
+        self.turns.push(Answered {
+            response: response.to_owned(),
+            at,
+        });
+    }
+}
+
+fn between(start: Timestamp, end: Timestamp) -> u64 {
+    u64::try_from(end.0.saturating_sub(start.0)).unwrap_or(0)
 }
 
 impl Tasks {
     pub fn get(&self, id: &str) -> Option<&Task> {
         self.all.get(id)
+    }
+
+    /// The task that a call started.
+    pub fn by_call(&self, call: &ToolCallId) -> Option<&Task> {
+        self.iter().find(|task| task.call.as_ref() == Some(call))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Task> {
@@ -114,10 +219,15 @@ impl Tasks {
         self.iter().filter(|task| task.is_running())
     }
 
-    /// The ended tasks that the model has not heard of, the first to end first.
+    /// Whether agents are at work whose answers the model will be told.
+    pub fn has_agents_at_work(&self) -> bool {
+        self.running().any(|task| task.agent().is_some())
+    }
+
+    /// The tasks whose end or answer the model has not heard of, the first first.
     pub fn untold(&self) -> Vec<&Task> {
         let mut untold: Vec<&Task> = self.iter().filter(|task| task.is_untold()).collect();
-        untold.sort_by_key(|task| task.ending().map(|ending| ending.at));
+        untold.sort_by_key(|task| task.rested_at());
         untold
     }
 
@@ -126,20 +236,64 @@ impl Tasks {
     }
 
     pub(super) fn has_process(&mut self, id: &TaskId, process: u32) {
-        if let Some(task) = self.all.get_mut(id) {
-            let TaskWork::Shell(shell) = &mut task.work;
+        if let Some(task) = self.all.get_mut(id)
+            && let TaskWork::Shell(shell) = &mut task.work
+        {
             shell.pid = Some(process);
+        }
+    }
+
+    pub(super) fn promoted(&mut self, id: &TaskId) {
+        if let Some(task) = self.all.get_mut(id)
+            && let TaskWork::Agent(agent) = &mut task.work
+        {
+            agent.execution = Execution::Background;
+        }
+    }
+
+    pub(super) fn answered(&mut self, answered: &TaskAnswered) {
+        if let Some(task) = self.all.get_mut(&answered.id) {
+            let since = answered.answered_at;
+            task.rest(TaskStatus::Idle { since }, since);
+            task.answer(&answered.response, since);
+            task.usage = answered.usage.clone();
+            task.told = Told::NotYet;
+        }
+    }
+
+    pub(super) fn continued(&mut self, continued: &TaskContinued) {
+        if let Some(task) = self.all.get_mut(&continued.id) {
+            task.status = TaskStatus::Running;
+            task.active_since = Some(continued.continued_at);
+            task.told = Told::NotYet;
+            // Whoever waited for it at first does so no more.
+            if let TaskWork::Agent(agent) = &mut task.work {
+                agent.execution = Execution::Background;
+            }
+        }
+    }
+
+    pub(super) fn noted(&mut self, id: &TaskId, note: &str) {
+        if let Some(task) = self.all.get_mut(id) {
+            task.note = Some(note.to_owned());
         }
     }
 
     pub(super) fn ended(&mut self, ended: &TaskEnded) {
         if let Some(task) = self.all.get_mut(&ended.id) {
-            task.status = TaskStatus::Ended(Ending {
+            let ending = Ending {
                 outcome: ended.outcome,
                 exit_code: ended.exit_code,
                 reason: ended.reason.clone(),
                 at: ended.ended_at,
-            });
+            };
+            task.rest(TaskStatus::Ended(ending), ended.ended_at);
+            if let Some(result) = &ended.result {
+                task.answer(result, ended.ended_at);
+            }
+            if let Some(usage) = &ended.usage {
+                task.usage = usage.clone();
+            }
         }
     }
 
@@ -149,7 +303,7 @@ impl Tasks {
         }
     }
 
-    pub(super) fn removed(&mut self, id: &TaskId) {
-        self.all.remove(id);
+    pub(super) fn removed(&mut self, id: &TaskId) -> Option<Task> {
+        self.all.remove(id)
     }
 }

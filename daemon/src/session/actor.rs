@@ -14,11 +14,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask::ElicitationAnswer;
 use super::attach::{Attachment, OpenQuestion, PendingWork};
+use super::children::{self, Children};
 use super::commands;
+use super::lineage::Lineage;
+use super::toolset::RosterCell;
+use super::tree::Tree;
 use super::journal;
 use super::registry::Sessions;
 use super::{Done, Message, SessionError};
 use crate::agent::route::TokenPeers;
+use crate::agents::Agents;
 use crate::jobs::Jobs;
 use crate::kernel::command::{Answer, Command, Decision, Mint};
 use crate::kernel::decide::decide;
@@ -35,6 +40,8 @@ use crate::store::SessionRecord;
 pub enum Start {
     New,
     Load,
+    /// The log is a copy of another session's and is about to become an agent of that one.
+    Copy,
 }
 
 pub(super) struct Actor {
@@ -66,6 +73,15 @@ pub(super) struct Actor {
     pub(super) can_elicit: bool,
     /// The commands that run in shells.
     pub(super) jobs: Jobs,
+    /// The agents of the session, and the sessions of those that live now.
+    pub(super) agents: Agents,
+    pub(super) children: Children,
+    /// Set in the session of an agent.
+    pub(super) lineage: Option<Lineage>,
+    /// What the agents below share; made with the first of them, at the top only.
+    pub(super) tree: Option<Arc<Tree>>,
+    /// The agents that may be started, as of the last message.
+    pub(super) roster: RosterCell,
 }
 
 /// Whether the actor goes on.
@@ -84,6 +100,7 @@ impl Actor {
         inbox: mpsc::Receiver<Message>,
     ) -> Self {
         let now = services.ports.now().0;
+        let children = Children::default();
         #[expect(clippy::cast_possible_truncation, reason = "the random half is enough")]
         let epoch = services.ports.id().0 as u64;
         Self {
@@ -99,9 +116,15 @@ impl Actor {
                 git_root: None,
                 repository: None,
                 branch: None,
+                agent: None,
                 event_count: 0,
             },
             jobs: commands::jobs(&id, &services, &mailbox),
+            agents: children::agents(&id, &services, &sessions, &mailbox, &children),
+            children,
+            lineage: None,
+            tree: None,
+            roster: Arc::default(),
             state: State::new(id),
             services,
             sessions,
@@ -129,8 +152,8 @@ impl Actor {
 
     /// Lives until the session is closed; then leaves the registry by itself.
     pub(super) async fn run(mut self, start: Start) {
-        if start == Start::Load
-            && let Err(error) = self.load().await
+        if start != Start::New
+            && let Err(error) = self.load(start).await
         {
             self.refuse_all(&error);
             return;
@@ -148,6 +171,8 @@ impl Actor {
     /// Ends what must not outlive the session, before anybody can open it anew.
     async fn end_processes(&self) {
         self.turn.cancel();
+        self.agents.close().await;
+        self.leave_tree();
         self.jobs.close().await;
     }
 
@@ -157,7 +182,8 @@ impl Actor {
             .launch
             .as_ref()
             .and_then(|launch| launch.session_idle_timeout)
-            .filter(|_| !self.state.is_busy());
+            .filter(|_| !self.state.is_busy() && !self.state.tasks.has_agents_at_work())
+            .filter(|_| self.lineage.is_none());
         let Some(limit) = limit else {
             return self.inbox.recv().await;
         };
@@ -243,11 +269,27 @@ impl Actor {
                         attachment.offer.request_permission = required;
                     }
                 }
+                self.hand_down();
                 reply.send(()).ok();
                 Flow::Go
             }
             Message::Provide { change, reply } => {
                 reply.send(self.provide(*change)).ok();
+                self.hand_down();
+                Flow::Go
+            }
+            Message::Kin { reply } => {
+                let kin = self.kin_for_agents();
+                // The order that wanted it may have been given up.
+                reply.send(Box::new(kin)).ok();
+                Flow::Go
+            }
+            Message::Adopt(adoption) => {
+                self.adopt(*adoption);
+                Flow::Go
+            }
+            Message::Inherit(inheritance) => {
+                self.inherit(*inheritance);
                 Flow::Go
             }
             Message::Close { reply } => {
@@ -335,10 +377,17 @@ impl Actor {
         self.record
             .client_name
             .clone_from(&state.options.client_name);
+        if let Some(enlisted) = &state.enlisted {
+            self.record.parent = Some(enlisted.parent.clone());
+            self.record.agent = Some(enlisted.task.to_string());
+        }
     }
 
     pub(super) fn announce_update(&self) {
-        if let Some(launch) = &self.launch {
+        // Clients know the sessions they opened; agents they know by their events.
+        if let Some(launch) = &self.launch
+            && self.state.enlisted.is_none()
+        {
             launch.announce(&Lifecycle {
                 kind: "session.updated",
                 session_id: &self.state.id,

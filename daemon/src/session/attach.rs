@@ -8,9 +8,10 @@ use loopd_proto::event::session::{CapabilitiesChanged, UiCapabilities};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{RequestId, Seq};
 use loopd_proto::session::{ClientOffer, SessionOptions};
-use loopd_proto::wire::{Class, PeerId};
+use loopd_proto::wire::{Class, Peer, PeerId};
 
 use super::actor::{Actor, Flow};
+use super::tree::Asks;
 use crate::connection::Connection;
 use crate::kernel::command::Command;
 use crate::kernel::state::State;
@@ -114,6 +115,9 @@ impl Actor {
                 peer.push(Class::Event, question.frame.clone()).ok();
             }
         }
+        if newcomer {
+            self.show_questions_of_agents(&peer, &attachment.offer);
+        }
         if newcomer && attachment.offer.request_elicitation {
             self.show_open_forms(&peer);
         }
@@ -132,10 +136,35 @@ impl Actor {
         if asks {
             self.ask_late_joiner(id);
         }
+        self.hand_down();
+    }
+
+    /// Shows a newcomer what agents of the session wait for and it can answer.
+    fn show_questions_of_agents(&self, peer: &Peer, offer: &ClientOffer) {
+        let questions = self.tree.iter().flat_map(|tree| tree.questions());
+        for (_, question) in questions {
+            let answers = match &question.asks {
+                Asks::Permission(_) => offer.request_permission,
+                Asks::Tool(tool) => {
+                    let mut tools = offer.tools.iter().flatten();
+                    tools.any(|offered| offered.name == *tool)
+                }
+                // Questions to people are asked by request, of those who were there.
+                Asks::Person(_) => false,
+            };
+            if answers {
+                // A peer that is gone already is detached by its connection's end.
+                peer.push(Class::Event, question.frame.clone()).ok();
+            }
+        }
     }
 
     /// Whether somebody is there for whom the session works; who only looks on does not count.
     pub(super) fn is_attended(&self) -> bool {
+        if self.lineage.is_some() {
+            // Its parent wants to know what it comes to.
+            return true;
+        }
         let mut offers = self.attachments.iter().map(|attachment| &attachment.offer);
         offers.any(|offer| !offer.observer)
     }
@@ -157,6 +186,7 @@ impl Actor {
             return Flow::Stop;
         }
         self.capabilities_may_have_changed();
+        self.hand_down();
         Flow::Go
     }
 

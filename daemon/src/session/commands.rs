@@ -37,6 +37,11 @@ impl TaskLog for Mailbox {
     }
 }
 
+/// The way from what goes on beside the loop to the session's log.
+pub(super) fn log(mailbox: &mpsc::Sender<Message>) -> std::sync::Arc<dyn TaskLog> {
+    std::sync::Arc::new(Mailbox(mailbox.clone()))
+}
+
 /// The commands of a new session.
 pub(super) fn jobs(
     id: &loopd_proto::id::SessionId,
@@ -48,7 +53,7 @@ pub(super) fn jobs(
         processes: services.processes.clone(),
         scratch: services.scratch_folder(id),
         name_output: large_output::file_name,
-        log: std::sync::Arc::new(Mailbox(mailbox.clone())),
+        log: log(mailbox),
     })
 }
 

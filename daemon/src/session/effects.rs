@@ -19,6 +19,7 @@ use crate::agent::calls::{self, CallInput};
 use crate::agent::model_call::{self, ModelCallInput};
 use crate::agent::prepare::{self, PrepareInput};
 use crate::agent::route::Route;
+use crate::agents::Cancel;
 use crate::kernel::command::{
     Assessed, CallNeed, CallOutcome, Command, Effect, ModelFailure, RememberScope,
 };
@@ -121,6 +122,13 @@ impl Actor {
                     waiting.send(ElicitationAnswer { action, content }).ok();
                 }
             }
+            Effect::GrantAbove(grant) => self.grant_above(grant),
+            Effect::CancelAgents => {
+                let agents = self.agents.clone();
+                self.effects.spawn(async move {
+                    agents.cancel_all(Cancel::SessionEnds).await;
+                });
+            }
             Effect::Remember(approval, scope) => {
                 let scope = match scope {
                     RememberScope::Location(key) => key,
@@ -145,7 +153,11 @@ impl Actor {
 
     pub(super) fn route(&self) -> Route {
         Route {
-            session: Some(self.state.id.clone()),
+            session: Some(match &self.lineage {
+                // The one that clients know.
+                Some(lineage) => lineage.top.clone(),
+                None => self.state.id.clone(),
+            }),
             options: self.options.clone(),
             cwd: self.state.cwd.clone(),
             launch: self.launch.clone(),
@@ -157,7 +169,13 @@ impl Actor {
 
     pub(super) fn toolset(&self) -> Toolset {
         let backend = self.shell_backend();
-        Toolset::of(&self.state, &self.services, &self.attachments, backend)
+        Toolset::of(
+            &self.state,
+            &self.services,
+            &self.attachments,
+            backend,
+            &self.roster.get(),
+        )
     }
 
     /// Where and for whom a tool runs, and where its partial output comes out.
@@ -174,6 +192,8 @@ impl Actor {
                 .map(|launch| Web::new(launch.http.clone())),
             partial,
             jobs: self.jobs.clone(),
+            agents: self.agents.clone(),
+            seat: self.lineage.as_ref().map(|lineage| lineage.tie.seat.clone()),
             backend: self.shell_backend(),
             call: call.id.clone(),
         };
@@ -303,6 +323,13 @@ impl Actor {
                 .iter()
                 .any(|attachment| attachment.offer.request_permission);
         let bypass = self.launch.as_ref().is_some_and(|launch| launch.yolo);
+        let leave = self.lineage.as_ref().map(|_| self.leave());
+        let (can_ask, bypass) = match &leave {
+            // What the launch allows is part of what the session at the top hands down.
+            Some(leave) => (self.can_ask_above() && leave.may_ask, false),
+            None => (can_ask, bypass),
+        };
+        let inherited = leave.map(|leave| Box::new(leave.permissions));
         let id = call.id.clone();
         let (failed_turn, failed_call) = (turn.clone(), id.clone());
         Work::new(
@@ -329,6 +356,7 @@ impl Actor {
                     need,
                     can_ask,
                     bypass,
+                    inherited,
                 }))
             },
             move || crashed_call(failed_turn, failed_call),

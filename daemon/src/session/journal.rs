@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loopd_proto::event::{self, Durable, Ephemeral, Head, Visibility};
-use loopd_proto::id::{EventId, Seq};
+use loopd_proto::id::{AgentId, EventId, Seq};
 use loopd_proto::wire::Class;
 
 use crate::kernel::apply::apply;
@@ -36,7 +36,7 @@ pub(super) fn record(
         id: ports.id().into(),
         timestamp: ports.now(),
         parent_id: state.tip.clone(),
-        agent_id: None,
+        agent_id: agent(state, event),
         ephemeral: None,
     };
     let line: Arc<str> = event::write(&head, event)?.into();
@@ -61,6 +61,20 @@ pub(super) fn record(
     Ok((stored, outgoing))
 }
 
+/// Whom an event is about: an agent's beginning and end are about that agent, all else about the one
+/// whose session this is.
+fn agent(state: &State, event: &Durable) -> Option<AgentId> {
+    let call = match event {
+        Durable::SubagentStarted(started) => &started.tool_call_id,
+        Durable::SubagentCompleted(completed) => &completed.tool_call_id,
+        Durable::SubagentFailed(failed) => &failed.tool_call_id,
+        _ => return state.enlisted.as_ref().map(|own| own.agent_id()),
+    };
+    let task = state.tasks.by_call(call);
+    let task = task.or_else(|| state.tasks.get(call.as_str()));
+    task.map(|task| AgentId::new(task.id.as_str()))
+}
+
 /// Writes an ephemeral event's line.
 pub(super) fn pass(
     state: &State,
@@ -71,7 +85,7 @@ pub(super) fn pass(
         id: ports.id().into(),
         timestamp: ports.now(),
         parent_id: state.tip.clone(),
-        agent_id: None,
+        agent_id: state.enlisted.as_ref().map(|own| own.agent_id()),
         ephemeral: Some(true),
     };
     let line: Arc<str> = event::write(&head, event)?.into();

@@ -63,6 +63,11 @@ impl Sessions {
         }
     }
 
+    /// A session that starts from the copy of another one's log, to become an agent of that one.
+    pub(super) fn open_copy(self: &Arc<Self>, id: SessionId) -> SessionHandle {
+        self.spawn(&mut self.live(), id, Start::Copy)
+    }
+
     fn spawn(
         self: &Arc<Self>,
         live: &mut HashMap<SessionId, SessionHandle>,

@@ -2,14 +2,24 @@
 
 use std::sync::Arc;
 
+use loopd_proto::event::fact::LoopOutcome;
+use loopd_proto::event::task::TaskOutcome;
+use loopd_proto::id::SessionId;
+
 use super::SessionError;
-use super::actor::Actor;
+use super::actor::{Actor, Start};
+use super::children::{self, standing};
+use crate::agents::Standing;
 use crate::kernel::apply::apply;
-use crate::kernel::command::Command;
+use crate::kernel::command::{Command, Fate, TaskAnswer, TaskEnd};
+use crate::kernel::state::{Entry, Phase, State};
+use crate::kernel::tasks::Task;
+use crate::kernel::texts;
+use crate::store::StoredEvent;
 
 impl Actor {
-    /// Folds the log; what was in flight when it ended is closed.
-    pub(super) async fn load(&mut self) -> Result<(), SessionError> {
+    /// Folds the log; what was in flight when it ended is closed, unless it goes on elsewhere.
+    pub(super) async fn load(&mut self, start: Start) -> Result<(), SessionError> {
         let id = self.state.id.clone();
         let stored = self
             .services
@@ -35,8 +45,91 @@ impl Actor {
             self.state.seq = stored.seq;
         }
         self.options = self.state.options.clone();
-        self.execute(Command::Recover).await?;
+        if start == Start::Copy {
+            return Ok(());
+        }
+        let fates = self.fates().await;
+        self.execute(Command::Recover(fates)).await?;
         self.jobs.take_over(&self.state);
         Ok(())
     }
+}
+
+impl Actor {
+    /// What became of the agents that this log believes to be at work: their own logs may know of an
+    /// answer that the last daemon had no time to hand on.
+    async fn fates(&self) -> Vec<Fate> {
+        let multi_turn = self.services.config.agents.multi_turn;
+        let mut fates = Vec::new();
+        for task in self.state.tasks.running() {
+            let Some(work) = task.agent() else {
+                continue;
+            };
+            match self.services.store.load(&work.session_id).await {
+                Ok(Some((_, events))) => {
+                    let state = folded(&work.session_id, &events);
+                    fates.extend(fate(task, &state, multi_turn));
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(session = %work.session_id, %error, "an agent's log could not be read");
+                }
+            }
+        }
+        fates
+    }
+}
+
+fn folded(id: &SessionId, events: &[StoredEvent]) -> State {
+    let mut state = State::new(id.clone());
+    for stored in events {
+        if let Ok((head, event)) = loopd_proto::event::read_durable(&stored.json) {
+            apply(&mut state, &head, &event);
+        }
+    }
+    state
+}
+
+/// What an agent's own log says, if it says more than that it was interrupted.
+fn fate(task: &Task, state: &State, multi_turn: bool) -> Option<Fate> {
+    let spoken = state.history.iter().rposition(|entry| matches!(entry, Entry::User(_)));
+    let standing = standing(state, spoken.unwrap_or(0));
+    let (rested, at_work) = match standing {
+        Standing::Rests(rested) => (*rested, false),
+        Standing::AtWork => {
+            let idle = State {
+                phase: Phase::Idle,
+                queue: Vec::new(),
+                steering: Vec::new(),
+                ..state.clone()
+            };
+            match children::standing(&idle, 0) {
+                Standing::Rests(rested) => (*rested, true),
+                Standing::AtWork => return None,
+            }
+        }
+    };
+    let done = !at_work && rested.outcome == Some(LoopOutcome::Done);
+    if done && multi_turn && !task.is_waited_for() {
+        let answer = TaskAnswer {
+            response: rested.response.unwrap_or_default(),
+            usage: rested.usage,
+            heard: false,
+        };
+        return Some(Fate::Answered(task.id.clone(), answer));
+    }
+    let (outcome, reason) = if done {
+        (TaskOutcome::Completed, None)
+    } else {
+        let lost = texts::AGENT_LOST.to_owned();
+        let error = rested.error.filter(|_| !at_work);
+        (TaskOutcome::Failed, Some(error.unwrap_or(lost)))
+    };
+    let end = TaskEnd {
+        reason,
+        result: rested.response,
+        usage: Some(rested.usage),
+        ..TaskEnd::new(outcome)
+    };
+    Some(Fate::Ended(task.id.clone(), end))
 }

@@ -13,7 +13,7 @@ use super::actor::Actor;
 use super::journal::{self, Outgoing};
 use super::{Done, SessionError};
 use crate::kernel::command::{Answer, Effect, Step};
-use crate::publish::frame;
+use crate::publish::Spoken;
 use crate::store::{Batch, StoredEvent};
 
 /// What the steps of one transaction came to.
@@ -44,6 +44,7 @@ impl Actor {
         answer: Answer,
     ) -> Result<Done, SessionError> {
         let after = self.state.seq;
+        let allowed = self.state.permissions.clone();
         let mut written = Written::default();
         self.write(steps, &mut written)?;
         let own = written.outgoing.len();
@@ -74,6 +75,9 @@ impl Actor {
             self.announce_update();
         }
         self.start_all(written.late);
+        if allowed != self.state.permissions {
+            self.hand_down();
+        }
         if !self.state.is_busy() {
             self.jobs.rest();
         }
@@ -88,13 +92,17 @@ impl Actor {
                     journal::record(&mut self.state, &self.services.ports, &event).map(
                         |(stored, out)| {
                             self.remember_question(&event, &stored.json);
+                            self.show_stored(&event, &stored.json);
                             written.events.push(stored);
                             written.outgoing.push(out);
                         },
                     )
                 }
-                Step::Tell(event) => journal::pass(&self.state, &self.services.ports, &event)
-                    .map(|out| written.outgoing.push(out)),
+                Step::Tell(event) => {
+                    self.show_told(&event);
+                    journal::pass(&self.state, &self.services.ports, &event)
+                        .map(|out| written.outgoing.push(out))
+                }
                 Step::Do(effect) => {
                     if effect.only_looks() && !written.cancels() {
                         written.looks.push_back(effect);
@@ -144,8 +152,12 @@ impl Actor {
             if !event.visible {
                 continue;
             }
-            self.audience
-                .send(event.class, &frame(&self.state.id, &event.line));
+            self.audience.publish(&Spoken {
+                session: &self.state.id,
+                class: event.class,
+                kind: event.kind,
+                line: &event.line,
+            });
             if event.class != Class::Delta {
                 self.recent
                     .push(event.seq, event.durable, event.kind, event.line);

@@ -8,11 +8,14 @@ use tokio::sync::watch;
 
 use super::actor::Actor;
 use super::attach::Attachment;
+use super::tree::Tree;
 use crate::agent::route::Route;
+use crate::agents::Agents;
 use crate::jobs::{Jobs, Surroundings};
 use crate::kernel::model::ToolSpec;
 use crate::kernel::state::State;
 use crate::launch::Launch;
+use crate::roster::Roster;
 use crate::provider::secret::Secret;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
@@ -37,6 +40,12 @@ pub struct View<'a> {
     pub route: &'a dyn Fn() -> Route,
     /// The commands of the session.
     pub jobs: &'a Jobs,
+    /// The agents of the session.
+    pub agents: &'a Agents,
+    /// What the agents below share, once there are any.
+    pub tree: Option<&'a Arc<Tree>>,
+    /// The agents that may be started.
+    pub roster: &'a dyn Fn() -> Arc<Roster>,
     pub surroundings: &'a dyn Fn() -> Surroundings,
     /// Those who listen.
     pub audience: &'a Audience,
@@ -56,6 +65,7 @@ impl Actor {
         let tools = || self.toolset().specs();
         let surroundings = || self.surroundings();
         let route = || self.route();
+        let roster = || self.roster.get();
         let commands = || {
             self.attachments
                 .iter()
@@ -77,6 +87,9 @@ impl Actor {
             elicitation: self.can_elicit,
             route: &route,
             jobs: &self.jobs,
+            agents: &self.agents,
+            tree: self.tree.as_ref(),
+            roster: &roster,
             surroundings: &surroundings,
             audience: &self.audience,
         });

@@ -241,8 +241,8 @@ fn insert(connection: &Connection, record: &SessionRecord, end: Seq) -> Result<i
     connection
         .prepare_cached(
             "INSERT INTO session (id, created_ms, modified_ms, name, summary, cwd, parent, client_name,
-                 git_root, repository, branch, event_count)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                 git_root, repository, branch, event_count, agent)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         )?
         .execute(params![
             record.id.as_str(),
@@ -257,6 +257,7 @@ fn insert(connection: &Connection, record: &SessionRecord, end: Seq) -> Result<i
             record.repository,
             record.branch,
             length(&record.id, end)?,
+            record.agent,
         ])?;
     Ok(connection.last_insert_rowid())
 }
@@ -271,7 +272,7 @@ fn update(
         .prepare_cached(
             "UPDATE session SET created_ms = ?2, modified_ms = ?3, name = ?4, summary = ?5, cwd = ?6,
                  parent = ?7, client_name = ?8, git_root = ?9, repository = ?10, branch = ?11,
-                 event_count = ?12
+                 event_count = ?12, agent = ?13
              WHERE key = ?1",
         )?
         .execute(params![
@@ -287,6 +288,7 @@ fn update(
             record.repository,
             record.branch,
             length(&record.id, end)?,
+            record.agent,
         ])?;
     Ok(key)
 }

@@ -21,7 +21,10 @@ const RUNNING: &str = env!("CARGO_PKG_VERSION");
 pub(super) type Steps = &'static [&'static str];
 
 /// The steps to the schema this build works with.
-pub(super) const STEPS: Steps = &[include_str!("sql/0001_sessions.sql")];
+pub(super) const STEPS: Steps = &[
+    include_str!("sql/0001_sessions.sql"),
+    include_str!("sql/0002_agents.sql"),
+];
 
 /// The schema a database has; 0 is an empty one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

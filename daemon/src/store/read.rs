@@ -22,7 +22,7 @@ const READERS: usize = 2;
 
 const RECORD: &str =
     "id, created_ms, modified_ms, name, summary, cwd, parent, client_name, git_root,
-    repository, branch, event_count";
+    repository, branch, event_count, agent";
 
 /// Where reads go.
 #[derive(Debug, Clone)]
@@ -310,5 +310,6 @@ fn to_record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
         repository: row.get(9)?,
         branch: row.get(10)?,
         event_count: row.get::<_, u32>(11)?.into(),
+        agent: row.get(12)?,
     })
 }

@@ -95,6 +95,25 @@ pub struct ModelMetrics {
     pub usage: TokenMetrics,
 }
 
+impl ModelMetrics {
+    /// Adds what other calls took.
+    pub fn add(&mut self, other: &Self) {
+        self.requests.count += other.requests.count;
+        self.requests.cost += other.requests.cost;
+        self.usage.add(&other.usage);
+    }
+}
+
+impl TokenMetrics {
+    pub fn add(&mut self, other: &Self) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cache_read_tokens += other.cache_read_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
+        self.reasoning_tokens += other.reasoning_tokens;
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RequestMetrics {
     pub count: u64,

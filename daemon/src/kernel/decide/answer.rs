@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::tools::{finish_into, run, tell_external_done, waiting_call};
 use crate::kernel::command::{
-    Answer, CallOutcome, CallStatusReport, Decision, Effect, Mint, RememberScope,
+    Answer, CallOutcome, CallStatusReport, Decision, Effect, Grant, Mint, RememberScope,
 };
 use crate::kernel::state::{CallStatus, State};
 use crate::kernel::texts;
@@ -135,12 +135,32 @@ fn approval_for(permission: &PermissionRequest) -> Option<Approval> {
     }
 }
 
+/// A client allowed something for good when an agent asked.
+pub(super) fn grant(state: &State, grant: &Grant) -> Decision {
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    allow(
+        state,
+        &mut decision,
+        grant.approval.as_ref(),
+        grant.domain.clone(),
+    );
+    decision
+}
+
 fn allow(
     state: &State,
     decision: &mut Decision,
     approval: Option<&Approval>,
     domain: Option<String>,
 ) {
+    if state.enlisted.is_some() {
+        // An agent has what its parents have; so it is theirs to have it.
+        decision.run(Effect::GrantAbove(Grant {
+            approval: approval.cloned(),
+            domain,
+        }));
+        return;
+    }
     let mut permissions: Permissions = state.permissions.clone();
     for rule in approval.map(Approval::rules).unwrap_or_default() {
         if !permissions.approved.contains(&rule) {

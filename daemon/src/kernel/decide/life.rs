@@ -5,7 +5,6 @@ use loopd_proto::event::fact::{Answered, Configured, LoopEnded, LoopOutcome, Per
 use loopd_proto::event::session::{
     AgentSelected, Idle, Resume as Resumed, Shutdown, ShutdownType, Start,
 };
-use loopd_proto::event::task::TaskOutcome;
 use loopd_proto::event::turn::{AssistantIdle, TurnEnd};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::permission::PermissionOutcome;
@@ -14,7 +13,7 @@ use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
 use super::{queue, tasks};
 
-use crate::kernel::command::{CallOutcome, Create, Decision, Effect, Mint, Resume};
+use crate::kernel::command::{CallOutcome, Create, Decision, Effect, Fate, Mint, Resume};
 use crate::kernel::state::{CallStatus, Phase, Stage, State, Turn};
 use crate::kernel::texts;
 
@@ -53,6 +52,9 @@ pub(super) fn create(state: &State, create: Create, mint: &mut Mint<'_>) -> Deci
         options,
         working_directory: create.context.cwd,
     })));
+    if let Some(enlisted) = create.enlisted {
+        decision.store(Durable::Enlisted(enlisted));
+    }
     if let Some(selected) = selected {
         decision.store(Durable::AgentSelected(selected));
     }
@@ -114,11 +116,10 @@ pub(super) fn take_up(state: &State) -> Decision {
 }
 
 /// The log was loaded by a new process: what ran in the old one is gone, and said to be so.
-pub(super) fn recover(state: &State, mint: &Mint<'_>) -> Decision {
+pub(super) fn recover(state: &State, fates: Vec<Fate>, mint: &Mint<'_>) -> Decision {
     let mut decision = Decision::default();
     tasks::close_user_commands(state, &mut decision, texts::OUTCOME_UNKNOWN);
-    let reason = texts::SHELL_LOST;
-    tasks::close_attached(state, &mut decision, TaskOutcome::Failed, reason, mint);
+    tasks::close_lost(state, &mut decision, fates, mint);
     match &state.phase {
         Phase::Turn(turn) if only_waits(turn) => {
             // Open questions are durable: the turn goes on when they are answered.
@@ -137,8 +138,8 @@ pub(super) fn suspend(state: &State, mint: &Mint<'_>) -> Decision {
     decision.run(Effect::CancelTurn);
     interrupt(state, &mut decision, Why::Suspended);
     tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
-    let reason = texts::SHELL_CLOSED;
-    tasks::close_attached(state, &mut decision, TaskOutcome::Cancelled, reason, mint);
+    tasks::close_attached(state, &mut decision, mint);
+    decision.run(Effect::CancelAgents);
     decision
 }
 
@@ -148,19 +149,20 @@ pub(super) fn shutdown(state: &State, mint: &Mint<'_>) -> Decision {
     decision.run(Effect::CancelTurn);
     interrupt(state, &mut decision, Why::Suspended);
     tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
-    let reason = texts::SHELL_CLOSED;
-    tasks::close_attached(state, &mut decision, TaskOutcome::Cancelled, reason, mint);
+    tasks::close_attached(state, &mut decision, mint);
+    decision.run(Effect::CancelAgents);
     if state.closed {
         return decision;
     }
+    let usage = state.usage();
     decision.store(Durable::SessionShutdown(Shutdown {
         shutdown_type: ShutdownType::Routine,
         error_reason: None,
         total_premium_requests: Some(state.totals.user_requests),
-        total_api_duration_ms: state.totals.api_duration_ms,
+        total_api_duration_ms: usage.api_duration_ms,
         session_start_time: state.created.0,
         code_changes: state.totals.code_changes.clone(),
-        model_metrics: state.totals.models.clone(),
+        model_metrics: usage.models,
         current_model: state.model.clone(),
     }));
     decision

@@ -3,10 +3,10 @@
 //! The event that puts a notification into the conversation is also the one that marks it as told,
 //! so that a task's end is told at most once, whatever crashes in between.
 
-use loopd_proto::event::session::Empty;
+use loopd_proto::event::session::{Empty, Idle};
 use loopd_proto::event::task::{
-    NotificationKind, SystemNotification, TaskEnded, TaskOutcome, TaskProcess, TaskStarted,
-    TasksHeard, TasksRemoved,
+    NotificationKind, SystemNotification, TaskAnswered, TaskContinued, TaskEnded, TaskNoted,
+    TaskOutcome, TaskProcess, TaskPromoted, TaskStarted, TaskWork, TasksHeard, TasksRemoved,
 };
 use loopd_proto::event::tool::{ToolComplete, ToolError, ToolStart};
 use loopd_proto::event::{Durable, Ephemeral};
@@ -14,11 +14,13 @@ use loopd_proto::id::{TaskId, ToolCallId};
 use serde_json::json;
 
 use super::abort::INTERRUPT_CODE;
+use super::agents;
 use crate::kernel::command::{
-    Answer, CallOutcome, CallStatusReport, Decision, Effect, Mint, Refusal, TaskEnd, TaskStart,
+    Answer, CallOutcome, CallStatusReport, Decision, Effect, Fate, Mint, Refusal, TaskAnswer,
+    TaskEnd, TaskStart,
 };
 use crate::kernel::state::State;
-use crate::kernel::tasks::Task;
+use crate::kernel::tasks::{Task, Told};
 use crate::kernel::texts;
 
 /// How many tasks are listed; ended ones make room.
@@ -31,6 +33,11 @@ pub(super) fn started(
     mint: &Mint<'_>,
 ) -> Result<Decision, Refusal> {
     let mut decision = Decision::answering(Answer::Accepted(true));
+    if let Some(known) = state.tasks.get(start.id.as_str())
+        && (known.shell().is_none() || start.work.is_agent())
+    {
+        return Err(Refusal::TaskExists(start.id));
+    }
     if state.tasks.get(start.id.as_str()).is_none() && state.tasks.len() >= TASK_LIMIT {
         let mut ended: Vec<&Task> = state.tasks.iter().filter(|t| !t.is_running()).collect();
         ended.sort_by_key(|task| (task.is_untold(), task.started_at));
@@ -41,15 +48,19 @@ pub(super) fn started(
             ids: vec![oldest.id.clone()],
         }));
     }
-    decision
-        .store(Durable::TaskStarted(TaskStarted {
-            id: start.id,
-            tool_call_id: start.call,
-            description: start.description,
-            started_at: start.started_at.unwrap_or(mint.now),
-            work: start.work,
-        }))
-        .tell(changed());
+    let started = TaskStarted {
+        id: start.id,
+        tool_call_id: start.call,
+        description: start.description,
+        started_at: start.started_at.unwrap_or(mint.now),
+        work: start.work,
+    };
+    let told = agents::started(state, &started);
+    decision.store(Durable::TaskStarted(started));
+    if let Some(told) = told {
+        decision.store(told);
+    }
+    decision.tell(changed());
     Ok(decision)
 }
 
@@ -59,7 +70,8 @@ pub(super) fn process(state: &State, id: TaskId, pid: u32) -> Decision {
     if state
         .tasks
         .get(id.as_str())
-        .is_some_and(|task| task.shell().pid != Some(pid))
+        .and_then(Task::shell)
+        .is_some_and(|shell| shell.pid != Some(pid))
     {
         decision
             .store(Durable::TaskProcess(TaskProcess { id, pid }))
@@ -70,35 +82,135 @@ pub(super) fn process(state: &State, id: TaskId, pid: u32) -> Decision {
 
 /// A task ended; a session that rests and is attended wakes to tell the model.
 pub(super) fn ended(state: &State, id: &TaskId, end: TaskEnd, mint: &Mint<'_>) -> Decision {
+    let Some(task) = state.tasks.get(id.as_str()).filter(|t| t.ending().is_none()) else {
+        return Decision::answering(Answer::Accepted(false));
+    };
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    let heard = end.heard || task.told == Told::Yes;
+    store_end(&mut decision, task, end, mint);
+    come_to_rest(state, task, &mut decision, heard, mint);
+    decision
+}
+
+/// An agent has answered and waits for more.
+pub(super) fn answered(
+    state: &State,
+    id: &TaskId,
+    answer: TaskAnswer,
+    mint: &Mint<'_>,
+) -> Decision {
     let Some(task) = state.tasks.get(id.as_str()).filter(|t| t.is_running()) else {
         return Decision::answering(Answer::Accepted(false));
     };
     let mut decision = Decision::answering(Answer::Accepted(true));
-    store_end(&mut decision, task, end, mint);
-    let told = task.told == crate::kernel::tasks::Told::Yes;
-    if !told && mint.attended && !state.is_busy() {
-        begin(&mut decision);
-    }
+    let heard = answer.heard;
+    store_answer(&mut decision, task, answer, mint);
+    come_to_rest(state, task, &mut decision, heard, mint);
     decision
 }
 
+/// Something came to rest: the model is told, or knows; the session may be idle only now.
+fn come_to_rest(state: &State, task: &Task, decision: &mut Decision, heard: bool, mint: &Mint<'_>) {
+    if heard {
+        decision.store(Durable::TasksHeard(TasksHeard {
+            ids: vec![task.id.clone()],
+        }));
+    }
+    if state.is_busy() {
+        return;
+    }
+    let mut others = state.tasks.running().filter(|other| other.id != task.id);
+    if !heard && mint.attended {
+        begin(decision);
+    } else if task.agent().is_some() && !others.any(|other| other.agent().is_some()) {
+        decision.tell(Ephemeral::SessionIdle(Idle {
+            aborted: None,
+            mode: Some(state.mode),
+        }));
+    }
+}
+
 fn store_end(decision: &mut Decision, task: &Task, end: TaskEnd, mint: &Mint<'_>) {
+    let told = agents::ended(task, &end, mint.now);
     decision
         .store(Durable::TaskEnded(TaskEnded {
             id: task.id.clone(),
             outcome: end.outcome,
             exit_code: end.exit_code,
             reason: end.reason,
+            result: end.result,
+            usage: end.usage,
             ended_at: mint.now,
         }))
         .tell(changed());
+    if let Some(told) = told {
+        decision.store(told);
+    }
+}
+
+fn store_answer(decision: &mut Decision, task: &Task, answer: TaskAnswer, mint: &Mint<'_>) {
+    let told = agents::answered(task, &answer, mint.now);
+    decision
+        .store(Durable::TaskAnswered(TaskAnswered {
+            id: task.id.clone(),
+            response: answer.response,
+            usage: answer.usage,
+            answered_at: mint.now,
+        }))
+        .tell(changed());
+    if let Some(told) = told {
+        decision.store(told);
+    }
+}
+
+/// Nobody waits for an agent any more.
+pub(super) fn promoted(state: &State, id: TaskId) -> Decision {
+    let waited = state.tasks.get(id.as_str()).is_some_and(Task::is_waited_for);
+    let mut decision = Decision::answering(Answer::Accepted(waited));
+    if waited {
+        decision
+            .store(Durable::TaskPromoted(TaskPromoted { id }))
+            .tell(changed());
+    }
+    decision
+}
+
+/// An agent that had come to rest is given more to do.
+pub(super) fn continued(state: &State, id: TaskId, message: String, mint: &Mint<'_>) -> Decision {
+    let rests = state.tasks.get(id.as_str()).is_some_and(|task| {
+        !task.is_running() && (task.agent().is_some() || task.external().is_some())
+    });
+    let mut decision = Decision::answering(Answer::Accepted(rests));
+    if rests {
+        decision
+            .store(Durable::TaskContinued(TaskContinued {
+                id,
+                message,
+                continued_at: mint.now,
+            }))
+            .tell(changed());
+    }
+    decision
+}
+
+/// Whoever does the work says how far it is.
+pub(super) fn noted(state: &State, id: TaskId, note: String) -> Decision {
+    let open = state.tasks.get(id.as_str());
+    let open = open.is_some_and(|task| task.is_running() && task.external().is_some());
+    let mut decision = Decision::answering(Answer::Accepted(open));
+    if open {
+        decision
+            .store(Durable::TaskNoted(TaskNoted { id, note }))
+            .tell(changed());
+    }
+    decision
 }
 
 /// The model knows how these tasks ended, or will not want to.
 pub(super) fn heard(state: &State, ids: Vec<TaskId>) -> Decision {
     let untold = |id: &TaskId| {
         let task = state.tasks.get(id.as_str());
-        task.is_some_and(|task| task.told == crate::kernel::tasks::Told::NotYet)
+        task.is_some_and(|task| task.told == Told::NotYet)
     };
     let ids: Vec<TaskId> = ids.into_iter().filter(untold).collect();
     let mut decision = Decision::default();
@@ -120,21 +232,44 @@ pub(super) fn remove(state: &State, id: TaskId) -> Decision {
     decision
 }
 
-/// Ends what died with the daemon or dies with the session; detached commands go on.
-pub(super) fn close_attached(
+/// Ends what dies with the session; detached commands go on.
+pub(super) fn close_attached(state: &State, decision: &mut Decision, mint: &Mint<'_>) {
+    for task in state.tasks.running().filter(|task| !task.is_detached()) {
+        let reason = match task.shell() {
+            Some(_) => texts::SHELL_CLOSED,
+            None => texts::AGENT_CLOSED,
+        };
+        let end = TaskEnd::new(TaskOutcome::Cancelled).because(reason);
+        store_end(decision, task, end, mint);
+    }
+}
+
+/// Closes what the last daemon left: agents as their own logs say, the rest as lost. Detached
+/// commands go on.
+pub(super) fn close_lost(
     state: &State,
     decision: &mut Decision,
-    outcome: TaskOutcome,
-    reason: &str,
+    mut fates: Vec<Fate>,
     mint: &Mint<'_>,
 ) {
     for task in state.tasks.running().filter(|task| !task.is_detached()) {
-        let end = TaskEnd {
-            outcome,
-            exit_code: None,
-            reason: Some(reason.to_owned()),
-        };
-        store_end(decision, task, end, mint);
+        if task.external().is_some() {
+            // Whoever does it may still do so.
+            continue;
+        }
+        let known = fates.iter().position(|fate| *fate.task() == task.id);
+        match known.map(|index| fates.swap_remove(index)) {
+            Some(Fate::Answered(_, answer)) => store_answer(decision, task, answer, mint),
+            Some(Fate::Ended(_, end)) => store_end(decision, task, end, mint),
+            None => {
+                let reason = match task.shell() {
+                    Some(_) => texts::SHELL_LOST,
+                    None => texts::AGENT_LOST,
+                };
+                let end = TaskEnd::new(TaskOutcome::Failed).because(reason);
+                store_end(decision, task, end, mint);
+            }
+        }
     }
 }
 
@@ -155,31 +290,32 @@ fn begin(decision: &mut Decision) {
         });
 }
 
-/// Puts the ends that the model has not heard of into the conversation; says how many there were.
+/// Puts what the model has not heard of into the conversation; says how much there was.
 pub(super) fn deliver(state: &State, decision: &mut Decision) -> usize {
     let untold = state.tasks.untold();
     for task in &untold {
-        let shell = task.shell();
-        let description = Some(task.description.clone()).filter(|text| !text.is_empty());
-        let exit_code = task.ending().and_then(|ending| ending.exit_code);
-        let kind = if task.is_detached() {
-            NotificationKind::ShellDetachedCompleted {
-                shell_id: shell.shell_id.clone(),
-                description,
-            }
-        } else {
-            NotificationKind::ShellCompleted {
-                shell_id: shell.shell_id.clone(),
-                exit_code,
-                description,
-            }
-        };
         decision.store(Durable::SystemNotification(SystemNotification {
-            content: texts::task_ended(task),
-            kind,
+            content: texts::task_rested(task),
+            kind: notification(task),
         }));
     }
     untold.len()
+}
+
+fn notification(task: &Task) -> NotificationKind {
+    let description = Some(task.description.clone()).filter(|text| !text.is_empty());
+    match &task.work {
+        TaskWork::Shell(shell) if task.is_detached() => NotificationKind::ShellDetachedCompleted {
+            shell_id: shell.shell_id.clone(),
+            description,
+        },
+        TaskWork::Shell(shell) => NotificationKind::ShellCompleted {
+            shell_id: shell.shell_id.clone(),
+            exit_code: task.ending().and_then(|ending| ending.exit_code),
+            description,
+        },
+        TaskWork::Agent(_) | TaskWork::External(_) => agents::notification(task, description),
+    }
 }
 
 /// A person runs a command themselves; it is no call of the model.

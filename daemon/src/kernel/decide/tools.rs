@@ -34,7 +34,10 @@ pub(super) fn assessed(state: &State, assessed: Assessed, mint: &mut Mint<'_>) -
         }
         CallNeed::Permission(permission) => permission.for_call(&call.call.id),
     };
-    let mut permissions = state.permissions.clone();
+    let mut permissions = match assessed.inherited {
+        Some(inherited) => *inherited,
+        None => state.permissions.clone(),
+    };
     permissions.approve_all |= assessed.bypass;
     match policy::judge(&permissions, &state.cwd, &permission) {
         Verdict::Allow => run(&mut decision, turn, call, Some(permission)),

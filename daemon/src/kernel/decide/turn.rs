@@ -307,11 +307,15 @@ pub(super) fn after_tools(
         // A person said no: the model does not get to argue before they speak again.
         rest(state, decision, LoopOutcome::Done, mint);
     } else if !queue::take_steering(state, decision) {
-        if let Some(failure) = limits::exhausted(state) {
+        let key = turn.key.next();
+        if let Some(failure) = limits::exhausted(state).or_else(|| limits::out_of_turns(state, &key)) {
             fail(state, decision, failure, mint);
         } else {
             tasks::deliver(state, decision);
-            call_model(decision, turn.key.next());
+            if let Some(text) = limits::last_turn(state, &key) {
+                decision.store(Durable::Reminded(Reminded { text }));
+            }
+            call_model(decision, key);
         }
     }
 }

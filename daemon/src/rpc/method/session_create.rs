@@ -55,6 +55,7 @@ pub(super) async fn create(
             ..Permissions::default()
         },
         version: app.services.version.to_owned(),
+        enlisted: None,
     }));
     if let Err(error) = created.await {
         session.stop().await;

@@ -16,6 +16,7 @@ pub(in crate::store) fn record(id: &str) -> SessionRecord {
         summary: None,
         cwd: Some("/project".into()),
         parent: None,
+        agent: None,
         client_name: None,
         git_root: None,
         repository: None,

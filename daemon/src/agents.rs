@@ -1,0 +1,467 @@
+//! The agents of one session: who works, who waits for whom, who is given more to do.
+//!
+//! The agent tools and the task methods call it; it drives child sessions through [`Nursery`] and
+//! [`Child`], which `session` provides, and tells the parent's log what comes of them. One run is one
+//! prompt to one agent: it takes a slot, lets the child work until it rests, and lets go of slot and
+//! child. It decides no permission and words nothing that a model reads.
+//!
+//! Three verbs stay apart: to stop waiting ([`Agents::promote`]), to interrupt ([`Child::abort`],
+//! which a run uses), to cancel ([`Agents::cancel`]).
+
+mod child;
+mod output;
+mod run;
+mod slots;
+mod table;
+mod watcher;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use loopd_proto::event::task::{AgentWork, Execution, TaskWork, WorktreeWork};
+use loopd_proto::id::{SessionId, TaskId, ToolCallId};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::jobs::TaskLog;
+use crate::kernel::command::{Command, TaskStart};
+use crate::kernel::tasks::Task;
+use crate::ports::Ports;
+use crate::presence::Presence;
+
+pub use child::{Birth, Child, Isolation, Nursery, Plan, Rested, Standing, Tie, WorktreeEnd};
+use run::Posted;
+pub use run::{End, Ending, Run};
+pub use slots::{Seat, Slots};
+use table::Table;
+pub use watcher::{Activity, Progress, Watcher};
+
+/// How many agents of one session may be at work or wait for a slot.
+const MOST_RUNS: usize = 256;
+
+/// What is asked of an agent.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// Which agent; without one, a fork where that is switched on, else the general one.
+    pub agent_type: Option<String>,
+    /// What to call it; made from the description when absent.
+    pub name: Option<String>,
+    pub description: String,
+    pub prompt: String,
+    pub model: Option<String>,
+    /// How the caller wants to wait; the agent's definition may say otherwise.
+    pub execution: Option<Execution>,
+    pub isolation: Option<Isolation>,
+    pub cwd: Option<String>,
+    /// The call that starts it; none when a client does.
+    pub call: Option<ToolCallId>,
+}
+
+/// Why an agent could not be started or reached, in words that a caller can act on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AgentError {
+    #[error("{0}")]
+    Refused(String),
+    #[error("There is no agent \"{wanted}\" in this session. {known}")]
+    Unknown { wanted: String, known: String },
+    #[error("\"{0}\" is a shell command and not an agent; the shell tools read, write and stop it.")]
+    NotAnAgent(TaskId),
+    #[error("The agent {0} works by itself and takes no messages; start a new task instead.")]
+    TakesNoMessages(TaskId),
+    #[error("{limit} messages wait for the agent {id} already; wait until it has read some.")]
+    InboxFull { id: TaskId, limit: usize },
+    #[error("{limit} agents of this session are at work already; wait for some of them or stop them.")]
+    TooMany { limit: usize },
+    #[error("The session has ended.")]
+    SessionEnded,
+    #[error("The agent could not be recorded, so it was not started: {0}")]
+    NotStored(String),
+}
+
+/// What the agents of a session need.
+pub struct Setup {
+    pub session: SessionId,
+    /// Where output files go.
+    pub folder: PathBuf,
+    pub log: Arc<dyn TaskLog>,
+    pub nursery: Arc<dyn Nursery>,
+    pub presence: Presence,
+}
+
+/// The agents of one session.
+#[derive(Clone)]
+pub struct Agents(Arc<Inner>);
+
+struct Inner {
+    setup: Setup,
+    ports: Ports,
+    table: Mutex<Table>,
+    tasks: TaskTracker,
+    ended: CancellationToken,
+}
+
+impl fmt::Debug for Agents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agents")
+            .field("session", &self.0.setup.session)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An agent that was started.
+pub struct Started {
+    pub id: TaskId,
+    pub work: AgentWork,
+    pub run: Arc<Run>,
+    /// What the caller should know, such as a model that was not to be had.
+    pub note: Option<String>,
+}
+
+impl Agents {
+    /// The agents of a session, until `ended` is cancelled.
+    pub fn new(setup: Setup, ended: CancellationToken) -> Self {
+        Self(Arc::new(Inner {
+            setup,
+            ports: Ports::default(),
+            table: Mutex::default(),
+            tasks: TaskTracker::new(),
+            ended,
+        }))
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts an agent; it is on record when this resolves.
+    pub async fn start(&self, order: Order) -> Result<Started, AgentError> {
+        self.check_room()?;
+        let plan = self.0.setup.nursery.plan(order.clone()).await;
+        let plan = plan.map_err(AgentError::Refused)?;
+        let session: SessionId = self.0.ports.id().into();
+        let id = self.table().reserve(&plan, &order);
+        let started = self.begin(&id, session, order, plan).await;
+        self.table().reserved.remove(&id);
+        started
+    }
+
+    async fn begin(
+        &self,
+        id: &TaskId,
+        session: SessionId,
+        order: Order,
+        plan: Plan,
+    ) -> Result<Started, AgentError> {
+        let nursery = &self.0.setup.nursery;
+        let worktree = match plan.isolation {
+            Some(Isolation::Worktree) => Some(
+                nursery
+                    .make_worktree(&session, &plan)
+                    .await
+                    .map_err(AgentError::Refused)?,
+            ),
+            None => None,
+        };
+        let work = AgentWork {
+            agent_type: plan.profile.agent_type.clone(),
+            name: plan.profile.display_name.clone(),
+            prompt: order.prompt.clone(),
+            session_id: session,
+            execution: plan.execution,
+            model: plan.model.clone(),
+            requested_model: order.model.clone(),
+            output_file: Some(self.output_file(id).to_string_lossy().into_owned()),
+            worktree: worktree.clone(),
+        };
+        let start = TaskStart {
+            id: id.clone(),
+            call: order.call,
+            description: order.description,
+            started_at: None,
+            work: TaskWork::Agent(Box::new(work.clone())),
+        };
+        if let Err(why) = self.record(Command::TaskStarted(Box::new(start))).await {
+            if let Some(worktree) = &worktree {
+                nursery.settle_worktree(worktree).await;
+            }
+            return Err(AgentError::NotStored(why));
+        }
+        let note = plan.note.clone();
+        let task = Birth {
+            task: id.clone(),
+            session: work.session_id.clone(),
+            plan,
+            worktree,
+        };
+        let run = self.enroll(id, work.execution)?;
+        self.launch(
+            &run,
+            work.clone(),
+            run::Begin::New(Box::new(task)),
+            order.prompt,
+        );
+        Ok(Started {
+            id: id.clone(),
+            work,
+            run,
+            note,
+        })
+    }
+
+    fn check_room(&self) -> Result<(), AgentError> {
+        let table = self.table();
+        if table.ended {
+            return Err(AgentError::SessionEnded);
+        }
+        if table.runs.len() >= MOST_RUNS {
+            return Err(AgentError::TooMany { limit: MOST_RUNS });
+        }
+        Ok(())
+    }
+
+    fn output_file(&self, id: &TaskId) -> PathBuf {
+        self.0.setup.folder.join(format!("{id}.md"))
+    }
+
+    /// Puts a run on the table.
+    fn enroll(&self, id: &TaskId, execution: Execution) -> Result<Arc<Run>, AgentError> {
+        let run = Arc::new(Run::new(id.clone(), execution));
+        let mut table = self.table();
+        if table.ended {
+            return Err(AgentError::SessionEnded);
+        }
+        table.runs.insert(id.clone(), run.clone());
+        Ok(run)
+    }
+
+    /// Lets a run go.
+    fn launch(&self, run: &Arc<Run>, work: AgentWork, begin: run::Begin, prompt: String) {
+        let (agents, own) = (self.clone(), run.clone());
+        let file = self.output_file(&run.id);
+        let stay = self.0.setup.presence.work();
+        self.0.tasks.spawn(async move {
+            agents.drive(own, work, begin, prompt, file).await;
+            drop(stay);
+        });
+    }
+
+    /// Finds an agent by its id or by its name; the one started last counts.
+    pub async fn find(&self, wanted: &str) -> Result<Task, AgentError> {
+        let tasks = self.tasks().await?;
+        if let Some(task) = tasks.iter().find(|task| task.id.as_str() == wanted) {
+            return match task.shell() {
+                Some(_) => Err(AgentError::NotAnAgent(task.id.clone())),
+                None => Ok(task.clone()),
+            };
+        }
+        let named = tasks.iter().filter(|task| {
+            let name = task.agent().map(|work| work.name.as_str());
+            let last = task.id.as_str().rsplit('.').next();
+            task.shell().is_none()
+                && (name.is_some_and(|name| name.eq_ignore_ascii_case(wanted)) || last == Some(wanted))
+        });
+        let latest = named.max_by_key(|task| task.started_at);
+        latest.cloned().ok_or_else(|| AgentError::Unknown {
+            wanted: wanted.to_owned(),
+            known: known(&tasks),
+        })
+    }
+
+    /// The tasks of the session, its agents among them.
+    pub async fn tasks(&self) -> Result<Vec<Task>, AgentError> {
+        let tasks = self.0.setup.nursery.tasks().await;
+        tasks.map_err(|_| AgentError::SessionEnded)
+    }
+
+    /// The run of an agent that is at work.
+    pub fn run(&self, id: &TaskId) -> Option<Arc<Run>> {
+        self.table().runs.get(id).cloned()
+    }
+
+    /// Lets an agent that is waited for go on by itself; says whether there was anything to do.
+    pub async fn promote(&self, id: &TaskId) -> bool {
+        let Some(run) = self.run(id) else {
+            return false;
+        };
+        if !run.release() {
+            return false;
+        }
+        self.tell(Command::TaskPromoted(id.clone())).await;
+        run.say_promoted();
+        true
+    }
+
+    /// Cancels an agent that is at work, and everything below it; it is on record when this resolves.
+    pub async fn cancel(&self, id: &TaskId, by: Cancel) -> bool {
+        let Some(run) = self.run(id) else {
+            return false;
+        };
+        run.cancel(by);
+        run.end().await;
+        true
+    }
+
+    /// Cancels all agents that are at work; says how many there were.
+    pub async fn cancel_all(&self, by: Cancel) -> usize {
+        let runs: Vec<Arc<Run>> = self.table().runs.values().cloned().collect();
+        for run in &runs {
+            run.cancel(by);
+        }
+        for run in &runs {
+            run.end().await;
+        }
+        runs.len()
+    }
+
+    /// Gives an agent more to do: at its next safe point if it is at work, else at once and in the
+    /// background.
+    pub async fn write(
+        &self,
+        id: &TaskId,
+        work: &AgentWork,
+        message: String,
+    ) -> Result<Delivered, AgentError> {
+        let run = loop {
+            // The run that is there takes it, or is about to make room for a new one.
+            if let Some(run) = self.run(id) {
+                match run.post(message.clone()) {
+                    Posted::Taken => return Ok(Delivered::AtWork),
+                    Posted::Full { limit } => {
+                        return Err(AgentError::InboxFull {
+                            id: id.clone(),
+                            limit,
+                        });
+                    }
+                    Posted::Closed => {
+                        run.end().await;
+                    }
+                }
+                continue;
+            }
+            self.check_room()?;
+            if let Some(run) = self.enroll_if_free(id)? {
+                break run;
+            }
+        };
+        let stored = self.record(Command::TaskContinued {
+            id: id.clone(),
+            message: message.clone(),
+        });
+        if let Err(why) = stored.await {
+            self.table().runs.remove(id);
+            run.give_up();
+            return Err(AgentError::NotStored(why));
+        }
+        let again = AgentWork {
+            execution: Execution::Background,
+            ..work.clone()
+        };
+        self.launch(&run, again, run::Begin::Again, message);
+        Ok(Delivered::Resumed)
+    }
+
+    /// Puts a run of an agent on the table that has none; none when somebody was faster.
+    fn enroll_if_free(&self, id: &TaskId) -> Result<Option<Arc<Run>>, AgentError> {
+        let mut table = self.table();
+        if table.ended {
+            return Err(AgentError::SessionEnded);
+        }
+        if table.runs.contains_key(id) {
+            return Ok(None);
+        }
+        let run = Arc::new(Run::new(id.clone(), Execution::Background));
+        table.runs.insert(id.clone(), run.clone());
+        Ok(Some(run))
+    }
+
+    /// The model knows what these agents answered.
+    pub async fn heard(&self, id: &TaskId) {
+        self.tell(Command::TasksHeard(vec![id.clone()])).await;
+    }
+
+    /// Tells the log, unless the session ends: then nobody reads what it is told.
+    async fn record(&self, command: Command) -> Result<(), String> {
+        tokio::select! {
+            stored = self.0.setup.log.record(command) => stored,
+            () = self.0.ended.cancelled() => Err("the session has ended".to_owned()),
+        }
+    }
+
+    async fn tell(&self, command: Command) {
+        if let Err(why) = self.record(command).await
+            && !self.table().ended
+        {
+            tracing::warn!(session = %self.0.setup.session, why, "the session was not told about its agent");
+        }
+    }
+
+    /// Ends all agents; they are gone when this resolves.
+    pub async fn close(&self) {
+        self.table().ended = true;
+        self.0.ended.cancel();
+        self.cancel_all(Cancel::SessionEnds).await;
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+}
+
+/// The agents there are, for an error.
+fn known(tasks: &[Task]) -> String {
+    const MOST: usize = 20;
+    let agents = tasks.iter().filter(|task| task.shell().is_none());
+    let ids: Vec<&str> = agents.map(|task| task.id.as_str()).collect();
+    match ids.len() {
+        0 => "There are none yet; start one with the tool task.".to_owned(),
+        count if count > MOST => {
+            let shown = ids.get(..MOST).unwrap_or_default().join(", ");
+            format!("There are {count}, among them: {shown}.")
+        }
+        _ => format!("The agents are: {}.", ids.join(", ")),
+    }
+}
+
+/// Who cancels an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancel {
+    /// The model, which therefore knows.
+    Model,
+    /// A client; the model is told.
+    Client,
+    /// The turn that waits for it is aborted.
+    Abort,
+    /// The session ends and has said so.
+    SessionEnds,
+}
+
+/// What became of a message to an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivered {
+    /// The agent is at work and hears it at its next safe point.
+    AtWork,
+    /// The agent rested and works again.
+    Resumed,
+}
+
+/// Waits for whichever comes first.
+pub async fn first(cancel: &CancellationToken, run: &Run) -> Wait {
+    tokio::select! {
+        biased;
+        ending = run.end() => Wait::Ended(ending),
+        () = run.promoted() => Wait::Promoted,
+        () = cancel.cancelled() => Wait::Cancelled,
+    }
+}
+
+/// What a caller that waits for an agent learns.
+#[derive(Debug, Clone)]
+pub enum Wait {
+    Ended(Ending),
+    /// Somebody moved the agent to the background.
+    Promoted,
+    Cancelled,
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+mod tests;

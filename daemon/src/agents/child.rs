@@ -1,0 +1,130 @@
+//! A child session as its parent's agents see it, and who brings one about. `session` implements
+//! both; a test may, too.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use loopd_proto::event::agent::Profile;
+use loopd_proto::event::fact::LoopOutcome;
+use loopd_proto::event::task::{Execution, WorkUsage, WorktreeWork};
+use loopd_proto::id::{SessionId, TaskId};
+
+use super::slots::{Seat, Slots};
+use super::watcher::Watcher;
+use super::Order;
+use crate::kernel::tasks::Task;
+
+/// How an agent is kept apart from its parent's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    Worktree,
+}
+
+/// What an order comes to, once everything it names is known to be there.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub profile: Profile,
+    pub execution: Execution,
+    pub model: Option<String>,
+    pub reasoning_effort: Option<String>,
+    pub isolation: Option<Isolation>,
+    pub cwd: PathBuf,
+    /// Said before the prompt.
+    pub preface: Option<String>,
+    /// The way down to the parent, which every id below begins with.
+    pub prefix: Option<TaskId>,
+    /// The ids that the session's registry knows.
+    pub taken: Vec<TaskId>,
+    pub note: Option<String>,
+    /// Whether it rests after an answer and takes more.
+    pub multi_turn: bool,
+    pub slots: Slots,
+}
+
+/// A child session to be made.
+#[derive(Debug, Clone)]
+pub struct Birth {
+    pub task: TaskId,
+    pub session: SessionId,
+    pub plan: Plan,
+    pub worktree: Option<WorktreeWork>,
+}
+
+/// What ties a child to the run that drives it.
+#[derive(Debug, Clone)]
+pub struct Tie {
+    pub watcher: Arc<Watcher>,
+    pub seat: Arc<Seat>,
+}
+
+/// What the parent's session can do for its agents.
+pub trait Nursery: Send + Sync + 'static {
+    /// Finds everything that an order names, or says in words for the model what is wrong with it.
+    fn plan(&self, order: Order) -> BoxFuture<'static, Result<Plan, String>>;
+
+    /// The tasks that the session's log knows.
+    fn tasks(&self) -> BoxFuture<'static, Result<Vec<Task>, String>>;
+
+    /// Makes a copy of the repository for an agent.
+    fn make_worktree(
+        &self,
+        session: &SessionId,
+        plan: &Plan,
+    ) -> BoxFuture<'static, Result<WorktreeWork, String>>;
+
+    /// Makes the child's session.
+    fn bear(&self, birth: Birth, tie: Tie) -> BoxFuture<'static, Result<Arc<dyn Child>, String>>;
+
+    /// Opens a child's session again from its log.
+    fn reopen(
+        &self,
+        session: &SessionId,
+        tie: Tie,
+    ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>>;
+
+    /// The slots of the tree, and whether agents take more than one message.
+    fn terms(&self) -> BoxFuture<'static, Result<(Slots, bool), String>>;
+
+    /// The agent has come to rest: removes a copy that was not changed.
+    fn settle_worktree(&self, worktree: &WorktreeWork) -> BoxFuture<'static, WorktreeEnd>;
+}
+
+/// What became of a copy of a repository, in words for the model; empty when there is nothing to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorktreeEnd {
+    Removed,
+    Kept(String),
+    Failed(String),
+}
+
+/// A live child session.
+pub trait Child: Send + Sync + 'static {
+    /// Gives it a message: at once when it rests, else before its next model call.
+    fn say(&self, message: String) -> BoxFuture<'static, Result<(), String>>;
+
+    /// Interrupts what it does.
+    fn abort(&self) -> BoxFuture<'static, ()>;
+
+    /// How it stands; `None` when it is gone.
+    fn standing(&self) -> BoxFuture<'static, Option<Standing>>;
+
+    /// Ends it; its log stays.
+    fn stop(&self) -> BoxFuture<'static, ()>;
+}
+
+/// How a child stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Standing {
+    AtWork,
+    Rests(Box<Rested>),
+}
+
+/// How a child came to rest, and what it said since it was first spoken to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rested {
+    pub outcome: Option<LoopOutcome>,
+    pub response: Option<String>,
+    pub error: Option<String>,
+    pub usage: WorkUsage,
+}

@@ -1,0 +1,61 @@
+//! The output file of one run: what the agent says and does, readable while it works.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::fs::OpenOptions;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::watcher::Watcher;
+
+/// Writes lines as they come, until the run is over; a file that cannot be written is told of once.
+pub(super) async fn write(
+    file: PathBuf,
+    watcher: Arc<Watcher>,
+    mut lines: mpsc::Receiver<String>,
+    over: CancellationToken,
+) {
+    if let Err(error) = append(&file, &watcher, &mut lines, &over).await {
+        tracing::warn!(file = %file.display(), %error, "the output of an agent could not be written");
+    }
+}
+
+async fn append(
+    file: &PathBuf,
+    watcher: &Watcher,
+    lines: &mut mpsc::Receiver<String>,
+    over: &CancellationToken,
+) -> std::io::Result<()> {
+    let mut out: Option<tokio::fs::File> = None;
+    loop {
+        let line = tokio::select! {
+            biased;
+            line = lines.recv() => line,
+            () = over.cancelled() => None,
+        };
+        let Some(line) = line else {
+            break;
+        };
+        if out.is_none() {
+            if let Some(folder) = file.parent() {
+                tokio::fs::create_dir_all(folder).await?;
+            }
+            let opened = OpenOptions::new().create(true).append(true).open(file);
+            out = Some(opened.await?);
+        }
+        if let Some(out) = &mut out {
+            out.write_all(line.as_bytes()).await?;
+            out.write_all(b"\n").await?;
+            out.flush().await?;
+        }
+    }
+    let lost = watcher.lost();
+    if let (Some(out), true) = (&mut out, lost > 0) {
+        let note = format!("\n[{lost} lines are missing: they came faster than they could be written]\n");
+        out.write_all(note.as_bytes()).await?;
+        out.flush().await?;
+    }
+    Ok(())
+}

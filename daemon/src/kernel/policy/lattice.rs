@@ -1,0 +1,61 @@
+//! What an agent may do: never more than its parent.
+//!
+//! The one function that makes an agent's leave out of its parent's. `tests/it/leave.rs` checks for
+//! random rules and requests that no child is allowed what its parent would be asked about or denied.
+
+use loopd_proto::event::agent::Stance;
+use loopd_proto::permission::{PermissionRule, Permissions};
+
+/// What a session may do without asking, and whether it may ask at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leave {
+    pub permissions: Permissions,
+    pub may_ask: bool,
+}
+
+/// Where an agent works, seen from its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ground<'a> {
+    /// Where its parent works, or somewhere that its parent may or may not reach.
+    Shared { parent: &'a str },
+    /// In a copy of its own, which stands for the directory of its parent.
+    Copy { root: &'a str },
+}
+
+/// The leave of an agent.
+pub fn narrowed(parent: &Leave, stance: Stance, ground: Ground<'_>) -> Leave {
+    let mut permissions = parent.permissions.clone();
+    match ground {
+        Ground::Shared { parent } => {
+            permissions
+                .primary_directory
+                .get_or_insert_with(|| parent.to_owned());
+        }
+        Ground::Copy { root } => permissions.primary_directory = Some(root.to_owned()),
+    }
+    match stance {
+        Stance::Inherit | Stance::NeverAsk => {}
+        Stance::Plan => keep_to_looking(&mut permissions),
+    }
+    Leave {
+        permissions,
+        may_ask: parent.may_ask && stance != Stance::NeverAsk,
+    }
+}
+
+/// Takes away every leave to change something; what only looks stays as it was.
+fn keep_to_looking(permissions: &mut Permissions) {
+    if permissions.approve_all {
+        permissions.approve_all = false;
+        permissions.unrestricted_paths = true;
+        permissions.unrestricted_urls = true;
+        permissions.approve_all_reads = true;
+    }
+    permissions
+        .approved
+        .retain(|rule| matches!(rule.kind.as_str(), "read" | "url"));
+    permissions.denied.push(PermissionRule {
+        kind: "write".to_owned(),
+        argument: None,
+    });
+}

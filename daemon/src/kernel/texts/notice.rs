@@ -1,0 +1,177 @@
+//! What the model is told in the user's place when work beside the loop comes to rest.
+//!
+//! The sentence about an agent is part of the contract with recorded conversations. What else is
+//! known follows in a reminder, which recordings leave out.
+
+use loopd_proto::event::task::{ShellWork, TaskOutcome, TaskWork};
+
+use super::super::tasks::Task;
+
+/// How much of an agent's answer a notification quotes; the tool reads the whole.
+const QUOTED_ANSWER: usize = 2_000;
+
+/// Tells that a task has ended, or that an agent has answered.
+pub fn task_rested(task: &Task) -> String {
+    match &task.work {
+        TaskWork::Shell(shell) => command_ended(task, shell),
+        TaskWork::Agent(work) => agent_rested(task, &work.name, &work.agent_type),
+        TaskWork::External(work) => agent_rested(task, task.id.as_str(), &work.agent_type),
+    }
+}
+
+fn agent_rested(task: &Task, name: &str, agent_type: &str) -> String {
+    let id = task.id.as_str();
+    let outcome = task.ending().map(|ending| ending.outcome);
+    let reason = task.ending().and_then(|ending| ending.reason.as_deref());
+    let because = reason.map(|why| format!(": {}", escaped(why))).unwrap_or_default();
+    let (status, sentence) = match outcome {
+        None => (
+            "idle",
+            format!(
+                "Agent \"{name}\" ({agent_type}) has finished processing and is now idle. Use read_agent with agent_id \
+                 \"{id}\" to read the results, or write_agent to send follow-up messages."
+            ),
+        ),
+        Some(TaskOutcome::Completed) => (
+            "completed",
+            format!(
+                "Agent \"{name}\" ({agent_type}) has completed successfully. Use read_agent with agent_id \"{id}\" to \
+                 retrieve the full results."
+            ),
+        ),
+        Some(TaskOutcome::Failed) => (
+            "failed",
+            format!(
+                "Agent \"{name}\" ({agent_type}) did not finish{because}. Use read_agent with agent_id \"{id}\" to see how \
+                 far it got, or write_agent to let it go on from there."
+            ),
+        ),
+        Some(TaskOutcome::Cancelled) => (
+            "cancelled",
+            format!(
+                "Agent \"{name}\" ({agent_type}) was stopped{because}. Use read_agent with agent_id \"{id}\" to see how far \
+                 it got."
+            ),
+        ),
+    };
+    let answer = task.latest_response().map(|text| {
+        let shown = beginning(text, QUOTED_ANSWER);
+        let cut = if shown.len() < text.len() {
+            "\n[cut here; read_agent shows the rest]"
+        } else {
+            ""
+        };
+        format!("<result>\n{}{cut}\n</result>", escaped(shown))
+    });
+    let usage = &task.usage;
+    let file = task.agent().and_then(|work| work.output_file.as_ref());
+    let details = [
+        Some(format!("<task_id>{}</task_id>", escaped(id))),
+        tool_use(task),
+        Some(format!("<status>{status}</status>")),
+        Some(format!(
+            "<summary>{}</summary>",
+            escaped(&task.description)
+        )),
+        answer,
+        (usage.tokens() > 0).then(|| {
+            format!(
+                "<usage>{} tokens, {} tool calls, {} s</usage>",
+                usage.tokens(),
+                usage.tool_calls,
+                task.active_ms / 1_000
+            )
+        }),
+        file.map(|file| format!("<output_file>{}</output_file>", escaped(file))),
+    ];
+    let details: Vec<String> = details.into_iter().flatten().collect();
+    format!(
+        "<system_notification>\n{sentence}\n</system_notification>\n<system_reminder>\n{}\n</system_reminder>",
+        details.join("\n")
+    )
+}
+
+fn tool_use(task: &Task) -> Option<String> {
+    let call = task.call.as_ref()?;
+    Some(format!(
+        "<tool_use_id>{}</tool_use_id>",
+        escaped(call.as_str())
+    ))
+}
+
+fn beginning(text: &str, most: usize) -> &str {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => text.get(..end).unwrap_or(text),
+        None => text,
+    }
+}
+
+/// The tool by which the model reads what a command printed.
+pub const READ_SHELL: &str = if cfg!(windows) {
+    "read_powershell"
+} else {
+    "read_bash"
+};
+
+/// A command in the background has ended.
+fn command_ended(task: &Task, shell: &ShellWork) -> String {
+    let id = escaped(shell.shell_id.as_str());
+    let (status, exit_code, how) = match task.ending() {
+        None => ("running", None, "still runs".to_owned()),
+        Some(ending) => {
+            let status = match ending.outcome {
+                TaskOutcome::Completed => "completed",
+                TaskOutcome::Failed => "failed",
+                TaskOutcome::Cancelled => "cancelled",
+            };
+            let how = match (ending.exit_code, &ending.reason) {
+                (Some(code), _) => format!("has ended with exit code {code}"),
+                (None, Some(reason)) => format!("is over: {}", escaped(reason)),
+                (None, None) => "has ended".to_owned(),
+            };
+            (status, ending.exit_code, how)
+        }
+    };
+    let named = match task.description.as_str() {
+        "" => String::new(),
+        description => format!(" ({})", escaped(description)),
+    };
+    let command = escaped(first_line(&shell.command));
+    let advice = if exit_code.is_none() && shell.log_path.is_none() {
+        "Run the command again if its result is still needed.".to_owned()
+    } else {
+        format!("Call {READ_SHELL} with shellId \"{id}\" to read its output.")
+    };
+    let lines = [
+        Some("<system_notification>".to_owned()),
+        Some(format!("<task_id>{id}</task_id>")),
+        tool_use(task),
+        Some(format!("<status>{status}</status>")),
+        exit_code.map(|code| format!("<exit_code>{code}</exit_code>")),
+        Some(format!(
+            "<summary>The background command `{command}`{named} {how}.</summary>"
+        )),
+        shell
+            .log_path
+            .as_ref()
+            .map(|log| format!("<output_file>{}</output_file>", escaped(log))),
+        Some(advice),
+        Some("</system_notification>".to_owned()),
+    ];
+    lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+/// How much of a command a notification quotes.
+const QUOTED: usize = 200;
+
+fn first_line(command: &str) -> &str {
+    beginning(command.lines().next().unwrap_or_default(), QUOTED)
+}
+
+/// A text that cannot be taken for a tag.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+

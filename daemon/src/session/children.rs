@@ -1,0 +1,426 @@
+//! The agents of a session, seen from its side: makes child sessions and speaks to them.
+
+mod plan;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use loopd_proto::event::agent::{Enlisted, Profile};
+use loopd_proto::event::session::WorkContext;
+use loopd_proto::event::task::WorktreeWork;
+use loopd_proto::id::{Seq, SessionId};
+use loopd_proto::permission::Permissions;
+use loopd_proto::session::{Mode, SessionOptions};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::actor::Actor;
+use super::lineage::{Adoption, Inheritance};
+use super::registry::Sessions;
+use super::tree::Tree;
+use super::{Message, SessionHandle};
+use crate::agents::{
+    Agents, Birth, Child, Nursery, Order, Plan, Rested, Setup, Slots, Standing, Tie, WorktreeEnd,
+};
+use crate::kernel::command::{Command, Create, Enlist, Send, SendPlace};
+use crate::kernel::state::{Entry, State};
+use crate::kernel::tasks::Task;
+use crate::services::Services;
+
+/// The child sessions that live now.
+#[derive(Clone, Default)]
+pub(super) struct Children(Arc<Mutex<BTreeMap<SessionId, SessionHandle>>>);
+
+impl Children {
+    fn table(&self) -> MutexGuard<'_, BTreeMap<SessionId, SessionHandle>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn live(&self) -> Vec<SessionHandle> {
+        self.table().values().cloned().collect()
+    }
+}
+
+/// What has to be known of a session to make an agent of it.
+pub(super) struct Kin {
+    inheritance: Inheritance,
+    tree: Arc<Tree>,
+    enlisted: Option<Enlisted>,
+    state: Parent,
+    route: crate::agent::route::Route,
+}
+
+/// What of a parent's state matters to its agents.
+struct Parent {
+    options: SessionOptions,
+    cwd: String,
+    model: Option<String>,
+    reasoning_effort: Option<String>,
+    mode: Mode,
+    agent: Option<String>,
+    permissions: Permissions,
+    tasks: Vec<loopd_proto::id::TaskId>,
+}
+
+/// Makes the children of one session.
+struct Cradle {
+    session: SessionId,
+    mailbox: mpsc::Sender<Message>,
+    sessions: Arc<Sessions>,
+    services: Arc<Services>,
+    children: Children,
+    /// Cancelled when the session ends and answers nobody any more.
+    ended: CancellationToken,
+}
+
+/// The agents of a new session.
+pub(super) fn agents(
+    id: &SessionId,
+    services: &Arc<Services>,
+    sessions: &Arc<Sessions>,
+    mailbox: &mpsc::Sender<Message>,
+    children: &Children,
+) -> Agents {
+    let ended = CancellationToken::new();
+    let cradle = Cradle {
+        session: id.clone(),
+        mailbox: mailbox.clone(),
+        sessions: sessions.clone(),
+        services: services.clone(),
+        children: children.clone(),
+        ended: ended.clone(),
+    };
+    let setup = Setup {
+        session: id.clone(),
+        folder: services.session_folder(id).join("agents"),
+        log: super::commands::log(mailbox),
+        nursery: Arc::new(Shared(Arc::new(cradle))),
+        presence: services.presence.clone(),
+    };
+    Agents::new(setup, ended)
+}
+
+impl Actor {
+    pub(super) fn kin_for_agents(&mut self) -> Kin {
+        let tree = self.tree();
+        let state = &self.state;
+        Kin {
+            inheritance: self.inheritance(),
+            tree,
+            enlisted: state.enlisted.as_deref().cloned(),
+            state: Parent {
+                options: state.options.clone(),
+                cwd: state.cwd.clone(),
+                model: state.model.clone(),
+                reasoning_effort: state.reasoning_effort.clone(),
+                mode: state.mode,
+                agent: state.agent.clone(),
+                permissions: state.permissions.clone(),
+                tasks: state.tasks.iter().map(|task| task.id.clone()).collect(),
+            },
+            route: self.route(),
+        }
+    }
+}
+
+impl Cradle {
+    async fn kin(&self) -> Result<Kin, String> {
+        let gone = || "the session has ended".to_owned();
+        let (reply, kin) = oneshot::channel();
+        let asked = async {
+            let sent = self.mailbox.send(Message::Kin { reply }).await;
+            sent.map_err(|_| gone())?;
+            kin.await.map_err(|_| gone())
+        };
+        tokio::select! {
+            kin = asked => kin.map(|kin| *kin),
+            () = self.ended.cancelled() => Err(gone()),
+        }
+    }
+
+    fn know(&self, handle: &SessionHandle) {
+        let mut table = self.children.table();
+        table.insert(handle.id().clone(), handle.clone());
+    }
+
+    async fn bear(&self, birth: Birth, tie: Tie) -> Result<Arc<dyn Child>, String> {
+        let kin = self.kin().await?;
+        let enlisted = Enlisted {
+            parent: self.session.clone(),
+            task: birth.task.clone(),
+            depth: depth(&kin),
+            profile: Profile {
+                worktree: birth.worktree.as_ref().map(|worktree| worktree.path.clone()),
+                ..birth.plan.profile.clone()
+            },
+        };
+        let handle = if birth.plan.profile.fork {
+            self.fork(&birth, enlisted).await?
+        } else {
+            self.create(&birth, &kin, enlisted).await?
+        };
+        self.take_in(handle, kin, tie).await
+    }
+
+    async fn create(
+        &self,
+        birth: &Birth,
+        kin: &Kin,
+        enlisted: Enlisted,
+    ) -> Result<SessionHandle, String> {
+        let plan = &birth.plan;
+        let parent = &kin.state.options;
+        let options = SessionOptions {
+            model: plan.model.clone(),
+            reasoning_effort: plan.reasoning_effort.clone(),
+            // It answers for itself; how its parent was told to speak is not for it.
+            system_message: None,
+            agent: None,
+            default_agent: None,
+            ..parent.clone()
+        };
+        let cwd = match &birth.worktree {
+            Some(worktree) => worktree.cwd.clone(),
+            None => plan.cwd.to_string_lossy().into_owned(),
+        };
+        let handle = self.sessions.start_new(birth.session.clone());
+        let handle = handle.ok_or_else(|| "its session exists already".to_owned())?;
+        let created = handle.command(Command::Create(Create {
+            options,
+            context: WorkContext {
+                cwd,
+                ..WorkContext::default()
+            },
+            permissions: Permissions::default(),
+            version: self.services.version.to_owned(),
+            enlisted: Some(Box::new(enlisted)),
+        }));
+        match created.await {
+            Ok(_) => Ok(handle),
+            Err(error) => {
+                handle.stop().await;
+                Err(error.to_string())
+            }
+        }
+    }
+
+    /// Starts from the parent's log as it was when the model asked for the fork.
+    async fn fork(&self, birth: &Birth, enlisted: Enlisted) -> Result<SessionHandle, String> {
+        let store = &self.services.store;
+        let loaded = store.load(&self.session).await;
+        let loaded = loaded.map_err(|error| error.to_string())?;
+        let (mut record, events) = loaded.ok_or_else(|| "its parent has no log".to_owned())?;
+        let asked = events.iter().rev();
+        let asked = asked.into_iter().find(|event| &*event.kind == "assistant.message");
+        let through = asked.map_or(Seq::START, |event| event.seq);
+        let now = self.services.ports.now().0;
+        record.id = birth.session.clone();
+        record.parent = Some(self.session.clone());
+        record.agent = Some(birth.task.to_string());
+        record.created_ms = now;
+        record.modified_ms = now;
+        let forked = store.fork(record, &self.session, through).await;
+        forked.map_err(|error| error.to_string())?;
+        let handle = self.sessions.open_copy(birth.session.clone());
+        let enlist = handle.command(Command::Enlist(Box::new(Enlist {
+            enlisted,
+            cwd: birth.worktree.as_ref().map(|worktree| worktree.cwd.clone()),
+        })));
+        match enlist.await {
+            Ok(_) => Ok(handle),
+            Err(error) => {
+                handle.stop().await;
+                Err(error.to_string())
+            }
+        }
+    }
+
+    async fn reopen(&self, session: SessionId, tie: Tie) -> Result<Arc<dyn Child>, String> {
+        let kin = self.kin().await?;
+        let (handle, _) = self.sessions.open(session);
+        self.take_in(handle, kin, tie).await
+    }
+
+    async fn take_in(
+        &self,
+        handle: SessionHandle,
+        kin: Kin,
+        tie: Tie,
+    ) -> Result<Arc<dyn Child>, String> {
+        // Known first: what changes from now on reaches it after what it is given.
+        self.know(&handle);
+        let adoption = Adoption {
+            inheritance: kin.inheritance,
+            tree: kin.tree,
+            tie,
+        };
+        let spoken = async {
+            handle.post(Message::Adopt(Box::new(adoption))).map_err(|error| error.to_string())?;
+            let since = handle.state(|state: &State| state.history.len()).await;
+            since.map_err(|error| error.to_string())
+        };
+        match spoken.await {
+            Ok(since) => Ok(Arc::new(ChildSession {
+                handle,
+                since,
+                children: self.children.clone(),
+            })),
+            Err(error) => {
+                self.children.table().remove(handle.id());
+                handle.stop().await;
+                Err(error)
+            }
+        }
+    }
+}
+
+fn depth(kin: &Kin) -> u32 {
+    kin.enlisted.as_ref().map_or(0, |own| own.depth) + 1
+}
+
+/// A cradle that its own work may hold on to.
+#[derive(Clone)]
+struct Shared(Arc<Cradle>);
+
+impl Nursery for Shared {
+    fn plan(&self, order: Order) -> BoxFuture<'static, Result<Plan, String>> {
+        let cradle = self.0.clone();
+        async move {
+            let kin = cradle.kin().await?;
+            plan::plan(&cradle.services, kin, order).await
+        }
+        .boxed()
+    }
+
+    fn tasks(&self) -> BoxFuture<'static, Result<Vec<Task>, String>> {
+        let (mailbox, ended) = (self.0.mailbox.clone(), self.0.ended.clone());
+        async move {
+            let gone = || "the session has ended".to_owned();
+            let (reply, tasks) = oneshot::channel();
+            let look = Message::View(Box::new(move |view| {
+                // Who wanted to know may have given up.
+                reply.send(view.state.tasks.iter().cloned().collect()).ok();
+            }));
+            let asked = async {
+                mailbox.send(look).await.map_err(|_| gone())?;
+                tasks.await.map_err(|_| gone())
+            };
+            tokio::select! {
+                tasks = asked => tasks,
+                () = ended.cancelled() => Err(gone()),
+            }
+        }
+        .boxed()
+    }
+
+    fn make_worktree(
+        &self,
+        session: &SessionId,
+        plan: &Plan,
+    ) -> BoxFuture<'static, Result<WorktreeWork, String>> {
+        let (cradle, session, cwd) = (self.0.clone(), session.clone(), plan.cwd.clone());
+        async move {
+            let kin = cradle.kin().await?;
+            plan::make_worktree(&cradle.services, &kin, &session, &cwd).await
+        }
+        .boxed()
+    }
+
+    fn bear(&self, birth: Birth, tie: Tie) -> BoxFuture<'static, Result<Arc<dyn Child>, String>> {
+        let cradle = self.0.clone();
+        async move { cradle.bear(birth, tie).await }.boxed()
+    }
+
+    fn reopen(
+        &self,
+        session: &SessionId,
+        tie: Tie,
+    ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>> {
+        let (cradle, session) = (self.0.clone(), session.clone());
+        async move { cradle.reopen(session, tie).await }.boxed()
+    }
+
+    fn terms(&self) -> BoxFuture<'static, Result<(Slots, bool), String>> {
+        let cradle = self.0.clone();
+        async move {
+            let kin = cradle.kin().await?;
+            let multi_turn = cradle.services.config.agents.multi_turn;
+            Ok((kin.tree.slots.clone(), multi_turn))
+        }
+        .boxed()
+    }
+
+    fn settle_worktree(&self, worktree: &WorktreeWork) -> BoxFuture<'static, WorktreeEnd> {
+        let (cradle, worktree) = (self.0.clone(), worktree.clone());
+        async move { plan::settle_worktree(&cradle.services, &worktree).await }.boxed()
+    }
+}
+
+/// A live child session.
+struct ChildSession {
+    handle: SessionHandle,
+    /// How long its history was before it was spoken to.
+    since: usize,
+    children: Children,
+}
+
+impl Child for ChildSession {
+    fn say(&self, message: String) -> BoxFuture<'static, Result<(), String>> {
+        let said = self.handle.command(Command::Send(Send {
+            id: None,
+            prompt: message,
+            display_prompt: None,
+            attachments: Vec::new(),
+            agent_mode: None,
+            request_headers: BTreeMap::new(),
+            source: None,
+            place: SendPlace::Immediate,
+        }));
+        async move { said.await.map(|_| ()).map_err(|error| error.to_string()) }.boxed()
+    }
+
+    fn abort(&self) -> BoxFuture<'static, ()> {
+        let aborted = self.handle.command(Command::Abort);
+        async move {
+            // A child that is gone needs no interruption.
+            aborted.await.ok();
+        }
+        .boxed()
+    }
+
+    fn standing(&self) -> BoxFuture<'static, Option<Standing>> {
+        let since = self.since;
+        let seen = self.handle.state(move |state| standing(state, since));
+        async move { seen.await.ok() }.boxed()
+    }
+
+    fn stop(&self) -> BoxFuture<'static, ()> {
+        let (handle, children) = (self.handle.clone(), self.children.clone());
+        async move {
+            handle.stop().await;
+            children.table().remove(handle.id());
+        }
+        .boxed()
+    }
+}
+
+/// How a session stands that was spoken to when its history was this long.
+pub(super) fn standing(state: &State, since: usize) -> Standing {
+    let waits = !state.queue.is_empty() || !state.steering.is_empty();
+    if state.is_busy() || waits || state.tasks.has_agents_at_work() {
+        return Standing::AtWork;
+    }
+    let said = state.history.iter().skip(since).rev();
+    let response = said.into_iter().find_map(|entry| match entry {
+        Entry::Assistant(turn) if !turn.text.trim().is_empty() => Some(turn.text.clone()),
+        _ => None,
+    });
+    Standing::Rests(Box::new(Rested {
+        outcome: state.last_outcome,
+        response,
+        error: state.last_error.clone(),
+        usage: state.usage(),
+    }))
+}

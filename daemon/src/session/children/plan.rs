@@ -1,0 +1,274 @@
+//! What an order for an agent comes to: which agent, which model, where, and whether it may be.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use loopd_proto::event::agent::{Profile, Stance};
+use loopd_proto::event::task::{Execution, WorktreeWork};
+use loopd_proto::id::SessionId;
+
+use super::{Kin, depth};
+use crate::agents::{Isolation, Order, Plan, WorktreeEnd};
+use crate::discovery::agents::{self, AgentDefinition, ModelPolicy, PermissionMode};
+use crate::kernel::model::ModelInfo;
+use crate::roster::model::{Choice, Wish, choose};
+use crate::roster::{AgentSettings, AskedBy, is_same};
+use crate::services::Services;
+use crate::worktree::{Settled, Worktree};
+
+/// The agent for calls that name none.
+const GENERAL: &str = "general-purpose";
+/// What a fork is called where agents have their type.
+const FORK: &str = "fork";
+
+/// Finds what the order names, or says what is wrong with it in words for who gave it.
+pub(super) async fn plan(services: &Services, kin: Kin, order: Order) -> Result<Plan, String> {
+    let settings = settings(services, &kin);
+    if order.prompt.trim().is_empty() {
+        return Err("The prompt is empty. Say in it everything that the agent has to know: it does not see this conversation.".to_owned());
+    }
+    let own = depth(&kin);
+    if own > settings.max_depth {
+        return Err(format!(
+            "Agents may be {} deep here, and this one would be the {own}th. Do the work yourself.",
+            settings.max_depth
+        ));
+    }
+    let wanted = order.agent_type.as_deref().map(str::trim);
+    match wanted.filter(|wanted| !wanted.is_empty()) {
+        None if settings.fork && order.call.is_some() => fork(kin, order, &settings),
+        Some(wanted) if is_same(wanted, FORK) && settings.fork && order.call.is_some() => {
+            fork(kin, order, &settings)
+        }
+        wanted => named(kin, order, &settings, wanted.unwrap_or(GENERAL).to_owned()).await,
+    }
+}
+
+fn settings(services: &Services, kin: &Kin) -> AgentSettings {
+    let variable = |name: &str| kin.inheritance.launch.as_ref()?.variable(name);
+    let settings = services.config.agents.with(variable);
+    settings.limited_by(kin.inheritance.options.subagents.as_ref())
+}
+
+async fn named(
+    kin: Kin,
+    order: Order,
+    settings: &AgentSettings,
+    wanted: String,
+) -> Result<Plan, String> {
+    let asked_by = match &order.call {
+        Some(_) => AskedBy::Model,
+        None => AskedBy::Person,
+    };
+    let subagents = kin.inheritance.options.subagents.clone().unwrap_or_default();
+    let disabled = subagents.disabled_subagents.clone().unwrap_or_default();
+    let agent = kin.roster.may_start(&wanted, asked_by, &disabled);
+    let agent = agent.map_err(|refusal| refusal.to_string())?.clone();
+    let denied = kin.inheritance.leave.permissions.denied.iter();
+    let denied = denied.filter(|rule| rule.kind == "agent").any(|rule| {
+        let argument = rule.argument.as_deref();
+        argument.is_none_or(|argument| is_same(argument, &agent.name))
+    });
+    if denied {
+        return Err(format!(
+            "The rules of this session deny the agent {}. Do the work without it.",
+            agent.name
+        ));
+    }
+    let cwd = place(&kin, &order)?;
+    let isolation = isolation(&order, &agent)?;
+    let choice = model(&kin, &order, settings, &agent).await?;
+    let execution = match (&kin.enlisted, order.execution) {
+        // Who works for somebody waits for those who work for it.
+        (Some(_), _) => Execution::Sync,
+        (None, Some(Execution::Background)) => Execution::Background,
+        (None, Some(Execution::Sync) | None) if agent.background => Execution::Background,
+        (None, Some(Execution::Sync) | None) => Execution::Sync,
+    };
+    let name = order.name.as_deref().map(str::trim);
+    let name = name.filter(|name| !name.is_empty());
+    let profile = Profile {
+        agent_type: agent.name.clone(),
+        display_name: name.unwrap_or(&agent.name).to_owned(),
+        prompt: agent.prompt.clone(),
+        tools: agent.tools.clone(),
+        disallowed_tools: agent.disallowed_tools.clone(),
+        max_turns: agent.max_turns,
+        stance: stance(agent.permission_mode),
+        fork: false,
+        worktree: None,
+    };
+    Ok(Plan {
+        profile,
+        execution,
+        model: Some(choice.model),
+        reasoning_effort: agent.effort.clone().or(kin.state.reasoning_effort),
+        isolation,
+        cwd,
+        preface: agent.initial_prompt.clone(),
+        prefix: kin.enlisted.map(|own| own.task),
+        taken: kin.state.tasks,
+        note: choice.note,
+    })
+}
+
+fn stance(mode: PermissionMode) -> Stance {
+    match mode {
+        PermissionMode::Plan => Stance::Plan,
+        PermissionMode::DontAsk => Stance::NeverAsk,
+        // None of these may be more than the parent's, so all are the parent's.
+        PermissionMode::Default
+        | PermissionMode::AcceptEdits
+        | PermissionMode::BypassPermissions
+        | PermissionMode::Bubble => Stance::Inherit,
+    }
+}
+
+fn place(kin: &Kin, order: &Order) -> Result<PathBuf, String> {
+    let own = PathBuf::from(&kin.state.cwd);
+    let Some(wanted) = &order.cwd else {
+        return Ok(own);
+    };
+    let place = own.join(wanted);
+    if place.is_dir() {
+        Ok(place)
+    } else {
+        Err(format!("cwd: there is no folder {}.", place.display()))
+    }
+}
+
+fn isolation(order: &Order, agent: &AgentDefinition) -> Result<Option<Isolation>, String> {
+    let own = agent.isolation.map(|isolation| match isolation {
+        agents::Isolation::Worktree => Isolation::Worktree,
+    });
+    let isolation = order.isolation.or(own);
+    if isolation.is_some() && order.cwd.is_some() {
+        return Err(
+            "cwd and isolation exclude each other: a worktree has a folder of its own.".to_owned(),
+        );
+    }
+    Ok(isolation)
+}
+
+async fn model(
+    kin: &Kin,
+    order: &Order,
+    settings: &AgentSettings,
+    agent: &AgentDefinition,
+) -> Result<Choice, String> {
+    let session_model = match kin.state.model.clone().or_else(|| kin.state.options.model.clone()) {
+        Some(model) => model,
+        None => kin.route.default_model().await.map_err(|failure| failure.message)?,
+    };
+    let subagents = kin.inheritance.options.subagents.as_ref();
+    let preferred = settings.preferred(&agent.name, subagents);
+    let plain = order.model.is_none() && preferred.is_none() && agent.model == ModelPolicy::Inherit;
+    let available: Vec<ModelInfo> = if plain {
+        Vec::new()
+    } else {
+        // Without a list any name is taken at its word.
+        kin.route.models().await.unwrap_or_default()
+    };
+    let wish = Wish {
+        requested: order.model.as_deref(),
+        policy: &agent.model,
+        preferred,
+        session_model: &session_model,
+        available: &available,
+        settings,
+    };
+    choose(&wish).map_err(|refusal| refusal.to_string())
+}
+
+/// A copy of the conversation so far goes on with the prompt.
+fn fork(kin: Kin, order: Order, _settings: &AgentSettings) -> Result<Plan, String> {
+    if kin.enlisted.as_ref().is_some_and(|own| own.profile.fork) {
+        return Err("A fork cannot fork again: do the work that you were forked for yourself.".to_owned());
+    }
+    if order.model.is_some() {
+        return Err(
+            "A fork has the model of the conversation it continues; leave `model` out or name an agent_type.".to_owned(),
+        );
+    }
+    let cwd = place(&kin, &order)?;
+    if order.cwd.is_some() {
+        return Err("A fork works where its conversation does; leave `cwd` out.".to_owned());
+    }
+    let execution = match &kin.enlisted {
+        Some(_) => Execution::Sync,
+        None => order.execution.unwrap_or(Execution::Background),
+    };
+    let name = order.name.as_deref().map(str::trim);
+    let name = name.filter(|name| !name.is_empty());
+    let place = match order.isolation {
+        Some(Isolation::Worktree) => FORK_IN_WORKTREE,
+        None => "",
+    };
+    Ok(Plan {
+        profile: Profile {
+            agent_type: FORK.to_owned(),
+            display_name: name.unwrap_or(FORK).to_owned(),
+            fork: true,
+            ..Profile::default()
+        },
+        execution,
+        model: kin.state.model,
+        reasoning_effort: kin.state.reasoning_effort,
+        isolation: order.isolation,
+        cwd,
+        preface: Some(format!("{FORK_DIRECTIVE}{place}")),
+        prefix: kin.enlisted.map(|own| own.task),
+        taken: kin.state.tasks,
+        note: None,
+    })
+}
+
+/// Said to a fork before its prompt.
+const FORK_DIRECTIVE: &str = "You are a fork of this conversation: you know everything above, and you work beside it on one part. \
+Others work on the other parts. Do only what follows, by yourself, without asking back and without starting agents; \
+change nothing that it does not ask you to change. Your last message is handed to the conversation you come from: make it a short report \
+of what you did and found.";
+
+const FORK_IN_WORKTREE: &str = " You work in a copy of the repository, in another folder than before: read files again before you \
+use what you remember of them, and translate paths from above to your folder.";
+
+/// Makes a copy of the repository for an agent.
+pub(super) async fn make_worktree(
+    services: &Services,
+    kin: &Kin,
+    session: &SessionId,
+    cwd: &Path,
+) -> Result<WorktreeWork, String> {
+    let env = kin.inheritance.launch.as_ref().map(|launch| launch.child_environment());
+    let made = services.worktrees.create(session, cwd, &env.unwrap_or_default()).await;
+    let made = made.map_err(|error| format!("The agent has no worktree to work in: {error}"))?;
+    Ok(WorktreeWork {
+        id: made.id,
+        path: made.path.to_string_lossy().into_owned(),
+        cwd: made.cwd.to_string_lossy().into_owned(),
+        repository: made.repository.to_string_lossy().into_owned(),
+        commit: made.commit,
+    })
+}
+
+/// The agent has come to rest.
+pub(super) async fn settle_worktree(services: &Services, work: &WorktreeWork) -> WorktreeEnd {
+    let worktree = Worktree {
+        id: work.id.clone(),
+        path: work.path.clone().into(),
+        cwd: work.cwd.clone().into(),
+        repository: work.repository.clone().into(),
+        commit: work.commit.clone(),
+    };
+    match services.worktrees.settle(&worktree).await {
+        Ok(Settled::Removed) => WorktreeEnd::Removed,
+        Ok(Settled::Kept(kept)) => WorktreeEnd::Kept(kept.to_string()),
+        Err(error) => WorktreeEnd::Failed(format!(
+            "The worktree {} is still there, because it could not be looked at: {error}",
+            work.path
+        )),
+    }
+}
+
+/// The roster that an agent of the session finds its own agents in.
+pub(super) type SharedRoster = Arc<crate::roster::Roster>;

@@ -1,0 +1,253 @@
+//! A session that is an agent of another one: what it has from its parent, and what its parent's run
+//! and the clients at the top see of it.
+
+use std::sync::Arc;
+
+use loopd_proto::event::agent::Enlisted;
+use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::id::SessionId;
+use loopd_proto::session::SessionOptions;
+
+use super::actor::Actor;
+use super::attach::Attachment;
+use super::tree::{Asks, Tree, TreeQuestion};
+use super::{Message, SessionHandle};
+use crate::agent::route::TokenPeers;
+use crate::agents::{Slots, Tie};
+use crate::kernel::command::Grant;
+use crate::kernel::policy::lattice::{Ground, Leave, narrowed};
+use crate::launch::Launch;
+use crate::provider::secret::Secret;
+use crate::publish::{Upstream, frame};
+
+/// What a session hands down to its agents; anew whenever it changes.
+#[derive(Clone)]
+pub(super) struct Inheritance {
+    /// The session that the clients know.
+    pub(super) top: SessionId,
+    pub(super) launch: Option<Arc<Launch>>,
+    /// With secrets.
+    pub(super) options: SessionOptions,
+    pub(super) api_token: Option<Secret>,
+    pub(super) token_peers: TokenPeers,
+    /// The clients that bring tools and answer questions.
+    pub(super) attachments: Vec<Attachment>,
+    /// What the parent may do.
+    pub(super) leave: Leave,
+    /// Where the parent works.
+    pub(super) cwd: String,
+    pub(super) streaming: bool,
+}
+
+/// Ties a session to the one whose agent it is.
+pub(super) struct Lineage {
+    pub(super) tree: Arc<Tree>,
+    pub(super) tie: Tie,
+    pub(super) top: SessionId,
+    /// What the parent may do, and where.
+    leave: Leave,
+    parent_cwd: String,
+}
+
+/// What a new or reopened agent is given before anything else.
+pub(super) struct Adoption {
+    pub(super) inheritance: Inheritance,
+    pub(super) tree: Arc<Tree>,
+    pub(super) tie: Tie,
+}
+
+impl Actor {
+    /// Becomes the agent of a live session.
+    pub(super) fn adopt(&mut self, adoption: Adoption) {
+        let Adoption {
+            inheritance,
+            tree,
+            tie,
+        } = adoption;
+        self.lineage = Some(Lineage {
+            tree,
+            tie,
+            top: inheritance.top.clone(),
+            leave: inheritance.leave.clone(),
+            parent_cwd: inheritance.cwd.clone(),
+        });
+        self.inherit(inheritance);
+    }
+
+    /// Takes over what the parent has now, and hands it down.
+    pub(super) fn inherit(&mut self, inheritance: Inheritance) {
+        self.options.provider = inheritance.options.provider;
+        self.options.providers = inheritance.options.providers;
+        self.options.models = inheritance.options.models;
+        self.options.client_name = inheritance.options.client_name;
+        self.launch = inheritance.launch;
+        self.api_token = inheritance.api_token;
+        self.token_peers = inheritance.token_peers;
+        self.attachments = inheritance.attachments;
+        if let Some(lineage) = &mut self.lineage {
+            lineage.leave = inheritance.leave;
+            lineage.parent_cwd = inheritance.cwd;
+        }
+        self.tie_audience(inheritance.streaming);
+        self.hand_down();
+    }
+
+    fn tie_audience(&self, streaming: bool) {
+        let enlisted = self.state.enlisted.as_ref();
+        if let (Some(lineage), Some(enlisted)) = (&self.lineage, enlisted) {
+            self.audience.pass_on_to(Upstream {
+                session: lineage.top.clone(),
+                audience: lineage.tree.audience.clone(),
+                agent: enlisted.agent_id(),
+                streaming,
+            });
+        }
+    }
+
+    /// What this session may do: by its own rules at the top, by its parent's leave below.
+    pub(super) fn leave(&self) -> Leave {
+        let Some((lineage, enlisted)) = self.kin() else {
+            let mut permissions = self.state.permissions.clone();
+            permissions.approve_all |= self.launch.as_ref().is_some_and(|launch| launch.yolo);
+            return Leave {
+                permissions,
+                may_ask: true,
+            };
+        };
+        let ground = match &enlisted.profile.worktree {
+            Some(root) => Ground::Copy { root },
+            None => Ground::Shared {
+                parent: &lineage.parent_cwd,
+            },
+        };
+        narrowed(&lineage.leave, enlisted.profile.stance, ground)
+    }
+
+    fn kin(&self) -> Option<(&Lineage, &Enlisted)> {
+        Some((self.lineage.as_ref()?, self.state.enlisted.as_deref()?))
+    }
+
+    /// The tree of agents that this session is the top or a part of.
+    pub(super) fn tree(&mut self) -> Arc<Tree> {
+        if let Some(lineage) = &self.lineage {
+            return lineage.tree.clone();
+        }
+        let tree = self.tree.get_or_insert_with(|| {
+            let top = SessionHandle {
+                id: self.state.id.clone(),
+                mailbox: self.mailbox.clone(),
+            };
+            let variable = |name: &str| self.launch.as_ref()?.variable(name);
+            let settings = self.services.config.agents.with(variable);
+            Tree::new(top, self.audience.clone(), Slots::new(settings.max_concurrent))
+        });
+        tree.clone()
+    }
+
+    /// What agents of this session are given.
+    pub(super) fn inheritance(&self) -> Inheritance {
+        let streaming = self.state.options.include_sub_agent_streaming_events;
+        Inheritance {
+            top: match &self.lineage {
+                Some(lineage) => lineage.top.clone(),
+                None => self.state.id.clone(),
+            },
+            launch: self.launch.clone(),
+            options: self.options.clone(),
+            api_token: self.api_token.clone(),
+            token_peers: self.token_peers.clone(),
+            attachments: self.attachments.clone(),
+            leave: self.leave(),
+            cwd: self.state.cwd.clone(),
+            streaming: streaming.unwrap_or(true),
+        }
+    }
+
+    /// Tells live agents what has changed.
+    pub(super) fn hand_down(&self) {
+        let children = self.children.live();
+        if children.is_empty() {
+            return;
+        }
+        let inheritance = self.inheritance();
+        for child in children {
+            let message = Message::Inherit(Box::new(inheritance.clone()));
+            if let Err(error) = child.post(message) {
+                tracing::warn!(session = %child.id(), %error, "an agent did not learn what its parent has");
+            }
+        }
+    }
+
+    /// Something of this session was stored: the run that drives it sees it, and who is asked.
+    pub(super) fn show_stored(&self, event: &Durable, line: &str) {
+        let Some(lineage) = &self.lineage else {
+            return;
+        };
+        lineage.tie.watcher.stored(self.services.ports.now(), event);
+        let (request, asks) = match event {
+            Durable::PermissionRequested(asked) => {
+                let permission = Box::new(asked.permission_request.clone());
+                (&asked.request_id, Asks::Permission(permission))
+            }
+            Durable::ExternalToolRequested(asked) => {
+                (&asked.request_id, Asks::Tool(asked.tool_name.clone()))
+            }
+            Durable::Asked(asked) => (asked.request_id(), Asks::Person(Box::new(asked.clone()))),
+            Durable::PermissionCompleted(completed) => {
+                lineage.tree.answered(&completed.request_id);
+                return;
+            }
+            Durable::Answered(answered) => {
+                lineage.tree.answered(&answered.request_id);
+                return;
+            }
+            Durable::ToolComplete(_) | Durable::LoopEnded(_) => {
+                lineage.tree.keep_only(&self.state.id, |request| {
+                    self.state.calls().any(|call| call.waits_for(request))
+                });
+                return;
+            }
+            _ => return,
+        };
+        let question = TreeQuestion {
+            session: SessionHandle {
+                id: self.state.id.clone(),
+                mailbox: self.mailbox.clone(),
+            },
+            frame: frame(&lineage.top, line),
+            asks,
+        };
+        lineage.tree.asked(request.clone(), question);
+    }
+
+    /// Something was told of this session that is not stored.
+    pub(super) fn show_told(&self, event: &Ephemeral) {
+        if let Some(lineage) = &self.lineage {
+            lineage.tie.watcher.told(event);
+        }
+    }
+
+    /// Lets the session at the top allow something for good.
+    pub(super) fn grant_above(&self, grant: Grant) {
+        let Some(lineage) = &self.lineage else {
+            return;
+        };
+        let command = Box::new(crate::kernel::command::Command::Grant(grant));
+        if let Err(error) = lineage.tree.top.post(Message::Report(command)) {
+            tracing::warn!(session = %self.state.id, %error, "what was allowed for good is allowed once");
+        }
+    }
+
+    /// Whether the clients at the top can be asked: one of them answers, or nobody is there yet.
+    pub(super) fn can_ask_above(&self) -> bool {
+        let mut offers = self.attachments.iter().map(|attachment| &attachment.offer);
+        self.attachments.is_empty() || offers.any(|offer| offer.request_permission)
+    }
+
+    /// Forgets what this session asked the clients at the top.
+    pub(super) fn leave_tree(&self) {
+        if let Some(lineage) = &self.lineage {
+            lineage.tree.keep_only(&self.state.id, |_| false);
+        }
+    }
+}
