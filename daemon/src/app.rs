@@ -14,6 +14,7 @@ use crate::services::Services;
 use crate::store::lock::{HomeLock, LockError, Owner};
 use crate::store::{Location, SqliteStore, Store, StoreError};
 use crate::tool::catalog::Catalog;
+use crate::worktree::Worktrees;
 
 /// The daemon's version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -60,6 +61,7 @@ impl Server {
     ) -> Result<Arc<Self>, StartError> {
         let catalog = Catalog::new();
         let presence = Presence::default();
+        let processes = Processes::new(home, presence.clone());
         let services = Arc::new(Services {
             store,
             ports: Ports::default(),
@@ -69,7 +71,8 @@ impl Server {
             model_lists: Arc::default(),
             recording: Arc::default(),
             home: home.to_path_buf(),
-            processes: Processes::new(home, presence.clone()),
+            worktrees: Worktrees::new(home, processes.clone()),
+            processes,
             presence,
             version: VERSION,
         });

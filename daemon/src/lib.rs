@@ -51,6 +51,8 @@ pub mod jobs;
 
 pub mod shell;
 
+pub mod worktree;
+
 pub mod process;
 pub mod publish;
 pub mod store;

@@ -16,6 +16,7 @@ use crate::provider::model_lists::ModelLists;
 use crate::provider::replay::RecordingLock;
 use crate::store::Store;
 use crate::tool::catalog::Catalog;
+use crate::worktree::Worktrees;
 
 /// What sessions need from the daemon.
 pub struct Services {
@@ -32,6 +33,8 @@ pub struct Services {
     pub presence: Presence,
     /// Every program that is started is started here.
     pub processes: Processes,
+    /// Copies of repositories in which agents work alone.
+    pub worktrees: Worktrees,
     pub version: &'static str,
 }
 

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::params::{
     agent, daemon, discovery, event_log, host, inference, launch, model, permission, process,
-    provider, queue, server, session, settings, shell, stored, task, tool, ui,
+    provider, queue, server, session, settings, shell, stored, task, tool, ui, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -81,6 +81,10 @@ methods! {
     "loopd.daemonStop" LoopdDaemonStop(server::NoParams) -> ();
     /// Lists the commands that the daemon runs as processes, the oldest first.
     "loopd.processList" LoopdProcessList(server::NoParams) -> process::ProcessList;
+    /// Lists the worktrees that were made for agents, with what would be lost with each.
+    "loopd.worktreeList" LoopdWorktreeList(server::NoParams) -> worktree::WorktreeList;
+    /// Removes a worktree that no agent uses; a changed one only when forced.
+    "loopd.worktreeRemove" LoopdWorktreeRemove(worktree::WorktreeRemoveParams) -> ();
 
     /// Creates a session and attaches the caller.
     "session.create" SessionCreate(SessionCreateParams) -> SessionOpened;

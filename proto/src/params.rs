@@ -20,3 +20,4 @@ pub mod stored;
 pub mod task;
 pub mod tool;
 pub mod ui;
+pub mod worktree;

@@ -34,6 +34,7 @@ mod tasks;
 mod tool_result;
 mod tools;
 mod ui;
+mod worktree;
 
 use loopd_proto::id::SessionId;
 use loopd_proto::method as m;
@@ -73,6 +74,8 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::LoopdDaemonStatus, _, _>(daemon::status)?;
     table.bind::<m::LoopdDaemonStop, _, _>(daemon::stop)?;
     table.bind::<m::LoopdProcessList, _, _>(process::list)?;
+    table.bind::<m::LoopdWorktreeList, _, _>(worktree::list)?;
+    table.bind::<m::LoopdWorktreeRemove, _, _>(worktree::remove)?;
 
     table.bind::<m::SessionCreate, _, _>(session_create::create)?;
     table.bind::<m::SessionResume, _, _>(session_resume::resume)?;

@@ -1,0 +1,110 @@
+//! The repository around a folder, and whether a worktree is one of its worktrees.
+
+use std::path::{Path, PathBuf};
+
+use super::error::WorktreeError;
+use super::git::{Git, path_of};
+
+/// Where a repository is and which commit it is at.
+#[derive(Debug, Clone)]
+pub(super) struct Repository {
+    /// Its working tree around the folder that was asked about.
+    pub(super) top: PathBuf,
+    /// The folder of git that all its worktrees share.
+    pub(super) git_dir: PathBuf,
+    pub(super) commit: String,
+}
+
+impl Repository {
+    /// Finds the repository around the folder that git was prepared for.
+    pub(super) async fn around(git: &Git) -> Result<Self, WorktreeError> {
+        let inside = ["rev-parse", "--is-inside-work-tree"];
+        let inside = git.line("find the repository", inside).await?;
+        if inside != b"true" {
+            return Err(WorktreeError::NoFiles(git.cwd.clone()));
+        }
+        let top = git.path("--show-toplevel").await?;
+        let git_dir = git.path("--git-common-dir").await?;
+        let head = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"];
+        let commit = match git.line("find the current commit", head).await {
+            Ok(hash) => String::from_utf8_lossy(&hash).into_owned(),
+            Err(WorktreeError::Git { .. }) => return Err(WorktreeError::NoCommit(top)),
+            Err(other) => return Err(other),
+        };
+        Ok(Self {
+            top,
+            git_dir,
+            commit,
+        })
+    }
+
+    /// The path that people know the repository by.
+    pub(super) fn name(&self) -> PathBuf {
+        match (self.git_dir.file_name(), self.git_dir.parent()) {
+            (Some(name), Some(parent)) if name == ".git" => parent.to_owned(),
+            _ => self.git_dir.clone(),
+        }
+    }
+}
+
+/// Makes sure that a folder is a worktree of this repository, and that both sides say so: what
+/// an agent did to it may have made it something else.
+pub(super) async fn check_registered(
+    git: &Git,
+    folder: &Path,
+    git_dir: &Path,
+) -> Result<(), WorktreeError> {
+    let unclear = |why: &str| WorktreeError::Unclear {
+        path: folder.to_owned(),
+        why: why.to_owned(),
+    };
+    let real = real(folder).await?;
+    if git.path("--show-toplevel").await? != real {
+        return Err(unclear("it is not the top of a worktree any more"));
+    }
+    if git.path("--git-common-dir").await? != git_dir {
+        return Err(unclear("it belongs to another repository now"));
+    }
+    let own = git.path("--git-dir").await?;
+    if own.parent() != Some(&git_dir.join("worktrees")) {
+        return Err(unclear("it is no worktree of its repository any more"));
+    }
+    let back = own.join("gitdir");
+    let mut line = tokio::fs::read(&back)
+        .await
+        .map_err(|source| WorktreeError::Disk { path: back, source })?;
+    while line.last().is_some_and(u8::is_ascii_whitespace) {
+        line.pop();
+    }
+    // Relative links start from where they are.
+    let link = own.join(path_of(line));
+    let Some(back) = link.parent() else {
+        return Err(unclear("its repository does not know where it is"));
+    };
+    if self::real(back).await? != real {
+        return Err(unclear("its repository takes another folder for it"));
+    }
+    Ok(())
+}
+
+async fn real(path: &Path) -> Result<PathBuf, WorktreeError> {
+    let real = tokio::fs::canonicalize(path).await;
+    real.map_err(|source| WorktreeError::Disk {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// The folder of a worktree that stands for a folder of the repository, or the nearest one above it
+/// that the commit has. Links are not followed, so that it is never outside.
+pub(super) fn counterpart(worktree: &Path, inside: &Path) -> PathBuf {
+    let mut found = worktree.to_owned();
+    for part in inside.components() {
+        let next = found.join(part);
+        if !std::fs::symlink_metadata(&next).is_ok_and(|it| it.is_dir()) {
+            break;
+        }
+        found = next;
+    }
+    found
+}
