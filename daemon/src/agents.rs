@@ -19,7 +19,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use loopd_proto::event::task::{AgentWork, Execution, TaskWork, WorktreeWork};
+use loopd_proto::event::task::{AgentWork, Execution, TaskWork};
 use loopd_proto::id::{SessionId, TaskId, ToolCallId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

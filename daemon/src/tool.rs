@@ -1,6 +1,7 @@
 //! What a built-in tool is: a name, a description for the model, typed arguments, the permission it
 //! needs and an async run. `tool/catalog.rs` lists them; `agent` runs them; nothing here decides.
 
+pub mod agents;
 mod apply_patch;
 pub mod ask_user;
 mod bash;
@@ -31,7 +32,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -106,6 +107,8 @@ pub struct Outcome {
     pub detail: Option<String>,
     /// Images the model gets to see after the result: path, media type, base64.
     pub images: Vec<ToolImage>,
+    /// The same for programs.
+    pub facts: Option<Map<String, Value>>,
 }
 
 /// Whether a call did what was asked.
@@ -130,6 +133,7 @@ impl Outcome {
             text: text.into(),
             detail: None,
             images: Vec::new(),
+            facts: None,
         }
     }
 
@@ -143,6 +147,12 @@ impl Outcome {
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
+        self
+    }
+
+    #[must_use]
+    pub fn with_facts(mut self, facts: Map<String, Value>) -> Self {
+        self.facts = Some(facts);
         self
     }
 }

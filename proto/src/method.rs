@@ -288,6 +288,16 @@ methods! {
     "session.tasks.sendMessage" TasksSendMessage(task::MessageParams) -> task::MessageSent;
     /// Starts an agent in the background.
     "session.tasks.startAgent" TasksStartAgent(task::StartAgentParams) -> task::AgentStarted;
+    /// Stops all agents of the session that are at work, and says how many they were.
+    "session.cancelAllBackgroundAgents" CancelAllBackgroundAgents(session::Of) -> u64;
+    /// Shows the tasks of a session and those below its agents, with what each took so far.
+    "loopd.taskTree" LoopdTaskTree(session::Of) -> task::TaskTree;
+    /// Reads what an agent has answered; waits for it if asked to.
+    "loopd.taskRead" LoopdTaskRead(task::ReadParams) -> task::TaskRead;
+    /// Lists work that a client does itself among the tasks; the model is told of its end.
+    "loopd.taskRegister" LoopdTaskRegister(task::RegisterParams) -> task::Registered;
+    /// Tells how such work gets on or how it ended.
+    "loopd.taskUpdate" LoopdTaskUpdate(task::UpdateParams) -> task::Updated;
 
     /// Starts a command for the caller, which is told what it prints and how it ends.
     "session.shell.exec" ShellExec(shell::ExecParams) -> shell::Executing;

@@ -56,6 +56,8 @@ pub struct SessionOptions {
     pub infinite_sessions: Option<Value>,
     /// How sub-agents run.
     pub subagents: Option<SubagentSettings>,
+    /// Whether clients hear word by word what sub-agents say; they do unless told otherwise.
+    pub include_sub_agent_streaming_events: Option<bool>,
 }
 
 impl SessionOptions {
@@ -91,7 +93,8 @@ impl SessionOptions {
             session_limits,
             large_output,
             infinite_sessions,
-            subagents
+            subagents,
+            include_sub_agent_streaming_events
         );
         self
     }

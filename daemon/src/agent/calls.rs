@@ -93,7 +93,7 @@ fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutcome {
             path,
             outcome.detail.as_deref().unwrap_or_default(),
         )),
-        _ => None,
+        _ => outcome.facts,
     };
     let images: Vec<BinaryResult> = outcome
         .images

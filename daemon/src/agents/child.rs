@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use loopd_proto::event::agent::Profile;
 use loopd_proto::event::fact::LoopOutcome;
-use loopd_proto::event::task::{Execution, WorkUsage, WorktreeWork};
+use loopd_proto::event::task::{AgentWork, Execution, WorkUsage, WorktreeWork};
 use loopd_proto::id::{SessionId, TaskId};
 
 use super::slots::{Seat, Slots};
@@ -37,9 +37,6 @@ pub struct Plan {
     /// The ids that the session's registry knows.
     pub taken: Vec<TaskId>,
     pub note: Option<String>,
-    /// Whether it rests after an answer and takes more.
-    pub multi_turn: bool,
-    pub slots: Slots,
 }
 
 /// A child session to be made.
@@ -79,7 +76,7 @@ pub trait Nursery: Send + Sync + 'static {
     /// Opens a child's session again from its log.
     fn reopen(
         &self,
-        session: &SessionId,
+        work: &AgentWork,
         tie: Tie,
     ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>>;
 

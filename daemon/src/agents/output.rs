@@ -42,8 +42,8 @@ async fn append(
             if let Some(folder) = file.parent() {
                 tokio::fs::create_dir_all(folder).await?;
             }
-            let opened = OpenOptions::new().create(true).append(true).open(file);
-            out = Some(opened.await?);
+            let mut options = OpenOptions::new();
+            out = Some(options.create(true).append(true).open(file).await?);
         }
         if let Some(out) = &mut out {
             out.write_all(line.as_bytes()).await?;

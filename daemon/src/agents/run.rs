@@ -248,7 +248,7 @@ impl Agents {
         };
         let born = match begin {
             Begin::New(birth) => nursery.bear(*birth, tie).await,
-            Begin::Again => nursery.reopen(&work.session_id, tie).await,
+            Begin::Again => nursery.reopen(work, tie).await,
         };
         let child = match born {
             Ok(child) => child,

@@ -30,13 +30,15 @@ mod skills;
 mod stored_delete;
 mod stored_find;
 mod stored_life;
+mod task_agents;
+mod task_info;
 mod tasks;
 mod tool_result;
 mod tools;
 mod ui;
 mod worktree;
 
-use loopd_proto::id::SessionId;
+use loopd_proto::id::{RequestId, SessionId};
 use loopd_proto::method as m;
 
 use super::context::Context;
@@ -52,6 +54,18 @@ impl Context {
             .then(|| self.app.sessions.get(id))
             .flatten()
             .ok_or_else(|| SessionError::NotFound(id.clone()).into())
+    }
+
+    /// The session that waits for the answer to a request: this one, or one of its agents.
+    async fn asker(
+        &self,
+        id: &SessionId,
+        request: &RequestId,
+    ) -> Result<SessionHandle, RpcError> {
+        let session = self.session(id)?;
+        let request = request.clone();
+        let agent = session.view(move |view| view.tree?.who_asked(&request));
+        Ok(agent.await?.unwrap_or(session))
     }
 }
 
@@ -181,8 +195,13 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::TasksCancel, _, _>(tasks::cancel)?;
     table.bind::<m::TasksRemove, _, _>(tasks::remove)?;
     table.bind::<m::TasksWaitForPending, _, _>(tasks::wait_for_pending)?;
-    table.bind::<m::TasksSendMessage, _, _>(tasks::send_message)?;
-    table.bind::<m::TasksStartAgent, _, _>(tasks::start_agent)?;
+    table.bind::<m::TasksSendMessage, _, _>(task_agents::send_message)?;
+    table.bind::<m::TasksStartAgent, _, _>(task_agents::start_agent)?;
+    table.bind::<m::CancelAllBackgroundAgents, _, _>(task_agents::cancel_all)?;
+    table.bind::<m::LoopdTaskTree, _, _>(task_agents::tree)?;
+    table.bind::<m::LoopdTaskRead, _, _>(task_agents::read)?;
+    table.bind::<m::LoopdTaskRegister, _, _>(task_agents::register)?;
+    table.bind::<m::LoopdTaskUpdate, _, _>(task_agents::update)?;
 
     table.bind::<m::ShellExec, _, _>(shell::exec)?;
     table.bind::<m::ShellKill, _, _>(shell::kill)?;

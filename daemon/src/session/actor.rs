@@ -124,7 +124,7 @@ impl Actor {
             children,
             lineage: None,
             tree: None,
-            roster: Arc::default(),
+            roster: RosterCell::default(),
             state: State::new(id),
             services,
             sessions,

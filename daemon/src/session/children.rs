@@ -9,7 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_proto::event::agent::{Enlisted, Profile};
 use loopd_proto::event::session::WorkContext;
-use loopd_proto::event::task::WorktreeWork;
+use loopd_proto::event::task::{AgentWork, WorktreeWork};
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::permission::Permissions;
 use loopd_proto::session::{Mode, SessionOptions};
@@ -27,6 +27,7 @@ use crate::agents::{
 use crate::kernel::command::{Command, Create, Enlist, Send, SendPlace};
 use crate::kernel::state::{Entry, State};
 use crate::kernel::tasks::Task;
+use crate::roster::Roster;
 use crate::services::Services;
 
 /// The child sessions that live now.
@@ -50,6 +51,7 @@ pub(super) struct Kin {
     enlisted: Option<Enlisted>,
     state: Parent,
     route: crate::agent::route::Route,
+    roster: Arc<Roster>,
 }
 
 /// What of a parent's state matters to its agents.
@@ -121,6 +123,7 @@ impl Actor {
                 tasks: state.tasks.iter().map(|task| task.id.clone()).collect(),
             },
             route: self.route(),
+            roster: self.roster.get(),
         }
     }
 }
@@ -237,8 +240,16 @@ impl Cradle {
         }
     }
 
-    async fn reopen(&self, session: SessionId, tie: Tie) -> Result<Arc<dyn Child>, String> {
+    async fn reopen(
+        &self,
+        session: SessionId,
+        worktree: Option<WorktreeWork>,
+        tie: Tie,
+    ) -> Result<Arc<dyn Child>, String> {
         let kin = self.kin().await?;
+        if let Some(worktree) = &worktree {
+            plan::restore_worktree(&self.services, &kin, &session, worktree).await?;
+        }
         let (handle, _) = self.sessions.open(session);
         self.take_in(handle, kin, tie).await
     }
@@ -274,6 +285,12 @@ impl Cradle {
             }
         }
     }
+}
+
+/// What children may see of the launch's environment.
+fn environment(kin: &Kin) -> BTreeMap<String, String> {
+    let launch = kin.inheritance.launch.as_ref();
+    launch.map(|launch| launch.child_environment()).unwrap_or_default()
 }
 
 fn depth(kin: &Kin) -> u32 {
@@ -335,11 +352,12 @@ impl Nursery for Shared {
 
     fn reopen(
         &self,
-        session: &SessionId,
+        work: &AgentWork,
         tie: Tie,
     ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>> {
-        let (cradle, session) = (self.0.clone(), session.clone());
-        async move { cradle.reopen(session, tie).await }.boxed()
+        let (cradle, session) = (self.0.clone(), work.session_id.clone());
+        let worktree = work.worktree.clone();
+        async move { cradle.reopen(session, worktree, tie).await }.boxed()
     }
 
     fn terms(&self) -> BoxFuture<'static, Result<(Slots, bool), String>> {
@@ -354,7 +372,15 @@ impl Nursery for Shared {
 
     fn settle_worktree(&self, worktree: &WorktreeWork) -> BoxFuture<'static, WorktreeEnd> {
         let (cradle, worktree) = (self.0.clone(), worktree.clone());
-        async move { plan::settle_worktree(&cradle.services, &worktree).await }.boxed()
+        async move {
+            // Without its session there is no environment to look at it in; it is then listed.
+            let env = match cradle.kin().await {
+                Ok(kin) => environment(&kin),
+                Err(_) => BTreeMap::new(),
+            };
+            plan::settle_worktree(&cradle.services, &worktree, &env).await
+        }
+        .boxed()
     }
 }
 

@@ -19,6 +19,7 @@ use crate::kernel::policy::lattice::{Ground, Leave, narrowed};
 use crate::launch::Launch;
 use crate::provider::secret::Secret;
 use crate::publish::{Upstream, frame};
+use crate::roster::Roster;
 
 /// What a session hands down to its agents; anew whenever it changes.
 #[derive(Clone)]
@@ -37,6 +38,8 @@ pub(super) struct Inheritance {
     /// Where the parent works.
     pub(super) cwd: String,
     pub(super) streaming: bool,
+    /// The agents that may be started.
+    pub(super) roster: Arc<Roster>,
 }
 
 /// Ties a session to the one whose agent it is.
@@ -88,6 +91,7 @@ impl Actor {
             lineage.leave = inheritance.leave;
             lineage.parent_cwd = inheritance.cwd;
         }
+        self.roster.set(inheritance.roster);
         self.tie_audience(inheritance.streaming);
         self.hand_down();
     }
@@ -139,7 +143,7 @@ impl Actor {
             };
             let variable = |name: &str| self.launch.as_ref()?.variable(name);
             let settings = self.services.config.agents.with(variable);
-            Tree::new(top, self.audience.clone(), Slots::new(settings.max_concurrent))
+            Tree::new(top, self.audience.clone(), Slots::new(settings.max_concurrent as usize))
         });
         tree.clone()
     }
@@ -160,6 +164,7 @@ impl Actor {
             leave: self.leave(),
             cwd: self.state.cwd.clone(),
             streaming: streaming.unwrap_or(true),
+            roster: self.roster.get(),
         }
     }
 

@@ -2,7 +2,7 @@
 //! what the configuration filters out. Computed when needed, kept nowhere.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use loopd_proto::session::{ClientTool, SessionOptions};
 use serde_json::json;
@@ -10,9 +10,11 @@ use serde_json::json;
 use super::attach::Attachment;
 use crate::kernel::model::ToolSpec;
 use crate::kernel::state::State;
+use crate::roster::{self, Roster, RosterInput, ToolOrigin};
 use crate::services::Services;
 use crate::shell::Backend;
 use crate::tool::DynTool;
+use crate::tool::agents::TASK;
 
 /// The name of the tool that asks a person.
 pub(super) const ASK_USER: &str = "ask_user";
@@ -44,6 +46,7 @@ impl Toolset {
         services: &Services,
         attachments: &[Attachment],
         backend: Backend,
+        roster: &Roster,
     ) -> Self {
         let mut entries: Vec<Entry> = Vec::new();
         let client_tools: Vec<Arc<ClientTool>> = attachments
@@ -52,7 +55,10 @@ impl Toolset {
             .flatten()
             .map(|tool| Arc::new(tool.clone()))
             .collect();
-        let can_ask = attachments.iter().any(|a| a.offer.request_user_input);
+        let profile = state.enlisted.as_ref().map(|own| &own.profile);
+        // Agents answer to who started them, and ask nobody; a fork is given what its parent was.
+        let asks = profile.is_none_or(|profile| profile.fork);
+        let can_ask = asks && attachments.iter().any(|a| a.offer.request_user_input);
         for spec in &services.tool_specs {
             let replaced = client_tools
                 .iter()
@@ -71,10 +77,12 @@ impl Toolset {
                 Origin::BuiltIn(tool)
             };
             if !replaced {
-                entries.push(Entry {
-                    spec: spec.clone(),
-                    origin,
-                });
+                let spec = if spec.name == TASK {
+                    with_agents(spec, state, roster)
+                } else {
+                    spec.clone()
+                };
+                entries.push(Entry { spec, origin });
             }
         }
         for tool in client_tools {
@@ -141,6 +149,16 @@ fn is_offered(state: &State, entry: &Entry) -> bool {
     if !kept {
         return false;
     }
+    let origin = match entry.origin {
+        Origin::Client(_) => ToolOrigin::Client,
+        Origin::BuiltIn(_) | Origin::AskUser => ToolOrigin::BuiltIn,
+    };
+    if let Some(profile) = state.enlisted.as_ref().map(|own| &own.profile)
+        && !profile.fork
+    {
+        let (tools, off) = (profile.tools.as_deref(), &profile.disallowed_tools);
+        return roster::allows(tools, off, &entry.spec.name, origin);
+    }
     let agent = state.agent.as_ref().and_then(|name| {
         let agents = options.custom_agents.as_ref()?;
         agents.iter().find(|agent| agent.name == *name)
@@ -158,6 +176,46 @@ fn is_offered(state: &State, entry: &Entry) -> bool {
                 .flatten()
                 .any(|pattern| matches(pattern, entry))
         }),
+    }
+}
+
+/// The tool `task` with the agents that may be started, so that a model can choose.
+fn with_agents(spec: &ToolSpec, state: &State, roster: &Roster) -> ToolSpec {
+    let settings = state.options.subagents.as_ref();
+    let off = settings.and_then(|settings| settings.disabled_subagents.as_ref());
+    let is_off = |name: &str| off.is_some_and(|off| off.iter().any(|it| roster::is_same(it, name)));
+    let agents: Vec<_> = roster.startable().filter(|agent| !is_off(&agent.name)).collect();
+    let mut spec = spec.clone();
+    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    if let Some(kind) = spec.parameters.pointer_mut("/properties/agent_type") {
+        *kind = json!({
+            "type": "string",
+            "enum": names,
+            "description": "Which agent. Of two that fit, prefer one of the project or the user over a built-in one.",
+        });
+    }
+    spec.description.push_str("\n\nThe agents:");
+    for agent in agents {
+        let what = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        spec.description.push_str(&format!("\n- {}: {what}", agent.name));
+    }
+    spec
+}
+
+/// The agents that may be started, as the last message found them.
+#[derive(Clone, Default)]
+pub(super) struct RosterCell(Arc<Mutex<Option<Arc<Roster>>>>);
+
+impl RosterCell {
+    /// The agents of the moment; ours alone before anybody looked.
+    pub(super) fn get(&self) -> Arc<Roster> {
+        let mut cell = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cell.get_or_insert_with(|| Arc::new(roster::load(&RosterInput::default())))
+            .clone()
+    }
+
+    pub(super) fn set(&self, roster: Arc<Roster>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(roster);
     }
 }
 

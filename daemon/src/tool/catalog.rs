@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::kernel::model::ToolSpec;
 
 use super::DynTool;
+use super::agents;
 use super::apply_patch::ApplyPatch;
 use super::ask_user::AskUser;
 use super::bash::{self, Bash};
@@ -30,7 +31,7 @@ impl Default for Catalog {
 
 impl Catalog {
     pub fn new() -> Self {
-        let tools: [Arc<dyn DynTool>; 13] = [
+        let tools: [Arc<dyn DynTool>; 18] = [
             Arc::new(Bash),
             Arc::new(bash::Read),
             Arc::new(bash::Write),
@@ -44,6 +45,11 @@ impl Catalog {
             Arc::new(Glob),
             Arc::new(ApplyPatch),
             Arc::new(WebFetch::default()),
+            Arc::new(agents::Start),
+            Arc::new(agents::Read::default()),
+            Arc::new(agents::Write),
+            Arc::new(agents::List::default()),
+            Arc::new(agents::Stop),
         ];
         Self {
             tools: Arc::new(tools),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+pub use crate::event::task::Execution;
 use crate::event::task::ShellAttachment;
 use crate::id::{SessionId, TaskId};
 use crate::time::Timestamp;
@@ -25,6 +26,42 @@ pub struct TaskList {
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum TaskInfo {
     Shell(ShellInfo),
+    Agent(Box<AgentInfo>),
+}
+
+impl TaskInfo {
+    pub fn id(&self) -> &TaskId {
+        match self {
+            Self::Shell(shell) => &shell.id,
+            Self::Agent(agent) => &agent.id,
+        }
+    }
+}
+
+/// An agent, or work that somebody else does.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentInfo {
+    pub id: TaskId,
+    pub tool_call_id: String,
+    pub display_name: Option<String>,
+    pub description: String,
+    pub status: Status,
+    pub started_at: Timestamp,
+    pub completed_at: Option<Timestamp>,
+    pub active_time_ms: Option<u64>,
+    pub active_started_at: Option<Timestamp>,
+    pub error: Option<String>,
+    pub agent_type: String,
+    pub prompt: String,
+    pub result: Option<String>,
+    pub model: Option<String>,
+    pub resolved_model: Option<String>,
+    pub execution_mode: Option<Execution>,
+    pub can_promote_to_background: Option<bool>,
+    pub latest_response: Option<String>,
+    pub idle_since: Option<Timestamp>,
 }
 
 /// A command in a shell.
@@ -56,14 +93,6 @@ pub enum Status {
     Cancelled,
 }
 
-/// Whether the loop waits for a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Execution {
-    Sync,
-    Background,
-}
-
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct ProgressResult {
     /// Null when there is no such task.
@@ -75,6 +104,22 @@ pub struct ProgressResult {
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Progress {
     Shell(ShellProgress),
+    Agent(AgentProgress),
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentProgress {
+    pub recent_activity: Vec<Step>,
+    pub latest_intent: Option<String>,
+}
+
+/// One step of an agent.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+pub struct Step {
+    pub message: String,
+    pub timestamp: Timestamp,
 }
 
 #[skip_serializing_none]
@@ -140,4 +185,91 @@ pub struct StartAgentParams {
 #[serde(rename_all = "camelCase")]
 pub struct AgentStarted {
     pub agent_id: TaskId,
+}
+
+/// The agents of a session and theirs, as far as they are alive.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+pub struct TaskTree {
+    pub tasks: Vec<TaskNode>,
+}
+
+/// One task, how it gets on, and the tasks below it.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskNode {
+    pub task: TaskInfo,
+    pub latest_intent: Option<String>,
+    pub tool_calls: u64,
+    pub tokens: u64,
+    /// The session that an agent works in.
+    pub session_id: Option<SessionId>,
+    pub output_file: Option<String>,
+    pub worktree: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<TaskNode>,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadParams {
+    pub session_id: SessionId,
+    /// The id or the name of an agent.
+    pub id: TaskId,
+    /// How many seconds to wait for its answer.
+    #[serde(default)]
+    pub wait: Option<f64>,
+}
+
+/// What an agent answered so far.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+pub struct TaskRead {
+    pub node: TaskNode,
+    pub turns: Vec<AnswerRead>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+pub struct AnswerRead {
+    pub response: String,
+    pub at: Timestamp,
+}
+
+/// Work that a client does itself and wants listed with the other tasks.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RegisterParams {
+    pub session_id: SessionId,
+    pub id: TaskId,
+    pub description: String,
+    #[serde(default)]
+    pub prompt: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Registered {
+    pub registered: bool,
+}
+
+/// How such work gets on, or how it ended.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UpdateParams {
+    pub session_id: SessionId,
+    pub id: TaskId,
+    #[serde(flatten)]
+    pub update: Update,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub enum Update {
+    Running { note: String },
+    Completed { result: String },
+    Failed { error: String },
+    Cancelled {},
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Updated {
+    pub updated: bool,
 }

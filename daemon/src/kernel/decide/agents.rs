@@ -21,7 +21,7 @@ pub(super) fn started(state: &State, started: &TaskStarted) -> Option<Durable> {
     let TaskWork::Agent(work) = &started.work else {
         return None;
     };
-    let parent = state.enlisted.as_ref();
+    let parent = state.enlisted.as_deref();
     Some(Durable::SubagentStarted(SubagentStarted {
         tool_call_id: call(started.tool_call_id.as_ref(), started.id.as_str()),
         agent_name: work.agent_type.clone(),

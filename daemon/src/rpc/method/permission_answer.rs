@@ -2,14 +2,15 @@
 
 use loopd_proto::params::permission::{HandleParams, Pending, PendingItem, PromptShownParams};
 use loopd_proto::params::session::{Of, Success};
-use loopd_proto::permission::PermissionPrompt;
+use loopd_proto::id::RequestId;
+use loopd_proto::permission::{PermissionPrompt, PermissionRequest};
 
 use crate::kernel::command::{Answer, Command};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 
 pub(super) async fn handle(context: Context, params: HandleParams) -> Result<Success, RpcError> {
-    let session = context.session(&params.session_id)?;
+    let session = context.asker(&params.session_id, &params.request_id).await?;
     let done = session
         .command(Command::AnswerPermission {
             request: params.request_id,
@@ -23,14 +24,15 @@ pub(super) async fn handle(context: Context, params: HandleParams) -> Result<Suc
 
 pub(super) async fn pending(context: Context, params: Of) -> Result<Pending, RpcError> {
     let session = context.session(&params.session_id)?;
-    let items = session.state(|state| {
-        state
-            .open_permissions()
-            .map(|(request_id, request)| PendingItem {
-                request_id: request_id.clone(),
-                request: PermissionPrompt::from(request),
-            })
-            .collect()
+    let items = session.view(|view| {
+        let item = |request_id: &RequestId, request: &PermissionRequest| PendingItem {
+            request_id: request_id.clone(),
+            request: PermissionPrompt::from(request),
+        };
+        let own = view.state.open_permissions().map(|(id, request)| item(id, request));
+        let agents = view.tree.iter().flat_map(|tree| tree.questions());
+        let agents = agents.filter_map(|(id, question)| Some(item(&id, question.permission()?)));
+        own.chain(agents).collect()
     });
     Ok(Pending {
         items: items.await?,

@@ -1,18 +1,19 @@
-//! What goes on beside the loop: the registry of the log, and the commands that the loop waits for.
+//! What goes on beside the loop: the registry of the log, and the commands and agents that the loop
+//! waits for. `task_agents` has what only agents do.
 
 use std::sync::Arc;
 
-use loopd_proto::event::task::{ShellAttachment, TaskOutcome};
-use loopd_proto::id::{ShellId, TaskId};
+use loopd_proto::id::{SessionId, ShellId};
 use loopd_proto::params::server::NoResult;
 use loopd_proto::params::session::Of;
 use loopd_proto::params::task::{
-    AgentStarted, Cancelled, Execution, MaybeTask, MessageParams, MessageSent, Progress,
-    ProgressResult, Promoted, Removed, ShellInfo, ShellProgress, StartAgentParams, Status,
-    TaskInfo, TaskList, TaskOf,
+    Cancelled, Execution, MaybeTask, Progress, ProgressResult, Promoted, Removed, ShellInfo,
+    ShellProgress, TaskInfo, TaskList, TaskOf,
 };
 
-use crate::jobs::{Closed, Found, Job, Jobs};
+use super::task_info::{of_job, of_task, steps};
+use crate::agents::{Agents, Cancel};
+use crate::jobs::{Closed, Found, Job};
 use crate::kernel::command::{Answer, Command};
 use crate::kernel::state::State;
 use crate::kernel::tasks::Task;
@@ -25,63 +26,16 @@ const RECENT: usize = 2_000;
 
 pub(super) async fn list(context: Context, params: Of) -> Result<TaskList, RpcError> {
     let session = context.session(&params.session_id)?;
-    let tasks = session.view(|view| {
+    let now = context.app.services.ports.now();
+    let tasks = session.view(move |view| {
         let in_front = view.jobs.in_front().into_iter();
         let waited_for = in_front.map(|job| TaskInfo::Shell(of_job(&job)));
-        let background = view.state.tasks.iter().map(of_task);
-        waited_for.chain(background).collect()
+        let others = view.state.tasks.iter().map(|task| of_task(task, now));
+        waited_for.chain(others).collect()
     });
     Ok(TaskList {
         tasks: tasks.await?,
     })
-}
-
-/// A command that the loop waits for.
-fn of_job(job: &Job) -> ShellInfo {
-    ShellInfo {
-        id: TaskId::new(job.id.as_str()),
-        description: described(&job.description, &job.command),
-        status: Status::Running,
-        started_at: job.started_at,
-        completed_at: None,
-        command: job.command.clone(),
-        attachment_mode: ShellAttachment::Attached,
-        execution_mode: Some(Execution::Sync),
-        can_promote_to_background: Some(true),
-        log_path: None,
-        pid: job.pid,
-    }
-}
-
-fn of_task(task: &Task) -> TaskInfo {
-    let shell = task.shell();
-    TaskInfo::Shell(ShellInfo {
-        id: task.id.clone(),
-        description: described(&task.description, &shell.command),
-        status: match task.ending().map(|ending| ending.outcome) {
-            None => Status::Running,
-            Some(TaskOutcome::Completed) => Status::Completed,
-            Some(TaskOutcome::Failed) => Status::Failed,
-            Some(TaskOutcome::Cancelled) => Status::Cancelled,
-        },
-        started_at: task.started_at,
-        completed_at: task.ending().map(|ending| ending.at),
-        command: shell.command.clone(),
-        attachment_mode: shell.attachment,
-        execution_mode: Some(Execution::Background),
-        can_promote_to_background: Some(false),
-        log_path: shell.log_path.clone(),
-        pid: shell.pid,
-    })
-}
-
-fn described(description: &str, command: &str) -> String {
-    let text = if description.is_empty() {
-        command
-    } else {
-        description
-    };
-    text.to_owned()
 }
 
 /// Detached commands are watched, so that what is known is up to date without looking.
@@ -96,12 +50,21 @@ pub(super) async fn refresh(context: Context, params: Of) -> Result<NoResult, Rp
 pub(super) async fn progress(context: Context, params: TaskOf) -> Result<ProgressResult, RpcError> {
     let session = context.session(&params.session_id)?;
     let wanted = ShellId::from(params.id.as_str());
-    let (found, task) = session
+    let (found, task, run) = session
         .view(move |view| {
             let task = view.state.tasks.get(wanted.as_str()).cloned();
-            (view.jobs.find(&wanted).ok(), task)
+            let run = task.as_ref().and_then(|task| view.agents.run(&task.id));
+            (view.jobs.find(&wanted).ok(), task, run)
         })
         .await?;
+    if let Some(task) = task.as_ref().filter(|task| task.shell().is_none()) {
+        let mut progress = run.map(|run| run.progress()).unwrap_or_default();
+        let known = progress.latest_intent.take();
+        progress.latest_intent = known.or_else(|| task.note.clone());
+        return Ok(ProgressResult {
+            progress: Some(Progress::Agent(steps(progress))),
+        });
+    }
     let progress = match (found, task) {
         (Some(Found::Attached(job)), _) => Some(ShellProgress {
             recent_output: recent(job.run.output()),
@@ -114,7 +77,7 @@ pub(super) async fn progress(context: Context, params: TaskOf) -> Result<Progres
         }),
         (None, Some(task)) => Some(ShellProgress {
             recent_output: String::new(),
-            pid: task.shell().pid,
+            pid: task.shell().and_then(|shell| shell.pid),
         }),
         (None, None) => None,
     };
@@ -132,53 +95,79 @@ fn recent(shown: Shown) -> String {
     text.get(start..).unwrap_or(&text).to_owned()
 }
 
-async fn jobs(context: &Context, params: &Of) -> Result<Jobs, RpcError> {
-    let session = context.session(&params.session_id)?;
-    Ok(session.view(|view| view.jobs.clone()).await?)
+/// What the loop waits for and could stop waiting for: commands, then agents.
+async fn waited_for(
+    context: &Context,
+    session: &SessionId,
+) -> Result<(Vec<Arc<Job>>, Vec<Task>, Agents), RpcError> {
+    let session = context.session(session)?;
+    let seen = session.view(|view| {
+        let tasks = view.state.tasks.iter();
+        let tasks: Vec<Task> = tasks.filter(|task| task.is_waited_for()).cloned().collect();
+        (view.jobs.in_front(), tasks, view.agents.clone())
+    });
+    Ok(seen.await?)
 }
 
 pub(super) async fn promotable(context: Context, params: Of) -> Result<MaybeTask, RpcError> {
-    let first = jobs(&context, &params).await?.in_front().into_iter().next();
+    let (jobs, agents, _) = waited_for(&context, &params.session_id).await?;
+    let now = context.app.services.ports.now();
+    let job = jobs.first().map(|job| TaskInfo::Shell(of_job(job)));
     Ok(MaybeTask {
-        task: first.map(|job| TaskInfo::Shell(of_job(&job))),
+        task: job.or_else(|| agents.first().map(|task| of_task(task, now))),
     })
 }
 
 pub(super) async fn promote(context: Context, params: TaskOf) -> Result<Promoted, RpcError> {
-    let of = Of {
-        session_id: params.session_id,
+    let (jobs, _, agents) = waited_for(&context, &params.session_id).await?;
+    let job = jobs.iter().find(|job| job.id.as_str() == params.id.as_str());
+    let promoted = match job {
+        Some(job) => job.promote(),
+        None => agents.promote(&params.id).await,
     };
-    let waited_for = jobs(&context, &of).await?.in_front();
-    let job = waited_for
-        .iter()
-        .find(|job| job.id.as_str() == params.id.as_str());
-    Ok(Promoted {
-        promoted: job.is_some_and(|job| job.promote()),
-    })
+    Ok(Promoted { promoted })
 }
 
 pub(super) async fn promote_current(context: Context, params: Of) -> Result<MaybeTask, RpcError> {
-    let waited_for = jobs(&context, &params).await?.in_front();
-    let promoted = waited_for.into_iter().find(|job| job.promote());
-    let info = |job: Arc<Job>| {
-        TaskInfo::Shell(ShellInfo {
-            execution_mode: Some(Execution::Background),
-            can_promote_to_background: Some(false),
-            ..of_job(&job)
-        })
-    };
-    Ok(MaybeTask {
-        task: promoted.map(info),
-    })
+    let (jobs, tasks, agents) = waited_for(&context, &params.session_id).await?;
+    if let Some(job) = jobs.into_iter().find(|job| job.promote()) {
+        return Ok(MaybeTask {
+            task: Some(TaskInfo::Shell(ShellInfo {
+                execution_mode: Some(Execution::Background),
+                can_promote_to_background: Some(false),
+                ..of_job(&job)
+            })),
+        });
+    }
+    let now = context.app.services.ports.now();
+    for task in tasks {
+        if agents.promote(&task.id).await {
+            let mut info = of_task(&task, now);
+            if let TaskInfo::Agent(agent) = &mut info {
+                agent.execution_mode = Some(Execution::Background);
+                agent.can_promote_to_background = Some(false);
+            }
+            return Ok(MaybeTask { task: Some(info) });
+        }
+    }
+    Ok(MaybeTask { task: None })
 }
 
 pub(super) async fn cancel(context: Context, params: TaskOf) -> Result<Cancelled, RpcError> {
     let session = context.session(&params.session_id)?;
     let id = ShellId::from(params.id.as_str());
     let wanted = id.clone();
-    let (jobs, found) = session
-        .view(move |view| (view.jobs.clone(), view.jobs.find(&wanted).ok()))
+    let (jobs, found, agents) = session
+        .view(move |view| {
+            let found = view.jobs.find(&wanted).ok();
+            (view.jobs.clone(), found, view.agents.clone())
+        })
         .await?;
+    if agents.run(&params.id).is_some() {
+        return Ok(Cancelled {
+            cancelled: agents.cancel(&params.id, Cancel::Client).await,
+        });
+    }
     let runs = match found {
         Some(Found::Attached(job)) => job.is_running(),
         Some(Found::Detached(job)) => job.is_running(),
@@ -227,38 +216,4 @@ pub(super) async fn wait_for_pending(context: Context, params: Of) -> Result<NoR
             return Ok(NoResult {});
         }
     }
-}
-
-pub(super) async fn send_message(
-    context: Context,
-    params: MessageParams,
-) -> Result<MessageSent, RpcError> {
-    let session = context.session(&params.session_id)?;
-    let id = params.id.clone();
-    let known = session.state(move |state| state.tasks.get(id.as_str()).is_some());
-    let error = if known.await? {
-        format!(
-            "The task {} is a shell command, which takes no messages; only agents do.",
-            params.id
-        )
-    } else {
-        format!("There is no task {}.", params.id)
-    };
-    Ok(MessageSent {
-        sent: false,
-        error: Some(error),
-    })
-}
-
-pub(super) async fn start_agent(
-    context: Context,
-    params: StartAgentParams,
-) -> Result<AgentStarted, RpcError> {
-    let session = context.session(&params.session_id)?;
-    // No kind of agent can be started in the background by this build.
-    session.state(|_: &State| ()).await?;
-    Err(RpcError::Failed(format!(
-        "Unknown agent type: {}. Valid types: none; agents in the background are not available in this build.",
-        params.agent_type
-    )))
 }

@@ -10,7 +10,7 @@ use crate::rpc::error::RpcError;
 use crate::tool::large_output;
 
 pub(super) async fn handle(context: Context, params: HandleParams) -> Result<Success, RpcError> {
-    let session = context.session(&params.session_id)?;
+    let session = context.asker(&params.session_id, &params.request_id).await?;
     let request = params.request_id;
     let wanted = request.clone();
     let call = session
@@ -27,7 +27,7 @@ pub(super) async fn handle(context: Context, params: HandleParams) -> Result<Suc
         (Some(result), None) => returned(result),
         (None, None) => returned(ClientToolResult::Text(String::new())),
     };
-    let scratch = context.app.services.scratch_folder(&params.session_id);
+    let scratch = context.app.services.scratch_folder(session.id());
     outcome.result.content = large_output::bound(
         outcome.result.content,
         &scratch,

@@ -1,13 +1,13 @@
 //! What an order for an agent comes to: which agent, which model, where, and whether it may be.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use loopd_proto::event::agent::{Profile, Stance};
 use loopd_proto::event::task::{Execution, WorktreeWork};
 use loopd_proto::id::SessionId;
 
-use super::{Kin, depth};
+use super::{Kin, depth, environment};
 use crate::agents::{Isolation, Order, Plan, WorktreeEnd};
 use crate::discovery::agents::{self, AgentDefinition, ModelPolicy, PermissionMode};
 use crate::kernel::model::ModelInfo;
@@ -35,12 +35,15 @@ pub(super) async fn plan(services: &Services, kin: Kin, order: Order) -> Result<
         ));
     }
     let wanted = order.agent_type.as_deref().map(str::trim);
-    match wanted.filter(|wanted| !wanted.is_empty()) {
-        None if settings.fork && order.call.is_some() => fork(kin, order, &settings),
-        Some(wanted) if is_same(wanted, FORK) && settings.fork && order.call.is_some() => {
-            fork(kin, order, &settings)
+    let wanted = wanted.filter(|wanted| !wanted.is_empty()).map(str::to_owned);
+    let may_fork = settings.fork && order.call.is_some();
+    match wanted {
+        None if may_fork => fork(kin, order),
+        Some(wanted) if may_fork && is_same(&wanted, FORK) => fork(kin, order),
+        wanted => {
+            let wanted = wanted.unwrap_or_else(|| GENERAL.to_owned());
+            named(kin, order, &settings, wanted).await
         }
-        wanted => named(kin, order, &settings, wanted.unwrap_or(GENERAL).to_owned()).await,
     }
 }
 
@@ -112,15 +115,18 @@ async fn named(
     })
 }
 
-fn stance(mode: PermissionMode) -> Stance {
+fn stance(mode: Option<PermissionMode>) -> Stance {
     match mode {
-        PermissionMode::Plan => Stance::Plan,
-        PermissionMode::DontAsk => Stance::NeverAsk,
+        Some(PermissionMode::Plan) => Stance::Plan,
+        Some(PermissionMode::DontAsk) => Stance::NeverAsk,
         // None of these may be more than the parent's, so all are the parent's.
-        PermissionMode::Default
-        | PermissionMode::AcceptEdits
-        | PermissionMode::BypassPermissions
-        | PermissionMode::Bubble => Stance::Inherit,
+        Some(
+            PermissionMode::Default
+            | PermissionMode::AcceptEdits
+            | PermissionMode::BypassPermissions
+            | PermissionMode::Bubble,
+        )
+        | None => Stance::Inherit,
     }
 }
 
@@ -181,7 +187,7 @@ async fn model(
 }
 
 /// A copy of the conversation so far goes on with the prompt.
-fn fork(kin: Kin, order: Order, _settings: &AgentSettings) -> Result<Plan, String> {
+fn fork(kin: Kin, order: Order) -> Result<Plan, String> {
     if kin.enlisted.as_ref().is_some_and(|own| own.profile.fork) {
         return Err("A fork cannot fork again: do the work that you were forked for yourself.".to_owned());
     }
@@ -239,8 +245,7 @@ pub(super) async fn make_worktree(
     session: &SessionId,
     cwd: &Path,
 ) -> Result<WorktreeWork, String> {
-    let env = kin.inheritance.launch.as_ref().map(|launch| launch.child_environment());
-    let made = services.worktrees.create(session, cwd, &env.unwrap_or_default()).await;
+    let made = services.worktrees.create(session, cwd, &environment(kin)).await;
     let made = made.map_err(|error| format!("The agent has no worktree to work in: {error}"))?;
     Ok(WorktreeWork {
         id: made.id,
@@ -251,24 +256,51 @@ pub(super) async fn make_worktree(
     })
 }
 
+/// Makes the copy of an agent that works again, if it was removed for want of changes.
+pub(super) async fn restore_worktree(
+    services: &Services,
+    kin: &Kin,
+    session: &SessionId,
+    work: &WorktreeWork,
+) -> Result<(), String> {
+    if Path::new(&work.path).is_dir() {
+        return Ok(());
+    }
+    let made = make_worktree(services, kin, session, Path::new(&work.repository)).await?;
+    if made.path == work.path {
+        Ok(())
+    } else {
+        Err(format!("The worktree {} that it worked in is gone.", work.path))
+    }
+}
+
 /// The agent has come to rest.
-pub(super) async fn settle_worktree(services: &Services, work: &WorktreeWork) -> WorktreeEnd {
+pub(super) async fn settle_worktree(
+    services: &Services,
+    work: &WorktreeWork,
+    env: &BTreeMap<String, String>,
+) -> WorktreeEnd {
     let worktree = Worktree {
         id: work.id.clone(),
         path: work.path.clone().into(),
         cwd: work.cwd.clone().into(),
         repository: work.repository.clone().into(),
         commit: work.commit.clone(),
+        filters_off: Vec::new(),
     };
-    match services.worktrees.settle(&worktree).await {
+    match services.worktrees.settle(&worktree, env).await {
         Ok(Settled::Removed) => WorktreeEnd::Removed,
-        Ok(Settled::Kept(kept)) => WorktreeEnd::Kept(kept.to_string()),
+        Ok(Settled::Kept {
+            path,
+            commit,
+            changes,
+        }) => WorktreeEnd::Kept(format!(
+            "The agent worked in the worktree {}, which starts from commit {commit} and is kept because of its changes: {changes}",
+            path.display()
+        )),
         Err(error) => WorktreeEnd::Failed(format!(
             "The worktree {} is still there, because it could not be looked at: {error}",
             work.path
         )),
     }
 }
-
-/// The roster that an agent of the session finds its own agents in.
-pub(super) type SharedRoster = Arc<crate::roster::Roster>;

@@ -40,6 +40,8 @@ impl Tool for Stop {
         };
         context.agents.cancel(&task.id, Cancel::Model).await;
         let ending = run.end().await;
+        // However it ended, the model knows it from here.
+        context.agents.heard(&task.id).await;
         let said = ending.response.as_deref().unwrap_or("It had not said anything yet.");
         Outcome::success(match ending.end {
             End::Cancelled => format!("The agent {} was stopped. The last it said:\n\n{said}", task.id),
