@@ -1,9 +1,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loopd_proto::params::discovery::{AgentSource, McpSource, McpTransport, SkillSource};
+use loopd_proto::params::discovery::{McpSource, McpTransport, SkillSource};
 use tempfile::TempDir;
 
+use super::agents::{AgentOrigin, ModelPolicy};
 use super::*;
 
 fn write(root: &Path, file: &str, text: &str) -> PathBuf {
@@ -244,15 +245,15 @@ fn agents_are_read_in_every_dialect() {
     let told: Vec<_> = found
         .items
         .iter()
-        .map(|agent| (agent.name.as_str(), agent.source, agent.prompt.as_str()))
+        .map(|agent| (agent.name.as_str(), agent.origin, agent.prompt.as_str()))
         .collect();
     assert_eq!(
         told,
         [
-            ("reviewer", AgentSource::Project, "You review."),
-            ("Planner", AgentSource::Project, "You plan."),
-            ("writer", AgentSource::Project, "You write."),
-            ("mine", AgentSource::User, "Hi."),
+            ("reviewer", AgentOrigin::Project, "You review."),
+            ("Planner", AgentOrigin::Project, "You plan."),
+            ("writer", AgentOrigin::Project, "You write."),
+            ("mine", AgentOrigin::User, "Hi."),
         ]
     );
     let [reviewer, planner, writer, _] = found.items.as_slice() else {
@@ -268,7 +269,7 @@ fn agents_are_read_in_every_dialect() {
     };
     assert_eq!(
         (&reviewer.tools, &reviewer.model),
-        (&words(&["view", "grep"]), &None)
+        (&words(&["view", "grep"]), &ModelPolicy::Inherit)
     );
     assert!(
         reviewer
