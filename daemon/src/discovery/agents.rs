@@ -85,7 +85,9 @@ pub fn discover(folders: &[AgentFolder]) -> Found<AgentDefinition> {
             Ok(entries) => {
                 for file in entries.iter().filter(|file| is_markdown(file)) {
                     if found.items.len() + found.problems.len() == MOST_AGENTS {
-                        let what = format!("the rest is not read: there are more than {MOST_AGENTS} agents");
+                        let what = format!(
+                            "the rest is not read: there are more than {MOST_AGENTS} agents"
+                        );
                         found.problems.push(Problem::new(&folder.path, what));
                         return found;
                     }

@@ -330,3 +330,62 @@ fn servers_come_from_the_workspace_first_and_broken_ones_are_told() {
         "{told:?}"
     );
 }
+
+#[test]
+fn every_member_of_an_agent_s_front_matter_is_read() {
+    use agents::{AgentMode, Isolation, MemoryScope, PermissionMode};
+    let text = "---\nname: all\ndescription: Does.\ncolor: red\nmemory: local\nmode: subagent\n\
+        permissionMode: acceptEdits\nisolation: worktree\nbackground: true\nmodel: other-family\n\
+        effort: high\nrequired-mcp-servers: a, b\nhooks:\n  agentStop:\n    - command: done\n\
+        disallowedTools: [bash]\ninitialPrompt: Begin.\nskills: [tidy]\nmaxTurns: 2\n---\nHi.";
+    let agent = agents::parse(Path::new("x.md"), text, AgentOrigin::User).unwrap();
+    assert_eq!(
+        (agent.color.as_deref(), agent.memory, agent.mode),
+        (Some("red"), Some(MemoryScope::Local), AgentMode::Subagent)
+    );
+    assert_eq!(
+        (agent.permission_mode, agent.isolation, agent.background),
+        (
+            Some(PermissionMode::AcceptEdits),
+            Some(Isolation::Worktree),
+            true
+        )
+    );
+    assert_eq!(agent.model, ModelPolicy::OtherFamily);
+    assert_eq!(agent.required_mcp_servers, ["a", "b"]);
+    assert_eq!(agent.hooks.unwrap()["agentStop"][0]["command"], "done");
+    assert_eq!(agent.disallowed_tools, ["bash"]);
+    assert!(!agent.user_invocable && agent.infer, "it works for callers");
+    let plain = "---\ndescription: Does.\nmodel: gpt-5\n---\n";
+    let agent = agents::parse(Path::new("x.agent.md"), plain, AgentOrigin::User).unwrap();
+    assert_eq!((agent.name.as_str(), agent.mode), ("x", AgentMode::All));
+    assert_eq!(agent.model, ModelPolicy::Named("gpt-5".to_owned()));
+    assert!(agent.user_invocable);
+}
+
+#[test]
+fn a_wrong_value_in_an_agent_s_front_matter_is_told_with_its_line() {
+    for (wrong, word) in [
+        ("permissionMode: everything", "everything"),
+        ("isolation: container", "container"),
+        ("memory: cloud", "cloud"),
+        ("mode: boss", "boss"),
+        ("maxTurns: 0", "nonzero"),
+        ("maxTurns: many", "many"),
+        ("background: maybe", "maybe"),
+        ("hooks: [a]", "map"),
+    ] {
+        let text =
+            format!("---\nname: a\ndescription: Does.\ncolor: red\n{wrong}\neffort: low\n---\nHi.");
+        let problem = agents::parse(Path::new("a.md"), &text, AgentOrigin::User).unwrap_err();
+        let told = problem.to_string();
+        assert!(told.starts_with("a.md, line 5: "), "{told}");
+        assert!(told.contains(word), "{told}");
+    }
+    let long = format!("---\ndescription: Does.\nname: {}\n---\n", "x".repeat(101));
+    let problem = agents::parse(Path::new("a.md"), &long, AgentOrigin::User).unwrap_err();
+    assert!(
+        problem.to_string().starts_with("a.md, line 3: "),
+        "{problem}"
+    );
+}

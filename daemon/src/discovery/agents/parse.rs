@@ -2,9 +2,10 @@
 //!
 //! `discover` calls it for files on disk, `roster` for those in the binary.
 
+use std::num::NonZeroU32;
 use std::path::Path;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::definition::{
@@ -32,8 +33,8 @@ struct Front {
     permission_mode: Option<PermissionMode>,
     background: bool,
     isolation: Option<Isolation>,
-    #[serde(alias = "max-turns", deserialize_with = "at_least_one")]
-    max_turns: Option<u32>,
+    #[serde(alias = "max-turns")]
+    max_turns: Option<NonZeroU32>,
     color: Option<String>,
     memory: Option<MemoryScope>,
     #[serde(alias = "mcp-servers")]
@@ -50,14 +51,6 @@ struct Front {
     infer: Option<bool>,
     #[serde(alias = "disable-model-invocation")]
     disable_model_invocation: bool,
-}
-
-fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
-    let number = Option::<u32>::deserialize(deserializer)?;
-    if number == Some(0) {
-        return Err(serde::de::Error::custom("`maxTurns` must be at least 1"));
-    }
-    Ok(number)
 }
 
 /// Reads the text of a file. The file's name is the agent's unless the front matter gives one.
@@ -97,7 +90,7 @@ pub fn parse(path: &Path, text: &str, origin: AgentOrigin) -> Result<AgentDefini
         permission_mode: front.permission_mode,
         background: front.background,
         isolation: front.isolation,
-        max_turns: front.max_turns,
+        max_turns: front.max_turns.map(NonZeroU32::get),
         color: front.color,
         memory: front.memory,
         mcp_servers: front.mcp_servers,
