@@ -17,9 +17,23 @@
 //!
 //! [shell]
 //! backend = "terminal"                 # or process: no terminal, no input, no lasting state
+//!
+//! [agents]
+//! small_model = "claude-haiku-4-5"     # for agents that want a small and fast model
+//! critic_model = "gpt-5"               # for agents that want a model of another family
+//! costly_models = ["*opus*"]           # a call gets these only where the session's own is one
+//! max_depth = 6                        # how deep agents start agents, 1 to 32
+//! max_concurrent = 8                   # how many run at once, 1 to 256; one per core when absent, at least 4
+//! fork = false                         # a call that names no agent continues a copy of the conversation
+//! multi_turn = true                    # agents wait for more after they have answered
+//!
+//! [agents.models]
+//! explore = "small"                    # the model of one agent: a name, inherit, small or other-family
 //! ```
 //!
-//! `LOOPD_SHELL_BACKEND` of a launch wins over `backend`.
+//! `LOOPD_SHELL_BACKEND` of a launch wins over `backend`; `LOOPD_AGENTS_MAX_DEPTH`,
+//! `LOOPD_AGENTS_MAX_CONCURRENT` (or `COPILOT_SUBAGENT_MAX_DEPTH`,
+//! `COPILOT_SUBAGENT_MAX_CONCURRENT`) and `LOOPD_AGENTS_FORK` win over what `[agents]` says.
 //!
 //! Which provider answers a session, first match wins:
 //!
@@ -42,6 +56,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::provider::retry::RetryPolicy;
+use crate::roster::AgentSettings;
 
 /// The file's name in the home.
 pub const FILE: &str = "config.toml";
@@ -51,6 +66,7 @@ pub const FILE: &str = "config.toml";
 pub struct Config {
     pub retry: RetryPolicy,
     pub shell: ShellSettings,
+    pub agents: AgentSettings,
     pub models: ModelSettings,
 }
 
@@ -115,16 +131,17 @@ struct File {
     local: bool,
     provider: BTreeMap<String, ProviderSettings>,
     shell: ShellSettings,
+    agents: AgentSettings,
 }
 
 impl Config {
     /// Reads the file of a home; without one everything is as usual.
     pub fn load(home: &Path) -> Self {
         let path = home.join(FILE);
-        let mut shell = ShellSettings::default();
+        let (mut shell, mut agents) = (ShellSettings::default(), AgentSettings::default());
         let models = match std::fs::read_to_string(&path) {
             Ok(text) => {
-                shell = ShellSettings::read(&text);
+                (shell, agents) = (ShellSettings::read(&text), read_agents(&text));
                 ModelSettings::read(&text, &path.to_string_lossy())
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => ModelSettings::default(),
@@ -138,6 +155,7 @@ impl Config {
         }
         Self {
             shell,
+            agents,
             models,
             ..Self::default()
         }
@@ -157,6 +175,11 @@ impl ShellSettings {
     fn read(text: &str) -> Self {
         toml::from_str(text).map_or_else(|_| Self::default(), |file: File| file.shell)
     }
+}
+
+/// What the file says of agents; mistakes in it are told by [`ModelSettings::read`].
+fn read_agents(text: &str) -> AgentSettings {
+    toml::from_str(text).map_or_else(|_| AgentSettings::default(), |file: File| file.agents)
 }
 
 impl ModelSettings {

@@ -1,6 +1,6 @@
 //! Finds what people left on disk for agents: skills, custom agents, instructions, MCP servers.
 //!
-//! `rpc` lists it, `agent` puts instructions into the system message. It only reads: bounded in
+//! `rpc` lists it, `roster` offers the agents, `agent` puts instructions into the system message. It only reads: bounded in
 //! size, number and depth, without following links out of a project, and never runs anything. A
 //! file that cannot be used is a [`Problem`] and hides no other.
 
@@ -35,7 +35,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(file: &Path, what: impl Into<String>) -> Self {
+    pub(crate) fn new(file: &Path, what: impl Into<String>) -> Self {
         Self {
             file: file.to_owned(),
             line: None,

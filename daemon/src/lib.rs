@@ -36,6 +36,9 @@ pub mod launch;
 pub mod config;
 pub mod home;
 
+// Whom work can be handed to.
+pub mod roster;
+
 // What it is done with.
 pub mod approvals;
 pub mod discovery;

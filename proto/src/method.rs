@@ -219,13 +219,15 @@ methods! {
     "session.plan.delete" PlanDelete(session::Of) -> ();
 
     /// Lists the agents of the session.
-    "session.agent.list" AgentList(session::Of) -> agent::Agents;
+    "session.agent.list" AgentList(agent::ListParams) -> discovery::Agents;
     /// Returns the agent that answers, if it is not the default one.
     "session.agent.getCurrent" AgentGetCurrent(session::Of) -> agent::Selected;
     /// Lets an agent answer from now on.
     "session.agent.select" AgentSelect(agent::SelectParams) -> agent::Selected;
     /// Goes back to the default agent.
     "session.agent.deselect" AgentDeselect(session::Of) -> server::NoResult;
+    /// Reads the agents anew and lists them; files that cannot be used are told as warnings.
+    "session.agent.reload" AgentReload(session::Of) -> discovery::Agents;
 
     /// Decides about a permission that was requested.
     "session.permissions.handlePendingPermissionRequest" PermissionsHandle(permission::HandleParams) -> session::Success;

@@ -46,6 +46,8 @@ pub struct SessionOptions {
     /// Whether models are asked to cite the documents they are given.
     pub enable_citations: Option<bool>,
     pub custom_agents: Option<Vec<CustomAgent>>,
+    /// Our own agents that the session goes without.
+    pub excluded_builtin_agents: Option<Vec<String>>,
     pub agent: Option<String>,
     /// Folders whose instructions the model gets besides those of the project.
     pub instruction_directories: Option<Vec<String>>,
@@ -87,6 +89,7 @@ impl SessionOptions {
             model_capabilities,
             enable_citations,
             custom_agents,
+            excluded_builtin_agents,
             agent,
             instruction_directories,
             skip_custom_instructions,
@@ -107,6 +110,10 @@ impl SessionOptions {
         }
         for provider in self.providers.iter_mut().flatten() {
             provider.strip_secrets();
+        }
+        // Servers hold keys in many places: variables, headers, arguments, addresses.
+        for agent in self.custom_agents.iter_mut().flatten() {
+            agent.mcp_servers = None;
         }
         self
     }
@@ -180,8 +187,11 @@ pub struct CustomAgent {
     pub tools: Option<Vec<String>>,
     pub prompt: String,
     pub model: Option<String>,
+    pub reasoning_effort: Option<String>,
+    /// Whether models are told of it; they are when absent.
     pub infer: Option<bool>,
     pub skills: Option<Vec<String>>,
+    pub mcp_servers: Option<Value>,
 }
 
 /// What one connection brings to a session; it leaves with the connection.

@@ -10,6 +10,7 @@
 )]
 
 mod abort;
+mod agents_catalogue;
 mod architecture;
 mod attach;
 mod client_commands;

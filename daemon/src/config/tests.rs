@@ -28,6 +28,16 @@ fn mistakes_are_told_with_their_line() {
         ("[provider.a]\n\nbase = \"x\"\n", "line 3", "base"),
         ("model = \n", "line 1", ""),
         ("[provider.\"a/b\"]\n", "", "another name"),
+        ("[agents]\nmax_depth = 0\n", "line 2", "from 1 to 32"),
+        ("[agents]\nmax_depth = -1\n", "line 2", "-1 is out of range"),
+        (
+            "[agents]\nfork = true\nmax_concurrent = 257\n",
+            "line 3",
+            "from 1 to 256",
+        ),
+        ("[agents]\nfork = \"yes\"\n", "line 2", "boolean"),
+        ("[agents]\nsmall = \"x\"\n", "line 2", "small_model"),
+        ("[agents.models]\nexplore = 1\n", "line 2", "string"),
     ];
     for (text, line, word) in cases {
         let problem = ModelSettings::read(text, "config.toml").problem.unwrap();
@@ -65,4 +75,26 @@ fn the_file_says_what_commands_run_on() {
     assert!(problem.unwrap().contains("line 2"));
     assert_eq!(ShellBackend::parse("process"), Some(ShellBackend::Process));
     assert_eq!(ShellBackend::parse("else"), None);
+}
+
+#[test]
+fn the_file_says_how_agents_run() {
+    let text = "[agents]\nsmall_model = \"tiny\"\nmax_depth = 3\nmulti_turn = false\n\
+        costly_models = [\"*opus*\"]\n[agents.models]\nexplore = \"quick\"\n";
+    let agents = read_agents(text);
+    assert_eq!(ModelSettings::read(text, "config.toml").problem, None);
+    assert_eq!(agents.small_model.as_deref(), Some("tiny"));
+    assert_eq!(
+        (agents.max_depth, agents.fork, agents.multi_turn),
+        (3, false, false)
+    );
+    assert_eq!(agents.costly_models, ["*opus*"]);
+    assert_eq!(agents.preferred("Explore", None), Some("quick"));
+    let usual = read_agents("");
+    assert_eq!(
+        (usual.max_depth, usual.fork, usual.multi_turn),
+        (6, false, true)
+    );
+    assert!((4..=256).contains(&usual.max_concurrent));
+    assert_eq!(read_agents("[agents]\nmax_depth = 99\n"), usual);
 }

@@ -3,79 +3,34 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde_json::Value;
-
-use loopd_proto::params::discovery::AgentSource;
-
 use super::files::Reader;
-use super::front_matter::{self, Words};
 use super::{Found, Host, OWN_FOLDER, Problem};
+
+mod definition;
+mod parse;
+
+pub use definition::{
+    AgentDefinition, AgentMode, AgentOrigin, Isolation, MemoryScope, ModelPolicy, PermissionMode,
+};
+pub use parse::{parse, wrong_name};
 
 /// The folders of a project, the one for new agents first.
 const PROJECT_FOLDERS: [&str; 3] = [".github/agents", ".claude/agents", ".opencode/agent"];
 /// The user's own folders besides ours.
 const USER_FOLDERS: [&str; 2] = [".claude/agents", ".config/opencode/agent"];
 
+/// How many agents are read, and how many bytes of them.
+const MOST_AGENTS: usize = 500;
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
 /// A folder in which agents are looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentFolder {
     pub path: PathBuf,
-    pub source: AgentSource,
+    pub origin: AgentOrigin,
     pub preferred_for_creation: bool,
+    /// Links do not lead out of it.
     pub project: Option<PathBuf>,
-}
-
-/// An agent as its file describes it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AgentDefinition {
-    pub name: String,
-    pub display_name: Option<String>,
-    pub description: String,
-    pub prompt: String,
-    /// The tools it may use; all when absent.
-    pub tools: Option<Vec<String>>,
-    pub disallowed_tools: Vec<String>,
-    /// The model it wants; the session's own when absent.
-    pub model: Option<String>,
-    pub effort: Option<String>,
-    pub permission_mode: Option<String>,
-    pub background: bool,
-    pub isolation: Option<String>,
-    pub max_turns: Option<u32>,
-    pub mcp_servers: Option<Value>,
-    pub skills: Option<Vec<String>>,
-    pub initial_prompt: Option<String>,
-    pub user_invocable: bool,
-    pub source: AgentSource,
-    pub path: PathBuf,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Front {
-    name: Option<String>,
-    #[serde(alias = "display-name")]
-    display_name: Option<String>,
-    description: Option<String>,
-    tools: Option<Words>,
-    #[serde(alias = "disallowed-tools")]
-    disallowed_tools: Option<Words>,
-    model: Option<String>,
-    effort: Option<String>,
-    #[serde(alias = "permission-mode")]
-    permission_mode: Option<String>,
-    background: bool,
-    isolation: Option<String>,
-    #[serde(alias = "max-turns")]
-    max_turns: Option<u32>,
-    #[serde(alias = "mcp-servers")]
-    mcp_servers: Option<Value>,
-    skills: Option<Words>,
-    #[serde(alias = "initial-prompt")]
-    initial_prompt: Option<String>,
-    #[serde(alias = "user-invocable")]
-    user_invocable: Option<bool>,
 }
 
 /// The folders of projects, then the user's own.
@@ -86,7 +41,7 @@ pub fn folders(host: Option<&Host>, projects: &[PathBuf]) -> Vec<AgentFolder> {
         let below = PROJECT_FOLDERS.into_iter().chain([own.as_str()]);
         folders.extend(below.enumerate().map(|(index, folder)| AgentFolder {
             path: project.join(folder),
-            source: AgentSource::Project,
+            origin: AgentOrigin::Project,
             preferred_for_creation: index == 0,
             project: Some(project.clone()),
         }));
@@ -98,7 +53,7 @@ pub fn folders(host: Option<&Host>, projects: &[PathBuf]) -> Vec<AgentFolder> {
         let all = own.into_iter().chain(shared).enumerate();
         folders.extend(all.map(|(index, path)| AgentFolder {
             path,
-            source: AgentSource::User,
+            origin: AgentOrigin::User,
             preferred_for_creation: index == 0,
             project: None,
         }));
@@ -106,9 +61,21 @@ pub fn folders(host: Option<&Host>, projects: &[PathBuf]) -> Vec<AgentFolder> {
     folders
 }
 
-/// Reads the agents of these folders.
+/// The folders of plugins; each is the plugin's own root.
+pub fn plugin_folders(plugins: &[PathBuf]) -> Vec<AgentFolder> {
+    let folders = plugins.iter().map(|plugin| AgentFolder {
+        path: plugin.join("agents"),
+        origin: AgentOrigin::Plugin,
+        preferred_for_creation: false,
+        project: Some(plugin.clone()),
+    });
+    folders.collect()
+}
+
+/// Reads the agents of these folders, in their order.
 pub fn discover(folders: &[AgentFolder]) -> Found<AgentDefinition> {
     let mut found = Found::default();
+    let mut room = MOST_BYTES;
     for folder in folders {
         let reader = match &folder.project {
             Some(project) => Reader::within(project),
@@ -117,7 +84,14 @@ pub fn discover(folders: &[AgentFolder]) -> Found<AgentDefinition> {
         match reader.entries(&folder.path) {
             Ok(entries) => {
                 for file in entries.iter().filter(|file| is_markdown(file)) {
-                    found.add(read(&reader, folder, file));
+                    if found.items.len() + found.problems.len() == MOST_AGENTS {
+                        let what = format!(
+                            "the rest is not read: there are more than {MOST_AGENTS} agents"
+                        );
+                        found.problems.push(Problem::new(&folder.path, what));
+                        return found;
+                    }
+                    found.add(read(&reader, folder, file, &mut room));
                 }
             }
             Err(problem) => found.problems.push(problem),
@@ -137,50 +111,18 @@ fn read(
     reader: &Reader,
     folder: &AgentFolder,
     path: &Path,
+    room: &mut usize,
 ) -> Result<Option<AgentDefinition>, Problem> {
     let Some(text) = reader.text(path)? else {
         return Ok(None);
     };
-    let (front, body) = front_matter::read::<Front>(path, &text)?;
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let stem = stem.strip_suffix(".agent").unwrap_or(&stem).to_owned();
-    let name = front.name.unwrap_or(stem);
-    if name.trim().is_empty() {
-        return Err(Problem::at(path, 1, "the agent has no name"));
-    }
-    let Some(description) = front.description.filter(|text| !text.trim().is_empty()) else {
-        let what =
-            "the front matter has no `description`, so that nobody can know what the agent is for";
-        return Err(Problem::at(path, 1, what));
+    let Some(left) = room.checked_sub(text.len()) else {
+        let what = format!(
+            "is not read: the files of agents take more than {} MiB together",
+            MOST_BYTES / 1024 / 1024
+        );
+        return Err(Problem::new(path, what));
     };
-    let (tools, off) = match front.tools {
-        // Names that are on or off: the rest stays as it is.
-        Some(Words::Switches(switches)) => {
-            let off = switches.into_iter().filter(|(_, on)| !on);
-            (None, off.map(|(name, _)| name).collect())
-        }
-        words => (words.map(Words::list), Vec::new()),
-    };
-    let disallowed = front.disallowed_tools.map(Words::list).unwrap_or_default();
-    Ok(Some(AgentDefinition {
-        name,
-        display_name: front.display_name,
-        description,
-        prompt: body.trim().to_owned(),
-        // A list that names everything is no list.
-        tools: tools.filter(|tools| !tools.iter().any(|tool| tool == "*")),
-        disallowed_tools: disallowed.into_iter().chain(off).collect(),
-        model: front.model.filter(|model| model != "inherit"),
-        effort: front.effort,
-        permission_mode: front.permission_mode,
-        background: front.background,
-        isolation: front.isolation,
-        max_turns: front.max_turns,
-        mcp_servers: front.mcp_servers,
-        skills: front.skills.map(Words::list),
-        initial_prompt: front.initial_prompt,
-        user_invocable: front.user_invocable.unwrap_or(true),
-        source: folder.source,
-        path: path.to_owned(),
-    }))
+    *room = left;
+    parse(path, &text, folder.origin).map(Some)
 }

@@ -38,6 +38,24 @@ pub(super) fn read<'a, T: DeserializeOwned + Default>(
     Ok((front, body))
 }
 
+/// The line of the file on which the front matter names one of these members.
+pub(super) fn line_of(text: &str, members: &[&str]) -> Option<usize> {
+    let named = |line: &str| {
+        let name = line
+            .split_once(':')
+            .map(|(name, _)| name.trim_matches(['"', '\'']));
+        name.is_some_and(|name| members.contains(&name))
+    };
+    let matter = text
+        .lines()
+        .skip(1)
+        .take_while(|line| line.trim_end() != "---");
+    matter
+        .enumerate()
+        .find(|(_, line)| named(line))
+        .map(|(index, _)| index + 2)
+}
+
 fn split<'a>(path: &Path, text: &'a str) -> Result<Option<(&'a str, &'a str)>, Problem> {
     let mut lines = text.split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else {

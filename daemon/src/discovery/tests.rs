@@ -1,9 +1,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loopd_proto::params::discovery::{AgentSource, McpSource, McpTransport, SkillSource};
+use loopd_proto::params::discovery::{McpSource, McpTransport, SkillSource};
 use tempfile::TempDir;
 
+use super::agents::{AgentOrigin, ModelPolicy};
 use super::*;
 
 fn write(root: &Path, file: &str, text: &str) -> PathBuf {
@@ -244,15 +245,15 @@ fn agents_are_read_in_every_dialect() {
     let told: Vec<_> = found
         .items
         .iter()
-        .map(|agent| (agent.name.as_str(), agent.source, agent.prompt.as_str()))
+        .map(|agent| (agent.name.as_str(), agent.origin, agent.prompt.as_str()))
         .collect();
     assert_eq!(
         told,
         [
-            ("reviewer", AgentSource::Project, "You review."),
-            ("Planner", AgentSource::Project, "You plan."),
-            ("writer", AgentSource::Project, "You write."),
-            ("mine", AgentSource::User, "Hi."),
+            ("reviewer", AgentOrigin::Project, "You review."),
+            ("Planner", AgentOrigin::Project, "You plan."),
+            ("writer", AgentOrigin::Project, "You write."),
+            ("mine", AgentOrigin::User, "Hi."),
         ]
     );
     let [reviewer, planner, writer, _] = found.items.as_slice() else {
@@ -268,7 +269,7 @@ fn agents_are_read_in_every_dialect() {
     };
     assert_eq!(
         (&reviewer.tools, &reviewer.model),
-        (&words(&["view", "grep"]), &None)
+        (&words(&["view", "grep"]), &ModelPolicy::Inherit)
     );
     assert!(
         reviewer
@@ -327,5 +328,64 @@ fn servers_come_from_the_workspace_first_and_broken_ones_are_told() {
     assert!(
         matches!(told.as_slice(), [odd, json] if odd.contains("`odd` has neither") && json.contains("line 3")),
         "{told:?}"
+    );
+}
+
+#[test]
+fn every_member_of_an_agent_s_front_matter_is_read() {
+    use agents::{AgentMode, Isolation, MemoryScope, PermissionMode};
+    let text = "---\nname: all\ndescription: Does.\ncolor: red\nmemory: local\nmode: subagent\n\
+        permissionMode: acceptEdits\nisolation: worktree\nbackground: true\nmodel: other-family\n\
+        effort: high\nrequired-mcp-servers: a, b\nhooks:\n  agentStop:\n    - command: done\n\
+        disallowedTools: [bash]\ninitialPrompt: Begin.\nskills: [tidy]\nmaxTurns: 2\n---\nHi.";
+    let agent = agents::parse(Path::new("x.md"), text, AgentOrigin::User).unwrap();
+    assert_eq!(
+        (agent.color.as_deref(), agent.memory, agent.mode),
+        (Some("red"), Some(MemoryScope::Local), AgentMode::Subagent)
+    );
+    assert_eq!(
+        (agent.permission_mode, agent.isolation, agent.background),
+        (
+            Some(PermissionMode::AcceptEdits),
+            Some(Isolation::Worktree),
+            true
+        )
+    );
+    assert_eq!(agent.model, ModelPolicy::OtherFamily);
+    assert_eq!(agent.required_mcp_servers, ["a", "b"]);
+    assert_eq!(agent.hooks.unwrap()["agentStop"][0]["command"], "done");
+    assert_eq!(agent.disallowed_tools, ["bash"]);
+    assert!(!agent.user_invocable && agent.infer, "it works for callers");
+    let plain = "---\ndescription: Does.\nmodel: gpt-5\n---\n";
+    let agent = agents::parse(Path::new("x.agent.md"), plain, AgentOrigin::User).unwrap();
+    assert_eq!((agent.name.as_str(), agent.mode), ("x", AgentMode::All));
+    assert_eq!(agent.model, ModelPolicy::Named("gpt-5".to_owned()));
+    assert!(agent.user_invocable);
+}
+
+#[test]
+fn a_wrong_value_in_an_agent_s_front_matter_is_told_with_its_line() {
+    for (wrong, word) in [
+        ("permissionMode: everything", "everything"),
+        ("isolation: container", "container"),
+        ("memory: cloud", "cloud"),
+        ("mode: boss", "boss"),
+        ("maxTurns: 0", "nonzero"),
+        ("maxTurns: many", "many"),
+        ("background: maybe", "maybe"),
+        ("hooks: [a]", "map"),
+    ] {
+        let text =
+            format!("---\nname: a\ndescription: Does.\ncolor: red\n{wrong}\neffort: low\n---\nHi.");
+        let problem = agents::parse(Path::new("a.md"), &text, AgentOrigin::User).unwrap_err();
+        let told = problem.to_string();
+        assert!(told.starts_with("a.md, line 5: "), "{told}");
+        assert!(told.contains(word), "{told}");
+    }
+    let long = format!("---\ndescription: Does.\nname: {}\n---\n", "x".repeat(101));
+    let problem = agents::parse(Path::new("a.md"), &long, AgentOrigin::User).unwrap_err();
+    assert!(
+        problem.to_string().starts_with("a.md, line 3: "),
+        "{problem}"
     );
 }

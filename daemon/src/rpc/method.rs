@@ -165,6 +165,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::AgentGetCurrent, _, _>(agent::current)?;
     table.bind::<m::AgentSelect, _, _>(agent::select)?;
     table.bind::<m::AgentDeselect, _, _>(agent::deselect)?;
+    table.bind::<m::AgentReload, _, _>(agent::reload)?;
 
     table.bind::<m::PermissionsHandle, _, _>(permission_answer::handle)?;
     table.bind::<m::PermissionsPending, _, _>(permission_answer::pending)?;

@@ -1,34 +1,28 @@
 //! Methods about the agents of a session.
 
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
+use super::discovery::Agent;
 use crate::id::SessionId;
 
-#[skip_serializing_none]
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct AgentInfo {
-    pub id: String,
-    pub name: String,
-    pub display_name: String,
-    pub description: String,
-    pub tools: Option<Vec<String>>,
-    pub model: Option<String>,
+pub struct ListParams {
+    pub session_id: SessionId,
+    /// Lists our own agents too, not only those that others defined.
+    #[serde(default)]
+    pub include_built_in_agents: bool,
+    #[serde(default)]
+    pub include_prompt: bool,
 }
 
-#[derive(Debug, Clone, Serialize)]
-pub struct Agents {
-    pub agents: Vec<AgentInfo>,
-}
-
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Selected {
     /// Null for the default agent.
-    pub agent: Option<AgentInfo>,
+    pub agent: Option<Agent>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SelectParams {
     pub session_id: SessionId,

@@ -97,6 +97,8 @@ pub struct Agents {
 pub enum AgentSource {
     User,
     Project,
+    Plugin,
+    Builtin,
 }
 
 #[skip_serializing_none]

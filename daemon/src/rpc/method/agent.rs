@@ -1,64 +1,109 @@
-//! The agents a client defined, and which one answers.
+//! The agents of a session, and which one answers.
 
-use loopd_proto::params::agent::{AgentInfo, Agents, SelectParams, Selected};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use loopd_proto::params::agent::{ListParams, SelectParams, Selected};
+use loopd_proto::params::discovery::Agents;
 use loopd_proto::params::server::NoResult;
 use loopd_proto::params::session::Of;
-use loopd_proto::session::CustomAgent;
 
-use crate::kernel::command::{AgentChoice, Command};
-use crate::kernel::state::State;
+use super::discover::{describe, host, look};
+use crate::approvals;
+use crate::discovery::agents::{AgentDefinition, AgentOrigin};
+use crate::kernel::command::{AgentChoice, Command, LogLevel};
+use crate::roster::{self, Roster, RosterInput, ToolOrigin, is_same};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use crate::session::SessionHandle;
 
-fn describe(agent: &CustomAgent) -> AgentInfo {
-    AgentInfo {
-        id: agent.name.clone(),
-        name: agent.name.clone(),
-        display_name: agent
-            .display_name
-            .clone()
-            .unwrap_or_else(|| agent.name.clone()),
-        description: agent.description.clone().unwrap_or_default(),
-        tools: agent.tools.clone(),
-        model: agent.model.clone(),
+/// How many warnings a reload gives.
+const MOST_WARNINGS: usize = 20;
+
+/// What the session's log and the disk say right now.
+struct Present {
+    roster: Roster,
+    /// The agent that answers, by name.
+    current: Option<String>,
+    /// Those that the session does not start.
+    disabled: Vec<String>,
+}
+
+async fn present(context: &Context, session: &SessionHandle) -> Result<Present, RpcError> {
+    let seen = session.view(|view| {
+        let user = view.launch.and_then(|launch| launch.variable("HOME"));
+        (
+            view.state.options.clone(),
+            PathBuf::from(&view.state.cwd),
+            view.state.agent.clone(),
+            user.map(PathBuf::from),
+        )
+    });
+    let (options, cwd, current, user) = seen.await?;
+    let mut host = host(context);
+    host.user = user.or(host.user);
+    let trusted = is_trusted(context, &cwd).await?;
+    let input = RosterInput::of_session(&options, &cwd, host, trusted);
+    Ok(Present {
+        roster: look(move || roster::load(&input)).await?,
+        current,
+        disabled: options
+            .subagents
+            .and_then(|settings| settings.disabled_subagents)
+            .unwrap_or_default(),
+    })
+}
+
+async fn is_trusted(context: &Context, cwd: &Path) -> Result<bool, RpcError> {
+    let store = context.app.services.store.as_ref();
+    let project = roster::project_root(cwd);
+    Ok(approvals::is_trusted(store, &project.to_string_lossy()).await?)
+}
+
+fn custom(roster: &Roster) -> Agents {
+    let agents = roster.custom().map(|agent| describe(agent, false));
+    Agents {
+        agents: agents.collect(),
     }
 }
 
-fn all(state: &State) -> Vec<AgentInfo> {
-    state
-        .options
-        .custom_agents
-        .iter()
-        .flatten()
-        .map(describe)
-        .collect()
-}
-
-pub(super) async fn list(context: Context, params: Of) -> Result<Agents, RpcError> {
+pub(super) async fn list(context: Context, params: ListParams) -> Result<Agents, RpcError> {
     let session = context.session(&params.session_id)?;
-    let agents = session.state(all).await?;
-    Ok(Agents { agents })
+    let present = present(&context, &session).await?;
+    let is_listed = |agent: &Arc<AgentDefinition>| {
+        let disabled = || present.disabled.iter().any(|it| is_same(it, &agent.name));
+        agent.origin != AgentOrigin::BuiltIn || (params.include_built_in_agents && !disabled())
+    };
+    let agents = present.roster.all().filter(|agent| is_listed(agent));
+    Ok(Agents {
+        agents: agents
+            .map(|agent| describe(agent, params.include_prompt))
+            .collect(),
+    })
 }
 
 pub(super) async fn current(context: Context, params: Of) -> Result<Selected, RpcError> {
     let session = context.session(&params.session_id)?;
-    let agent = session.state(|state| {
-        let name = state.agent.as_ref()?;
-        all(state).into_iter().find(|agent| agent.name == *name)
+    let present = present(&context, &session).await?;
+    // One whose file is gone does not answer any more.
+    let agent = present.current.and_then(|name| {
+        let mut agents = present.roster.all();
+        agents.find(|agent| agent.name == name).cloned()
     });
     Ok(Selected {
-        agent: agent.await?,
+        agent: agent.map(|agent| describe(&agent, false)),
     })
 }
 
 pub(super) async fn select(context: Context, params: SelectParams) -> Result<Selected, RpcError> {
     let session = context.session(&params.session_id)?;
-    let agents = session.state(all).await?;
-    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
-    let wanted = agents.iter().find(|agent| agent.name == params.name);
-    let Some(agent) = wanted.cloned() else {
+    let present = present(&context, &session).await?;
+    let wanted = present.roster.get(&params.name);
+    let Some(agent) = wanted.filter(|agent| agent.user_invocable) else {
+        let names = present.roster.selectable();
+        let names: Vec<&str> = names.map(|agent| agent.name.as_str()).collect();
         return Err(RpcError::Failed(format!(
-            "there is no agent named `{}`; the agents of this session are: {}",
+            "there is no agent named `{}` to select; the agents of this session are: {}",
             params.name,
             if names.is_empty() {
                 "none".to_owned()
@@ -70,15 +115,45 @@ pub(super) async fn select(context: Context, params: SelectParams) -> Result<Sel
     session
         .command(Command::SelectAgent(Some(AgentChoice {
             name: agent.name.clone(),
-            display_name: agent.display_name.clone(),
-            tools: agent.tools.clone(),
+            display_name: agent.shown_name().to_owned(),
+            tools: tools(&context, agent),
         })))
         .await?;
-    Ok(Selected { agent: Some(agent) })
+    Ok(Selected {
+        agent: Some(describe(agent, false)),
+    })
+}
+
+/// The tools of an agent by name; `None` for all.
+fn tools(context: &Context, agent: &AgentDefinition) -> Option<Vec<String>> {
+    if agent.disallowed_tools.is_empty() {
+        return agent.tools.clone();
+    }
+    let names = context.app.services.catalog.names().into_iter();
+    let allowed = names.filter(|name| agent.allows(name, ToolOrigin::BuiltIn));
+    Some(allowed.map(str::to_owned).collect())
 }
 
 pub(super) async fn deselect(context: Context, params: Of) -> Result<NoResult, RpcError> {
     let session = context.session(&params.session_id)?;
     session.command(Command::SelectAgent(None)).await?;
     Ok(NoResult {})
+}
+
+/// Agents are read whenever they are needed; what this adds is saying what is wrong with them.
+pub(super) async fn reload(context: Context, params: Of) -> Result<Agents, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let present = present(&context, &session).await?;
+    for problem in present.roster.problems().iter().take(MOST_WARNINGS) {
+        let warning = Command::Log {
+            level: LogLevel::Warning,
+            kind: "custom_agents".to_owned(),
+            message: problem.to_string(),
+            url: None,
+            tip: None,
+            stored: false,
+        };
+        session.command(warning).await?;
+    }
+    Ok(custom(&present.roster))
 }

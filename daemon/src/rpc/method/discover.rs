@@ -7,6 +7,7 @@ use loopd_proto::params::discovery::{
     InstructionsParams, McpParams, McpServer, McpServers, Paths,
 };
 
+use crate::discovery::agents::AgentDefinition;
 use crate::discovery::{Found, Host, Problem, agents, instructions, mcp};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
@@ -64,24 +65,32 @@ fn usable<T>(found: Found<T>) -> impl Iterator<Item = T> {
     found.items.into_iter()
 }
 
+/// An agent as the wire shows it.
+pub(super) fn describe(agent: &AgentDefinition, with_prompt: bool) -> Agent {
+    let source = agent.origin.source();
+    let servers = agent.mcp_servers.clone();
+    Agent {
+        id: agent.name.clone(),
+        name: agent.name.clone(),
+        display_name: agent.shown_name().to_owned(),
+        description: agent.description.clone(),
+        path: agent.path.as_deref().map(shown),
+        source,
+        // A client knows best what it defined itself.
+        user_invocable: source.map(|_| agent.user_invocable),
+        tools: agent.tools.clone(),
+        model: agent.model.name().map(str::to_owned),
+        mcp_servers: servers.filter(serde_json::Value::is_object),
+        skills: agent.skills.clone(),
+        prompt: with_prompt.then(|| agent.prompt.clone()),
+    }
+}
+
 pub(super) async fn agents(context: Context, params: AgentsParams) -> Result<Agents, RpcError> {
     let projects = places(&context, "projectPaths", params.project_paths.as_deref())?;
     let host = (!params.exclude_host_agents).then(|| host(&context));
     let found = look(move || agents::discover(&agents::folders(host.as_ref(), &projects))).await?;
-    let agents = usable(found).map(|agent| Agent {
-        display_name: agent.display_name.unwrap_or_else(|| agent.name.clone()),
-        id: agent.name.clone(),
-        name: agent.name,
-        description: agent.description,
-        path: Some(shown(&agent.path)),
-        source: Some(agent.source),
-        user_invocable: Some(agent.user_invocable),
-        tools: agent.tools,
-        model: agent.model,
-        mcp_servers: agent.mcp_servers.filter(serde_json::Value::is_object),
-        skills: agent.skills,
-        prompt: Some(agent.prompt),
-    });
+    let agents = usable(found).map(|agent| describe(&agent, true));
     Ok(Agents {
         agents: agents.collect(),
     })
@@ -94,11 +103,13 @@ pub(super) async fn agent_paths(
     let projects = places(&context, "projectPaths", params.project_paths.as_deref())?;
     let host = (!params.exclude_host_agents).then(|| host(&context));
     let folders = agents::folders(host.as_ref(), &projects).into_iter();
-    let paths = folders.map(|folder| AgentPath {
-        path: shown(&folder.path),
-        scope: folder.source,
-        preferred_for_creation: folder.preferred_for_creation,
-        project_path: folder.project.as_deref().map(shown),
+    let paths = folders.filter_map(|folder| {
+        Some(AgentPath {
+            path: shown(&folder.path),
+            scope: folder.origin.source()?,
+            preferred_for_creation: folder.preferred_for_creation,
+            project_path: folder.project.as_deref().map(shown),
+        })
     });
     Ok(Paths {
         paths: paths.collect(),

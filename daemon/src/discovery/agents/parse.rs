@@ -1,0 +1,126 @@
+//! Reads one agent out of the text of a Markdown file.
+//!
+//! `discover` calls it for files on disk, `roster` for those in the binary.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::definition::{
+    AgentDefinition, AgentMode, AgentOrigin, Isolation, MemoryScope, ModelPolicy, PermissionMode,
+};
+use crate::discovery::Problem;
+use crate::discovery::front_matter::{self, Words};
+
+/// The longest name; it is shown in lists and written by models.
+const LONGEST_NAME: usize = 100;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Front {
+    name: Option<String>,
+    #[serde(alias = "display-name")]
+    display_name: Option<String>,
+    description: Option<String>,
+    tools: Option<Words>,
+    #[serde(alias = "disallowed-tools")]
+    disallowed_tools: Option<Words>,
+    model: Option<ModelPolicy>,
+    effort: Option<String>,
+    #[serde(alias = "permission-mode")]
+    permission_mode: Option<PermissionMode>,
+    background: bool,
+    isolation: Option<Isolation>,
+    #[serde(alias = "max-turns")]
+    max_turns: Option<NonZeroU32>,
+    color: Option<String>,
+    memory: Option<MemoryScope>,
+    #[serde(alias = "mcp-servers")]
+    mcp_servers: Option<Value>,
+    #[serde(alias = "required-mcp-servers")]
+    required_mcp_servers: Option<Words>,
+    hooks: Option<serde_json::Map<String, Value>>,
+    skills: Option<Words>,
+    #[serde(alias = "initial-prompt")]
+    initial_prompt: Option<String>,
+    mode: AgentMode,
+    #[serde(alias = "user-invocable")]
+    user_invocable: Option<bool>,
+    infer: Option<bool>,
+    #[serde(alias = "disable-model-invocation")]
+    disable_model_invocation: bool,
+}
+
+/// Reads the text of a file. The file's name is the agent's unless the front matter gives one.
+pub fn parse(path: &Path, text: &str, origin: AgentOrigin) -> Result<AgentDefinition, Problem> {
+    let (front, body) = front_matter::read::<Front>(path, text)?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = stem.strip_suffix(".agent").unwrap_or(&stem).to_owned();
+    let name = front.name.unwrap_or(stem);
+    if let Some(what) = wrong_name(&name) {
+        let line = front_matter::line_of(text, &["name"]).unwrap_or(1);
+        return Err(Problem::at(path, line, what));
+    }
+    let Some(description) = front.description.filter(|text| !text.trim().is_empty()) else {
+        let what =
+            "the front matter has no `description`, so that nobody can know what the agent is for";
+        return Err(Problem::at(path, 1, what));
+    };
+    let (tools, off) = match front.tools {
+        // Names that are on or off: the rest stays as it is.
+        Some(Words::Switches(switches)) => {
+            let off = switches.into_iter().filter(|(_, on)| !on);
+            (None, off.map(|(name, _)| name).collect())
+        }
+        words => (words.map(Words::list), Vec::new()),
+    };
+    let disallowed = front.disallowed_tools.map(Words::list).unwrap_or_default();
+    Ok(AgentDefinition {
+        name,
+        display_name: front.display_name,
+        description,
+        prompt: body.trim().to_owned(),
+        // A list that names everything is no list.
+        tools: tools.filter(|tools| !tools.iter().any(|tool| tool == "*")),
+        disallowed_tools: disallowed.into_iter().chain(off).collect(),
+        model: front.model.unwrap_or_default(),
+        effort: front.effort,
+        permission_mode: front.permission_mode,
+        background: front.background,
+        isolation: front.isolation,
+        max_turns: front.max_turns.map(NonZeroU32::get),
+        color: front.color,
+        memory: front.memory,
+        mcp_servers: front.mcp_servers,
+        required_mcp_servers: front
+            .required_mcp_servers
+            .map(Words::list)
+            .unwrap_or_default(),
+        hooks: front.hooks.map(Value::Object),
+        skills: front.skills.map(Words::list),
+        initial_prompt: front.initial_prompt,
+        mode: front.mode,
+        user_invocable: front
+            .user_invocable
+            .unwrap_or(front.mode != AgentMode::Subagent),
+        infer: front.infer.unwrap_or(!front.disable_model_invocation),
+        origin,
+        path: (origin != AgentOrigin::BuiltIn).then(|| path.to_owned()),
+    })
+}
+
+/// Why an agent cannot be called this; `None` when it can.
+pub fn wrong_name(name: &str) -> Option<&'static str> {
+    if name.trim().is_empty() {
+        return Some("the agent has no name");
+    }
+    if name.chars().count() > LONGEST_NAME {
+        return Some("the agent's name is longer than 100 characters; shorten it");
+    }
+    if name.chars().any(char::is_control) {
+        return Some("the agent's name has a line break or another control character in it");
+    }
+    None
+}
