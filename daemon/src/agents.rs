@@ -9,6 +9,8 @@
 //! which a run uses), to cancel ([`Agents::cancel`]).
 
 mod child;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod output;
 mod run;
 mod slots;

@@ -24,7 +24,7 @@ use crate::discovery::{Host, Problem};
 
 pub use settings::AgentSettings;
 pub use start::{AskedBy, StartRefusal};
-pub use tools::ToolOrigin;
+pub use tools::{ToolOrigin, allows};
 
 /// Where the agents of a session come from.
 #[derive(Debug, Clone, Default)]

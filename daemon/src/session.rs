@@ -15,6 +15,7 @@ pub mod provide;
 mod redact;
 pub mod registry;
 mod resume;
+mod rollcall;
 mod toolset;
 mod transaction;
 pub mod tree;

@@ -59,6 +59,13 @@ impl Recorded {
             .collect()
     }
 
+    /// The text that the user said first.
+    pub fn first_user_text(&self) -> String {
+        let mut messages = self.messages().iter();
+        let found = messages.find(|message| message["role"] == "user");
+        found.map(text_of).unwrap_or_default()
+    }
+
     /// The text that the user said last.
     pub fn last_user_text(&self) -> String {
         let mut messages = self.messages().iter().rev();
@@ -73,6 +80,24 @@ pub(crate) enum Plan {
     Turns(VecDeque<Turn>),
     /// By what is asked.
     Answering(Box<dyn FnMut(&Recorded) -> Turn + Send>),
+    /// Several conversations, each told by something in its first message and in an order of its own.
+    Voices(Vec<(String, VecDeque<Turn>)>),
+}
+
+/// The next turn of the conversation that a request belongs to.
+fn voice(voices: &mut [(String, VecDeque<Turn>)], request: &Recorded) -> Result<Turn, String> {
+    let first = request.first_user_text();
+    let Some((name, turns)) = voices.iter_mut().find(|(name, _)| first.contains(name.as_str())) else {
+        return Err(format!("nobody answers a conversation that begins with: {first}"));
+    };
+    let Some(turn) = turns.pop_front() else {
+        let last = request.messages().last().unwrap_or(&Value::Null);
+        return Err(format!("{name} was asked after the end of its part: {last}"));
+    };
+    match turn.mismatch(request) {
+        None => Ok(turn),
+        Some(why) => Err(format!("{name} was not asked what was expected: {why}")),
+    }
 }
 
 pub(crate) struct Inner {
@@ -105,6 +130,7 @@ impl Shared {
         let turn = match (&mut inner.plan, wrong) {
             (_, Some(wrong)) => Err(format!("request {number} is not valid: {wrong}")),
             (Plan::Answering(answer), None) => Ok(answer(&request)),
+            (Plan::Voices(voices), None) => voice(voices, &request),
             (Plan::Turns(turns), None) => match turns.pop_front() {
                 Some(turn) => match turn.mismatch(&request) {
                     None => Ok(turn),
@@ -148,6 +174,14 @@ impl Script {
     /// A model that is asked exactly this, in this order.
     pub async fn play(turns: impl IntoIterator<Item = Turn>) -> Self {
         Self::start(Plan::Turns(turns.into_iter().collect())).await
+    }
+
+    /// A model in several conversations at once, each in an order of its own.
+    pub async fn voices<'a>(
+        voices: impl IntoIterator<Item = (&'a str, Vec<Turn>)>,
+    ) -> Self {
+        let voices = voices.into_iter().map(|(name, turns)| (name.to_owned(), turns.into()));
+        Self::start(Plan::Voices(voices.collect())).await
     }
 
     /// A model that answers by what it is asked.
@@ -239,6 +273,11 @@ impl Script {
         );
         if let Plan::Turns(turns) = &inner.plan {
             assert!(turns.is_empty(), "the model was never asked: {turns:?}");
+        }
+        if let Plan::Voices(voices) = &inner.plan {
+            for (name, turns) in voices {
+                assert!(turns.is_empty(), "{name} was never asked: {turns:?}");
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use loopd_proto::event::agent::Profile;
 use loopd_proto::event::fact::PendingMessage;
 use loopd_proto::id::SessionId;
 use loopd_proto::session::{Mode, SectionAction, SessionOptions};
@@ -30,6 +31,10 @@ pub struct PrepareInput {
     pub mode: Mode,
     pub model: Option<String>,
     pub reasoning_effort: Option<String>,
+    /// Set when the session is an agent of another one.
+    pub profile: Option<Profile>,
+    /// A system message that is kept as it is.
+    pub system: Option<String>,
     /// Client tools that the model knew and that are gone.
     pub tools_gone: Vec<String>,
     pub tool_names: Vec<String>,
@@ -57,7 +62,10 @@ pub async fn prepare(input: PrepareInput) -> Result<Prepared, ModelFailure> {
             text,
         });
     }
-    let system = system_message(&input, &model).await;
+    let system = match input.system.clone() {
+        Some(system) => system,
+        None => system_message(&input, &model).await,
+    };
     Ok(Prepared {
         messages,
         model,
@@ -78,7 +86,11 @@ async fn system_message(input: &PrepareInput, model: &str) -> String {
         model,
         tool_names: &input.tool_names,
         mode: input.mode,
-        agent_prompt: agent_prompt.map(|agent| agent.prompt.as_str()),
+        agent_prompt: match &input.profile {
+            Some(profile) => Some(profile.prompt.as_str()),
+            None => agent_prompt.map(|agent| agent.prompt.as_str()),
+        },
+        works_for_another: input.profile.is_some(),
         instructions: instructions::text(&input.options, &input.cwd, &input.route.services.home)
             .await,
     });

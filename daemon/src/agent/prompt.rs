@@ -12,6 +12,8 @@ pub struct PromptInput<'a> {
     pub tool_names: &'a [String],
     pub mode: Mode,
     pub agent_prompt: Option<&'a str>,
+    /// Whether another agent reads the answer.
+    pub works_for_another: bool,
     /// What people wrote for all agents, ready to be read.
     pub instructions: String,
 }
@@ -37,7 +39,7 @@ pub fn sections(input: &PromptInput<'_>) -> Sections {
         ("safety", SAFETY.to_owned()),
         ("tool_instructions", TOOLS.to_owned()),
         ("custom_instructions", input.instructions.clone()),
-        ("runtime_instructions", mode_text(input.mode).to_owned()),
+        ("runtime_instructions", runtime_text(input).to_owned()),
         ("last_instructions", LAST.to_owned()),
     ];
     if let Some(agent) = input.agent_prompt {
@@ -144,6 +146,14 @@ fn environment(input: &PromptInput<'_>) -> String {
     text
 }
 
+fn runtime_text(input: &PromptInput<'_>) -> &'static str {
+    if input.works_for_another {
+        FOR_ANOTHER
+    } else {
+        mode_text(input.mode)
+    }
+}
+
 fn mode_text(mode: Mode) -> &'static str {
     match mode {
         Mode::Interactive => "",
@@ -151,6 +161,13 @@ fn mode_text(mode: Mode) -> &'static str {
         Mode::Autopilot => AUTOPILOT_MODE,
     }
 }
+
+const FOR_ANOTHER: &str = "<delegated_work>\n\
+- Another agent gave you this task and waits for the outcome. It sees nothing of what you do but your last message: put \
+everything into it that the task asks for, with the paths and facts it needs to go on.\n\
+- Nobody answers questions. Where the task leaves something open, choose what fits best and say what you chose.\n\
+- Do only what the task asks. When you cannot do it, stop and say why and how far you got.\n\
+</delegated_work>";
 
 const TONE: &str = "<tone>\n\
 - Answer in as few words as the question deserves; lead with the result.\n\

@@ -44,11 +44,22 @@ const AGENTS: &[&str] = &[
 ];
 
 impl AgentDefinition {
-    /// Whether the agent may use a tool; what is disallowed stays so even if it is also allowed.
+    /// Whether the agent may use a tool.
     pub fn allows(&self, tool: &str, origin: ToolOrigin) -> bool {
-        let named = |list: &[String]| list.iter().any(|pattern| means(pattern, tool, origin));
-        self.tools.as_deref().is_none_or(named) && !named(&self.disallowed_tools)
+        allows(self.tools.as_deref(), &self.disallowed_tools, tool, origin)
     }
+}
+
+/// Whether lists of tools let an agent use one; what is disallowed stays so even if it is also
+/// allowed.
+pub fn allows(
+    tools: Option<&[String]>,
+    disallowed: &[String],
+    tool: &str,
+    origin: ToolOrigin,
+) -> bool {
+    let named = |list: &[String]| list.iter().any(|pattern| means(pattern, tool, origin));
+    tools.is_none_or(named) && !named(disallowed)
 }
 
 /// A pattern is a name or `*`, alone or after `builtin:` or `custom:`. Of `Bash(git *)` the name

@@ -12,7 +12,7 @@ use loopd_proto::event::session::WorkContext;
 use loopd_proto::event::task::{AgentWork, WorktreeWork};
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::permission::Permissions;
-use loopd_proto::session::{Mode, SessionOptions};
+use loopd_proto::session::SessionOptions;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -60,9 +60,6 @@ struct Parent {
     cwd: String,
     model: Option<String>,
     reasoning_effort: Option<String>,
-    mode: Mode,
-    agent: Option<String>,
-    permissions: Permissions,
     tasks: Vec<loopd_proto::id::TaskId>,
 }
 
@@ -117,9 +114,6 @@ impl Actor {
                 cwd: state.cwd.clone(),
                 model: state.model.clone(),
                 reasoning_effort: state.reasoning_effort.clone(),
-                mode: state.mode,
-                agent: state.agent.clone(),
-                permissions: state.permissions.clone(),
                 tasks: state.tasks.iter().map(|task| task.id.clone()).collect(),
             },
             route: self.route(),

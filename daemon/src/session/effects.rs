@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Message;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
+use super::rollcall::Rollcall;
 use super::toolset::{Origin, Toolset};
 use super::work::Work;
 use crate::agent::calls::{self, CallInput};
@@ -21,7 +22,7 @@ use crate::agent::prepare::{self, PrepareInput};
 use crate::agent::route::Route;
 use crate::agents::Cancel;
 use crate::kernel::command::{
-    Assessed, CallNeed, CallOutcome, Command, Effect, ModelFailure, RememberScope,
+    Assessed, CallNeed, CallOutcome, Command, Effect, ModelFailure, Prepared, RememberScope,
 };
 use crate::kernel::context;
 use crate::kernel::model::{Delivery, ModelRequest, ToolCall};
@@ -227,6 +228,9 @@ impl Actor {
             mode: self.state.mode,
             model: self.state.model.clone(),
             reasoning_effort: self.state.reasoning_effort.clone(),
+            profile: self.state.enlisted.as_ref().map(|own| own.profile.clone()),
+            // A fork goes on with what its parent was told, to the letter.
+            system: self.state.system.clone().filter(|_| self.is_fork()),
             tools_gone: gone,
             tool_names: tools.names().map(str::to_owned).collect(),
             transformers: self
@@ -240,6 +244,7 @@ impl Actor {
             // A notification tells nothing of tools; the next message will.
             self.told_tools = client_tools;
         }
+        let rollcall = self.rollcall();
         let cancel = self.turn.clone();
         let ids: Vec<MessageId> = input.messages.iter().map(|m| m.id.clone()).collect();
         let messages = ids.clone();
@@ -247,7 +252,7 @@ impl Actor {
             async move {
                 tokio::select! {
                     () = cancel.cancelled() => None,
-                    outcome = prepare::prepare(input) => Some(match outcome {
+                    outcome = prepared(input, rollcall) => Some(match outcome {
                         Ok(prepared) => Command::Prepared(prepared),
                         Err(failure) => Command::PrepareFailed { messages: ids, failure },
                     }),
@@ -258,6 +263,28 @@ impl Actor {
                 failure: internal_failure(),
             },
         )
+    }
+
+    fn is_fork(&self) -> bool {
+        let enlisted = self.state.enlisted.as_ref();
+        enlisted.is_some_and(|own| own.profile.fork)
+    }
+
+    /// How the agents are looked up; an agent finds those that its parent found.
+    fn rollcall(&self) -> Option<Rollcall> {
+        if self.lineage.is_some() {
+            return None;
+        }
+        let launch = self.launch.as_ref();
+        let home = launch.and_then(|launch| launch.variable("HOME"));
+        Some(Rollcall {
+            cell: self.roster.clone(),
+            options: self.options.clone(),
+            cwd: self.state.cwd.clone().into(),
+            user: home.map(Into::into),
+            services: self.services.clone(),
+            reporter: self.reporter(),
+        })
     }
 
     fn call_model(&mut self, turn: TurnKey) {
@@ -415,6 +442,20 @@ impl Actor {
         );
         self.spawn_reporting(work);
     }
+}
+
+/// Makes messages ready while the agents are looked up.
+async fn prepared(
+    input: PrepareInput,
+    rollcall: Option<Rollcall>,
+) -> Result<Prepared, ModelFailure> {
+    let looked_up = async {
+        if let Some(rollcall) = rollcall {
+            rollcall.call().await;
+        }
+    };
+    let (prepared, ()) = tokio::join!(prepare::prepare(input), looked_up);
+    prepared
 }
 
 fn crashed_call(turn: TurnKey, call: loopd_proto::id::ToolCallId) -> Command {

@@ -2,7 +2,7 @@
 //! what the configuration filters out. Computed when needed, kept nowhere.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use loopd_proto::session::{ClientTool, SessionOptions};
 use serde_json::json;
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::attach::Attachment;
 use crate::kernel::model::ToolSpec;
 use crate::kernel::state::State;
-use crate::roster::{self, Roster, RosterInput, ToolOrigin};
+use crate::roster::{self, Roster, ToolOrigin};
 use crate::services::Services;
 use crate::shell::Backend;
 use crate::tool::DynTool;
@@ -200,23 +200,6 @@ fn with_agents(spec: &ToolSpec, state: &State, roster: &Roster) -> ToolSpec {
         spec.description.push_str(&format!("\n- {}: {what}", agent.name));
     }
     spec
-}
-
-/// The agents that may be started, as the last message found them.
-#[derive(Clone, Default)]
-pub(super) struct RosterCell(Arc<Mutex<Option<Arc<Roster>>>>);
-
-impl RosterCell {
-    /// The agents of the moment; ours alone before anybody looked.
-    pub(super) fn get(&self) -> Arc<Roster> {
-        let mut cell = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        cell.get_or_insert_with(|| Arc::new(roster::load(&RosterInput::default())))
-            .clone()
-    }
-
-    pub(super) fn set(&self, roster: Arc<Roster>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(roster);
-    }
 }
 
 /// A pattern is a name, or `builtin:` / `custom:` followed by a name or `*`.

@@ -86,6 +86,8 @@ impl Fixture {
                 name_output: super::large_output::file_name,
                 log: noted.clone(),
             }),
+            agents: crate::agents::fixture::Home::new(1).agents(),
+            seat: None,
             backend: Backend::Process,
             call: ToolCallId::from("call"),
         };

@@ -35,7 +35,7 @@ fn check_recovery(state: State) {
     let length = state.seq.0;
     let mut world = World::of(state);
     // Checks the conversation, too.
-    world.give(Command::Recover);
+    world.give(Command::Recover(Vec::new()));
     if let Phase::Turn(turn) = &world.state.phase {
         let waits = turn.calls().iter().any(CallState::is_open)
             && turn

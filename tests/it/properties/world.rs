@@ -67,6 +67,7 @@ impl World {
             context: WorkContext::default(),
             permissions: Permissions::default(),
             version: "0".to_owned(),
+            enlisted: None,
         }));
         world
     }
@@ -87,7 +88,7 @@ impl World {
     /// Decides and applies one command, as the actor does, and checks what has to hold at all times.
     pub(super) fn give(&mut self, command: Command) {
         let said = format!("{command:?}");
-        let recovers = matches!(command, Command::Recover);
+        let recovers = matches!(command, Command::Recover(_));
         let was_busy = self.state.is_busy();
         let ids = &mut self.ids;
         let mut fresh = || {
@@ -228,9 +229,8 @@ impl World {
             2 => Command::TaskEnded {
                 id,
                 end: TaskEnd {
-                    outcome: TaskOutcome::Completed,
                     exit_code: Some(0),
-                    reason: None,
+                    ..TaskEnd::new(TaskOutcome::Completed)
                 },
             },
             3 => Command::TasksHeard(vec![id]),
@@ -264,7 +264,7 @@ impl World {
     fn crash(&mut self) {
         self.state = fold(&self.log);
         self.work.clear();
-        self.give(Command::Recover);
+        self.give(Command::Recover(Vec::new()));
     }
 
     pub(super) fn send(&mut self, prompt: &str) -> Vec<PendingMessage> {

@@ -50,7 +50,7 @@ pub(super) async fn plan(services: &Services, kin: Kin, order: Order) -> Result<
 fn settings(services: &Services, kin: &Kin) -> AgentSettings {
     let variable = |name: &str| kin.inheritance.launch.as_ref()?.variable(name);
     let settings = services.config.agents.with(variable);
-    settings.limited_by(kin.inheritance.options.subagents.as_ref())
+    settings.of_session(kin.inheritance.options.subagents.as_ref())
 }
 
 async fn named(

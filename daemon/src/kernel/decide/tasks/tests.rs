@@ -83,9 +83,8 @@ impl World {
         self.give(Command::TaskEnded {
             id: id.into(),
             end: TaskEnd {
-                outcome: TaskOutcome::Completed,
                 exit_code: Some(0),
-                reason: None,
+                ..TaskEnd::new(TaskOutcome::Completed)
             },
         })
     }
@@ -146,7 +145,7 @@ fn what_died_with_the_daemon_is_closed_and_what_outlives_it_is_not() {
     let mut world = World::new();
     world.start("attached", ShellAttachment::Attached);
     world.start("detached", ShellAttachment::Detached);
-    world.give(Command::Recover);
+    world.give(Command::Recover(Vec::new()));
     let tasks = &world.state.tasks;
     let ending = tasks.get("attached").unwrap().ending().unwrap();
     assert_eq!(ending.outcome, TaskOutcome::Failed);
@@ -193,7 +192,7 @@ fn a_notification_cannot_be_broken_out_of() {
         }),
     })));
     world.end("x");
-    let text = texts::task_ended(world.state.tasks.get("x").unwrap());
+    let text = texts::task_rested(world.state.tasks.get("x").unwrap());
     assert_eq!(text.matches("</system_notification>").count(), 1);
     assert!(!text.contains("<system>"), "{text}");
     assert!(!text.contains("second line"), "{text}");

@@ -1,0 +1,86 @@
+//! Looks up the agents that a session may start, anew with every message, and tells of files that
+//! cannot be used.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use loopd_proto::session::SessionOptions;
+
+use super::effects::Reporter;
+use crate::approvals;
+use crate::discovery::Host;
+use crate::kernel::command::{Command, LogLevel};
+use crate::roster::{self, Roster, RosterInput};
+use crate::services::Services;
+
+/// The agents that may be started, as the last message found them.
+#[derive(Clone, Default)]
+pub(super) struct RosterCell(Arc<Mutex<Option<Arc<Roster>>>>);
+
+impl RosterCell {
+    /// The agents of the moment; ours alone before anybody looked.
+    pub(super) fn get(&self) -> Arc<Roster> {
+        let mut cell = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cell.get_or_insert_with(|| Arc::new(roster::load(&RosterInput::default())))
+            .clone()
+    }
+
+    pub(super) fn set(&self, roster: Arc<Roster>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(roster);
+    }
+}
+
+/// What has to be known to look.
+pub(super) struct Rollcall {
+    pub(super) cell: RosterCell,
+    pub(super) options: SessionOptions,
+    pub(super) cwd: PathBuf,
+    pub(super) user: Option<PathBuf>,
+    pub(super) services: Arc<Services>,
+    pub(super) reporter: Reporter,
+}
+
+impl Rollcall {
+    /// Looks, and says what is wrong with files unless it was said before.
+    pub(super) async fn call(self) {
+        let host = Host {
+            home: self.services.home.clone(),
+            user: self.user,
+        };
+        let root = roster::project_root(&self.cwd);
+        let root = root.to_string_lossy().into_owned();
+        let trusted = approvals::is_trusted(self.services.store.as_ref(), &root);
+        let trusted = match trusted.await {
+            Ok(trusted) => trusted,
+            Err(error) => {
+                tracing::warn!(%error, "whether a folder is trusted could not be read; it is not");
+                false
+            }
+        };
+        let input = RosterInput::of_session(&self.options, &self.cwd, host, trusted);
+        let read = tokio::task::spawn_blocking(move || roster::load(&input)).await;
+        let Ok(found) = read else {
+            tracing::error!("the agents could not be looked up");
+            return;
+        };
+        let before = self.cell.get();
+        let told: Vec<String> = before.problems().iter().map(ToString::to_string).collect();
+        let found = Arc::new(found);
+        self.cell.set(found.clone());
+        for problem in found.problems() {
+            let message = problem.to_string();
+            if !told.contains(&message) {
+                self.reporter
+                    .report(Command::Log {
+                        level: LogLevel::Warning,
+                        kind: "agent_definition".to_owned(),
+                        message,
+                        url: None,
+                        tip: None,
+                        stored: false,
+                    })
+                    .await;
+            }
+        }
+    }
+}
