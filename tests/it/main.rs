@@ -38,3 +38,4 @@ mod tasks;
 mod turns;
 mod validator;
 mod wire;
+mod worktrees;
