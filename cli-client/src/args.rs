@@ -53,6 +53,21 @@ pub(crate) enum Verb {
     Sessions,
     /// List the commands that the daemon runs as processes, the oldest first.
     Ps,
+    /// List the worktrees of agents, or remove one.
+    ///
+    /// An agent that is started with `isolation: worktree` works in a copy of the repository's
+    /// current commit (a git worktree) in the home of the daemon, so that it does not touch your
+    /// files. When it ends, the copy is removed if nothing would be lost with it. If the agent
+    /// left changes or commits, it is kept for you to look at: go there and use git as usual, for
+    /// example `git diff`, `git log`, or `git switch -c NAME` to put a branch on its commits.
+    ///
+    /// The list says of each who needs it (`in use`: an agent works in it; `kept`: its agent has
+    /// ended and left changes; `leftover`: a daemon or an agent died and left it) and what would be
+    /// lost with it.
+    Worktrees {
+        #[command(subcommand)]
+        what: Option<WorktreesVerb>,
+    },
     /// Go on with a session.
     Resume {
         /// Its id, or the beginning of it.
@@ -94,4 +109,19 @@ pub(crate) enum DaemonVerb {
     },
     /// Tell what it does; fails when it does not run.
     Status,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum WorktreesVerb {
+    /// Remove a worktree from the disk and from its repository.
+    ///
+    /// One that an agent works in is never removed. One with changes is removed only with --force;
+    /// branches that were made in it stay in the repository, everything else in it is gone.
+    Remove {
+        /// Its id, as `loop worktrees` shows it.
+        id: String,
+        /// Remove it with the changes in it.
+        #[arg(long)]
+        force: bool,
+    },
 }

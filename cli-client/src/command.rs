@@ -8,6 +8,7 @@ mod prompt;
 mod ps;
 mod resume;
 mod sessions;
+mod worktrees;
 
 use std::io::IsTerminal;
 
@@ -25,6 +26,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
     match args.command {
         Some(Verb::Sessions) => sessions::run(&desk).await,
         Some(Verb::Ps) => ps::run(&desk).await,
+        Some(Verb::Worktrees { what }) => worktrees::run(&desk, what).await,
         Some(Verb::Resume { id, prompt }) => resume::run(&desk, &id, prompt).await,
         Some(Verb::Attach { id }) => attach::run(&desk, &id).await,
         Some(Verb::Events { id, follow }) => events::run(&desk, &id, follow).await,

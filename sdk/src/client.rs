@@ -11,6 +11,7 @@ use loopd_proto::params::model::{Choice, ChoiceParams};
 use loopd_proto::params::process::Process;
 use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::{ListFilter, ListParams, Metadata};
+use loopd_proto::params::worktree::{Worktree, WorktreeRemoveParams};
 use loopd_proto::place;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -114,6 +115,26 @@ impl Client {
     pub async fn processes(&self) -> Result<Vec<Process>, Error> {
         let list = self.call::<method::LoopdProcessList>(&NoParams {}).await?;
         Ok(list.processes)
+    }
+
+    /// The worktrees that were made for agents, with what would be lost with each.
+    pub async fn worktrees(&self) -> Result<Vec<Worktree>, Error> {
+        let list = self.call::<method::LoopdWorktreeList>(&NoParams {}).await?;
+        Ok(list.worktrees)
+    }
+
+    /// Removes a worktree that no agent uses, unless something would be lost with it.
+    pub async fn remove_worktree(&self, id: impl Into<String>) -> Result<(), Error> {
+        let (id, force) = (id.into(), false);
+        self.call::<method::LoopdWorktreeRemove>(&WorktreeRemoveParams { id, force })
+            .await
+    }
+
+    /// Removes a worktree that no agent uses, with all that is in it.
+    pub async fn remove_worktree_with_changes(&self, id: impl Into<String>) -> Result<(), Error> {
+        let (id, force) = (id.into(), true);
+        self.call::<method::LoopdWorktreeRemove>(&WorktreeRemoveParams { id, force })
+            .await
     }
 
     /// Ends the daemon; sessions are kept, turns that run are cut short. Ends this client, too.

@@ -49,6 +49,7 @@ pub use loopd_proto::params::model::Choice;
 pub use loopd_proto::params::process::{Process, ProcessClass, ProcessState};
 pub use loopd_proto::params::session::{ListFilter, Metadata, SendMode};
 pub use loopd_proto::params::ui::UserInputResponse;
+pub use loopd_proto::params::worktree::{Worktree, WorktreeContents, WorktreeUse};
 pub use loopd_proto::permission::{PermissionDecision, PermissionRequest, PermissionRule};
 pub use loopd_proto::session::SessionOptions;
 

@@ -39,3 +39,4 @@ mod tasks;
 mod turns;
 mod validator;
 mod wire;
+mod worktrees;

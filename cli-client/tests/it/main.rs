@@ -16,3 +16,4 @@ mod prompt;
 mod sessions;
 #[cfg(unix)]
 mod terminal;
+mod worktrees;

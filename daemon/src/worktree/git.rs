@@ -259,7 +259,9 @@ async fn read(
 /// A path from the bytes that git printed.
 pub(super) fn path_of(bytes: Vec<u8>) -> PathBuf {
     #[cfg(unix)]
-    return PathBuf::from(<OsString as std::os::unix::ffi::OsStringExt>::from_vec(bytes));
+    return PathBuf::from(<OsString as std::os::unix::ffi::OsStringExt>::from_vec(
+        bytes,
+    ));
     #[cfg(not(unix))]
     PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -99,7 +99,14 @@ impl Worktrees {
         let inside = Git::in_folder(&self.0.processes, env, &folder).await?;
         repository::check_registered(&inside, &folder, &repository.git_dir).await?;
         let commit = repository.commit.as_str();
-        let reset = ["reset", "--hard", "--quiet", "--no-recurse-submodules", commit, "--"];
+        let reset = [
+            "reset",
+            "--hard",
+            "--quiet",
+            "--no-recurse-submodules",
+            commit,
+            "--",
+        ];
         let step = Step::all_files("write the files of the worktree");
         match inside.ask(step, reset).await {
             Ok(_) => Ok(inside.off.filters.into_iter().collect()),

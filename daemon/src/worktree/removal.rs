@@ -10,7 +10,11 @@ use super::shelf::{Record, Stage};
 use super::{Environment, Settled, Worktrees};
 
 impl Worktrees {
-    pub(super) async fn settle_now(&self, id: &str, env: &Environment) -> Result<Settled, WorktreeError> {
+    pub(super) async fn settle_now(
+        &self,
+        id: &str,
+        env: &Environment,
+    ) -> Result<Settled, WorktreeError> {
         if !self.0.shelf.knows(id) {
             return Err(WorktreeError::NotFound(id.to_owned()));
         }
@@ -105,7 +109,9 @@ impl Worktrees {
         args.push(self.0.shelf.folder(id).into_os_string());
         match git.ask(Step::lookup("remove a worktree"), args).await {
             Ok(_) | Err(WorktreeError::NoRepository(_)) => Ok(()),
-            Err(WorktreeError::Git { said, .. }) if said.contains("is not a working tree") => Ok(()),
+            Err(WorktreeError::Git { said, .. }) if said.contains("is not a working tree") => {
+                Ok(())
+            }
             Err(error) => Err(error),
         }
     }

@@ -204,10 +204,7 @@ fn write(file: &mut std::fs::File, record: &Record) -> io::Result<()> {
 /// Only such names are ids, so that none leads out of the folder.
 fn is_id(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    !text.is_empty()
-        && text.len() <= LONGEST_ID
-        && !text.starts_with('-')
-        && text.bytes().all(fits)
+    !text.is_empty() && text.len() <= LONGEST_ID && !text.starts_with('-') && text.bytes().all(fits)
 }
 
 /// The last letters of a session's id; the first ones are the time, which many share.
