@@ -35,6 +35,7 @@ mod settings;
 mod shells;
 mod slow_reader;
 mod stored_sessions;
+mod subagents;
 mod tasks;
 mod turns;
 mod validator;

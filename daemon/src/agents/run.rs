@@ -237,7 +237,7 @@ impl Agents {
         };
         let tie = Tie {
             watcher: watcher.clone(),
-            seat,
+            seat: seat.clone(),
         };
         let prompt = match &begin {
             Begin::New(birth) => match &birth.plan.preface {
@@ -252,10 +252,14 @@ impl Agents {
         };
         let child = match born {
             Ok(child) => child,
-            Err(why) => return (failed(why), multi_turn),
+            Err(why) => {
+                seat.leave();
+                return (failed(why), multi_turn);
+            }
         };
         let rested = self.until_rest(run, child.as_ref(), prompt, watcher).await;
         child.stop().await;
+        seat.leave();
         let mut ending = judged(rested, run.cancel.is_cancelled());
         if let Some(worktree) = &work.worktree {
             ending.worktree = match nursery.settle_worktree(worktree).await {

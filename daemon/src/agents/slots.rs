@@ -35,6 +35,8 @@ struct Held {
     permit: Option<OwnedSemaphorePermit>,
     /// How many of its calls wait for agents.
     lent: usize,
+    /// It works no more.
+    left: bool,
 }
 
 impl Seat {
@@ -43,7 +45,10 @@ impl Seat {
         let permit = slots.take().await;
         Arc::new(Self {
             slots,
-            held: Mutex::new(Held { permit, lent: 0 }),
+            held: Mutex::new(Held {
+                permit,
+                ..Held::default()
+            }),
         })
     }
 
@@ -58,18 +63,25 @@ impl Seat {
         held.permit = None;
     }
 
+    /// The agent rests: the slot is for others, whoever still holds on to the seat.
+    pub(super) fn leave(&self) {
+        let mut held = self.held();
+        held.left = true;
+        held.permit = None;
+    }
+
     /// One wait is over; the last one waits in line for a slot again.
     pub async fn resume(&self) {
         {
             let mut held = self.held();
             held.lent = held.lent.saturating_sub(1);
-            if held.lent > 0 || held.permit.is_some() {
+            if held.lent > 0 || held.left || held.permit.is_some() {
                 return;
             }
         }
         let permit = self.slots.take().await;
         let mut held = self.held();
-        if held.lent == 0 && held.permit.is_none() {
+        if held.lent == 0 && !held.left && held.permit.is_none() {
             held.permit = permit;
         }
     }
