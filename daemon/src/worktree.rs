@@ -17,7 +17,12 @@ mod settings;
 mod shelf;
 #[cfg(test)]
 #[cfg(unix)]
-#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+#[expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed step fails the test"
+)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

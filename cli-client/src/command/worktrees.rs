@@ -57,11 +57,15 @@ fn described(worktree: &Worktree) -> String {
         WorktreeUse::Kept => "kept",
         WorktreeUse::Leftover => "leftover",
     };
-    let mut text = format!("{}  {usage}, {}\n", worktree.id, lost(&worktree.contents));
+    let mut lines = vec![format!(
+        "{}  {usage}, {}",
+        worktree.id,
+        lost(&worktree.contents)
+    )];
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             let value = harmless(&value).replace('\n', " ");
-            text += &format!("    {name:<11} {value}\n");
+            lines.push(format!("    {name:<11} {value}"));
         }
     };
     line("path", Some(worktree.path.clone()));
@@ -90,7 +94,8 @@ fn described(worktree: &Worktree) -> String {
         let more = files.len().saturating_sub(FILES) + more_files;
         line("", (more > 0).then(|| format!("and {more} more")));
     }
-    text
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 fn lost(contents: &WorktreeContents) -> String {

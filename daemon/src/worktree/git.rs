@@ -33,7 +33,8 @@ pub(super) struct Git {
     processes: Processes,
     env: BTreeMap<String, String>,
     pub(super) cwd: PathBuf,
-    git_dir: Option<PathBuf>,
+    /// The folder of a repository that is not the one around `cwd`.
+    named: Option<PathBuf>,
     pub(super) off: Off,
 }
 
@@ -81,13 +82,13 @@ impl Git {
         processes: &Processes,
         env: &BTreeMap<String, String>,
         cwd: &Path,
-        git_dir: Option<PathBuf>,
+        named: Option<PathBuf>,
     ) -> Result<Self, WorktreeError> {
         let mut git = Self {
             processes: processes.clone(),
             env: Off::default().environment(env),
             cwd: cwd.to_owned(),
-            git_dir,
+            named,
             off: Off::default(),
         };
         let step = Step::lookup("read its configuration");
@@ -185,7 +186,7 @@ impl Git {
         take: impl FnMut(&[u8]) + Send,
     ) -> Result<(), WorktreeError> {
         let mut all: Vec<OsString> = vec!["--no-pager".into()];
-        if let Some(git_dir) = &self.git_dir {
+        if let Some(git_dir) = &self.named {
             all.extend(["--git-dir".into(), git_dir.clone().into_os_string()]);
         }
         all.extend(args.into_iter().map(Into::into));
@@ -235,7 +236,7 @@ impl Git {
             Exit::Signal(signal) => format!("it was ended by signal {signal}"),
             Exit::Unknown => "it ended unseen".to_owned(),
         };
-        let place = self.git_dir.as_deref().unwrap_or(&self.cwd);
+        let place = self.named.as_deref().unwrap_or(&self.cwd);
         Err(WorktreeError::of_git(step.what, place, &said))
     }
 }

@@ -52,7 +52,11 @@ impl Worktrees {
     ) -> Result<Option<Changes>, WorktreeError> {
         let path = self.0.shelf.folder(id);
         if !self.0.shelf.has_folder(id) {
-            return Ok(None);
+            if !self.0.shelf.is_taken(id) {
+                return Ok(None);
+            }
+            let why = "it is not a folder any more".to_owned();
+            return Err(WorktreeError::Unclear { path, why });
         }
         let Some(record) = record else {
             let why = "there is no record of it".to_owned();
@@ -82,8 +86,8 @@ impl Worktrees {
             Some(record) => Some(record.git_dir.clone()),
             None => self.git_dir_of(id, env).await,
         };
-        let (shelf, name) = (self.0.shelf.clone(), id.to_owned());
-        let cleared = tokio::task::spawn_blocking(move || shelf.clear(&name));
+        let (place, name) = (self.0.shelf.clone(), id.to_owned());
+        let cleared = tokio::task::spawn_blocking(move || place.clear(&name));
         cleared.await.unwrap_or(Err(WorktreeError::BrokeOff))?;
         if let Some(git_dir) = git_dir {
             self.unregister(id, &git_dir, env).await?;

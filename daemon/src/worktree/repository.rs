@@ -70,14 +70,14 @@ pub(super) async fn check_registered(
         return Err(unclear("it is no worktree of its repository any more"));
     }
     let back = own.join("gitdir");
-    let mut line = tokio::fs::read(&back)
+    let mut bytes = tokio::fs::read(&back)
         .await
         .map_err(|source| WorktreeError::Disk { path: back, source })?;
-    while line.last().is_some_and(u8::is_ascii_whitespace) {
-        line.pop();
+    while bytes.last().is_some_and(u8::is_ascii_whitespace) {
+        bytes.pop();
     }
     // Relative links start from where they are.
-    let link = own.join(path_of(line));
+    let link = own.join(path_of(bytes));
     let Some(back) = link.parent() else {
         return Err(unclear("its repository does not know where it is"));
     };

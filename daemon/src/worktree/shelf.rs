@@ -83,7 +83,7 @@ impl Shelf {
                 1 => stem.clone(),
                 _ => format!("{stem}-{number}"),
             };
-            if std::fs::symlink_metadata(self.folder(&id)).is_ok() {
+            if self.is_taken(&id) {
                 continue;
             }
             let path = self.record(&id);
@@ -144,10 +144,13 @@ impl Shelf {
         std::fs::symlink_metadata(self.folder(id)).is_ok_and(|it| it.is_dir())
     }
 
+    /// Whether anything is in the place of a worktree.
+    pub(super) fn is_taken(&self, id: &str) -> bool {
+        std::fs::symlink_metadata(self.folder(id)).is_ok()
+    }
+
     pub(super) fn knows(&self, id: &str) -> bool {
-        is_id(id)
-            && (std::fs::symlink_metadata(self.record(id)).is_ok()
-                || std::fs::symlink_metadata(self.folder(id)).is_ok())
+        is_id(id) && (std::fs::symlink_metadata(self.record(id)).is_ok() || self.is_taken(id))
     }
 
     /// Removes the folder of a worktree and all in it; links are removed, not followed.

@@ -20,7 +20,7 @@ struct Lab {
 }
 
 impl Lab {
-    async fn new() -> Self {
+    fn new() -> Self {
         let folder = TempDir::new().unwrap();
         for name in ["home", "user", "project"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();

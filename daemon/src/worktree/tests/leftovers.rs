@@ -16,7 +16,7 @@ async fn left(lab: &mut Lab) -> Worktree {
 
 #[tokio::test]
 async fn one_in_use_is_not_removed() {
-    let mut lab = Lab::new().await;
+    let mut lab = Lab::new();
     let worktree = lab.create().await;
     for force in [Force::No, Force::Yes] {
         let error = lab.remove(&worktree.id, force).await.unwrap_err();
@@ -37,7 +37,7 @@ async fn one_in_use_is_not_removed() {
 
 #[tokio::test]
 async fn changes_of_a_leftover_are_seen() {
-    let mut lab = Lab::new().await;
+    let mut lab = Lab::new();
     let worktree = left(&mut lab).await;
     write(&worktree.path.join("new.txt"), "");
     let entry = lab.only().await;
@@ -53,7 +53,7 @@ async fn changes_of_a_leftover_are_seen() {
 
 #[tokio::test]
 async fn a_record_without_a_folder_is_found() {
-    let mut lab = Lab::new().await;
+    let mut lab = Lab::new();
     let worktree = left(&mut lab).await;
     std::fs::remove_dir_all(&worktree.path).unwrap();
     let entry = lab.only().await;
@@ -68,7 +68,7 @@ async fn a_record_without_a_folder_is_found() {
 
 #[tokio::test]
 async fn a_record_that_was_not_written_to_its_end_is_found() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     write(&lab.home().join("worktrees/half.json"), "{\"session\"");
     let entry = lab.only().await;
     assert_eq!((entry.id.as_str(), entry.usage), ("half", Use::Leftover));
@@ -79,7 +79,7 @@ async fn a_record_that_was_not_written_to_its_end_is_found() {
 
 #[tokio::test]
 async fn a_folder_that_the_repository_does_not_know_is_removed_only_by_force() {
-    let mut lab = Lab::new().await;
+    let mut lab = Lab::new();
     let worktree = left(&mut lab).await;
     std::fs::remove_dir_all(entry_in_repository(&lab, &worktree)).unwrap();
     let entry = lab.only().await;
@@ -94,7 +94,7 @@ async fn a_folder_that_the_repository_does_not_know_is_removed_only_by_force() {
 
 #[tokio::test]
 async fn a_folder_without_a_record_is_removed_only_by_force() {
-    let mut lab = Lab::new().await;
+    let mut lab = Lab::new();
     let worktree = left(&mut lab).await;
     std::fs::remove_file(worktree.path.with_extension("json")).unwrap();
     let entry = lab.only().await;
@@ -107,7 +107,7 @@ async fn a_folder_without_a_record_is_removed_only_by_force() {
 
 #[tokio::test]
 async fn one_whose_files_were_not_all_written_needs_no_force() {
-    let mut lab = Lab::new().await;
+    let mut lab = Lab::new();
     let worktree = left(&mut lab).await;
     let record = worktree.path.with_extension("json");
     let making = read(&record).replace("\"ready\"", "\"making\"");
@@ -125,7 +125,7 @@ async fn one_whose_files_were_not_all_written_needs_no_force() {
 
 #[tokio::test]
 async fn one_whose_repository_is_gone_is_removed_only_by_force() {
-    let mut lab = Lab::new().await;
+    let mut lab = Lab::new();
     let worktree = left(&mut lab).await;
     std::fs::remove_dir_all(lab.repository()).unwrap();
     let entry = lab.only().await;
@@ -137,7 +137,7 @@ async fn one_whose_repository_is_gone_is_removed_only_by_force() {
 
 #[tokio::test]
 async fn worktrees_of_others_stay_registered() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let repository = lab.repository();
     let add = ["worktree", "add", "--quiet", "--detach", "../foreign"];
     lab.git(&repository, &add);

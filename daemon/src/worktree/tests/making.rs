@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn it_starts_at_the_commit_of_the_moment_and_stays_there() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let repository = lab.repository();
     let first = lab.git(&repository, &["rev-parse", "HEAD"]);
     lab.write("tracked.txt", "not committed\n");
@@ -32,7 +32,7 @@ async fn it_starts_at_the_commit_of_the_moment_and_stays_there() {
 
 #[tokio::test]
 async fn the_agent_works_in_the_folder_that_stands_for_the_asked_one() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let repository = lab.repository();
     std::os::unix::fs::symlink("/", repository.join("link")).unwrap();
     lab.commit_all();
@@ -55,7 +55,7 @@ async fn the_agent_works_in_the_folder_that_stands_for_the_asked_one() {
 
 #[tokio::test]
 async fn many_are_made_and_settled_at_once() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let repository = lab.repository();
     let made = (0..6).map(|_| lab.create_in(&repository));
     let made = futures::future::join_all(made).await;
@@ -70,7 +70,7 @@ async fn many_are_made_and_settled_at_once() {
 
 #[tokio::test]
 async fn one_that_nobody_waits_for_is_removed_again() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let repository = lab.repository();
     let mut creating = Box::pin(lab.create_in(&repository));
     assert!(futures::poll!(&mut creating).is_pending());
@@ -84,7 +84,7 @@ async fn one_that_nobody_waits_for_is_removed_again() {
 
 #[tokio::test]
 async fn one_is_made_from_another_and_outlives_it() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let outer = lab.create().await;
     write(&outer.path.join("outer.txt"), "");
     let commit = lab.commit_in(&outer.path);
@@ -99,7 +99,7 @@ async fn one_is_made_from_another_and_outlives_it() {
 
 #[tokio::test]
 async fn a_sparse_repository_gives_a_sparse_worktree() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     lab.write("other/big.txt", "big");
     lab.commit_all();
     lab.git(&lab.repository(), &["sparse-checkout", "set", "src"]);
@@ -112,7 +112,7 @@ async fn a_sparse_repository_gives_a_sparse_worktree() {
 
 #[tokio::test]
 async fn submodules_stay_empty_and_can_be_isolated_themselves() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let (repository, library) = (lab.repository(), lab.path("library"));
     std::fs::create_dir(&library).unwrap();
     lab.git(&library, &["init", "--quiet"]);

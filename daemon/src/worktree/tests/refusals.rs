@@ -12,7 +12,7 @@ async fn refused(lab: &Lab, cwd: &Path) -> (WorktreeError, String) {
 
 #[tokio::test]
 async fn places_without_files_of_a_repository_are_refused() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let plain = lab.path("user");
     let (error, text) = refused(&lab, &plain).await;
     assert!(matches!(error, WorktreeError::NoRepository(folder) if folder == plain));
@@ -35,7 +35,7 @@ async fn places_without_files_of_a_repository_are_refused() {
 
 #[tokio::test]
 async fn a_missing_git_is_named() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let mut env = lab.env();
     env.insert("PATH".to_owned(), lab.path("user").display().to_string());
     let made = lab.create_with(&env);
@@ -60,7 +60,7 @@ fn with_git(lab: &Lab, script: &str) -> Environment {
 
 #[tokio::test]
 async fn a_repository_of_another_user_is_left_to_gits_own_judgement() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let script = "export GIT_TEST_ASSUME_DIFFERENT_OWNER=1; exec \"$real\" \"$@\"";
     let mut env = with_git(&lab, script);
     let made = lab.create_with(&env);
@@ -85,7 +85,7 @@ async fn a_repository_of_another_user_is_left_to_gits_own_judgement() {
 
 #[tokio::test]
 async fn a_git_that_does_not_heed_our_settings_is_not_used() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let env = with_git(&lab, "unset GIT_CONFIG_COUNT; exec \"$real\" \"$@\"");
     let made = lab.create_with(&env);
     let error = made.await.unwrap_err();
@@ -95,7 +95,7 @@ async fn a_git_that_does_not_heed_our_settings_is_not_used() {
 
 #[tokio::test]
 async fn disks_that_cannot_be_written_are_named_and_left_as_they_are() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let full = "case \"$*\" in *\"reset --hard\"*) \
                 echo 'error: unable to write file a: No space left on device' >&2; exit 128;; \
                 esac; exec \"$real\" \"$@\"";

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// What an agent does in its worktree.
+type Act<'a> = Box<dyn Fn(&Path) + 'a>;
+
 async fn kept(lab: &Lab, worktree: &Worktree) -> Changes {
     match lab.settle(worktree).await.unwrap() {
         Settled::Removed => panic!("it was removed"),
@@ -18,7 +21,7 @@ async fn kept(lab: &Lab, worktree: &Worktree) -> Changes {
 
 #[tokio::test]
 async fn an_unchanged_one_is_removed_from_disk_and_repository() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let worktree = lab.create().await;
     // Build outputs, a file that was only touched, and looking around are no changes.
     write(&worktree.path.join("build/out.o"), "x");
@@ -36,12 +39,11 @@ async fn an_unchanged_one_is_removed_from_disk_and_repository() {
 
 #[tokio::test]
 async fn every_kind_of_uncommitted_change_keeps_it() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let hide = |flag: &str, worktree: &Path| {
         lab.git(worktree, &["update-index", flag, "tracked.txt"]);
         write(&worktree.join("tracked.txt"), "hidden\n");
     };
-    type Act<'a> = Box<dyn Fn(&Path) + 'a>;
     let acts: Vec<(&str, &str, Act<'_>)> = vec![
         (
             "changed",
@@ -119,7 +121,7 @@ async fn every_kind_of_uncommitted_change_keeps_it() {
 
 #[tokio::test]
 async fn commits_keep_it_wherever_they_were_made() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     // Without it, git would keep no log of where HEAD was.
     let no_log = ["config", "core.logAllRefUpdates", "false"];
     lab.git(&lab.repository(), &no_log);
@@ -158,7 +160,7 @@ async fn commits_keep_it_wherever_they_were_made() {
 
 #[tokio::test]
 async fn many_files_are_counted_and_few_are_named() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let worktree = lab.create().await;
     for number in 0..120 {
         write(&worktree.path.join(format!("new/{number:03}")), "");
@@ -171,7 +173,7 @@ async fn many_files_are_counted_and_few_are_named() {
 
 #[tokio::test]
 async fn what_is_no_longer_ours_is_not_deleted() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let worktree = lab.create().await;
     // The agent made a repository of its own of it.
     std::fs::remove_file(worktree.path.join(".git")).unwrap();
@@ -189,7 +191,9 @@ async fn what_is_no_longer_ours_is_not_deleted() {
     let precious = lab.path("precious");
     std::fs::rename(&moved.path, &precious).unwrap();
     std::os::unix::fs::symlink(&precious, &moved.path).unwrap();
-    assert_eq!(lab.settle(&moved).await.unwrap(), Settled::Removed);
+    let error = lab.settle(&moved).await.unwrap_err();
+    assert!(matches!(error, WorktreeError::Unclear { .. }), "{error}");
+    lab.remove(&moved.id, Force::Yes).await.unwrap();
     assert_eq!(read(&precious.join("tracked.txt")), "one\n");
 
     // A name that leads out of the folder is the name of nothing.

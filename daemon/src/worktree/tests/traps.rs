@@ -78,7 +78,7 @@ fn add_plainly(lab: &Lab, settings: &[&str], name: &str) {
 
 #[tokio::test]
 async fn no_hook_filter_or_monitor_of_the_repository_runs() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     set_traps(&lab);
     assert_eq!(marks(&lab), Vec::<&str>::new());
 
@@ -113,7 +113,7 @@ async fn no_hook_filter_or_monitor_of_the_repository_runs() {
 
 #[tokio::test]
 async fn variables_of_git_do_not_lead_elsewhere() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let elsewhere = lab.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     lab.git(&elsewhere, &["init", "--quiet"]);
@@ -131,7 +131,7 @@ async fn variables_of_git_do_not_lead_elsewhere() {
 
 #[tokio::test]
 async fn nothing_is_downloaded_for_a_partial_clone() {
-    let lab = Lab::new().await;
+    let lab = Lab::new();
     let source = lab.repository();
     lab.git(&source, &["config", "uploadpack.allowFilter", "true"]);
     let url = format!("file://{}", source.display());
