@@ -73,7 +73,7 @@ pub(super) fn family(model: &str) -> Option<&'static str> {
         };
         let found = FAMILIES
             .iter()
-            .find(|(_, starts)| starts.iter().any(|start| begins(&start)));
+            .find(|(_, starts)| starts.iter().any(&begins));
         found.map(|(family, _)| *family)
     })
 }

@@ -67,10 +67,6 @@ fn named(model: &str) -> ModelPolicy {
     ModelPolicy::Named(model.to_owned())
 }
 
-fn set(name: &str) -> Option<String> {
-    Some(name.to_owned())
-}
-
 #[test]
 fn without_any_wish_the_session_has_its_model_used() {
     let mut case = Case::default();
@@ -158,9 +154,9 @@ fn small_is_what_people_set_else_what_a_name_says() {
         assert_eq!(case.model(), small);
     }
     case.session = "gpt-5";
-    case.settings.small_model = set("gemini-2.5-pro");
+    case.settings.small_model = Some("gemini-2.5-pro".to_owned());
     assert_eq!(case.model(), "gemini-2.5-pro");
-    case.settings.small_model = set("gone");
+    case.settings.small_model = Some("gone".to_owned());
     assert_eq!(case.model(), "gpt-5-mini");
     case.available = models(["gemini-2.5-pro", "gpt-5", "text-embedding-3-small"]);
     assert_eq!(case.model(), "gpt-5");
@@ -184,9 +180,9 @@ fn another_family_is_one_that_others_made() {
     }
     case.session = "claude-sonnet-4.5";
     case.available = models(["claude-haiku-4.5", "house-model"]);
-    case.settings.critic_model = set("not-there");
+    case.settings.critic_model = Some("not-there".to_owned());
     assert_eq!(case.model(), "claude-sonnet-4.5");
-    case.settings.critic_model = set("house-model");
+    case.settings.critic_model = Some("house-model".to_owned());
     assert_eq!(case.model(), "house-model");
 }
 

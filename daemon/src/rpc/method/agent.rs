@@ -124,14 +124,22 @@ pub(super) async fn select(context: Context, params: SelectParams) -> Result<Sel
     })
 }
 
-/// The tools of an agent by name; `None` for all.
+/// The tools of an agent by the names that we give them; `None` for all.
 fn tools(context: &Context, agent: &AgentDefinition) -> Option<Vec<String>> {
-    if agent.disallowed_tools.is_empty() {
+    let unlimited = agent.tools.is_none() && agent.disallowed_tools.is_empty();
+    if unlimited || agent.origin == AgentOrigin::Client {
         return agent.tools.clone();
     }
-    let names = context.app.services.catalog.names().into_iter();
-    let allowed = names.filter(|name| agent.allows(name, ToolOrigin::BuiltIn));
-    Some(allowed.map(str::to_owned).collect())
+    let ours = context.app.services.catalog.names();
+    let allowed = ours
+        .iter()
+        .filter(|name| agent.allows(name, ToolOrigin::BuiltIn));
+    // Others may be a client's.
+    let named = agent.tools.iter().flatten();
+    let others = named
+        .filter(|name| !ours.contains(&name.as_str()) && agent.allows(name, ToolOrigin::Client));
+    let allowed = allowed.map(|name| (*name).to_owned());
+    Some(allowed.chain(others.cloned()).collect())
 }
 
 pub(super) async fn deselect(context: Context, params: Of) -> Result<NoResult, RpcError> {
