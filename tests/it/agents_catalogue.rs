@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use loopd_tests::{Daemon, Session};
+use loopd_tests::validator::text_of;
+use loopd_tests::{Daemon, Session, Turn};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -251,5 +252,43 @@ async fn servers_that_a_client_gives_its_agents_are_not_written_down() {
     );
     let listed = list(&session).await.to_string();
     assert!(!listed.contains("not-for-the-log"), "{listed}");
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_selected_agent_of_a_file_answers_with_its_prompt_and_tools() {
+    let turns = ["one", "two", "three"].map(|text| Turn::user(text).says("ok"));
+    let daemon = Daemon::playing(turns).await;
+    let mut session = daemon.client().create(json!({})).await;
+    let text = |prompt: &str| format!("---\ndescription: Reads.\ntools: Read\n---\n{prompt}\n");
+    write(
+        daemon.work(),
+        ".claude/agents/reader.md",
+        &text("READ ONLY"),
+    );
+    let reader = json!({"name": "reader"});
+    session.call("session.agent.select", reader).await;
+    session.ask("one").await;
+    let request = daemon.script().last_request();
+    assert_eq!(request.tools(), ["view"]);
+    assert!(text_of(&request.messages()[0]).contains("READ ONLY"));
+    write(
+        daemon.work(),
+        ".claude/agents/reader.md",
+        &text("READ TWICE"),
+    );
+    session.ask("two").await;
+    let request = daemon.script().last_request();
+    assert!(text_of(&request.messages()[0]).contains("READ TWICE"));
+    session
+        .call("session.agent.select", json!({"name": "plan"}))
+        .await;
+    session.ask("three").await;
+    let tools = daemon.script().last_request();
+    let tools = tools.tools();
+    assert!(
+        tools.contains(&"view") && !tools.contains(&"edit"),
+        "{tools:?}"
+    );
     daemon.finish().await;
 }

@@ -2,6 +2,7 @@
 //! message says.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loopd_proto::event::agent::Profile;
@@ -16,7 +17,9 @@ use super::attachments;
 use super::instructions;
 use super::prompt::{self, PromptInput, Sections};
 use super::route::Route;
+use crate::discovery::Host;
 use crate::kernel::command::{ModelFailure, Prepared, PreparedMessage};
+use crate::roster::{self, RosterInput};
 
 /// How long a client may take to rewrite a section.
 const TRANSFORM_WAIT: Duration = Duration::from_secs(30);
@@ -77,10 +80,10 @@ pub async fn prepare(input: PrepareInput) -> Result<Prepared, ModelFailure> {
 }
 
 async fn system_message(input: &PrepareInput, model: &str) -> String {
-    let agent_prompt = input.agent.as_ref().and_then(|name| {
-        let agents = input.options.custom_agents.as_ref()?;
-        agents.iter().find(|agent| agent.name == *name)
-    });
+    let agent_prompt = match &input.agent {
+        Some(name) => agent_prompt(input, name).await,
+        None => None,
+    };
     let sections = prompt::sections(&PromptInput {
         cwd: &input.cwd,
         model,
@@ -88,7 +91,7 @@ async fn system_message(input: &PrepareInput, model: &str) -> String {
         mode: input.mode,
         agent_prompt: match &input.profile {
             Some(profile) => Some(profile.prompt.as_str()),
-            None => agent_prompt.map(|agent| agent.prompt.as_str()),
+            None => agent_prompt.as_deref(),
         },
         works_for_another: input.profile.is_some(),
         instructions: instructions::text(&input.options, &input.cwd, &input.route.services.home)
@@ -114,6 +117,33 @@ async fn system_message(input: &PrepareInput, model: &str) -> String {
             prompt::with_appended(sections.text(), content)
         }
         _ => prompt::with_appended(sections.text(), content),
+    }
+}
+
+/// The prompt of the agent that answers; none when nobody defines it any more.
+///
+/// A file is read anew with every message, so that an edit counts at once.
+async fn agent_prompt(input: &PrepareInput, name: &str) -> Option<String> {
+    let mut agents = input.options.custom_agents.iter().flatten();
+    if let Some(agent) = agents.find(|agent| agent.name == name) {
+        return Some(agent.prompt.clone());
+    }
+    let launch = input.route.launch.as_ref();
+    let host = Host {
+        home: input.route.services.home.clone(),
+        user: launch
+            .and_then(|launch| launch.variable("HOME"))
+            .map(PathBuf::from),
+    };
+    // Trust is about what runs and grants; a prompt does neither.
+    let agents = RosterInput::of_session(&input.options, Path::new(&input.cwd), host, false);
+    let reading = tokio::task::spawn_blocking(move || roster::load(&agents)).await;
+    match reading {
+        Ok(roster) => roster.get(name).map(|agent| agent.prompt.clone()),
+        Err(error) => {
+            tracing::error!(%error, "the agents could not be looked for");
+            None
+        }
     }
 }
 

@@ -64,8 +64,11 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             use loopd_proto::event::session::FileOperation;
             state.plan_exists = !matches!(change.operation, FileOperation::Delete);
         }
-        Durable::AgentSelected(selected) => state.agent = Some(selected.agent_name.clone()),
-        Durable::AgentDeselected(_) => state.agent = None,
+        Durable::AgentSelected(selected) => {
+            state.agent = Some(selected.agent_name.clone());
+            state.agent_tools.clone_from(&selected.tools);
+        }
+        Durable::AgentDeselected(_) => (state.agent, state.agent_tools) = (None, None),
         Durable::UserMessage(message) => {
             state.totals.user_requests += 1;
             state.history.push(Entry::User(parts(message)));

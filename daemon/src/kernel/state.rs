@@ -27,6 +27,8 @@ pub struct State {
     pub reasoning_effort: Option<String>,
     /// The custom agent that answers instead of the default one.
     pub agent: Option<String>,
+    /// The tools it had when it was selected; all when absent.
+    pub agent_tools: Option<Vec<String>>,
     pub permissions: Permissions,
     /// The system message the model was last given.
     pub system: Option<String>,
@@ -203,6 +205,7 @@ impl State {
             model: None,
             reasoning_effort: None,
             agent: None,
+            agent_tools: None,
             permissions: Permissions::default(),
             system: None,
             history: Vec::new(),

@@ -159,12 +159,16 @@ fn is_offered(state: &State, entry: &Entry) -> bool {
         let (tools, off) = (profile.tools.as_deref(), &profile.disallowed_tools);
         return roster::allows(tools, off, &entry.spec.name, origin);
     }
-    let agent = state.agent.as_ref().and_then(|name| {
-        let agents = options.custom_agents.as_ref()?;
-        agents.iter().find(|agent| agent.name == *name)
+    let agent = state.agent.as_ref().map(|name| {
+        let mut agents = options.custom_agents.iter().flatten();
+        // A client may define its agents anew; those of files keep what they were selected with.
+        match agents.find(|agent| agent.name == *name) {
+            Some(agent) => &agent.tools,
+            None => &state.agent_tools,
+        }
     });
     match agent {
-        Some(agent) => agent.tools.as_ref().is_none_or(|tools| {
+        Some(tools) => tools.as_ref().is_none_or(|tools| {
             tools
                 .iter()
                 .any(|pattern| pattern == "*" || matches(pattern, entry))
