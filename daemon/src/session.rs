@@ -13,6 +13,7 @@ pub mod provide;
 mod redact;
 pub mod registry;
 mod resume;
+mod slash;
 mod toolset;
 mod transaction;
 pub mod view;
@@ -20,7 +21,7 @@ mod work;
 
 use std::sync::Arc;
 
-use loopd_proto::id::{EventId, SessionId};
+use loopd_proto::id::{EventId, RequestId, SessionId};
 use loopd_proto::wire::PeerId;
 use tokio::sync::{mpsc, oneshot};
 
@@ -30,6 +31,7 @@ use crate::store::StoreError;
 pub use ask::ElicitationAnswer;
 use attach::{Attachment, Goodbye};
 use provide::ProviderChange;
+pub use slash::ClientRan;
 
 /// How many messages may wait for one session.
 const MAILBOX: usize = 1_024;
@@ -80,6 +82,18 @@ enum Message {
         message: String,
         schema: serde_json::Value,
         reply: oneshot::Sender<ElicitationAnswer>,
+    },
+    /// Wants a client's slash command run, and learns how that ended.
+    RunClientCommand {
+        name: String,
+        args: String,
+        reply: oneshot::Sender<ClientRan>,
+    },
+    /// A client reports how its slash command ended; the reply says whether anybody waited.
+    ClientCommandRan {
+        request: RequestId,
+        ran: ClientRan,
+        reply: oneshot::Sender<bool>,
     },
     /// A connection changes its mind about answering permission questions.
     RequirePermissions {
@@ -213,6 +227,41 @@ impl SessionHandle {
         let posted = self.post(Message::Elicit {
             message,
             schema,
+            reply,
+        });
+        let id = self.id.clone();
+        async move {
+            posted?;
+            answer.await.map_err(|_| SessionError::Faulted(id))
+        }
+    }
+
+    /// Lets the client that brought a slash command run it, and waits for its end.
+    pub fn run_client_command(
+        &self,
+        name: String,
+        args: String,
+    ) -> impl Future<Output = Result<ClientRan, SessionError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let posted = self.post(Message::RunClientCommand { name, args, reply });
+        let id = self.id.clone();
+        async move {
+            posted?;
+            answer.await.map_err(|_| SessionError::NotFound(id))
+        }
+    }
+
+    /// Reports how such a command ended; whether anybody waited for it.
+    pub fn client_command_ran(
+        &self,
+        request: RequestId,
+        error: Option<String>,
+    ) -> impl Future<Output = Result<bool, SessionError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let ran = error.map_or(Ok(()), Err);
+        let posted = self.post(Message::ClientCommandRan {
+            request,
+            ran,
             reply,
         });
         let id = self.id.clone();

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, daemon, discovery, event_log, host, inference, launch, model, permission, process,
-    provider, queue, server, session, settings, shell, stored, task, tool, ui,
+    agent, command, daemon, discovery, event_log, host, inference, launch, model, pending,
+    permission, process, provider, queue, server, session, settings, shell, stored, task, tool, ui,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -182,10 +182,14 @@ methods! {
     "session.commands.enqueue" CommandsEnqueue(queue::EnqueueParams) -> queue::Enqueued;
     /// Reports that a queued command was dealt with.
     "session.commands.respondToQueuedCommand" CommandsRespond(queue::RespondParams) -> session::Success;
-    /// Reports that a client's own command has run.
-    "session.commands.handlePendingCommand" CommandsHandlePending(queue::HandlePendingParams) -> session::Success;
-    /// Lists the slash commands of the session.
-    "session.commands.list" CommandsList(session::Of) -> queue::Commands;
+    /// Reports that a command that the caller was handed has run.
+    "session.commands.handlePendingCommand" CommandsHandlePending(command::HandlePendingParams) -> session::Success;
+    /// Lists the slash commands of the session: the daemon's own and those of its clients.
+    "session.commands.list" CommandsList(command::ListParams) -> command::Commands;
+    /// Runs a slash command and tells what it came to.
+    "session.commands.invoke" CommandsInvoke(command::InvokeParams) -> command::Invoked;
+    /// Runs a slash command to its end, in the client that brought it or here.
+    "session.commands.execute" CommandsExecute(command::ExecuteParams) -> command::Executed;
 
     /// Returns the session's name.
     "session.name.get" NameGet(session::Of) -> settings::NameResult;
@@ -308,4 +312,18 @@ methods! {
     "session.ui.handlePendingElicitation" UiHandleElicitation(ui::HandleElicitationParams) -> session::Success;
     /// Answers a question of the model.
     "session.ui.handlePendingUserInput" UiHandleUserInput(ui::HandleUserInputParams) -> session::Success;
+    /// Answers a server that wants to use the caller's model.
+    "session.ui.handlePendingSampling" UiHandleSampling(pending::SamplingParams) -> session::Success;
+    /// Says whether another model may be chosen by itself.
+    "session.ui.handlePendingAutoModeSwitch" UiHandleAutoModeSwitch(pending::AutoModeSwitchParams) -> session::Success;
+    /// Says what a person thinks of a plan.
+    "session.ui.handlePendingExitPlanMode" UiHandleExitPlanMode(pending::ExitPlanModeParams) -> session::Success;
+    /// Says what becomes of a limit that is used up.
+    "session.ui.handlePendingSessionLimitsExhausted" UiHandleLimits(pending::LimitsExhaustedParams) -> session::Success;
+    /// Brings fresh headers for a server that refused the old ones.
+    "session.mcp.headers.handlePendingHeadersRefreshRequest" McpHandleHeaders(pending::HeadersRefreshParams) -> session::Success;
+    /// Says that the caller answers questions about automatic modes without being asked.
+    "session.ui.registerDirectAutoModeSwitchHandler" UiRegisterDirect(session::Of) -> pending::Handle;
+    /// Takes that back.
+    "session.ui.unregisterDirectAutoModeSwitchHandler" UiUnregisterDirect(pending::HandleParams) -> pending::Unregistered;
 }

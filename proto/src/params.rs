@@ -1,6 +1,7 @@
 //! Parameters and results of the methods, one file per resource.
 
 pub mod agent;
+pub mod command;
 pub mod daemon;
 pub mod discovery;
 pub mod event_log;
@@ -8,6 +9,7 @@ pub mod host;
 pub mod inference;
 pub mod launch;
 pub mod model;
+pub mod pending;
 pub mod permission;
 pub mod process;
 pub mod provider;

@@ -1,6 +1,8 @@
 //! The handlers, one file per method or small resource.
 
 mod agent;
+mod builtin;
+mod commands;
 mod connect;
 mod daemon;
 mod discover;
@@ -9,6 +11,7 @@ mod host;
 mod inference;
 mod launch;
 mod model;
+mod pending;
 mod permission_answer;
 mod permission_location;
 mod permission_path;
@@ -127,8 +130,10 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::QueueClear, _, _>(queue::clear)?;
     table.bind::<m::CommandsEnqueue, _, _>(queue::enqueue_command)?;
     table.bind::<m::CommandsRespond, _, _>(queue::respond)?;
-    table.bind::<m::CommandsHandlePending, _, _>(queue::handle_pending)?;
-    table.bind::<m::CommandsList, _, _>(queue::commands)?;
+    table.bind::<m::CommandsHandlePending, _, _>(commands::handle_pending)?;
+    table.bind::<m::CommandsList, _, _>(commands::list)?;
+    table.bind::<m::CommandsInvoke, _, _>(commands::invoke)?;
+    table.bind::<m::CommandsExecute, _, _>(commands::execute)?;
 
     table.bind::<m::NameGet, _, _>(settings::name)?;
     table.bind::<m::NameSet, _, _>(settings::set_name)?;
@@ -194,5 +199,12 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::UiElicitation, _, _>(ui::elicit)?;
     table.bind::<m::UiHandleElicitation, _, _>(ui::handle_elicitation)?;
     table.bind::<m::UiHandleUserInput, _, _>(ui::handle_user_input)?;
+    table.bind::<m::UiHandleSampling, _, _>(pending::sampling)?;
+    table.bind::<m::UiHandleAutoModeSwitch, _, _>(pending::auto_mode_switch)?;
+    table.bind::<m::UiHandleExitPlanMode, _, _>(pending::exit_plan_mode)?;
+    table.bind::<m::UiHandleLimits, _, _>(pending::limits_exhausted)?;
+    table.bind::<m::McpHandleHeaders, _, _>(pending::headers_refresh)?;
+    table.bind::<m::UiRegisterDirect, _, _>(pending::register_direct)?;
+    table.bind::<m::UiUnregisterDirect, _, _>(pending::unregister_direct)?;
     Ok(())
 }

@@ -17,6 +17,7 @@ use super::attach::{Attachment, OpenQuestion, PendingWork};
 use super::commands;
 use super::journal;
 use super::registry::Sessions;
+use super::slash::Running;
 use super::{Done, Message, SessionError};
 use crate::agent::route::TokenPeers;
 use crate::jobs::Jobs;
@@ -58,6 +59,8 @@ pub(super) struct Actor {
     pub(super) effects: JoinSet<()>,
     pub(super) asked: HashMap<RequestId, Vec<AbortHandle>>,
     pub(super) elicitations: HashMap<RequestId, oneshot::Sender<ElicitationAnswer>>,
+    /// The slash commands that clients run now.
+    pub(super) client_commands: HashMap<RequestId, Running>,
     /// The client tools that the model was last told about.
     pub(super) told_tools: BTreeSet<String>,
     /// Extra request headers of messages that wait, and of the interaction that runs.
@@ -120,6 +123,7 @@ impl Actor {
             effects: JoinSet::new(),
             asked: HashMap::new(),
             elicitations: HashMap::new(),
+            client_commands: HashMap::new(),
             told_tools: BTreeSet::new(),
             waiting_headers: HashMap::new(),
             headers: BTreeMap::new(),
@@ -231,6 +235,18 @@ impl Actor {
                 reply,
             } => {
                 self.elicit(message, schema, reply).await;
+                Flow::Go
+            }
+            Message::RunClientCommand { name, args, reply } => {
+                self.run_client_command(&name, args, reply);
+                Flow::Go
+            }
+            Message::ClientCommandRan {
+                request,
+                ran,
+                reply,
+            } => {
+                reply.send(self.client_command_ran(request, ran)).ok();
                 Flow::Go
             }
             Message::RequirePermissions {
