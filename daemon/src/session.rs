@@ -108,6 +108,8 @@ enum Message {
     },
     /// Ends the session for everybody who is attached, and says so in its log.
     Close {
+        /// Why, if that is an error.
+        error: Option<String>,
         reply: oneshot::Sender<Result<(), SessionError>>,
     },
     /// Ends the actor; its log stays.
@@ -309,10 +311,14 @@ impl SessionHandle {
         }
     }
 
-    /// Ends the session for everybody; whoever is attached hears its end.
-    pub fn close(&self) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+    /// Ends the session for everybody; whoever is attached hears its end, and the error if there is
+    /// one.
+    pub fn close(
+        &self,
+        error: Option<String>,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
         let (reply, closed) = oneshot::channel();
-        let posted = self.post(Message::Close { reply });
+        let posted = self.post(Message::Close { error, reply });
         async move {
             match posted {
                 // Somebody else has ended it.

@@ -7,8 +7,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, command, daemon, discovery, event_log, host, inference, launch, model, pending,
-    permission, process, provider, queue, server, session, settings, shell, stored, task, tool, ui,
+    agent, command, daemon, discovery, event_log, host, inference, launch, metadata, model,
+    pending, permission, process, provider, queue, server, session, settings, shell, stored, task,
+    tool, ui, usage, workspace,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -158,6 +159,8 @@ methods! {
     "session.abort" SessionAbort(session::Of) -> session::Success;
     /// Stops work and keeps everything for a later resume.
     "session.suspend" SessionSuspend(session::Of) -> ();
+    /// Ends the session for everybody, saying why; its log stays.
+    "session.shutdown" SessionShutdown(metadata::ShutdownParams) -> ();
     /// Returns the stored events of a session.
     "session.getMessages" SessionGetMessages(session::Of) -> event_log::Events;
     /// Writes a line that users see into the session's log.
@@ -205,6 +208,8 @@ methods! {
     "session.model.getCurrent" ModelGetCurrent(session::Of) -> model::Current;
     /// Chooses the model that answers from the next call on.
     "session.model.switchTo" ModelSwitchTo(model::SwitchParams) -> model::Switched;
+    /// Changes how hard the model thinks, and keeps the model.
+    "session.model.setReasoningEffort" ModelSetEffort(model::EffortParams) -> model::Effort;
     /// Lists the models this session could use.
     "session.model.list" ModelList(session::Of) -> model::SessionModels;
     /// Adds providers and models to a running session.
@@ -217,6 +222,32 @@ methods! {
     "session.plan.update" PlanUpdate(settings::PlanParams) -> ();
     /// Removes the plan.
     "session.plan.delete" PlanDelete(session::Of) -> ();
+
+    /// Describes the session: where, since when, in which mode, with which model.
+    "session.metadata.snapshot" MetadataSnapshot(session::Of) -> metadata::Snapshot;
+    /// Tells whether the loop is at work.
+    "session.metadata.isProcessing" MetadataIsProcessing(session::Of) -> metadata::Processing;
+    /// Tells whether anything goes on, and whether it could be stopped.
+    "session.metadata.activity" MetadataActivity(session::Of) -> metadata::Activity;
+    /// Lets the session work in another directory.
+    "session.metadata.setWorkingDirectory" MetadataSetDirectory(metadata::DirectoryParams) -> metadata::Directory;
+    /// Takes note of the repository and branch that the session works on.
+    "session.metadata.recordContextChange" MetadataRecordContext(metadata::ContextParams) -> server::NoResult;
+    /// Adds up what the session used.
+    "session.usage.getMetrics" UsageGetMetrics(session::Of) -> usage::Metrics;
+    /// Lists the instructions that the model of this session is given.
+    "session.instructions.getSources" InstructionsGetSources(session::Of) -> discovery::Instructions;
+
+    /// Describes where the session keeps its own files.
+    "session.workspaces.getWorkspace" WorkspacesGet(session::Of) -> workspace::Found;
+    /// Lists the session's own files.
+    "session.workspaces.listFiles" WorkspacesListFiles(session::Of) -> workspace::Files;
+    /// Reads one of them.
+    "session.workspaces.readFile" WorkspacesReadFile(workspace::FileParams) -> workspace::Content;
+    /// Writes one of them, new or not.
+    "session.workspaces.createFile" WorkspacesCreateFile(workspace::CreateParams) -> ();
+    /// Keeps something long that a person pasted as such a file.
+    "session.workspaces.saveLargePaste" WorkspacesSavePaste(workspace::PasteParams) -> workspace::SavedPaste;
 
     /// Lists the agents of the session.
     "session.agent.list" AgentList(session::Of) -> agent::Agents;
@@ -233,6 +264,10 @@ methods! {
     "session.permissions.pendingRequests" PermissionsPending(session::Of) -> permission::Pending;
     /// Allows everything from now on, or no longer.
     "session.permissions.setApproveAll" PermissionsSetApproveAll(permission::EnabledParams) -> session::Success;
+    /// Tells whether people are asked before tools run.
+    "session.permissions.getMode" PermissionsGetMode(session::Of) -> permission::ModeNow;
+    /// Lets people be asked, or not.
+    "session.permissions.setMode" PermissionsSetMode(permission::SetModeParams) -> permission::ModeSet;
     /// Replaces parts of the permission policy.
     "session.permissions.configure" PermissionsConfigure(permission::ConfigureParams) -> session::Success;
     /// Adds and removes rules.

@@ -2,7 +2,7 @@
 
 use loopd_proto::attachment::Attachment;
 use loopd_proto::event::fact::{NamedBy, QueueItem, QueuePlace};
-use loopd_proto::event::session::CodeChanges;
+use loopd_proto::event::session::{CodeChanges, WorkContext};
 use loopd_proto::event::tool::ToolComplete;
 use loopd_proto::event::turn::{AssistantMessage, UserMessage};
 use loopd_proto::event::{Durable, Head, Visibility};
@@ -31,15 +31,18 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.reasoning_effort.clone_from(&start.reasoning_effort);
             if let Some(context) = &start.context {
                 state.cwd.clone_from(&context.cwd);
+                state.context = context.clone();
             }
         }
         Durable::SessionResume(_) => state.closed = false,
+        Durable::ContextChanged(context) => state.context = context.clone(),
         Durable::SessionShutdown(_) => state.closed = true,
         // Said to people; or told already by the event before: the call by the message that asked
         // for it, the end of a turn by what comes next.
         Durable::SessionError(_)
         | Durable::SessionInfo(_)
         | Durable::SessionWarning(_)
+        | Durable::FileChanged(_)
         | Durable::TurnEnd(_) => {}
         Durable::ToolStart(start) => {
             // A call that no message asked for is a person's own.
@@ -131,7 +134,13 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::ToolComplete(complete) => finished(state, complete),
         Durable::Configured(configured) => {
             state.options = configured.options.clone();
-            state.cwd.clone_from(&configured.working_directory);
+            if state.cwd != configured.working_directory {
+                state.cwd.clone_from(&configured.working_directory);
+                state.context = WorkContext {
+                    cwd: configured.working_directory.clone(),
+                    ..WorkContext::default()
+                };
+            }
         }
         Durable::Named(named) => {
             let by_user = named.by == NamedBy::User;
@@ -197,6 +206,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             metrics.usage.cache_read_tokens += usage.tokens.cache_read_tokens;
             metrics.usage.cache_write_tokens += usage.tokens.cache_write_tokens;
             metrics.usage.reasoning_tokens += usage.tokens.reasoning_tokens;
+            state.totals.last_call = usage.tokens;
         }
     }
 }

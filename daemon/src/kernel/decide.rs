@@ -28,7 +28,7 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
         Command::TakeUp => Ok(life::take_up(state)),
         Command::Recover => Ok(life::recover(state, mint)),
         Command::Suspend => Ok(life::suspend(state, mint)),
-        Command::Shutdown => Ok(life::shutdown(state, mint)),
+        Command::Shutdown { error } => Ok(life::shutdown(state, error, mint)),
 
         Command::SetSubagents(subagents) => Ok(settings::subagents(state, subagents)),
         Command::TaskStarted(start) => tasks::started(state, *start, mint),
@@ -125,6 +125,9 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
         Command::SetPermissions(permissions) => Ok(settings::permissions(state, *permissions)),
         Command::SelectAgent(choice) => Ok(settings::agent(state, choice)),
         Command::PlanChanged(operation) => Ok(settings::plan(operation)),
+        Command::FileChanged(changed) => Ok(settings::file(changed)),
+        Command::SetWorkingDirectory(cwd) => Ok(settings::working_directory(state, cwd)),
+        Command::RecordContext(context) => Ok(settings::context(state, context)),
         Command::Log {
             level,
             kind,

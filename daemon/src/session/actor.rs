@@ -169,7 +169,7 @@ impl Actor {
             return message;
         }
         tracing::info!(session = %self.state.id, "the session was idle for too long and is ended");
-        if let Err(error) = self.execute(Command::Shutdown).await {
+        if let Err(error) = self.execute(Command::Shutdown { error: None }).await {
             tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
         }
         None
@@ -266,8 +266,8 @@ impl Actor {
                 reply.send(self.provide(*change)).ok();
                 Flow::Go
             }
-            Message::Close { reply } => {
-                let ended = self.execute(Command::Shutdown).await.map(|_| ());
+            Message::Close { error, reply } => {
+                let ended = self.execute(Command::Shutdown { error }).await.map(|_| ());
                 self.sessions.forget(&self.state.id, &self.mailbox);
                 reply.send(ended).ok();
                 Flow::Stop
@@ -348,6 +348,9 @@ impl Actor {
             .filter(|name| name.by_user)
             .map(|name| name.text.clone());
         self.record.cwd = Some(state.cwd.clone());
+        self.record.git_root.clone_from(&state.context.git_root);
+        self.record.repository.clone_from(&state.context.repository);
+        self.record.branch.clone_from(&state.context.branch);
         self.record
             .client_name
             .clone_from(&state.options.client_name);

@@ -147,7 +147,7 @@ impl Actor {
             .any(|attachment| attachment.connection.peer.id() != peer);
         let ends = !others && goodbye == Goodbye::Destroy;
         // The last one out still hears the end.
-        if ends && let Err(error) = self.execute(Command::Shutdown).await {
+        if ends && let Err(error) = self.execute(Command::Shutdown { error: None }).await {
             tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
         }
         self.audience.leave(peer);

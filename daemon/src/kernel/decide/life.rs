@@ -143,7 +143,7 @@ pub(super) fn suspend(state: &State, mint: &Mint<'_>) -> Decision {
 }
 
 /// The session ends for now; its log stays.
-pub(super) fn shutdown(state: &State, mint: &Mint<'_>) -> Decision {
+pub(super) fn shutdown(state: &State, error: Option<String>, mint: &Mint<'_>) -> Decision {
     let mut decision = Decision::default();
     decision.run(Effect::CancelTurn);
     interrupt(state, &mut decision, Why::Suspended);
@@ -154,8 +154,12 @@ pub(super) fn shutdown(state: &State, mint: &Mint<'_>) -> Decision {
         return decision;
     }
     decision.store(Durable::SessionShutdown(Shutdown {
-        shutdown_type: ShutdownType::Routine,
-        error_reason: None,
+        shutdown_type: if error.is_some() {
+            ShutdownType::Error
+        } else {
+            ShutdownType::Routine
+        },
+        error_reason: error,
         total_premium_requests: Some(state.totals.user_requests),
         total_api_duration_ms: state.totals.api_duration_ms,
         session_start_time: state.created.0,
