@@ -110,10 +110,10 @@ async fn a_clients_command_goes_to_the_client_that_brought_it_and_to_nobody_else
     let mut owner = daemon.client().resume(&asker.id, params).await;
     let deploy = json!({"commandName": "deploy", "args": "production"});
     let running = asker.start(EXECUTE, deploy.clone());
-    let asked = owner.next("command.execute").await;
-    let request = asked["data"]["requestId"].clone();
+    let handed = owner.next("command.execute").await;
+    let request = handed["data"]["requestId"].clone();
     assert_eq!(
-        asked["data"],
+        handed["data"],
         json!({"requestId": request, "command": "/deploy production", "commandName": "deploy",
             "args": "production"})
     );
@@ -124,8 +124,8 @@ async fn a_clients_command_goes_to_the_client_that_brought_it_and_to_nobody_else
     assert_eq!(asker.count("command.execute"), 0);
 
     let running = asker.start(EXECUTE, deploy);
-    let asked = owner.next("command.execute").await;
-    let failed = json!({"requestId": asked["data"]["requestId"], "error": "no power"});
+    let handed = owner.next("command.execute").await;
+    let failed = json!({"requestId": handed["data"]["requestId"], "error": "no power"});
     owner.call(REPORT, failed).await;
     assert_eq!(running.await.unwrap(), json!({"error": "no power"}));
     daemon.finish().await;

@@ -38,11 +38,11 @@ struct Call<'a> {
     input: &'a str,
 }
 
-const fn words(hint: &'static str) -> Option<CommandInput> {
-    Some(CommandInput {
+const fn words(hint: &'static str) -> CommandInput {
+    CommandInput {
         hint,
         required: false,
-    })
+    }
 }
 
 /// Every command, in the order in which people see them.
@@ -56,7 +56,7 @@ pub(super) const ALL: &[Builtin] = &[
     Builtin {
         name: "model",
         description: "Shows the model that answers, or chooses another one",
-        input: words("[model] [reasoning effort]"),
+        input: Some(words("[model] [reasoning effort]")),
         run: |call| choose_model(call).boxed(),
     },
     Builtin {
@@ -74,19 +74,19 @@ pub(super) const ALL: &[Builtin] = &[
     Builtin {
         name: "plan",
         description: "Goes to plan mode: nothing is changed before there is a plan",
-        input: words("[what to plan]"),
+        input: Some(words("[what to plan]")),
         run: |call| switch_mode(call, Mode::Plan).boxed(),
     },
     Builtin {
         name: "autopilot",
         description: "Goes to autopilot mode: the agent works until the task is done",
-        input: words("[what to do]"),
+        input: Some(words("[what to do]")),
         run: |call| switch_mode(call, Mode::Autopilot).boxed(),
     },
     Builtin {
         name: "interactive",
         description: "Goes back to working step by step with you",
-        input: words("[what to do]"),
+        input: Some(words("[what to do]")),
         run: |call| switch_mode(call, Mode::Interactive).boxed(),
     },
     Builtin {

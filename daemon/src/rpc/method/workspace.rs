@@ -58,8 +58,8 @@ pub(super) async fn read(context: Context, params: FileParams) -> Result<Content
     context.session(&params.session_id)?;
     let path = inside(&params.path)?;
     let folder = folder(&context, &params.session_id);
-    let content = look(move || files::read(&folder, &path)).await??;
-    Ok(Content { content })
+    let text = look(move || files::read(&folder, &path)).await??;
+    Ok(Content { content: text })
 }
 
 pub(super) async fn create(context: Context, params: CreateParams) -> Result<(), RpcError> {
@@ -95,12 +95,12 @@ async fn write(
     context: &Context,
     id: &SessionId,
     path: Inside,
-    content: String,
+    text: String,
 ) -> Result<(), RpcError> {
     let session = context.session(id)?;
     let folder = folder(context, id);
     let name = path.to_string();
-    let operation = look(move || files::write(&folder, &path, content.as_bytes())).await??;
+    let operation = look(move || files::write(&folder, &path, text.as_bytes())).await??;
     let changed = FileChanged {
         path: name,
         operation,
