@@ -5,7 +5,7 @@
 
 mod attachments;
 pub mod calls;
-mod instructions;
+pub mod instructions;
 pub mod model_call;
 pub mod prepare;
 pub mod prompt;

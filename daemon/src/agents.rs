@@ -67,13 +67,17 @@ pub enum AgentError {
     Refused(String),
     #[error("There is no agent \"{wanted}\" in this session. {known}")]
     Unknown { wanted: String, known: String },
-    #[error("\"{0}\" is a shell command and not an agent; the shell tools read, write and stop it.")]
+    #[error(
+        "\"{0}\" is a shell command and not an agent; the shell tools read, write and stop it."
+    )]
     NotAnAgent(TaskId),
     #[error("The agent {0} works by itself and takes no messages; start a new task instead.")]
     TakesNoMessages(TaskId),
     #[error("{limit} messages wait for the agent {id} already; wait until it has read some.")]
     InboxFull { id: TaskId, limit: usize },
-    #[error("{limit} agents of this session are at work already; wait for some of them or stop them.")]
+    #[error(
+        "{limit} agents of this session are at work already; wait for some of them or stop them."
+    )]
     TooMany { limit: usize },
     #[error("The session has ended.")]
     SessionEnded,
@@ -261,7 +265,8 @@ impl Agents {
             let name = task.agent().map(|work| work.name.as_str());
             let last = task.id.as_str().rsplit('.').next();
             task.shell().is_none()
-                && (name.is_some_and(|name| name.eq_ignore_ascii_case(wanted)) || last == Some(wanted))
+                && (name.is_some_and(|name| name.eq_ignore_ascii_case(wanted))
+                    || last == Some(wanted))
         });
         let latest = named.max_by_key(|task| task.started_at);
         latest.cloned().ok_or_else(|| AgentError::Unknown {

@@ -1,6 +1,7 @@
-//! Facts about one connection: its peer, its launch, the sessions it is attached to.
+//! Facts about one connection: its peer, its launch, the sessions it is attached to, and what it
+//! said it answers by itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,6 +10,9 @@ use loopd_proto::wire::Peer;
 
 use crate::launch::Launch;
 
+/// How many handlers one connection may have at a time.
+const MOST_HANDLERS: usize = 1_000;
+
 /// One client's connection.
 pub struct Connection {
     pub peer: Peer,
@@ -16,6 +20,8 @@ pub struct Connection {
     authenticated: AtomicBool,
     joined: AtomicBool,
     attached: Mutex<BTreeSet<SessionId>>,
+    /// Handlers for questions about automatic modes, by their handle.
+    handlers: Mutex<BTreeMap<String, SessionId>>,
 }
 
 impl Connection {
@@ -28,6 +34,7 @@ impl Connection {
             // Who has to show a token came without a relay, and belongs where it came in.
             joined: AtomicBool::new(trust == Trust::Token),
             attached: Mutex::default(),
+            handlers: Mutex::default(),
         }
     }
 
@@ -69,12 +76,35 @@ impl Connection {
         self.attached().insert(session);
     }
 
+    /// Leaves a session, and takes its handlers along.
     pub fn detach(&self, session: &SessionId) -> bool {
+        self.handlers().retain(|_, of| of != session);
         self.attached().remove(session)
     }
 
     pub fn is_attached(&self, session: &SessionId) -> bool {
         self.attached().contains(session)
+    }
+
+    fn handlers(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, SessionId>> {
+        self.handlers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a handler that the client has for a session; it leaves with the connection.
+    pub fn register(&self, session: SessionId, handle: String) -> Result<(), TooManyHandlers> {
+        let mut handlers = self.handlers();
+        if handlers.len() >= MOST_HANDLERS {
+            return Err(TooManyHandlers);
+        }
+        handlers.insert(handle, session);
+        Ok(())
+    }
+
+    /// Forgets a handler; whether the session had it.
+    pub fn unregister(&self, session: &SessionId, handle: &str) -> bool {
+        let mut handlers = self.handlers();
+        let known = handlers.get(handle) == Some(session);
+        known && handlers.remove(handle).is_some()
     }
 
     pub fn sessions(&self) -> Vec<SessionId> {
@@ -86,6 +116,11 @@ impl Connection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this connection belongs to a launch already")]
 pub struct AlreadyJoined;
+
+/// A connection keeps a bounded number of handlers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this connection has {MOST_HANDLERS} handlers already; unregister some of them first")]
+pub struct TooManyHandlers;
 
 /// How a connection shows that it may speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

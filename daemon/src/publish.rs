@@ -67,8 +67,20 @@ impl Upstream {
         if streamed {
             return self.streaming;
         }
-        let shown = ["assistant.", "tool.", "permission.", "external_tool.", "subagent.", "model."];
-        let own = ["user.message", "system.message", "abort", "session.usage_info"];
+        let shown = [
+            "assistant.",
+            "tool.",
+            "permission.",
+            "external_tool.",
+            "subagent.",
+            "model.",
+        ];
+        let own = [
+            "user.message",
+            "system.message",
+            "abort",
+            "session.usage_info",
+        ];
         event.kind != "assistant.idle"
             && !event.kind.starts_with("subagent.selected")
             && !event.kind.starts_with("subagent.deselected")
@@ -152,7 +164,9 @@ impl Audience {
     /// Names the agent whose session this is.
     pub fn agent(&self) -> Option<AgentId> {
         let hall = self.hall();
-        hall.upstream.as_ref().map(|upstream| upstream.agent.clone())
+        hall.upstream
+            .as_ref()
+            .map(|upstream| upstream.agent.clone())
     }
 
     /// Keeps back what effects say until [`Audience::release`].

@@ -16,6 +16,7 @@ mod redact;
 pub mod registry;
 mod resume;
 mod rollcall;
+mod slash;
 mod toolset;
 mod transaction;
 pub mod tree;
@@ -24,7 +25,7 @@ mod work;
 
 use std::sync::Arc;
 
-use loopd_proto::id::{EventId, SessionId};
+use loopd_proto::id::{EventId, RequestId, SessionId};
 use loopd_proto::wire::PeerId;
 use tokio::sync::{mpsc, oneshot};
 
@@ -34,6 +35,7 @@ use crate::store::StoreError;
 pub use ask::ElicitationAnswer;
 use attach::{Attachment, Goodbye};
 use provide::ProviderChange;
+pub use slash::ClientRan;
 
 /// How many messages may wait for one session.
 const MAILBOX: usize = 1_024;
@@ -85,6 +87,18 @@ enum Message {
         schema: serde_json::Value,
         reply: oneshot::Sender<ElicitationAnswer>,
     },
+    /// Wants a client's slash command run, and learns how that ended.
+    RunClientCommand {
+        name: String,
+        args: String,
+        reply: oneshot::Sender<ClientRan>,
+    },
+    /// A client reports how its slash command ended; the reply says whether anybody waited.
+    ClientCommandRan {
+        request: RequestId,
+        ran: ClientRan,
+        reply: oneshot::Sender<bool>,
+    },
     /// A connection changes its mind about answering permission questions.
     RequirePermissions {
         peer: PeerId,
@@ -106,6 +120,8 @@ enum Message {
     Inherit(Box<lineage::Inheritance>),
     /// Ends the session for everybody who is attached, and says so in its log.
     Close {
+        /// Why, if that is an error.
+        error: Option<String>,
         reply: oneshot::Sender<Result<(), SessionError>>,
     },
     /// Ends the actor; its log stays.
@@ -234,6 +250,41 @@ impl SessionHandle {
         }
     }
 
+    /// Lets the client that brought a slash command run it, and waits for its end.
+    pub fn run_client_command(
+        &self,
+        name: String,
+        args: String,
+    ) -> impl Future<Output = Result<ClientRan, SessionError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let posted = self.post(Message::RunClientCommand { name, args, reply });
+        let id = self.id.clone();
+        async move {
+            posted?;
+            answer.await.map_err(|_| SessionError::NotFound(id))
+        }
+    }
+
+    /// Reports how such a command ended; whether anybody waited for it.
+    pub fn client_command_ran(
+        &self,
+        request: RequestId,
+        error: Option<String>,
+    ) -> impl Future<Output = Result<bool, SessionError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let ran = error.map_or(Ok(()), Err);
+        let posted = self.post(Message::ClientCommandRan {
+            request,
+            ran,
+            reply,
+        });
+        let id = self.id.clone();
+        async move {
+            posted?;
+            answer.await.map_err(|_| SessionError::Faulted(id))
+        }
+    }
+
     /// Says whether a connection answers permission questions.
     pub fn require_permissions(
         &self,
@@ -272,10 +323,14 @@ impl SessionHandle {
         }
     }
 
-    /// Ends the session for everybody; whoever is attached hears its end.
-    pub fn close(&self) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+    /// Ends the session for everybody; whoever is attached hears its end, and the error if there is
+    /// one.
+    pub fn close(
+        &self,
+        error: Option<String>,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
         let (reply, closed) = oneshot::channel();
-        let posted = self.post(Message::Close { reply });
+        let posted = self.post(Message::Close { error, reply });
         async move {
             match posted {
                 // Somebody else has ended it.

@@ -52,6 +52,8 @@ events! {
         "session.model_change" => ModelChange(session::ModelChange),
         "session.mode_changed" => ModeChanged(session::ModeChanged),
         "session.plan_changed" => PlanChanged(session::PlanChanged),
+        "session.workspace_file_changed" => FileChanged(session::FileChanged),
+        "session.context_changed" => ContextChanged(session::WorkContext),
         "user.message" => UserMessage(turn::UserMessage),
         "system.message" => SystemMessage(turn::SystemMessage),
         "system.notification" => SystemNotification(task::SystemNotification),

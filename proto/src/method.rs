@@ -7,8 +7,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, daemon, discovery, event_log, host, inference, launch, model, permission, process,
-    provider, queue, server, session, settings, shell, stored, task, tool, ui, worktree,
+    agent, command, daemon, discovery, event_log, host, inference, launch, metadata, model,
+    pending, permission, process, provider, queue, server, session, settings, shell, stored, task,
+    tool, ui, usage, workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -162,6 +163,8 @@ methods! {
     "session.abort" SessionAbort(session::Of) -> session::Success;
     /// Stops work and keeps everything for a later resume.
     "session.suspend" SessionSuspend(session::Of) -> ();
+    /// Ends the session for everybody, saying why; its log stays.
+    "session.shutdown" SessionShutdown(metadata::ShutdownParams) -> ();
     /// Returns the stored events of a session.
     "session.getMessages" SessionGetMessages(session::Of) -> event_log::Events;
     /// Writes a line that users see into the session's log.
@@ -186,10 +189,14 @@ methods! {
     "session.commands.enqueue" CommandsEnqueue(queue::EnqueueParams) -> queue::Enqueued;
     /// Reports that a queued command was dealt with.
     "session.commands.respondToQueuedCommand" CommandsRespond(queue::RespondParams) -> session::Success;
-    /// Reports that a client's own command has run.
-    "session.commands.handlePendingCommand" CommandsHandlePending(queue::HandlePendingParams) -> session::Success;
-    /// Lists the slash commands of the session.
-    "session.commands.list" CommandsList(session::Of) -> queue::Commands;
+    /// Reports that a command that the caller was handed has run.
+    "session.commands.handlePendingCommand" CommandsHandlePending(command::HandlePendingParams) -> session::Success;
+    /// Lists the slash commands of the session: the daemon's own and those of its clients.
+    "session.commands.list" CommandsList(command::ListParams) -> command::Commands;
+    /// Runs a slash command and tells what it came to.
+    "session.commands.invoke" CommandsInvoke(command::InvokeParams) -> command::Invoked;
+    /// Runs a slash command to its end, in the client that brought it or here.
+    "session.commands.execute" CommandsExecute(command::ExecuteParams) -> command::Executed;
 
     /// Returns the session's name.
     "session.name.get" NameGet(session::Of) -> settings::NameResult;
@@ -205,6 +212,8 @@ methods! {
     "session.model.getCurrent" ModelGetCurrent(session::Of) -> model::Current;
     /// Chooses the model that answers from the next call on.
     "session.model.switchTo" ModelSwitchTo(model::SwitchParams) -> model::Switched;
+    /// Changes how hard the model thinks, and keeps the model.
+    "session.model.setReasoningEffort" ModelSetEffort(model::EffortParams) -> model::Effort;
     /// Lists the models this session could use.
     "session.model.list" ModelList(session::Of) -> model::SessionModels;
     /// Adds providers and models to a running session.
@@ -217,6 +226,32 @@ methods! {
     "session.plan.update" PlanUpdate(settings::PlanParams) -> ();
     /// Removes the plan.
     "session.plan.delete" PlanDelete(session::Of) -> ();
+
+    /// Describes the session: where, since when, in which mode, with which model.
+    "session.metadata.snapshot" MetadataSnapshot(session::Of) -> metadata::Snapshot;
+    /// Tells whether the loop is at work.
+    "session.metadata.isProcessing" MetadataIsProcessing(session::Of) -> metadata::Processing;
+    /// Tells whether anything goes on, and whether it could be stopped.
+    "session.metadata.activity" MetadataActivity(session::Of) -> metadata::Activity;
+    /// Lets the session work in another directory.
+    "session.metadata.setWorkingDirectory" MetadataSetDirectory(metadata::DirectoryParams) -> metadata::Directory;
+    /// Takes note of the repository and branch that the session works on.
+    "session.metadata.recordContextChange" MetadataRecordContext(metadata::ContextParams) -> server::NoResult;
+    /// Adds up what the session used.
+    "session.usage.getMetrics" UsageGetMetrics(session::Of) -> usage::Metrics;
+    /// Lists the instructions that the model of this session is given.
+    "session.instructions.getSources" InstructionsGetSources(session::Of) -> discovery::Instructions;
+
+    /// Describes where the session keeps its own files.
+    "session.workspaces.getWorkspace" WorkspacesGet(session::Of) -> workspace::Found;
+    /// Lists the session's own files.
+    "session.workspaces.listFiles" WorkspacesListFiles(session::Of) -> workspace::Files;
+    /// Reads one of them.
+    "session.workspaces.readFile" WorkspacesReadFile(workspace::FileParams) -> workspace::Content;
+    /// Writes one of them, new or not.
+    "session.workspaces.createFile" WorkspacesCreateFile(workspace::CreateParams) -> ();
+    /// Keeps something long that a person pasted as such a file.
+    "session.workspaces.saveLargePaste" WorkspacesSavePaste(workspace::PasteParams) -> workspace::SavedPaste;
 
     /// Lists the agents of the session.
     "session.agent.list" AgentList(agent::ListParams) -> discovery::Agents;
@@ -235,6 +270,10 @@ methods! {
     "session.permissions.pendingRequests" PermissionsPending(session::Of) -> permission::Pending;
     /// Allows everything from now on, or no longer.
     "session.permissions.setApproveAll" PermissionsSetApproveAll(permission::EnabledParams) -> session::Success;
+    /// Tells whether people are asked before tools run.
+    "session.permissions.getMode" PermissionsGetMode(session::Of) -> permission::ModeNow;
+    /// Lets people be asked, or not.
+    "session.permissions.setMode" PermissionsSetMode(permission::SetModeParams) -> permission::ModeSet;
     /// Replaces parts of the permission policy.
     "session.permissions.configure" PermissionsConfigure(permission::ConfigureParams) -> session::Success;
     /// Adds and removes rules.
@@ -324,4 +363,18 @@ methods! {
     "session.ui.handlePendingElicitation" UiHandleElicitation(ui::HandleElicitationParams) -> session::Success;
     /// Answers a question of the model.
     "session.ui.handlePendingUserInput" UiHandleUserInput(ui::HandleUserInputParams) -> session::Success;
+    /// Answers a server that wants to use the caller's model.
+    "session.ui.handlePendingSampling" UiHandleSampling(pending::SamplingParams) -> session::Success;
+    /// Says whether another model may be chosen by itself.
+    "session.ui.handlePendingAutoModeSwitch" UiHandleAutoModeSwitch(pending::AutoModeSwitchParams) -> session::Success;
+    /// Says what a person thinks of a plan.
+    "session.ui.handlePendingExitPlanMode" UiHandleExitPlanMode(pending::ExitPlanModeParams) -> session::Success;
+    /// Says what becomes of a limit that is used up.
+    "session.ui.handlePendingSessionLimitsExhausted" UiHandleLimits(pending::LimitsExhaustedParams) -> session::Success;
+    /// Brings fresh headers for a server that refused the old ones.
+    "session.mcp.headers.handlePendingHeadersRefreshRequest" McpHandleHeaders(pending::HeadersRefreshParams) -> session::Success;
+    /// Says that the caller answers questions about automatic modes without being asked.
+    "session.ui.registerDirectAutoModeSwitchHandler" UiRegisterDirect(session::Of) -> pending::Handle;
+    /// Takes that back.
+    "session.ui.unregisterDirectAutoModeSwitchHandler" UiUnregisterDirect(pending::HandleParams) -> pending::Unregistered;
 }

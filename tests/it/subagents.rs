@@ -27,41 +27,82 @@ fn of_agent(session: &Session, agent: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn one_that_is_waited_for_answers_in_the_same_call() {
-    let look = task("t1", json!({"prompt": "find the parser", "agent_type": "explore", "name": "finder"}));
+    let look = task(
+        "t1",
+        json!({"prompt": "find the parser", "agent_type": "explore", "name": "finder"}),
+    );
     let daemon = daemon([
-        ("go", vec![
-            Turn::user("go").calls([look]),
-            Turn::results(["it is in src/parser.rs"]).says("found"),
-        ]),
-        ("find the parser", vec![
-            Turn::user("find the parser").calls([call("g", "glob", json!({"pattern": "**/*.rs"}))]),
-            Turn::results([""]).says("it is in src/parser.rs"),
-        ]),
+        (
+            "go",
+            vec![
+                Turn::user("go").calls([look]),
+                Turn::results(["it is in src/parser.rs"]).says("found"),
+            ],
+        ),
+        (
+            "find the parser",
+            vec![
+                Turn::user("find the parser").calls([call(
+                    "g",
+                    "glob",
+                    json!({"pattern": "**/*.rs"}),
+                )]),
+                Turn::results([""]).says("it is in src/parser.rs"),
+            ],
+        ),
     ])
     .await;
     let mut session = daemon.client().create(json!({})).await;
     session.ask("go").await;
-    let started = session.events().into_iter().find(|e| e["type"] == "subagent.started").unwrap();
+    let started = session
+        .events()
+        .into_iter()
+        .find(|e| e["type"] == "subagent.started")
+        .unwrap();
     assert_eq!(started["agentId"], "finder");
     assert_eq!(started["data"]["toolCallId"], "t1");
     assert_eq!(started["data"]["agentName"], "explore");
     assert_eq!(started["data"]["executionMode"], "sync");
-    let done = session.events().into_iter().find(|e| e["type"] == "subagent.completed").unwrap();
+    let done = session
+        .events()
+        .into_iter()
+        .find(|e| e["type"] == "subagent.completed")
+        .unwrap();
     assert_eq!(done["agentId"], "finder");
     assert_eq!(done["data"]["totalToolCalls"], 1);
     let seen = of_agent(&session, "finder");
-    for kind in ["user.message", "assistant.message", "tool.execution_start", "tool.execution_complete"] {
-        assert!(seen.iter().any(|own| own == kind), "{kind} of the agent is not in {seen:?}");
+    for kind in [
+        "user.message",
+        "assistant.message",
+        "tool.execution_start",
+        "tool.execution_complete",
+    ] {
+        assert!(
+            seen.iter().any(|own| own == kind),
+            "{kind} of the agent is not in {seen:?}"
+        );
     }
-    assert!(!seen.iter().any(|kind| kind == "session.idle" || kind == "session.start"), "{seen:?}");
+    assert!(
+        !seen
+            .iter()
+            .any(|kind| kind == "session.idle" || kind == "session.start"),
+        "{seen:?}"
+    );
     let tasks = session.call("session.tasks.list", json!({})).await;
     assert_eq!(tasks["tasks"][0]["status"], "completed");
     assert_eq!(tasks["tasks"][0]["result"], "it is in src/parser.rs");
     assert_eq!(session.count("system.notification"), 0);
     // The agent's tools are its own: it cannot write.
     let requests = daemon.script().requests();
-    let agent = requests.iter().find(|r| r.first_user_text().contains("find the parser")).unwrap();
-    assert!(!agent.tools().contains(&"create") && agent.tools().contains(&"view"), "{:?}", agent.tools());
+    let agent = requests
+        .iter()
+        .find(|r| r.first_user_text().contains("find the parser"))
+        .unwrap();
+    assert!(
+        !agent.tools().contains(&"create") && agent.tools().contains(&"view"),
+        "{:?}",
+        agent.tools()
+    );
     daemon.finish().await;
 }
 
@@ -71,17 +112,29 @@ async fn eight_in_the_background_and_one_answer_from_all() {
     let gate = Gate::new();
     let calls: Vec<_> = names
         .iter()
-        .map(|name| task(name, json!({"prompt": format!("do {name}."), "name": name, "mode": "background"})))
+        .map(|name| {
+            task(
+                name,
+                json!({"prompt": format!("do {name}."), "name": name, "mode": "background"}),
+            )
+        })
         .collect();
     let script = {
         let gate = gate.clone();
         let names = names.clone();
         Script::answering(move |request| {
             let first = request.first_user_text();
-            if let Some(name) = names.iter().find(|name| first.contains(&format!("do {name}."))) {
+            if let Some(name) = names
+                .iter()
+                .find(|name| first.contains(&format!("do {name}.")))
+            {
                 return Turn::any().says(&format!("{name} is done")).held_by(&gate);
             }
-            let told = request.messages().iter().filter(|m| m.to_string().contains("system_notification")).count();
+            let told = request
+                .messages()
+                .iter()
+                .filter(|m| m.to_string().contains("system_notification"))
+                .count();
             match request.last_results().len() {
                 8 => Turn::any().says("they work"),
                 _ if told == 8 => Turn::any().says("all eight are done"),
@@ -91,15 +144,28 @@ async fn eight_in_the_background_and_one_answer_from_all() {
         })
         .await
     };
-    let daemon = Daemon::builder().script(script).env("LOOPD_AGENTS_MAX_CONCURRENT", "8").yolo().start().await;
+    let daemon = Daemon::builder()
+        .script(script)
+        .env("LOOPD_AGENTS_MAX_CONCURRENT", "8")
+        .yolo()
+        .start()
+        .await;
     let mut session = daemon.client().create(json!({})).await;
     session.send("go").await;
     // All eight ask at once: nobody waits for anybody.
     daemon.script().asked(10).await;
     gate.open();
     session.next("session.idle").await;
-    assert_eq!(session.count("session.idle"), 1, "idle only when all is done");
-    let last = session.events().into_iter().rfind(|e| e["type"] == "assistant.message" && e["agentId"].is_null()).unwrap();
+    assert_eq!(
+        session.count("session.idle"),
+        1,
+        "idle only when all is done"
+    );
+    let last = session
+        .events()
+        .into_iter()
+        .rfind(|e| e["type"] == "assistant.message" && e["agentId"].is_null())
+        .unwrap();
     assert_eq!(last["data"]["content"], "all eight are done");
     let mut told: Vec<String> = session
         .events()

@@ -257,7 +257,7 @@ impl Daemon {
         let clients = std::mem::take(&mut *self.clients.lock().unwrap());
         within(
             "the replay of every session",
-            replay::check(&self.app, &clients),
+            Box::pin(replay::check(&self.app, &clients)),
         )
         .await;
         for client in &clients {

@@ -87,12 +87,19 @@ pub(crate) enum Plan {
 /// The next turn of the conversation that a request belongs to.
 fn voice(voices: &mut [(String, VecDeque<Turn>)], request: &Recorded) -> Result<Turn, String> {
     let first = request.first_user_text();
-    let Some((name, turns)) = voices.iter_mut().find(|(name, _)| first.contains(name.as_str())) else {
-        return Err(format!("nobody answers a conversation that begins with: {first}"));
+    let Some((name, turns)) = voices
+        .iter_mut()
+        .find(|(name, _)| first.contains(name.as_str()))
+    else {
+        return Err(format!(
+            "nobody answers a conversation that begins with: {first}"
+        ));
     };
     let Some(turn) = turns.pop_front() else {
         let last = request.messages().last().unwrap_or(&Value::Null);
-        return Err(format!("{name} was asked after the end of its part: {last}"));
+        return Err(format!(
+            "{name} was asked after the end of its part: {last}"
+        ));
     };
     match turn.mismatch(request) {
         None => Ok(turn),
@@ -177,10 +184,10 @@ impl Script {
     }
 
     /// A model in several conversations at once, each in an order of its own.
-    pub async fn voices<'a>(
-        voices: impl IntoIterator<Item = (&'a str, Vec<Turn>)>,
-    ) -> Self {
-        let voices = voices.into_iter().map(|(name, turns)| (name.to_owned(), turns.into()));
+    pub async fn voices<'a>(voices: impl IntoIterator<Item = (&'a str, Vec<Turn>)>) -> Self {
+        let voices = voices
+            .into_iter()
+            .map(|(name, turns)| (name.to_owned(), turns.into()));
         Self::start(Plan::Voices(voices.collect())).await
     }
 

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use loopd_proto::session::SessionOptions;
 
 use crate::approvals;
-use crate::discovery::instructions::{InstructionFile, discover, places};
-use crate::discovery::{Found, Host};
+use crate::discovery::Host;
+use crate::discovery::instructions::{InstructionFile, InstructionPlace, discover, places};
 
 /// How much of one file, and of all together, the model is given.
 const LARGEST_FILE: usize = 64 * 1024;
@@ -18,6 +18,18 @@ const LARGEST_TEXT: usize = 256 * 1024;
 
 /// The section's text; empty without instructions.
 pub(super) async fn text(options: &SessionOptions, cwd: &str, home: &Path) -> String {
+    let places = places_of(options, cwd, home);
+    match tokio::task::spawn_blocking(move || given(&places)).await {
+        Ok(files) => section(&files),
+        Err(error) => {
+            tracing::error!(%error, "the instructions could not be looked for");
+            String::new()
+        }
+    }
+}
+
+/// Where the instructions of a session are looked for.
+pub fn places_of(options: &SessionOptions, cwd: &str, home: &Path) -> Vec<InstructionPlace> {
     let named = options.instruction_directories.iter().flatten();
     let mut folders: Vec<PathBuf> = Vec::new();
     let mut host = None;
@@ -33,18 +45,12 @@ pub(super) async fn text(options: &SessionOptions, cwd: &str, home: &Path) -> St
     folders.extend(named.map(|folder| cwd.join(folder)));
     // The root of a project is often the folder itself.
     folders.dedup();
-    let reading =
-        tokio::task::spawn_blocking(move || discover(&places(host.as_ref(), &folders))).await;
-    match reading {
-        Ok(found) => section(found),
-        Err(error) => {
-            tracing::error!(%error, "the instructions could not be looked for");
-            String::new()
-        }
-    }
+    places(host.as_ref(), &folders)
 }
 
-fn section(found: Found<InstructionFile>) -> String {
+/// The files that the model is given, each text once. Reads the disk.
+pub fn given(places: &[InstructionPlace]) -> Vec<InstructionFile> {
+    let found = discover(places);
     for problem in &found.problems {
         tracing::warn!(%problem, "instructions are not used");
     }
@@ -56,8 +62,12 @@ fn section(found: Found<InstructionFile>) -> String {
             files.push(file);
         }
     }
+    files
+}
+
+fn section(files: &[InstructionFile]) -> String {
     let mut text = String::new();
-    for file in &files {
+    for file in files {
         if text.len() > LARGEST_TEXT {
             tracing::warn!(file = %file.path.display(), "instructions are left out: there are too many");
             continue;

@@ -10,9 +10,9 @@ use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::{AgentWork, Execution, WorkUsage, WorktreeWork};
 use loopd_proto::id::{SessionId, TaskId};
 
+use super::Order;
 use super::slots::{Seat, Slots};
 use super::watcher::Watcher;
-use super::Order;
 use crate::kernel::tasks::Task;
 
 /// How an agent is kept apart from its parent's files.

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use loopd_proto::event::Ephemeral;
 use loopd_proto::event::agent::Profile;
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::session::Idle;
 use loopd_proto::event::task::{AgentWork, Execution, WorkUsage, WorktreeWork};
-use loopd_proto::event::Ephemeral;
 use loopd_proto::id::SessionId;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -124,7 +124,10 @@ impl Home {
         let mut told = self.told.subscribe();
         let has = |all: &Vec<String>| all.iter().any(|line| line.starts_with(what));
         let all = told.wait_for(has).await.unwrap();
-        all.iter().find(|line| line.starts_with(what)).unwrap().clone()
+        all.iter()
+            .find(|line| line.starts_with(what))
+            .unwrap()
+            .clone()
     }
 
     fn bear(&self, tie: Tie) -> Arc<dyn Child> {
@@ -142,7 +145,9 @@ struct Log(Arc<Home>);
 
 impl TaskLog for Log {
     fn record(&self, command: Command) -> BoxFuture<'static, Result<(), String>> {
-        self.0.told.send_modify(|all| all.push(format!("{command:?}")));
+        self.0
+            .told
+            .send_modify(|all| all.push(format!("{command:?}")));
         std::future::ready(Ok(())).boxed()
     }
 }

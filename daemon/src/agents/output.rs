@@ -53,7 +53,8 @@ async fn append(
     }
     let lost = watcher.lost();
     if let (Some(out), true) = (&mut out, lost > 0) {
-        let note = format!("\n[{lost} lines are missing: they came faster than they could be written]\n");
+        let note =
+            format!("\n[{lost} lines are missing: they came faster than they could be written]\n");
         out.write_all(note.as_bytes()).await?;
         out.flush().await?;
     }

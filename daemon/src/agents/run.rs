@@ -186,7 +186,9 @@ impl Run {
     pub fn progress(&self) -> Progress {
         let watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         let watcher = watcher.clone();
-        watcher.map(|watcher| watcher.progress()).unwrap_or_default()
+        watcher
+            .map(|watcher| watcher.progress())
+            .unwrap_or_default()
     }
 }
 
@@ -211,7 +213,8 @@ impl Agents {
             tracing::error!(task = %run.id, "the output of an agent could not be written");
         }
         let execution = run.close_inbox().unwrap_or(Execution::Background);
-        self.put_on_record(&run, execution, &ending, multi_turn).await;
+        self.put_on_record(&run, execution, &ending, multi_turn)
+            .await;
         self.table().runs.remove(&run.id);
         run.ending.send_replace(Some(ending));
     }
@@ -316,7 +319,11 @@ impl Agents {
         }
     }
 
-    async fn last_words(&self, child: &dyn Child, mut rests: watch::Receiver<u64>) -> Option<Rested> {
+    async fn last_words(
+        &self,
+        child: &dyn Child,
+        mut rests: watch::Receiver<u64>,
+    ) -> Option<Rested> {
         let resting = async {
             loop {
                 match child.standing().await? {
@@ -338,7 +345,10 @@ impl Agents {
         let by = run.inner().cancelled;
         let waited_for = execution == Execution::Sync;
         let heard = waited_for || matches!(by, Some(Cancel::Model | Cancel::Abort));
-        let result = ending.response.as_deref().map(|text| kept(text, ending.worktree.as_deref()));
+        let result = ending
+            .response
+            .as_deref()
+            .map(|text| kept(text, ending.worktree.as_deref()));
         let id = run.id.clone();
         let usage = Some(ending.usage.clone());
         let end = |outcome, reason: Option<String>| TaskEnd {

@@ -10,7 +10,10 @@ async fn ids_are_made_of_names_and_no_two_are_alike() {
     let agents = home.agents();
     let mut ids = Vec::new();
     for name in ["Read the File!", "read-the-file", "…"] {
-        let started = agents.start(order(name, Execution::Background)).await.unwrap();
+        let started = agents
+            .start(order(name, Execution::Background))
+            .await
+            .unwrap();
         ids.push(started.id.to_string());
     }
     assert_eq!(ids, ["read-the-file", "read-the-file-2", "a-test"]);
@@ -27,12 +30,21 @@ async fn one_that_is_waited_for_is_told_by_its_call_and_one_in_the_background_by
     assert_eq!(ending.end, End::Answered);
     assert_eq!(ending.response.as_deref(), Some("first"));
     let told = home.told("TaskEnded").await;
-    assert!(told.contains("Completed") && told.contains("heard: true"), "{told}");
+    assert!(
+        told.contains("Completed") && told.contains("heard: true"),
+        "{told}"
+    );
 
-    agents.start(order("back", Execution::Background)).await.unwrap();
+    agents
+        .start(order("back", Execution::Background))
+        .await
+        .unwrap();
     home.child(2).await.answer("second");
     let told = home.told("TaskAnswered").await;
-    assert!(told.contains("second") && told.contains("heard: false"), "{told}");
+    assert!(
+        told.contains("second") && told.contains("heard: false"),
+        "{told}"
+    );
 }
 
 #[tokio::test]
@@ -42,7 +54,10 @@ async fn who_is_moved_to_the_background_is_not_waited_for_and_told_later() {
     let started = agents.start(order("a", Execution::Sync)).await.unwrap();
     let child = home.child(1).await;
     assert!(agents.promote(&started.id).await);
-    assert!(!agents.promote(&started.id).await, "there is nothing left to move");
+    assert!(
+        !agents.promote(&started.id).await,
+        "there is nothing left to move"
+    );
     let waited = first(&CancellationToken::new(), &started.run).await;
     assert!(matches!(waited, Wait::Promoted), "{waited:?}");
     child.answer("done");
@@ -54,15 +69,24 @@ async fn who_is_moved_to_the_background_is_not_waited_for_and_told_later() {
 async fn a_slot_is_taken_in_turn_and_an_idle_agent_holds_none() {
     let home = Home::new(1);
     let agents = home.agents();
-    let one = agents.start(order("one", Execution::Background)).await.unwrap();
+    let one = agents
+        .start(order("one", Execution::Background))
+        .await
+        .unwrap();
     let first = home.child(1).await;
-    let two = agents.start(order("two", Execution::Background)).await.unwrap();
+    let two = agents
+        .start(order("two", Execution::Background))
+        .await
+        .unwrap();
     assert_eq!(home.children.borrow().len(), 1, "the second has to wait");
     first.answer("ok");
     one.run.end().await;
     home.child(2).await.answer("ok");
     two.run.end().await;
-    let again = agents.write(&one.id, &one.work, "more".to_owned()).await.unwrap();
+    let again = agents
+        .write(&one.id, &one.work, "more".to_owned())
+        .await
+        .unwrap();
     assert_eq!(again, Delivered::Resumed);
     assert_eq!(home.child(3).await.heard(), ["more"]);
     agents.close().await;
@@ -72,15 +96,24 @@ async fn a_slot_is_taken_in_turn_and_an_idle_agent_holds_none() {
 async fn who_waits_for_its_own_agents_lends_its_slot() {
     let home = Home::new(1);
     let agents = home.agents();
-    agents.start(order("parent", Execution::Background)).await.unwrap();
+    agents
+        .start(order("parent", Execution::Background))
+        .await
+        .unwrap();
     let parent = home.child(1).await;
     let seat = parent.seat();
     seat.lend();
-    agents.start(order("nested", Execution::Background)).await.unwrap();
+    agents
+        .start(order("nested", Execution::Background))
+        .await
+        .unwrap();
     let nested = home.child(2).await;
     nested.answer("ok");
     seat.resume().await;
-    agents.start(order("third", Execution::Background)).await.unwrap();
+    agents
+        .start(order("third", Execution::Background))
+        .await
+        .unwrap();
     assert_eq!(home.children.borrow().len(), 2, "the slot was taken back");
     agents.close().await;
 }
@@ -89,12 +122,18 @@ async fn who_waits_for_its_own_agents_lends_its_slot() {
 async fn a_message_to_one_at_work_reaches_it_and_it_rests_only_after_that() {
     let home = Home::new(8);
     let agents = home.agents();
-    let started = agents.start(order("a", Execution::Background)).await.unwrap();
+    let started = agents
+        .start(order("a", Execution::Background))
+        .await
+        .unwrap();
     let child = home.child(1).await;
     while child.heard().is_empty() {
         tokio::task::yield_now().await;
     }
-    let sent = agents.write(&started.id, &started.work, "also this".to_owned()).await.unwrap();
+    let sent = agents
+        .write(&started.id, &started.work, "also this".to_owned())
+        .await
+        .unwrap();
     assert_eq!(sent, Delivered::AtWork);
     while child.heard().len() < 2 {
         tokio::task::yield_now().await;
@@ -108,10 +147,19 @@ async fn a_message_to_one_at_work_reaches_it_and_it_rests_only_after_that() {
 async fn one_that_is_cancelled_says_how_far_it_got() {
     let home = Home::new(1);
     let agents = home.agents();
-    let started = agents.start(order("a", Execution::Background)).await.unwrap();
+    let started = agents
+        .start(order("a", Execution::Background))
+        .await
+        .unwrap();
     home.child(1).await;
-    let waiting = agents.start(order("b", Execution::Background)).await.unwrap();
-    assert!(agents.cancel(&waiting.id, Cancel::Client).await, "one in the queue can be cancelled");
+    let waiting = agents
+        .start(order("b", Execution::Background))
+        .await
+        .unwrap();
+    assert!(
+        agents.cancel(&waiting.id, Cancel::Client).await,
+        "one in the queue can be cancelled"
+    );
     assert!(agents.cancel(&started.id, Cancel::Client).await);
     let ending = started.run.end().await;
     assert_eq!(ending.end, End::Cancelled);
@@ -125,7 +173,10 @@ async fn a_session_that_ends_leaves_nobody_at_work() {
     let home = Home::new(2);
     let agents = home.agents();
     for name in ["a", "b", "c"] {
-        agents.start(order(name, Execution::Background)).await.unwrap();
+        agents
+            .start(order(name, Execution::Background))
+            .await
+            .unwrap();
     }
     home.child(2).await;
     agents.close().await;

@@ -94,7 +94,9 @@ impl Watcher {
     /// Something was stored in the child's log.
     pub fn stored(&self, at: Timestamp, event: &Durable) {
         match event {
-            Durable::UserMessage(message) => self.write(format!("\n## Asked\n\n{}\n", message.content)),
+            Durable::UserMessage(message) => {
+                self.write(format!("\n## Asked\n\n{}\n", message.content))
+            }
             Durable::AssistantMessage(message) => {
                 self.progress_mut().turns += 1;
                 let said = message.content.trim();
@@ -149,10 +151,20 @@ impl Watcher {
 /// A tool call in a few words: the tool and the argument that says most.
 fn describe(tool: &str, arguments: Option<&Value>) -> String {
     let telling = [
-        "intent", "description", "command", "path", "pattern", "url", "query", "name", "prompt",
+        "intent",
+        "description",
+        "command",
+        "path",
+        "pattern",
+        "url",
+        "query",
+        "name",
+        "prompt",
     ];
     let argument = arguments.and_then(|arguments| {
-        let mut found = telling.iter().filter_map(|key| arguments.get(key)?.as_str());
+        let mut found = telling
+            .iter()
+            .filter_map(|key| arguments.get(key)?.as_str());
         found.find(|text| !text.trim().is_empty())
     });
     match argument {

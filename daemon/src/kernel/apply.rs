@@ -2,7 +2,7 @@
 
 use loopd_proto::attachment::Attachment;
 use loopd_proto::event::fact::{LoopOutcome, NamedBy, QueueItem, QueuePlace};
-use loopd_proto::event::session::CodeChanges;
+use loopd_proto::event::session::{CodeChanges, WorkContext};
 use loopd_proto::event::tool::ToolComplete;
 use loopd_proto::event::turn::{AssistantMessage, UserMessage};
 use loopd_proto::event::{Durable, Head, Visibility};
@@ -31,9 +31,11 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.reasoning_effort.clone_from(&start.reasoning_effort);
             if let Some(context) = &start.context {
                 state.cwd.clone_from(&context.cwd);
+                state.context = context.clone();
             }
         }
         Durable::SessionResume(_) => state.closed = false,
+        Durable::ContextChanged(context) => state.context = context.clone(),
         Durable::SessionShutdown(_) => state.closed = true,
         // Said to people; or told already by the event before: the call by the message that asked
         // for it, the end of a turn by what comes next.
@@ -42,6 +44,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         | Durable::SubagentStarted(_)
         | Durable::SubagentCompleted(_)
         | Durable::SubagentFailed(_)
+        | Durable::FileChanged(_)
         | Durable::TurnEnd(_) => {}
         Durable::SessionError(failure) => state.last_error = Some(failure.message.clone()),
         Durable::ToolStart(start) => {
@@ -143,7 +146,13 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::ToolComplete(complete) => finished(state, complete),
         Durable::Configured(configured) => {
             state.options = configured.options.clone();
-            state.cwd.clone_from(&configured.working_directory);
+            if state.cwd != configured.working_directory {
+                state.cwd.clone_from(&configured.working_directory);
+                state.context = WorkContext {
+                    cwd: configured.working_directory.clone(),
+                    ..WorkContext::default()
+                };
+            }
         }
         Durable::Enlisted(enlisted) => {
             // A fork starts from its parent's log, but what that took is its parent's.
@@ -216,6 +225,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             let metrics = state.totals.models.entry(usage.model.clone()).or_default();
             metrics.requests.count += 1;
             metrics.usage.add(&usage.tokens);
+            state.totals.last_call = usage.tokens;
         }
     }
 }

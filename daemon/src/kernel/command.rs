@@ -8,7 +8,7 @@ use loopd_proto::attachment::Attachment;
 use loopd_proto::event::agent::Enlisted;
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{Asked, NamedBy, PendingMessage};
-use loopd_proto::event::session::{FileOperation, WorkContext};
+use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
 use loopd_proto::event::task::{ShellWaiting, TaskOutcome, TaskWork, WorkUsage};
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::event::{Durable, Ephemeral};
@@ -58,7 +58,10 @@ pub enum Command {
     Send(Send),
     Abort,
     Suspend,
-    Shutdown,
+    /// The session ends for now, because of an error if one is named.
+    Shutdown {
+        error: Option<String>,
+    },
     EnqueueCommand(String),
     CommandHandled {
         request: RequestId,
@@ -139,6 +142,10 @@ pub enum Command {
     Grant(Grant),
     SelectAgent(Option<AgentChoice>),
     PlanChanged(FileOperation),
+    FileChanged(FileChanged),
+    SetWorkingDirectory(String),
+    /// Somebody looked at where the session works.
+    RecordContext(WorkContext),
     SetSubagents(Option<SubagentSettings>),
     TaskStarted(Box<TaskStart>),
     TaskProcess {

@@ -30,7 +30,7 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
         Command::Recover(fates) => Ok(life::recover(state, fates, mint)),
         Command::Enlist(enlisted) => Ok(agents::enlist(state, *enlisted)),
         Command::Suspend => Ok(life::suspend(state, mint)),
-        Command::Shutdown => Ok(life::shutdown(state, mint)),
+        Command::Shutdown { error } => Ok(life::shutdown(state, error, mint)),
 
         Command::SetSubagents(subagents) => Ok(settings::subagents(state, subagents)),
         Command::TaskStarted(start) => tasks::started(state, *start, mint),
@@ -132,6 +132,9 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
         Command::Grant(grant) => Ok(answer::grant(state, &grant)),
         Command::SelectAgent(choice) => Ok(settings::agent(state, choice)),
         Command::PlanChanged(operation) => Ok(settings::plan(operation)),
+        Command::FileChanged(changed) => Ok(settings::file(changed)),
+        Command::SetWorkingDirectory(cwd) => Ok(settings::working_directory(state, cwd)),
+        Command::RecordContext(context) => Ok(settings::context(state, context)),
         Command::Log {
             level,
             kind,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loopd_proto::event::agent::Enlisted;
 use loopd_proto::event::fact::{Asked, LoopOutcome, PendingCommand, PendingMessage, QueueItem};
-use loopd_proto::event::session::{CodeChanges, ModelMetrics};
+use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkContext};
 use loopd_proto::event::task::WorkUsage;
 use loopd_proto::id::{EventId, InteractionId, MessageId, RequestId, Seq, SessionId, ToolCallId};
 use loopd_proto::permission::{PermissionRequest, Permissions};
@@ -21,6 +21,8 @@ pub struct State {
     pub created: Timestamp,
     pub options: SessionOptions,
     pub cwd: String,
+    /// What was last said of the directory: its repository, its branch.
+    pub context: WorkContext,
     pub name: Option<Name>,
     pub mode: Mode,
     pub model: Option<String>,
@@ -76,6 +78,8 @@ pub struct Totals {
     /// What the providers charged, in billionths of a credit.
     pub nano_credits: u64,
     pub models: BTreeMap<String, ModelMetrics>,
+    /// What the last model call used.
+    pub last_call: TokenMetrics,
     pub code_changes: CodeChanges,
 }
 
@@ -200,6 +204,7 @@ impl State {
             created: Timestamp::default(),
             options: SessionOptions::default(),
             cwd: String::new(),
+            context: WorkContext::default(),
             name: None,
             mode: Mode::default(),
             model: None,

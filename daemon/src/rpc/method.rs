@@ -1,6 +1,8 @@
 //! The handlers, one file per method or small resource.
 
 mod agent;
+mod builtin;
+mod commands;
 mod connect;
 mod daemon;
 mod discover;
@@ -8,9 +10,12 @@ mod event_log;
 mod host;
 mod inference;
 mod launch;
+mod metadata;
 mod model;
+mod pending;
 mod permission_answer;
 mod permission_location;
+mod permission_mode;
 mod permission_path;
 mod permission_policy;
 mod plan;
@@ -36,6 +41,8 @@ mod tasks;
 mod tool_result;
 mod tools;
 mod ui;
+mod usage;
+mod workspace;
 mod worktree;
 
 use loopd_proto::id::{RequestId, SessionId};
@@ -57,11 +64,7 @@ impl Context {
     }
 
     /// The session that waits for the answer to a request: this one, or one of its agents.
-    async fn asker(
-        &self,
-        id: &SessionId,
-        request: &RequestId,
-    ) -> Result<SessionHandle, RpcError> {
+    async fn asker(&self, id: &SessionId, request: &RequestId) -> Result<SessionHandle, RpcError> {
         let session = self.session(id)?;
         let request = request.clone();
         let agent = session.view(move |view| view.tree?.who_asked(&request));
@@ -131,6 +134,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::SessionSend, _, _>(session_send::send)?;
     table.bind::<m::SessionAbort, _, _>(session_send::abort)?;
     table.bind::<m::SessionSuspend, _, _>(session_leave::suspend)?;
+    table.bind::<m::SessionShutdown, _, _>(session_leave::shutdown)?;
     table.bind::<m::SessionGetMessages, _, _>(event_log::messages)?;
     table.bind::<m::SessionLog, _, _>(settings::log)?;
 
@@ -144,8 +148,10 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::QueueClear, _, _>(queue::clear)?;
     table.bind::<m::CommandsEnqueue, _, _>(queue::enqueue_command)?;
     table.bind::<m::CommandsRespond, _, _>(queue::respond)?;
-    table.bind::<m::CommandsHandlePending, _, _>(queue::handle_pending)?;
-    table.bind::<m::CommandsList, _, _>(queue::commands)?;
+    table.bind::<m::CommandsHandlePending, _, _>(commands::handle_pending)?;
+    table.bind::<m::CommandsList, _, _>(commands::list)?;
+    table.bind::<m::CommandsInvoke, _, _>(commands::invoke)?;
+    table.bind::<m::CommandsExecute, _, _>(commands::execute)?;
 
     table.bind::<m::NameGet, _, _>(settings::name)?;
     table.bind::<m::NameSet, _, _>(settings::set_name)?;
@@ -154,12 +160,27 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::ModeSet, _, _>(settings::set_mode)?;
     table.bind::<m::ModelGetCurrent, _, _>(model::current)?;
     table.bind::<m::ModelSwitchTo, _, _>(model::switch)?;
+    table.bind::<m::ModelSetEffort, _, _>(model::set_effort)?;
     table.bind::<m::ModelList, _, _>(model::list_of_session)?;
     table.bind::<m::ProviderAdd, _, _>(provider::add)?;
     table.bind::<m::ProviderGetEndpoint, _, _>(provider::endpoint)?;
     table.bind::<m::PlanRead, _, _>(plan::read)?;
     table.bind::<m::PlanUpdate, _, _>(plan::update)?;
     table.bind::<m::PlanDelete, _, _>(plan::delete)?;
+
+    table.bind::<m::MetadataSnapshot, _, _>(metadata::snapshot)?;
+    table.bind::<m::MetadataIsProcessing, _, _>(metadata::is_processing)?;
+    table.bind::<m::MetadataActivity, _, _>(metadata::activity)?;
+    table.bind::<m::MetadataSetDirectory, _, _>(metadata::set_directory)?;
+    table.bind::<m::MetadataRecordContext, _, _>(metadata::record_context)?;
+    table.bind::<m::UsageGetMetrics, _, _>(usage::metrics)?;
+    table.bind::<m::InstructionsGetSources, _, _>(discover::instructions_of_session)?;
+
+    table.bind::<m::WorkspacesGet, _, _>(workspace::describe)?;
+    table.bind::<m::WorkspacesListFiles, _, _>(workspace::list)?;
+    table.bind::<m::WorkspacesReadFile, _, _>(workspace::read)?;
+    table.bind::<m::WorkspacesCreateFile, _, _>(workspace::create)?;
+    table.bind::<m::WorkspacesSavePaste, _, _>(workspace::save_paste)?;
 
     table.bind::<m::AgentList, _, _>(agent::list)?;
     table.bind::<m::AgentGetCurrent, _, _>(agent::current)?;
@@ -171,6 +192,8 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::PermissionsPending, _, _>(permission_answer::pending)?;
     table.bind::<m::PermissionsNotifyPromptShown, _, _>(permission_answer::prompt_shown)?;
     table.bind::<m::PermissionsSetApproveAll, _, _>(permission_policy::approve_all)?;
+    table.bind::<m::PermissionsGetMode, _, _>(permission_mode::mode)?;
+    table.bind::<m::PermissionsSetMode, _, _>(permission_mode::set_mode)?;
     table.bind::<m::PermissionsConfigure, _, _>(permission_policy::configure)?;
     table.bind::<m::PermissionsModifyRules, _, _>(permission_policy::modify_rules)?;
     table.bind::<m::PermissionsSetRequired, _, _>(permission_policy::set_required)?;
@@ -217,5 +240,12 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::UiElicitation, _, _>(ui::elicit)?;
     table.bind::<m::UiHandleElicitation, _, _>(ui::handle_elicitation)?;
     table.bind::<m::UiHandleUserInput, _, _>(ui::handle_user_input)?;
+    table.bind::<m::UiHandleSampling, _, _>(pending::sampling)?;
+    table.bind::<m::UiHandleAutoModeSwitch, _, _>(pending::auto_mode_switch)?;
+    table.bind::<m::UiHandleExitPlanMode, _, _>(pending::exit_plan_mode)?;
+    table.bind::<m::UiHandleLimits, _, _>(pending::limits_exhausted)?;
+    table.bind::<m::McpHandleHeaders, _, _>(pending::headers_refresh)?;
+    table.bind::<m::UiRegisterDirect, _, _>(pending::register_direct)?;
+    table.bind::<m::UiUnregisterDirect, _, _>(pending::unregister_direct)?;
     Ok(())
 }

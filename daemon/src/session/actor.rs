@@ -16,11 +16,12 @@ use super::ask::ElicitationAnswer;
 use super::attach::{Attachment, OpenQuestion, PendingWork};
 use super::children::{self, Children};
 use super::commands;
-use super::lineage::Lineage;
-use super::tree::Tree;
 use super::journal;
+use super::lineage::Lineage;
 use super::registry::Sessions;
 use super::rollcall::RosterCell;
+use super::slash::Running;
+use super::tree::Tree;
 use super::{Done, Message, SessionError};
 use crate::agent::route::TokenPeers;
 use crate::agents::Agents;
@@ -65,6 +66,8 @@ pub(super) struct Actor {
     pub(super) effects: JoinSet<()>,
     pub(super) asked: HashMap<RequestId, Vec<AbortHandle>>,
     pub(super) elicitations: HashMap<RequestId, oneshot::Sender<ElicitationAnswer>>,
+    /// The slash commands that clients run now.
+    pub(super) client_commands: HashMap<RequestId, Running>,
     /// The client tools that the model was last told about.
     pub(super) told_tools: BTreeSet<String>,
     /// Extra request headers of messages that wait, and of the interaction that runs.
@@ -143,6 +146,7 @@ impl Actor {
             effects: JoinSet::new(),
             asked: HashMap::new(),
             elicitations: HashMap::new(),
+            client_commands: HashMap::new(),
             told_tools: BTreeSet::new(),
             waiting_headers: HashMap::new(),
             headers: BTreeMap::new(),
@@ -191,7 +195,7 @@ impl Actor {
             return message;
         }
         tracing::info!(session = %self.state.id, "the session was idle for too long and is ended");
-        if let Err(error) = self.execute(Command::Shutdown).await {
+        if let Err(error) = self.execute(Command::Shutdown { error: None }).await {
             tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
         }
         None
@@ -259,6 +263,18 @@ impl Actor {
                 self.elicit(message, schema, reply).await;
                 Flow::Go
             }
+            Message::RunClientCommand { name, args, reply } => {
+                self.run_client_command(&name, args, reply);
+                Flow::Go
+            }
+            Message::ClientCommandRan {
+                request,
+                ran,
+                reply,
+            } => {
+                reply.send(self.client_command_ran(request, ran)).ok();
+                Flow::Go
+            }
             Message::RequirePermissions {
                 peer,
                 required,
@@ -292,8 +308,8 @@ impl Actor {
                 self.inherit(*inheritance);
                 Flow::Go
             }
-            Message::Close { reply } => {
-                let ended = self.execute(Command::Shutdown).await.map(|_| ());
+            Message::Close { error, reply } => {
+                let ended = self.execute(Command::Shutdown { error }).await.map(|_| ());
                 self.sessions.forget(&self.state.id, &self.mailbox);
                 reply.send(ended).ok();
                 Flow::Stop
@@ -374,6 +390,9 @@ impl Actor {
             .filter(|name| name.by_user)
             .map(|name| name.text.clone());
         self.record.cwd = Some(state.cwd.clone());
+        self.record.git_root.clone_from(&state.context.git_root);
+        self.record.repository.clone_from(&state.context.repository);
+        self.record.branch.clone_from(&state.context.branch);
         self.record
             .client_name
             .clone_from(&state.options.client_name);

@@ -176,14 +176,22 @@ impl Actor {
             .any(|attachment| attachment.connection.peer.id() != peer);
         let ends = !others && goodbye == Goodbye::Destroy;
         // The last one out still hears the end.
-        if ends && let Err(error) = self.execute(Command::Shutdown).await {
+        if ends && let Err(error) = self.execute(Command::Shutdown { error: None }).await {
             tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
         }
         self.audience.leave(peer);
+        let mut leaving = self.attachments.iter();
+        let takes_commands = leaving.any(|attachment| {
+            attachment.connection.peer.id() == peer && attachment.offer.commands.is_some()
+        });
         self.attachments
             .retain(|attachment| attachment.connection.peer.id() != peer);
         if ends {
             return Flow::Stop;
+        }
+        self.end_commands_of(peer);
+        if takes_commands {
+            self.tell_commands();
         }
         self.capabilities_may_have_changed();
         self.hand_down();

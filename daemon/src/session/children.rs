@@ -149,7 +149,10 @@ impl Cradle {
             task: birth.task.clone(),
             depth: depth(&kin),
             profile: Profile {
-                worktree: birth.worktree.as_ref().map(|worktree| worktree.path.clone()),
+                worktree: birth
+                    .worktree
+                    .as_ref()
+                    .map(|worktree| worktree.path.clone()),
                 ..birth.plan.profile.clone()
             },
         };
@@ -210,7 +213,9 @@ impl Cradle {
         let loaded = loaded.map_err(|error| error.to_string())?;
         let (mut record, events) = loaded.ok_or_else(|| "its parent has no log".to_owned())?;
         let asked = events.iter().rev();
-        let asked = asked.into_iter().find(|event| &*event.kind == "assistant.message");
+        let asked = asked
+            .into_iter()
+            .find(|event| &*event.kind == "assistant.message");
         let through = asked.map_or(Seq::START, |event| event.seq);
         let now = self.services.ports.now().0;
         record.id = birth.session.clone();
@@ -262,7 +267,9 @@ impl Cradle {
             tie,
         };
         let spoken = async {
-            handle.post(Message::Adopt(Box::new(adoption))).map_err(|error| error.to_string())?;
+            handle
+                .post(Message::Adopt(Box::new(adoption)))
+                .map_err(|error| error.to_string())?;
             let since = handle.state(|state: &State| state.history.len()).await;
             since.map_err(|error| error.to_string())
         };
@@ -284,7 +291,9 @@ impl Cradle {
 /// What children may see of the launch's environment.
 fn environment(kin: &Kin) -> BTreeMap<String, String> {
     let launch = kin.inheritance.launch.as_ref();
-    launch.map(|launch| launch.child_environment()).unwrap_or_default()
+    launch
+        .map(|launch| launch.child_environment())
+        .unwrap_or_default()
 }
 
 fn depth(kin: &Kin) -> u32 {

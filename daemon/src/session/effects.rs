@@ -194,7 +194,10 @@ impl Actor {
             partial,
             jobs: self.jobs.clone(),
             agents: self.agents.clone(),
-            seat: self.lineage.as_ref().map(|lineage| lineage.tie.seat.clone()),
+            seat: self
+                .lineage
+                .as_ref()
+                .map(|lineage| lineage.tie.seat.clone()),
             backend: self.shell_backend(),
             call: call.id.clone(),
         };

@@ -143,7 +143,11 @@ impl Actor {
             };
             let variable = |name: &str| self.launch.as_ref()?.variable(name);
             let settings = self.services.config.agents.with(variable);
-            Tree::new(top, self.audience.clone(), Slots::new(settings.max_concurrent as usize))
+            Tree::new(
+                top,
+                self.audience.clone(),
+                Slots::new(settings.max_concurrent as usize),
+            )
         });
         tree.clone()
     }

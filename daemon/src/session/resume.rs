@@ -92,7 +92,10 @@ fn folded(id: &SessionId, events: &[StoredEvent]) -> State {
 
 /// What an agent's own log says, if it says more than that it was interrupted.
 fn fate(task: &Task, state: &State, multi_turn: bool) -> Option<Fate> {
-    let spoken = state.history.iter().rposition(|entry| matches!(entry, Entry::User(_)));
+    let spoken = state
+        .history
+        .iter()
+        .rposition(|entry| matches!(entry, Entry::User(_)));
     let standing = standing(state, spoken.unwrap_or(0));
     let (rested, at_work) = match standing {
         Standing::Rests(rested) => (*rested, false),

@@ -188,7 +188,10 @@ fn with_agents(spec: &ToolSpec, state: &State, roster: &Roster) -> ToolSpec {
     let settings = state.options.subagents.as_ref();
     let off = settings.and_then(|settings| settings.disabled_subagents.as_ref());
     let is_off = |name: &str| off.is_some_and(|off| off.iter().any(|it| roster::is_same(it, name)));
-    let agents: Vec<_> = roster.startable().filter(|agent| !is_off(&agent.name)).collect();
+    let agents: Vec<_> = roster
+        .startable()
+        .filter(|agent| !is_off(&agent.name))
+        .collect();
     let mut spec = spec.clone();
     let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
     if let Some(kind) = spec.parameters.pointer_mut("/properties/agent_type") {
@@ -200,8 +203,13 @@ fn with_agents(spec: &ToolSpec, state: &State, roster: &Roster) -> ToolSpec {
     }
     spec.description.push_str("\n\nThe agents:");
     for agent in agents {
-        let what = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
-        spec.description.push_str(&format!("\n- {}: {what}", agent.name));
+        let what = agent
+            .description
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        spec.description
+            .push_str(&format!("\n- {}: {what}", agent.name));
     }
     spec
 }

@@ -52,7 +52,9 @@ impl Tree {
     }
 
     fn table(&self) -> MutexGuard<'_, BTreeMap<RequestId, TreeQuestion>> {
-        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.questions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn asked(&self, request: RequestId, question: TreeQuestion) {
@@ -71,13 +73,18 @@ impl Tree {
 
     /// Who waits for the answer to a request.
     pub fn who_asked(&self, request: &RequestId) -> Option<SessionHandle> {
-        self.table().get(request).map(|question| question.session.clone())
+        self.table()
+            .get(request)
+            .map(|question| question.session.clone())
     }
 
     /// All open questions, in the order of their ids.
     pub fn questions(&self) -> Vec<(RequestId, TreeQuestion)> {
         let table = self.table();
-        table.iter().map(|(request, question)| (request.clone(), question.clone())).collect()
+        table
+            .iter()
+            .map(|(request, question)| (request.clone(), question.clone()))
+            .collect()
     }
 }
 

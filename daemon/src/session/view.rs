@@ -15,10 +15,10 @@ use crate::jobs::{Jobs, Surroundings};
 use crate::kernel::model::ToolSpec;
 use crate::kernel::state::State;
 use crate::launch::Launch;
-use crate::roster::Roster;
 use crate::provider::secret::Secret;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
+use crate::roster::Roster;
 
 /// What can be looked at from outside.
 pub struct View<'a> {

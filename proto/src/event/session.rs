@@ -40,7 +40,12 @@ pub struct WorkContext {
     pub cwd: String,
     pub git_root: Option<String>,
     pub repository: Option<String>,
+    /// Whose format the repository's name has: `github` or `ado`.
+    pub host_type: Option<String>,
+    pub repository_host: Option<String>,
     pub branch: Option<String>,
+    pub head_commit: Option<String>,
+    pub base_commit: Option<String>,
 }
 
 #[skip_serializing_none]
@@ -181,7 +186,7 @@ pub struct ModeChanged {
     pub new_mode: Mode,
 }
 
-/// What happened to the plan file.
+/// What happened to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileOperation {
@@ -192,6 +197,14 @@ pub enum FileOperation {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanChanged {
+    pub operation: FileOperation,
+}
+
+/// A file of the session's own folder was written by a client.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FileChanged {
+    /// As seen from the folder of such files.
+    pub path: String,
     pub operation: FileOperation,
 }
 

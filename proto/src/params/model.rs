@@ -92,3 +92,16 @@ pub struct Switched {
     pub model_id: String,
     pub deferred: bool,
 }
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EffortParams {
+    pub session_id: SessionId,
+    pub reasoning_effort: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Effort {
+    pub reasoning_effort: String,
+}

@@ -165,3 +165,33 @@ pub struct AddApprovalParams {
 pub struct Trusted {
     pub trusted: bool,
 }
+
+/// Whether people are asked before tools run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApprovalMode {
+    /// They are, as the rules say.
+    Manual,
+    /// A model looks at each request first.
+    Assisted,
+    /// Everything is allowed.
+    AllowAll,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct ModeNow {
+    pub mode: ApprovalMode,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetModeParams {
+    pub session_id: SessionId,
+    pub mode: ApprovalMode,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct ModeSet {
+    pub success: bool,
+    pub mode: ApprovalMode,
+}

@@ -52,26 +52,3 @@ pub struct QueuedCommandResult {
     #[serde(default)]
     pub stop_processing_queue: bool,
 }
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct HandlePendingParams {
-    pub session_id: SessionId,
-    pub request_id: RequestId,
-    #[serde(default)]
-    pub error: Option<String>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Commands {
-    pub commands: Vec<CommandInfo>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CommandInfo {
-    pub name: String,
-    pub description: String,
-    pub kind: String,
-    pub allow_during_agent_execution: bool,
-}

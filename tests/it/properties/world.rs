@@ -177,7 +177,7 @@ impl World {
             52 => self.give(Command::Resume(resume(how))),
             53 if how & 1 == 0 => self.give(Command::Suspend),
             53 => {
-                self.give(Command::Shutdown);
+                self.give(Command::Shutdown { error: None });
                 self.give(Command::Resume(resume(how)));
             }
             54 => self.crash(),

@@ -1,12 +1,12 @@
 //! What the clients are told of sub-agents, and the beginning of a session that is one itself.
 
+use loopd_proto::event::Durable;
 use loopd_proto::event::agent::{Enlisted, SubagentCompleted, SubagentFailed, SubagentStarted};
 use loopd_proto::event::fact::{Configured, LoopEnded, LoopOutcome, Unqueued};
 use loopd_proto::event::task::{
     AgentWork, NotificationKind, TaskOutcome, TaskStarted, TaskWork, TasksRemoved, WorkUsage,
 };
 use loopd_proto::event::turn::TurnEnd;
-use loopd_proto::event::Durable;
 use loopd_proto::id::ToolCallId;
 use loopd_proto::time::Timestamp;
 

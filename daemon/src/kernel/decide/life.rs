@@ -144,7 +144,7 @@ pub(super) fn suspend(state: &State, mint: &Mint<'_>) -> Decision {
 }
 
 /// The session ends for now; its log stays.
-pub(super) fn shutdown(state: &State, mint: &Mint<'_>) -> Decision {
+pub(super) fn shutdown(state: &State, error: Option<String>, mint: &Mint<'_>) -> Decision {
     let mut decision = Decision::default();
     decision.run(Effect::CancelTurn);
     interrupt(state, &mut decision, Why::Suspended);
@@ -156,8 +156,12 @@ pub(super) fn shutdown(state: &State, mint: &Mint<'_>) -> Decision {
     }
     let usage = state.usage();
     decision.store(Durable::SessionShutdown(Shutdown {
-        shutdown_type: ShutdownType::Routine,
-        error_reason: None,
+        shutdown_type: if error.is_some() {
+            ShutdownType::Error
+        } else {
+            ShutdownType::Routine
+        },
+        error_reason: error,
         total_premium_requests: Some(state.totals.user_requests),
         total_api_duration_ms: usage.api_duration_ms,
         session_start_time: state.created.0,

@@ -1,9 +1,9 @@
-//! Small changes: name, mode, model, permissions, agent, plan, log lines.
+//! Small changes: name, mode, model, permissions, agent, plan, files, directory, log lines.
 
 use loopd_proto::event::fact::{Configured, Named, NamedBy, PermissionsSet};
 use loopd_proto::event::session::{
-    AgentSelected, Empty, Failure, FileOperation, Info, ModeChanged, ModelChange, PlanChanged,
-    TitleChanged, Warning,
+    AgentSelected, Empty, Failure, FileChanged, FileOperation, Info, ModeChanged, ModelChange,
+    PlanChanged, TitleChanged, Warning, WorkContext,
 };
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::params::tool::SubagentSettings;
@@ -95,6 +95,45 @@ pub(super) fn agent(state: &State, choice: Option<AgentChoice>) -> Decision {
 pub(super) fn plan(operation: FileOperation) -> Decision {
     let mut decision = Decision::default();
     decision.store(Durable::PlanChanged(PlanChanged { operation }));
+    decision
+}
+
+pub(super) fn file(changed: FileChanged) -> Decision {
+    let mut decision = Decision::default();
+    decision.store(Durable::FileChanged(changed));
+    decision
+}
+
+/// Lets the session work in another directory, which becomes its primary one.
+pub(super) fn working_directory(state: &State, cwd: String) -> Decision {
+    let mut decision = Decision::answering(Answer::Accepted(cwd != state.cwd));
+    if cwd != state.cwd {
+        let mut options = state.options.clone();
+        options.working_directory = Some(cwd.clone());
+        decision.store(Durable::Configured(Box::new(Configured {
+            options,
+            working_directory: cwd.clone(),
+        })));
+        decision.store(Durable::ContextChanged(WorkContext {
+            cwd,
+            ..WorkContext::default()
+        }));
+    }
+    if state.permissions.primary_directory.is_some() {
+        let mut permissions = state.permissions.clone();
+        permissions.primary_directory = None;
+        decision.store(Durable::Permissions(PermissionsSet { permissions }));
+    }
+    decision
+}
+
+/// Takes note of where the session works. What is said of another directory is not about it.
+pub(super) fn context(state: &State, context: WorkContext) -> Decision {
+    let fits = context.cwd == state.cwd;
+    let mut decision = Decision::answering(Answer::Accepted(fits));
+    if fits {
+        decision.store(Durable::ContextChanged(context));
+    }
     decision
 }
 

@@ -82,7 +82,11 @@ pub(super) fn process(state: &State, id: TaskId, pid: u32) -> Decision {
 
 /// A task ended; a session that rests and is attended wakes to tell the model.
 pub(super) fn ended(state: &State, id: &TaskId, end: TaskEnd, mint: &Mint<'_>) -> Decision {
-    let Some(task) = state.tasks.get(id.as_str()).filter(|t| t.ending().is_none()) else {
+    let Some(task) = state
+        .tasks
+        .get(id.as_str())
+        .filter(|t| t.ending().is_none())
+    else {
         return Decision::answering(Answer::Accepted(false));
     };
     let mut decision = Decision::answering(Answer::Accepted(true));
@@ -165,7 +169,10 @@ fn store_answer(decision: &mut Decision, task: &Task, answer: TaskAnswer, mint: 
 
 /// Nobody waits for an agent any more.
 pub(super) fn promoted(state: &State, id: TaskId) -> Decision {
-    let waited = state.tasks.get(id.as_str()).is_some_and(Task::is_waited_for);
+    let waited = state
+        .tasks
+        .get(id.as_str())
+        .is_some_and(Task::is_waited_for);
     let mut decision = Decision::answering(Answer::Accepted(waited));
     if waited {
         decision

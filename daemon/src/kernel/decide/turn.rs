@@ -308,7 +308,9 @@ pub(super) fn after_tools(
         rest(state, decision, LoopOutcome::Done, mint);
     } else if !queue::take_steering(state, decision) {
         let key = turn.key.next();
-        if let Some(failure) = limits::exhausted(state).or_else(|| limits::out_of_turns(state, &key)) {
+        if let Some(failure) =
+            limits::exhausted(state).or_else(|| limits::out_of_turns(state, &key))
+        {
             fail(state, decision, failure, mint);
         } else {
             tasks::deliver(state, decision);

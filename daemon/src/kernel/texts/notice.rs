@@ -23,7 +23,9 @@ fn agent_rested(task: &Task, name: &str, agent_type: &str) -> String {
     let id = task.id.as_str();
     let outcome = task.ending().map(|ending| ending.outcome);
     let reason = task.ending().and_then(|ending| ending.reason.as_deref());
-    let because = reason.map(|why| format!(": {}", escaped(why))).unwrap_or_default();
+    let because = reason
+        .map(|why| format!(": {}", escaped(why)))
+        .unwrap_or_default();
     let (status, sentence) = match outcome {
         None => (
             "idle",
@@ -69,10 +71,7 @@ fn agent_rested(task: &Task, name: &str, agent_type: &str) -> String {
         Some(format!("<task_id>{}</task_id>", escaped(id))),
         tool_use(task),
         Some(format!("<status>{status}</status>")),
-        Some(format!(
-            "<summary>{}</summary>",
-            escaped(&task.description)
-        )),
+        Some(format!("<summary>{}</summary>", escaped(&task.description))),
         answer,
         (usage.tokens() > 0).then(|| {
             format!(
@@ -174,4 +173,3 @@ fn escaped(text: &str) -> String {
         .replace('<', "&lt;")
         .replace('>', "&gt;")
 }
-

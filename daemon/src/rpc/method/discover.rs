@@ -6,8 +6,11 @@ use loopd_proto::params::discovery::{
     Agent, AgentPath, Agents, AgentsParams, Instruction, InstructionPath, Instructions,
     InstructionsParams, McpParams, McpServer, McpServers, Paths,
 };
+use loopd_proto::params::session::Of;
 
+use crate::agent::instructions::{given, places_of};
 use crate::discovery::agents::AgentDefinition;
+use crate::discovery::instructions::InstructionFile;
 use crate::discovery::{Found, Host, Problem, agents, instructions, mcp};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
@@ -124,7 +127,13 @@ pub(super) async fn instructions(
     let host = (!params.exclude_host_instructions).then(|| host(&context));
     let places = instructions::places(host.as_ref(), &projects);
     let found = look(move || instructions::discover(&places)).await?;
-    let sources = usable(found).map(|file| Instruction {
+    Ok(Instructions {
+        sources: usable(found).map(source).collect(),
+    })
+}
+
+fn source(file: InstructionFile) -> Instruction {
+    Instruction {
         id: shown(&file.path),
         source_path: file.label.clone(),
         label: file.label,
@@ -134,9 +143,21 @@ pub(super) async fn instructions(
         apply_to: file.apply_to,
         description: file.description,
         project_path: file.project.as_deref().map(shown),
-    });
+    }
+}
+
+/// The instructions that the model of a session is given with its next message.
+pub(super) async fn instructions_of_session(
+    context: Context,
+    params: Of,
+) -> Result<Instructions, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let home = context.app.services.home.clone();
+    let places = session.state(move |state| places_of(&state.options, &state.cwd, &home));
+    let places = places.await?;
+    let files = look(move || given(&places)).await?;
     Ok(Instructions {
-        sources: sources.collect(),
+        sources: files.into_iter().map(source).collect(),
     })
 }
 

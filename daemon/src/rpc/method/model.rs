@@ -1,8 +1,8 @@
 //! Models: which there are, which one answers.
 
 use loopd_proto::params::model::{
-    Capabilities, Choice, ChoiceParams, Current, Limits, Model, Models, SessionModels, Supports,
-    SwitchParams, Switched,
+    Capabilities, Choice, ChoiceParams, Current, Effort, EffortParams, Limits, Model, Models,
+    SessionModels, Supports, SwitchParams, Switched,
 };
 use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::Of;
@@ -107,5 +107,34 @@ pub(super) async fn switch(context: Context, params: SwitchParams) -> Result<Swi
     Ok(Switched {
         model_id: params.model_id,
         deferred: false,
+    })
+}
+
+/// Whether the model knows such an effort is for the caller to find out, as the provider will.
+pub(super) async fn set_effort(context: Context, params: EffortParams) -> Result<Effort, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let effort = params.reasoning_effort.trim().to_owned();
+    if effort.is_empty() {
+        return Err(RpcError::InvalidParams(
+            "reasoningEffort: must not be empty".to_owned(),
+        ));
+    }
+    let (chosen, route) = session
+        .view(|view| {
+            let chosen = view.state.model.clone().or(view.options.model.clone());
+            (chosen, (view.route)())
+        })
+        .await?;
+    let model = match chosen {
+        Some(model) => model,
+        None => route.default_model().await?,
+    };
+    let change = Command::SetModel {
+        model,
+        reasoning_effort: Some(effort.clone()),
+    };
+    session.command(change).await?;
+    Ok(Effort {
+        reasoning_effort: effort,
     })
 }

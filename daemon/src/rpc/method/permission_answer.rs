@@ -1,8 +1,8 @@
 //! Deciding about permissions that were requested.
 
+use loopd_proto::id::RequestId;
 use loopd_proto::params::permission::{HandleParams, Pending, PendingItem, PromptShownParams};
 use loopd_proto::params::session::{Of, Success};
-use loopd_proto::id::RequestId;
 use loopd_proto::permission::{PermissionPrompt, PermissionRequest};
 
 use crate::kernel::command::{Answer, Command};
@@ -10,7 +10,9 @@ use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 
 pub(super) async fn handle(context: Context, params: HandleParams) -> Result<Success, RpcError> {
-    let session = context.asker(&params.session_id, &params.request_id).await?;
+    let session = context
+        .asker(&params.session_id, &params.request_id)
+        .await?;
     let done = session
         .command(Command::AnswerPermission {
             request: params.request_id,
@@ -29,7 +31,10 @@ pub(super) async fn pending(context: Context, params: Of) -> Result<Pending, Rpc
             request_id: request_id.clone(),
             request: PermissionPrompt::from(request),
         };
-        let own = view.state.open_permissions().map(|(id, request)| item(id, request));
+        let own = view
+            .state
+            .open_permissions()
+            .map(|(id, request)| item(id, request));
         let agents = view.tree.iter().flat_map(|tree| tree.questions());
         let agents = agents.filter_map(|(id, question)| Some(item(&id, question.permission()?)));
         own.chain(agents).collect()

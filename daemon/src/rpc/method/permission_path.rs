@@ -36,11 +36,11 @@ pub(super) async fn list(context: Context, params: Of) -> Result<Paths, RpcError
 }
 
 /// Refuses what is not a directory, so that a slip of the pen allows nothing.
-fn checked(path: &str) -> Result<String, RpcError> {
+pub(super) fn checked(member: &str, path: &str) -> Result<String, RpcError> {
     let folder = Path::new(path);
     if !folder.is_absolute() || !folder.is_dir() {
         return Err(RpcError::InvalidParams(format!(
-            "path: {path} is not an existing directory given by its absolute path"
+            "{member}: {path} is not an existing directory given by its absolute path"
         )));
     }
     Ok(path.to_owned())
@@ -48,7 +48,7 @@ fn checked(path: &str) -> Result<String, RpcError> {
 
 pub(super) async fn add(context: Context, params: PathParams) -> Result<Success, RpcError> {
     let session = context.session(&params.session_id)?;
-    let path = checked(&params.path)?;
+    let path = checked("path", &params.path)?;
     change(&session, |permissions| {
         if !permissions.directories.contains(&path) {
             permissions.directories.push(path);
@@ -62,7 +62,7 @@ pub(super) async fn update_primary(
     params: PathParams,
 ) -> Result<Success, RpcError> {
     let session = context.session(&params.session_id)?;
-    let path = checked(&params.path)?;
+    let path = checked("path", &params.path)?;
     change(&session, |p| p.primary_directory = Some(path)).await
 }
 

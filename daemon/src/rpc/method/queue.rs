@@ -2,8 +2,7 @@
 
 use loopd_proto::event::fact::QueueItem;
 use loopd_proto::params::queue::{
-    CommandInfo, Commands, EnqueueParams, Enqueued, HandlePendingParams, Pending, PendingItem,
-    Removed, RespondParams,
+    EnqueueParams, Enqueued, Pending, PendingItem, Removed, RespondParams,
 };
 use loopd_proto::params::session::{Of, Success};
 
@@ -86,40 +85,5 @@ pub(super) async fn respond(context: Context, params: RespondParams) -> Result<S
         .await?;
     Ok(Success {
         success: done.answer == Answer::Accepted(true),
-    })
-}
-
-pub(super) async fn handle_pending(
-    context: Context,
-    params: HandlePendingParams,
-) -> Result<Success, RpcError> {
-    let session = context.session(&params.session_id)?;
-    if let Some(error) = &params.error {
-        tracing::info!(session = %params.session_id, error, "a client's command failed");
-    }
-    let done = session
-        .command(Command::CommandHandled {
-            request: params.request_id,
-            stop: false,
-        })
-        .await?;
-    Ok(Success {
-        success: done.answer == Answer::Accepted(true),
-    })
-}
-
-pub(super) async fn commands(context: Context, params: Of) -> Result<Commands, RpcError> {
-    let session = context.session(&params.session_id)?;
-    let offered = session.view(|view| (view.commands)()).await?;
-    Ok(Commands {
-        commands: offered
-            .into_iter()
-            .map(|command| CommandInfo {
-                name: command.name,
-                description: command.description,
-                kind: "client".to_owned(),
-                allow_during_agent_execution: true,
-            })
-            .collect(),
     })
 }

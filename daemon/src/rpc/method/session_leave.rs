@@ -1,5 +1,6 @@
-//! Ways out of a session: destroy, suspend, delete.
+//! Ways out of a session: destroy, suspend, shut down, delete.
 
+use loopd_proto::params::metadata::{Ending, ShutdownParams};
 use loopd_proto::params::session::{Deleted, Of, Success};
 
 use crate::kernel::command::Command;
@@ -34,6 +35,21 @@ pub(super) async fn suspend(context: Context, params: Of) -> Result<(), RpcError
     session.command(Command::Suspend).await?;
     let processes = &context.app.services.processes;
     processes.end_session(&params.session_id).await;
+    Ok(())
+}
+
+pub(super) async fn shutdown(context: Context, params: ShutdownParams) -> Result<(), RpcError> {
+    let session = context.session(&params.session_id)?;
+    let error = match params.kind {
+        Ending::Routine => None,
+        Ending::Error => Some(
+            params
+                .reason
+                .unwrap_or_else(|| "no reason given".to_owned()),
+        ),
+    };
+    session.close(error).await?;
+    context.connection.detach(&params.session_id);
     Ok(())
 }
 

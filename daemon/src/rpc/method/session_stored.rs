@@ -47,6 +47,7 @@ pub(super) fn describe(record: SessionRecord) -> Metadata {
             git_root: record.git_root,
             repository: record.repository,
             branch: record.branch,
+            ..WorkContext::default()
         }),
     }
 }

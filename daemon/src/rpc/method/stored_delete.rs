@@ -54,7 +54,7 @@ pub(super) async fn bulk_delete(context: Context, params: IdsParams) -> Result<F
 async fn delete(context: &Context, id: &SessionId) -> Result<u64, RpcError> {
     let services = &context.app.services;
     if let Some(session) = context.app.sessions.get(id) {
-        session.close().await?;
+        session.close(None).await?;
     }
     context.connection.detach(id);
     let log = services.store.size_of(id).await?;

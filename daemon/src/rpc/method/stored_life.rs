@@ -26,7 +26,7 @@ pub(super) async fn save(context: Context, params: Of) -> Result<NoResult, RpcEr
 
 pub(super) async fn close(context: Context, params: Of) -> Result<NoResult, RpcError> {
     match context.app.sessions.get(&params.session_id) {
-        Some(session) => session.close().await?,
+        Some(session) => session.close(None).await?,
         None => known(&context, &params.session_id).await?,
     }
     Ok(NoResult {})

@@ -102,7 +102,9 @@ pub(super) async fn read(context: Context, params: ReadParams) -> Result<TaskRea
             RpcError::InvalidParams(format!("wait: {seconds} is no number of seconds"))
         })?;
         // Whether it has answered or not is in the registry.
-        tokio::time::timeout(wait.min(LONGEST_WAIT), run.end()).await.ok();
+        tokio::time::timeout(wait.min(LONGEST_WAIT), run.end())
+            .await
+            .ok();
         task = agents.find(task.id.as_str()).await.map_err(failed)?;
     }
     let progress = agents.run(&task.id).map(|run| run.progress());
@@ -180,7 +182,9 @@ pub(super) async fn register(
             prompt: params.prompt.unwrap_or_default(),
         }),
     };
-    session.command(Command::TaskStarted(Box::new(start))).await?;
+    session
+        .command(Command::TaskStarted(Box::new(start)))
+        .await?;
     Ok(Registered { registered: true })
 }
 

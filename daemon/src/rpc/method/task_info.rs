@@ -51,8 +51,12 @@ fn agent(task: &Task, now: Timestamp) -> AgentInfo {
     let work = task.agent();
     let external = task.external();
     let call = task.call.as_ref().map(|call| call.as_str());
-    let completed = task.ending().filter(|ending| ending.outcome == TaskOutcome::Completed);
-    let failed = task.ending().filter(|ending| ending.outcome != TaskOutcome::Completed);
+    let completed = task
+        .ending()
+        .filter(|ending| ending.outcome == TaskOutcome::Completed);
+    let failed = task
+        .ending()
+        .filter(|ending| ending.outcome != TaskOutcome::Completed);
     AgentInfo {
         id: task.id.clone(),
         tool_call_id: call.unwrap_or(task.id.as_str()).to_owned(),
@@ -114,7 +118,9 @@ pub(super) fn node(task: &Task, progress: Option<&Progress>, now: Timestamp) -> 
     let known = progress.filter(|_| task.is_running());
     TaskNode {
         task: of_task(task, now),
-        latest_intent: known.and_then(|progress| progress.latest_intent.clone()).or_else(|| task.note.clone()),
+        latest_intent: known
+            .and_then(|progress| progress.latest_intent.clone())
+            .or_else(|| task.note.clone()),
         tool_calls: task.usage.tool_calls + known.map_or(0, |progress| progress.tool_calls),
         tokens: task.usage.tokens() + known.map_or(0, |progress| progress.tokens),
         session_id: work.map(|work| work.session_id.clone()),

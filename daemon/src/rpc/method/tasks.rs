@@ -120,7 +120,9 @@ pub(super) async fn promotable(context: Context, params: Of) -> Result<MaybeTask
 
 pub(super) async fn promote(context: Context, params: TaskOf) -> Result<Promoted, RpcError> {
     let (jobs, _, agents) = waited_for(&context, &params.session_id).await?;
-    let job = jobs.iter().find(|job| job.id.as_str() == params.id.as_str());
+    let job = jobs
+        .iter()
+        .find(|job| job.id.as_str() == params.id.as_str());
     let promoted = match job {
         Some(job) => job.promote(),
         None => agents.promote(&params.id).await,

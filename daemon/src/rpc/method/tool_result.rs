@@ -10,7 +10,9 @@ use crate::rpc::error::RpcError;
 use crate::tool::large_output;
 
 pub(super) async fn handle(context: Context, params: HandleParams) -> Result<Success, RpcError> {
-    let session = context.asker(&params.session_id, &params.request_id).await?;
+    let session = context
+        .asker(&params.session_id, &params.request_id)
+        .await?;
     let request = params.request_id;
     let wanted = request.clone();
     let call = session

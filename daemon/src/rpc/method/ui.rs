@@ -55,7 +55,9 @@ pub(super) async fn handle_user_input(
     context: Context,
     params: HandleUserInputParams,
 ) -> Result<Success, RpcError> {
-    let session = context.asker(&params.session_id, &params.request_id).await?;
+    let session = context
+        .asker(&params.session_id, &params.request_id)
+        .await?;
     let done = session
         .command(Command::AnswerUserInput {
             request: params.request_id,

@@ -35,7 +35,9 @@ pub(super) async fn plan(services: &Services, kin: Kin, order: Order) -> Result<
         ));
     }
     let wanted = order.agent_type.as_deref().map(str::trim);
-    let wanted = wanted.filter(|wanted| !wanted.is_empty()).map(str::to_owned);
+    let wanted = wanted
+        .filter(|wanted| !wanted.is_empty())
+        .map(str::to_owned);
     let may_fork = settings.fork && order.call.is_some();
     match wanted {
         None if may_fork => fork(kin, order),
@@ -63,7 +65,12 @@ async fn named(
         Some(_) => AskedBy::Model,
         None => AskedBy::Person,
     };
-    let subagents = kin.inheritance.options.subagents.clone().unwrap_or_default();
+    let subagents = kin
+        .inheritance
+        .options
+        .subagents
+        .clone()
+        .unwrap_or_default();
     let disabled = subagents.disabled_subagents.clone().unwrap_or_default();
     let agent = kin.roster.may_start(&wanted, asked_by, &disabled);
     let agent = agent.map_err(|refusal| refusal.to_string())?.clone();
@@ -162,9 +169,18 @@ async fn model(
     settings: &AgentSettings,
     agent: &AgentDefinition,
 ) -> Result<Choice, String> {
-    let session_model = match kin.state.model.clone().or_else(|| kin.state.options.model.clone()) {
+    let session_model = match kin
+        .state
+        .model
+        .clone()
+        .or_else(|| kin.state.options.model.clone())
+    {
         Some(model) => model,
-        None => kin.route.default_model().await.map_err(|failure| failure.message)?,
+        None => kin
+            .route
+            .default_model()
+            .await
+            .map_err(|failure| failure.message)?,
     };
     let subagents = kin.inheritance.options.subagents.as_ref();
     let preferred = settings.preferred(&agent.name, subagents);
@@ -189,7 +205,9 @@ async fn model(
 /// A copy of the conversation so far goes on with the prompt.
 fn fork(kin: Kin, order: Order) -> Result<Plan, String> {
     if kin.enlisted.as_ref().is_some_and(|own| own.profile.fork) {
-        return Err("A fork cannot fork again: do the work that you were forked for yourself.".to_owned());
+        return Err(
+            "A fork cannot fork again: do the work that you were forked for yourself.".to_owned(),
+        );
     }
     if order.model.is_some() {
         return Err(
@@ -245,7 +263,10 @@ pub(super) async fn make_worktree(
     session: &SessionId,
     cwd: &Path,
 ) -> Result<WorktreeWork, String> {
-    let made = services.worktrees.create(session, cwd, &environment(kin)).await;
+    let made = services
+        .worktrees
+        .create(session, cwd, &environment(kin))
+        .await;
     let made = made.map_err(|error| format!("The agent has no worktree to work in: {error}"))?;
     Ok(WorktreeWork {
         id: made.id,
@@ -270,7 +291,10 @@ pub(super) async fn restore_worktree(
     if made.path == work.path {
         Ok(())
     } else {
-        Err(format!("The worktree {} that it worked in is gone.", work.path))
+        Err(format!(
+            "The worktree {} that it worked in is gone.",
+            work.path
+        ))
     }
 }
 

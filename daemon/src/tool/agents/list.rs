@@ -20,7 +20,8 @@ pub(in crate::tool) struct ListArgs {}
 impl Tool for List {
     type Args = ListArgs;
     const NAME: &'static str = "list_agents";
-    const DESCRIPTION: &'static str = "Lists the agents you started, those at work and those that are done, with what they do.";
+    const DESCRIPTION: &'static str =
+        "Lists the agents you started, those at work and those that are done, with what they do.";
 
     async fn need(&self, _args: &ListArgs, _context: &ToolContext) -> Need {
         Need::Nothing

@@ -102,7 +102,9 @@ async fn wait(task: Task, patience: Duration, context: &ToolContext) -> Task {
         seat.lend();
     }
     // Whatever came first, the registry knows how the agent stands.
-    tokio::time::timeout(patience, answered(context, &run)).await.ok();
+    tokio::time::timeout(patience, answered(context, &run))
+        .await
+        .ok();
     if let Some(seat) = &context.seat {
         tokio::select! {
             () = seat.resume() => {}

@@ -42,11 +42,22 @@ impl Tool for Stop {
         let ending = run.end().await;
         // However it ended, the model knows it from here.
         context.agents.heard(&task.id).await;
-        let said = ending.response.as_deref().unwrap_or("It had not said anything yet.");
+        let said = ending
+            .response
+            .as_deref()
+            .unwrap_or("It had not said anything yet.");
         Outcome::success(match ending.end {
-            End::Cancelled => format!("The agent {} was stopped. The last it said:\n\n{said}", task.id),
-            End::Answered => format!("The agent {} was done before it could be stopped:\n\n{said}", task.id),
-            End::Failed(why) => format!("The agent {} had failed already: {why}.\n\n{said}", task.id),
+            End::Cancelled => format!(
+                "The agent {} was stopped. The last it said:\n\n{said}",
+                task.id
+            ),
+            End::Answered => format!(
+                "The agent {} was done before it could be stopped:\n\n{said}",
+                task.id
+            ),
+            End::Failed(why) => {
+                format!("The agent {} had failed already: {why}.\n\n{said}", task.id)
+            }
         })
     }
 }

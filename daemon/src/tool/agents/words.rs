@@ -44,7 +44,11 @@ fn also(text: &mut String, started: &Started) {
 
 /// An agent that was waited for is done.
 pub(super) fn ended(started: &Started, ending: &Ending) -> Outcome {
-    let said = ending.response.as_deref().map(str::trim_end).unwrap_or_default();
+    let said = ending
+        .response
+        .as_deref()
+        .map(str::trim_end)
+        .unwrap_or_default();
     let (status, outcome) = match &ending.end {
         End::Answered if said.is_empty() => (
             "completed",
@@ -53,7 +57,10 @@ pub(super) fn ended(started: &Started, ending: &Ending) -> Outcome {
         End::Answered => ("completed", Outcome::success(said)),
         End::Failed(why) => {
             let text = partial(&format!("The agent failed: {why}."), said);
-            let go_on = format!("\n\nwrite_agent with agent_id \"{}\" lets it go on from there.", started.id);
+            let go_on = format!(
+                "\n\nwrite_agent with agent_id \"{}\" lets it go on from there.",
+                started.id
+            );
             ("failed", Outcome::failure(text + &go_on))
         }
         End::Cancelled => {
@@ -185,7 +192,9 @@ pub(super) fn line(task: &Task, progress: Option<&Progress>, now: Timestamp) -> 
         },
     };
     let intent = progress.and_then(|progress| progress.latest_intent.as_deref());
-    let intent = intent.map(|intent| format!(", now: {intent}")).unwrap_or_default();
+    let intent = intent
+        .map(|intent| format!(", now: {intent}"))
+        .unwrap_or_default();
     format!(
         "- {} ({}): {status}, {}, {}s{intent}",
         task.id,

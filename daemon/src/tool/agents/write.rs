@@ -28,7 +28,9 @@ impl Tool for Write {
 
     async fn need(&self, args: &WriteArgs, _context: &ToolContext) -> Need {
         if args.message.trim().is_empty() {
-            return Need::Refused(Outcome::failure("The message is empty; say what the agent is to do."));
+            return Need::Refused(Outcome::failure(
+                "The message is empty; say what the agent is to do.",
+            ));
         }
         Need::Nothing
     }

@@ -58,6 +58,7 @@ pub(super) fn command(effect: &Effect, how: u8) -> Option<Command> {
             need: need(call, how),
             can_ask: how & 32 == 0,
             bypass: how & 64 != 0,
+            inherited: None,
         }),
         Effect::Run { turn, call, .. } => match how % 4 {
             0 => Command::CallClient {

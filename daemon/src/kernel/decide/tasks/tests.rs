@@ -151,7 +151,7 @@ fn what_died_with_the_daemon_is_closed_and_what_outlives_it_is_not() {
     assert_eq!(ending.outcome, TaskOutcome::Failed);
     assert_eq!(ending.reason.as_deref(), Some(texts::SHELL_LOST));
     assert!(tasks.get("detached").unwrap().is_running());
-    world.give(Command::Shutdown);
+    world.give(Command::Shutdown { error: None });
     assert!(world.state.tasks.get("detached").unwrap().is_running());
     assert_eq!(world.state.tasks.untold().len(), 1);
 }

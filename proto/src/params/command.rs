@@ -1,0 +1,106 @@
+//! Methods about slash commands.
+
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use crate::id::{RequestId, SessionId};
+use crate::session::Mode;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListParams {
+    pub session_id: SessionId,
+    #[serde(default = "yes")]
+    pub include_builtins: bool,
+    #[serde(default = "yes")]
+    pub include_client_commands: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Commands {
+    pub commands: Vec<CommandInfo>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandInfo {
+    pub name: String,
+    pub description: String,
+    pub kind: CommandKind,
+    pub input: Option<CommandInput>,
+    pub allow_during_agent_execution: bool,
+}
+
+/// Who runs a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CommandKind {
+    Builtin,
+    Client,
+}
+
+/// What may follow a command's name.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct CommandInput {
+    pub hint: &'static str,
+    pub required: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InvokeParams {
+    pub session_id: SessionId,
+    pub name: String,
+    #[serde(default)]
+    pub input: String,
+}
+
+/// What a command came to.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "camelCase"
+)]
+pub enum Invoked {
+    /// Something to read.
+    Text { text: String, markdown: bool },
+    /// A message that the caller sends next.
+    AgentPrompt {
+        prompt: String,
+        display_prompt: String,
+        mode: Mode,
+    },
+    /// It is done.
+    Completed { message: Option<String> },
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExecuteParams {
+    pub session_id: SessionId,
+    pub command_name: String,
+    pub args: String,
+}
+
+/// What went wrong while a command ran, if anything did.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Serialize)]
+pub struct Executed {
+    pub error: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HandlePendingParams {
+    pub session_id: SessionId,
+    pub request_id: RequestId,
+    #[serde(default)]
+    pub error: Option<String>,
+}

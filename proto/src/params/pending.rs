@@ -1,0 +1,141 @@
+//! Answers to questions that a runtime may ask its clients, and who answers some of them itself.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::id::{RequestId, SessionId};
+
+/// What a client's own model said to a server that asked for it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SamplingParams {
+    pub session_id: SessionId,
+    pub request_id: RequestId,
+    /// Absent when the client says no.
+    #[serde(default)]
+    pub response: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AutoModeSwitchParams {
+    pub session_id: SessionId,
+    pub request_id: RequestId,
+    pub response: AutoModeSwitch,
+}
+
+/// Whether the daemon may choose another model by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AutoModeSwitch {
+    Yes,
+    YesAlways,
+    No,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExitPlanModeParams {
+    pub session_id: SessionId,
+    pub request_id: RequestId,
+    pub response: ExitPlanMode,
+}
+
+/// What a person thinks of a plan.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExitPlanMode {
+    pub approved: bool,
+    #[serde(default)]
+    pub selected_action: Option<PlanAction>,
+    #[serde(default)]
+    pub auto_approve_edits: bool,
+    #[serde(default)]
+    pub feedback: Option<String>,
+    #[serde(default)]
+    pub defer_implementation: bool,
+}
+
+/// What follows an approved plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanAction {
+    ExitOnly,
+    Interactive,
+    Autopilot,
+    AutopilotFleet,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitsExhaustedParams {
+    pub session_id: SessionId,
+    pub request_id: RequestId,
+    pub response: LimitsExhausted,
+}
+
+/// What becomes of a limit that is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitsExhausted {
+    pub action: LimitAction,
+    #[serde(default)]
+    pub additional_ai_credits: Option<f64>,
+    #[serde(default)]
+    pub max_ai_credits: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LimitAction {
+    Add,
+    Set,
+    Unset,
+    Cancel,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeadersRefreshParams {
+    pub session_id: SessionId,
+    pub request_id: RequestId,
+    pub result: HeadersRefresh,
+}
+
+/// Fresh headers for a server that refused the old ones, if there are any.
+#[derive(Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum HeadersRefresh {
+    Headers { headers: BTreeMap<String, String> },
+    None {},
+}
+
+impl std::fmt::Debug for HeadersRefresh {
+    /// Names the headers only: their values are secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Headers { headers } => f.debug_set().entries(headers.keys()).finish(),
+            Self::None {} => f.write_str("None"),
+        }
+    }
+}
+
+/// Names a handler that a client said it has.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Handle {
+    pub handle: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HandleParams {
+    pub session_id: SessionId,
+    pub handle: String,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Unregistered {
+    pub unregistered: bool,
+}
