@@ -121,6 +121,7 @@ fn check_chain(id: &SessionId, log: &[StoredEvent]) {
 async fn check_received(app: &App, client: &Client) {
     let mut logs: HashMap<String, Option<Vec<StoredEvent>>> = HashMap::new();
     let mut last: HashMap<String, u64> = HashMap::new();
+    let agents = logs_of_agents(app).await;
     for seen in client.all_events() {
         let event = seen.event;
         let kind = event["type"].as_str().unwrap_or_default();
@@ -140,15 +141,25 @@ async fn check_received(app: &App, client: &Client) {
         let Some(log) = &logs[&seen.session] else {
             continue;
         };
-        let stored = log.iter().find(|stored| event["id"] == stored.id.as_str());
-        let stored =
+        let find = |log: &[StoredEvent]| {
+            let mut log = log.iter();
+            log.find(|stored| event["id"] == stored.id.as_str())
+                .cloned()
+        };
+        let own = find(log).map(|stored| (seen.session.clone(), stored));
+        // What an agent does is in the agent's own log.
+        let stored = own.or_else(|| {
+            let mut agents = agents.iter().filter(|_| event["agentId"].is_string());
+            agents.find_map(|(id, log)| Some((format!("{} {id}", seen.session), find(log)?)))
+        });
+        let (log, stored) =
             stored.unwrap_or_else(|| panic!("a client got an event that is not stored: {event}"));
         let line: Value = serde_json::from_str(&stored.json).unwrap();
         assert_eq!(
             line, event,
             "a client got another event than the stored one"
         );
-        let before = last.entry(seen.session).or_default();
+        let before = last.entry(log).or_default();
         if stored.seq.0 > *before {
             *before = stored.seq.0;
         } else {
@@ -158,6 +169,19 @@ async fn check_received(app: &App, client: &Client) {
             );
         }
     }
+}
+
+/// The logs of all sessions that are agents of others.
+async fn logs_of_agents(app: &App) -> Vec<(SessionId, Vec<StoredEvent>)> {
+    let mut logs = Vec::new();
+    for record in app.services.store.list().await.unwrap() {
+        if record.agent.is_some()
+            && let Some((record, log)) = app.services.store.load(&record.id).await.unwrap()
+        {
+            logs.push((record.id, log));
+        }
+    }
+    logs
 }
 
 /// Fails with the first difference between two states.

@@ -83,6 +83,8 @@ pub(super) fn command(effect: &Effect, how: u8) -> Option<Command> {
         | Effect::AskClients(_)
         | Effect::Withdraw(_)
         | Effect::Resolve { .. }
+        | Effect::GrantAbove(_)
+        | Effect::CancelAgents
         | Effect::Remember(..) => return None,
     })
 }
