@@ -14,6 +14,7 @@ pub(crate) mod fixture;
 mod output;
 mod run;
 mod slots;
+mod speak;
 mod table;
 mod watcher;
 
@@ -28,14 +29,13 @@ use tokio_util::task::TaskTracker;
 
 use crate::jobs::TaskLog;
 use crate::kernel::command::{Command, TaskStart};
-use crate::kernel::tasks::Task;
 use crate::ports::Ports;
 use crate::presence::Presence;
 
 pub use child::{Birth, Child, Isolation, Nursery, Plan, Rested, Standing, Tie, WorktreeEnd};
-use run::Posted;
 pub use run::{End, Ending, Run};
 pub use slots::{Seat, Slots};
+pub use speak::Delivered;
 use table::Table;
 pub use watcher::{Activity, Progress, Watcher};
 
@@ -252,35 +252,6 @@ impl Agents {
         });
     }
 
-    /// Finds an agent by its id or by its name; the one started last counts.
-    pub async fn find(&self, wanted: &str) -> Result<Task, AgentError> {
-        let tasks = self.tasks().await?;
-        if let Some(task) = tasks.iter().find(|task| task.id.as_str() == wanted) {
-            return match task.shell() {
-                Some(_) => Err(AgentError::NotAnAgent(task.id.clone())),
-                None => Ok(task.clone()),
-            };
-        }
-        let named = tasks.iter().filter(|task| {
-            let name = task.agent().map(|work| work.name.as_str());
-            let last = task.id.as_str().rsplit('.').next();
-            task.shell().is_none()
-                && (name.is_some_and(|name| name.eq_ignore_ascii_case(wanted))
-                    || last == Some(wanted))
-        });
-        let latest = named.max_by_key(|task| task.started_at);
-        latest.cloned().ok_or_else(|| AgentError::Unknown {
-            wanted: wanted.to_owned(),
-            known: known(&tasks),
-        })
-    }
-
-    /// The tasks of the session, its agents among them.
-    pub async fn tasks(&self) -> Result<Vec<Task>, AgentError> {
-        let tasks = self.0.setup.nursery.tasks().await;
-        tasks.map_err(|_| AgentError::SessionEnded)
-    }
-
     /// The run of an agent that is at work.
     pub fn run(&self, id: &TaskId) -> Option<Arc<Run>> {
         self.table().runs.get(id).cloned()
@@ -321,67 +292,6 @@ impl Agents {
         runs.len()
     }
 
-    /// Gives an agent more to do: at its next safe point if it is at work, else at once and in the
-    /// background.
-    pub async fn write(
-        &self,
-        id: &TaskId,
-        work: &AgentWork,
-        message: String,
-    ) -> Result<Delivered, AgentError> {
-        let run = loop {
-            // The run that is there takes it, or is about to make room for a new one.
-            if let Some(run) = self.run(id) {
-                match run.post(message.clone()) {
-                    Posted::Taken => return Ok(Delivered::AtWork),
-                    Posted::Full { limit } => {
-                        return Err(AgentError::InboxFull {
-                            id: id.clone(),
-                            limit,
-                        });
-                    }
-                    Posted::Closed => {
-                        run.end().await;
-                    }
-                }
-                continue;
-            }
-            self.check_room()?;
-            if let Some(run) = self.enroll_if_free(id)? {
-                break run;
-            }
-        };
-        let stored = self.record(Command::TaskContinued {
-            id: id.clone(),
-            message: message.clone(),
-        });
-        if let Err(why) = stored.await {
-            self.table().runs.remove(id);
-            run.give_up();
-            return Err(AgentError::NotStored(why));
-        }
-        let again = AgentWork {
-            execution: Execution::Background,
-            ..work.clone()
-        };
-        self.launch(&run, again, run::Begin::Again, message);
-        Ok(Delivered::Resumed)
-    }
-
-    /// Puts a run of an agent on the table that has none; none when somebody was faster.
-    fn enroll_if_free(&self, id: &TaskId) -> Result<Option<Arc<Run>>, AgentError> {
-        let mut table = self.table();
-        if table.ended {
-            return Err(AgentError::SessionEnded);
-        }
-        if table.runs.contains_key(id) {
-            return Ok(None);
-        }
-        let run = Arc::new(Run::new(id.clone(), Execution::Background));
-        table.runs.insert(id.clone(), run.clone());
-        Ok(Some(run))
-    }
-
     /// The model knows what these agents answered.
     pub async fn heard(&self, id: &TaskId) {
         self.tell(Command::TasksHeard(vec![id.clone()])).await;
@@ -413,21 +323,6 @@ impl Agents {
     }
 }
 
-/// The agents there are, for an error.
-fn known(tasks: &[Task]) -> String {
-    const MOST: usize = 20;
-    let agents = tasks.iter().filter(|task| task.shell().is_none());
-    let ids: Vec<&str> = agents.map(|task| task.id.as_str()).collect();
-    match ids.len() {
-        0 => "There are none yet; start one with the tool task.".to_owned(),
-        count if count > MOST => {
-            let shown = ids.get(..MOST).unwrap_or_default().join(", ");
-            format!("There are {count}, among them: {shown}.")
-        }
-        _ => format!("The agents are: {}.", ids.join(", ")),
-    }
-}
-
 /// Who cancels an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancel {
@@ -439,15 +334,6 @@ pub enum Cancel {
     Abort,
     /// The session ends and has said so.
     SessionEnds,
-}
-
-/// What became of a message to an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivered {
-    /// The agent is at work and hears it at its next safe point.
-    AtWork,
-    /// The agent rested and works again.
-    Resumed,
 }
 
 /// Waits for whichever comes first.

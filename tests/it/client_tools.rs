@@ -313,6 +313,11 @@ async fn the_configuration_decides_which_tools_the_model_sees() {
         "glob",
         "apply_patch",
         "web_fetch",
+        "task",
+        "read_agent",
+        "write_agent",
+        "list_agents",
+        "stop_agent",
         "lookup",
     ];
     let cases = [

@@ -233,7 +233,7 @@ async fn pending_work_is_waited_for_with_the_turn_that_follows_it() {
 }
 
 #[tokio::test]
-async fn shells_take_no_messages_and_there_are_no_agents_yet() {
+async fn shells_take_no_messages_and_an_agent_that_is_not_there_is_said_to_be_so() {
     let folder = TempDir::new().unwrap();
     let latch = Latch::new(folder.path(), "latch");
     let daemon = daemon(vec![
@@ -257,11 +257,11 @@ async fn shells_take_no_messages_and_there_are_no_agents_yet() {
             json!({"id": "x", "message": "hi"}),
         )
         .await;
-    assert!(sent["error"].as_str().unwrap().contains("no task x"));
-    let params = json!({"agentType": "explore", "prompt": "look", "name": "n"});
+    assert!(sent["error"].as_str().unwrap().contains("no agent \"x\""));
+    let params = json!({"agentType": "nobody", "prompt": "look", "name": "n"});
     let refused = session.refused("session.tasks.startAgent", params).await;
     assert!(
-        refused.message.contains("Unknown agent type: explore"),
+        refused.message.contains("no agent `nobody`") && refused.message.contains("explore"),
         "{}",
         refused.message
     );

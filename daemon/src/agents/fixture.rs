@@ -116,7 +116,7 @@ impl Home {
     pub(crate) async fn child(&self, count: usize) -> Arc<FakeChild> {
         let mut children = self.children.subscribe();
         let made = children.wait_for(|made| made.len() >= count).await.unwrap();
-        made[count - 1].clone()
+        made.get(count - 1).unwrap().clone()
     }
 
     /// Waits until the log was told something that begins like this.

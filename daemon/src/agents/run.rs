@@ -206,7 +206,10 @@ impl Agents {
         let watcher = Arc::new(watcher);
         *run.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(watcher.clone());
         let over = CancellationToken::new();
-        let writing = tokio::spawn(output::write(file, watcher.clone(), lines, over.clone()));
+        let writing = self
+            .0
+            .tasks
+            .spawn(output::write(file, watcher.clone(), lines, over.clone()));
         let (ending, multi_turn) = self.work(&run, &work, begin, prompt, &watcher).await;
         over.cancel();
         if writing.await.is_err() {

@@ -95,7 +95,7 @@ impl Watcher {
     pub fn stored(&self, at: Timestamp, event: &Durable) {
         match event {
             Durable::UserMessage(message) => {
-                self.write(format!("\n## Asked\n\n{}\n", message.content))
+                self.write(format!("\n## Asked\n\n{}\n", message.content));
             }
             Durable::AssistantMessage(message) => {
                 self.progress_mut().turns += 1;

@@ -309,7 +309,7 @@ impl Nursery for Shared {
         let cradle = self.0.clone();
         async move {
             let kin = cradle.kin().await?;
-            plan::plan(&cradle.services, kin, order).await
+            Box::pin(plan::plan(&cradle.services, kin, order)).await
         }
         .boxed()
     }

@@ -2,6 +2,7 @@
 //! what the configuration filters out. Computed when needed, kept nowhere.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use loopd_proto::session::{ClientTool, SessionOptions};
@@ -208,8 +209,8 @@ fn with_agents(spec: &ToolSpec, state: &State, roster: &Roster) -> ToolSpec {
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ");
-        spec.description
-            .push_str(&format!("\n- {}: {what}", agent.name));
+        // Writing to a string cannot fail.
+        write!(spec.description, "\n- {}: {what}", agent.name).ok();
     }
     spec
 }

@@ -1,7 +1,7 @@
 //! Tasks as clients are told of them.
 
 use loopd_proto::event::task::{ShellAttachment, TaskOutcome, TaskWork};
-use loopd_proto::id::TaskId;
+use loopd_proto::id::{TaskId, ToolCallId};
 use loopd_proto::params::task::{
     AgentInfo, AgentProgress, Execution, ShellInfo, Status, Step, TaskInfo, TaskNode,
 };
@@ -50,7 +50,7 @@ pub(super) fn of_task(task: &Task, now: Timestamp) -> TaskInfo {
 fn agent(task: &Task, now: Timestamp) -> AgentInfo {
     let work = task.agent();
     let external = task.external();
-    let call = task.call.as_ref().map(|call| call.as_str());
+    let call = task.call.as_ref().map(ToolCallId::as_str);
     let completed = task
         .ending()
         .filter(|ending| ending.outcome == TaskOutcome::Completed);

@@ -88,12 +88,13 @@ async fn named(
     let cwd = place(&kin, &order)?;
     let isolation = isolation(&order, &agent)?;
     let choice = model(&kin, &order, settings, &agent).await?;
-    let execution = match (&kin.enlisted, order.execution) {
-        // Who works for somebody waits for those who work for it.
-        (Some(_), _) => Execution::Sync,
-        (None, Some(Execution::Background)) => Execution::Background,
-        (None, Some(Execution::Sync) | None) if agent.background => Execution::Background,
-        (None, Some(Execution::Sync) | None) => Execution::Sync,
+    // Who works for somebody waits for those who work for it.
+    let waits = kin.enlisted.is_some();
+    let background = order.execution == Some(Execution::Background) || agent.background;
+    let execution = if background && !waits {
+        Execution::Background
+    } else {
+        Execution::Sync
     };
     let name = order.name.as_deref().map(str::trim);
     let name = name.filter(|name| !name.is_empty());

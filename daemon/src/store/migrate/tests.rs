@@ -8,12 +8,14 @@ use crate::store::tests::batch;
 /// The steps of a later build.
 const LATER: Steps = &[
     include_str!("../sql/0001_sessions.sql"),
+    include_str!("../sql/0002_agents.sql"),
     "ALTER TABLE session ADD COLUMN colour TEXT; CREATE TABLE later (x INTEGER) STRICT;",
 ];
 
 /// The same with a mistake at the end.
 const BROKEN: Steps = &[
     include_str!("../sql/0001_sessions.sql"),
+    include_str!("../sql/0002_agents.sql"),
     "ALTER TABLE session ADD COLUMN colour TEXT; CREATE TABLE later (x INTEGER) STRICT;
      INSERT INTO nowhere VALUES (1);",
 ];
@@ -68,7 +70,7 @@ fn an_older_database_keeps_its_rows_and_a_backup() {
     let kept = beside(path, &format!(".v{old}.backup"));
     assert_eq!(count(&kept, VERSION), i64::from(old));
     assert_eq!(count(&kept, EVENTS), 3);
-    assert_eq!(names(&folder), ["loopd.db", "loopd.db.v1.backup"]);
+    assert_eq!(names(&folder), ["loopd.db", "loopd.db.v2.backup"]);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -82,7 +84,7 @@ fn a_step_that_fails_leaves_the_old_schema_and_can_be_tried_again() {
     let (folder, location) = database();
     let path = location.path();
     // A kill in the middle of an earlier attempt left half a backup.
-    fs::write(beside(path, ".v1.backup.partial"), "half").unwrap();
+    fs::write(beside(path, ".v2.backup.partial"), "half").unwrap();
     open(&location, BROKEN).unwrap_err();
     assert_eq!(count(path, VERSION), 1);
     assert_eq!(
@@ -97,7 +99,7 @@ fn a_step_that_fails_leaves_the_old_schema_and_can_be_tried_again() {
     open(&location, LATER).unwrap().close().unwrap();
     assert_eq!(count(path, VERSION), 2);
     assert_eq!(count(path, EVENTS), 3);
-    assert_eq!(names(&folder), ["loopd.db", "loopd.db.v1.backup"]);
+    assert_eq!(names(&folder), ["loopd.db", "loopd.db.v2.backup"]);
 }
 
 #[test]
@@ -112,7 +114,7 @@ fn a_newer_database_is_refused_naming_both_versions_and_left_alone() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{} has schema 41, made by loopd 9.8.7, but this is loopd {RUNNING}, which knows schemas up to 1; \
+            "{} has schema 41, made by loopd 9.8.7, but this is loopd {RUNNING}, which knows schemas up to 2; \
              start a loopd as new as the one that made it, or choose another home",
             path.display()
         )
@@ -157,5 +159,5 @@ fn the_backup_has_what_was_only_in_the_write_ahead_log() {
     let path = killed.path().join("loopd.db");
     open(&Location::File(path.clone()), LATER).unwrap();
     assert_eq!(count(&path, EVENTS), 5);
-    assert_eq!(count(&beside(&path, ".v1.backup"), EVENTS), 5);
+    assert_eq!(count(&beside(&path, ".v2.backup"), EVENTS), 5);
 }

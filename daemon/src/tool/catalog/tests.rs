@@ -20,6 +20,11 @@ fn tools_are_listed_in_the_order_models_know() {
         "glob",
         "apply_patch",
         "web_fetch",
+        "task",
+        "read_agent",
+        "write_agent",
+        "list_agents",
+        "stop_agent",
     ];
     assert_eq!(catalog.names(), expected);
     let specs: Vec<String> = catalog.specs().into_iter().map(|spec| spec.name).collect();
@@ -85,6 +90,31 @@ fn arguments_have_the_names_that_models_use() {
             &["url"],
             &["max_length", "raw", "start_index", "url"],
         ),
+        (
+            "task",
+            &["description", "prompt"],
+            &[
+                "agent_type",
+                "cwd",
+                "description",
+                "isolation",
+                "mode",
+                "model",
+                "name",
+                "prompt",
+            ],
+        ),
+        (
+            "read_agent",
+            &["agent_id"],
+            &["agent_id", "since_turn", "timeout", "wait"],
+        ),
+        (
+            "write_agent",
+            &["agent_id", "message"],
+            &["agent_id", "message"],
+        ),
+        ("stop_agent", &["agent_id"], &["agent_id"]),
     ];
     let catalog = Catalog::new();
     for (name, required, all) in table {
