@@ -3,6 +3,7 @@
 
 mod detached;
 mod durability;
+mod memory;
 mod process;
 mod process_ownership;
 mod starts;

@@ -1,5 +1,7 @@
 //! One session as one client sees it: calls with its id filled in, and its events in order.
 
+use std::time::Duration;
+
 use loopd_proto::wire::ErrorObject;
 use serde_json::{Value, json};
 
@@ -81,6 +83,20 @@ impl Session {
 
     /// Waits for the next event that fits; those before it count as read.
     pub async fn next_where(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        self.next_within(crate::PATIENCE, what, fits).await
+    }
+
+    /// The same for what may take minutes.
+    pub async fn next_slowly(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        self.next_within(15 * crate::PATIENCE, what, fits).await
+    }
+
+    async fn next_within(
+        &mut self,
+        patience: Duration,
+        what: &str,
+        fits: impl Fn(&Value) -> bool,
+    ) -> Value {
         let (id, from) = (self.id.clone(), self.read);
         let find = |seen: &mut Seen| {
             let mut new = seen.events.iter().enumerate().skip(from);
@@ -88,7 +104,7 @@ impl Session {
             Some((at, found.event.clone()))
         };
         let wait = self.client.recorder().find(find);
-        let Ok((at, event)) = tokio::time::timeout(crate::PATIENCE, wait).await else {
+        let Ok((at, event)) = tokio::time::timeout(patience, wait).await else {
             panic!("{what} did not come; what came is:\n{}", self.transcript());
         };
         self.read = at + 1;

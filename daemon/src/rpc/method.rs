@@ -7,6 +7,7 @@ mod connect;
 mod daemon;
 mod discover;
 mod event_log;
+mod family;
 mod host;
 mod inference;
 mod launch;

@@ -3,6 +3,7 @@
 use loopd_proto::params::metadata::{Ending, ShutdownParams};
 use loopd_proto::params::session::{Deleted, Of, Success};
 
+use super::family::Families;
 use crate::kernel::command::Command;
 use crate::launch::Lifecycle;
 use crate::rpc::context::Context;
@@ -59,13 +60,18 @@ pub(super) async fn delete(context: Context, params: Of) -> Result<Deleted, RpcE
         session.stop().await;
     }
     context.connection.detach(&id);
-    if !context.app.services.store.delete(&id).await? {
+    let services = &context.app.services;
+    for agent in Families::load(services).await?.below(&id) {
+        services.store.delete(&agent).await?;
+        services.remove_session_folder(&agent).await;
+    }
+    if !services.store.delete(&id).await? {
         return Ok(Deleted {
             success: false,
             error: Some(format!("Session not found: {id}")),
         });
     }
-    context.app.services.remove_session_folder(&id).await;
+    services.remove_session_folder(&id).await;
     context.connection.launch().announce(&Lifecycle {
         kind: "session.deleted",
         session_id: &id,

@@ -8,12 +8,13 @@ use loopd_proto::params::session::{
 };
 use loopd_proto::time::Timestamp;
 
+use super::family::opened;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::store::SessionRecord;
 
 pub(super) async fn list(context: Context, params: ListParams) -> Result<Listed, RpcError> {
-    let records = context.app.services.store.list().await?;
+    let records = opened(&context.app.services).await?;
     let filter = params.filter.unwrap_or_default();
     Ok(Listed {
         sessions: records
@@ -65,7 +66,7 @@ pub(super) async fn metadata(context: Context, params: Of) -> Result<Found, RpcE
 }
 
 pub(super) async fn last_id(context: Context, _: NoParams) -> Result<LastId, RpcError> {
-    let records = context.app.services.store.list().await?;
+    let records = opened(&context.app.services).await?;
     Ok(LastId {
         session_id: records.into_iter().next().map(|record| record.id),
     })

@@ -5,6 +5,7 @@ use loopd_proto::params::stored::{
     ContextParams, Described, ListStoredParams, PrefixParams, Source, TaskParams,
 };
 
+use super::family::opened;
 use super::session_stored::{describe, matches};
 use super::stored_delete::check_count;
 use crate::rpc::context::Context;
@@ -19,7 +20,7 @@ pub(super) async fn list(context: Context, params: ListStoredParams) -> Result<L
             sessions: Vec::new(),
         });
     }
-    let records = context.app.services.store.list().await?;
+    let records = opened(&context.app.services).await?;
     let filter = params.filter.unwrap_or_default();
     let full = params.metadata_limit.unwrap_or(usize::MAX);
     let fitting = records
@@ -78,7 +79,7 @@ pub(super) async fn last_for_context(
     params: ContextParams,
 ) -> Result<LastId, RpcError> {
     let place = params.context.unwrap_or_default();
-    let records = context.app.services.store.list().await?;
+    let records = opened(&context.app.services).await?;
     let mut fitting = records.into_iter().filter(|record| matches(record, &place));
     Ok(LastId {
         session_id: fitting.next().map(|record| record.id),
