@@ -182,7 +182,7 @@ impl Agents {
         };
         let start = TaskStart {
             id: id.clone(),
-            call: order.call,
+            call: order.call.clone(),
             description: order.description,
             started_at: None,
             work: TaskWork::Agent(Box::new(work.clone())),
@@ -199,6 +199,7 @@ impl Agents {
             session: work.session_id.clone(),
             plan,
             worktree,
+            call: order.call,
         };
         let run = self.enroll(id, work.execution)?;
         self.launch(

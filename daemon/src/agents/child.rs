@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use loopd_proto::event::agent::Profile;
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::{AgentWork, Execution, WorkUsage, WorktreeWork};
-use loopd_proto::id::{SessionId, TaskId};
+use loopd_proto::id::{SessionId, TaskId, ToolCallId};
 
 use super::Order;
 use super::slots::{Seat, Slots};
@@ -46,6 +46,8 @@ pub struct Birth {
     pub session: SessionId,
     pub plan: Plan,
     pub worktree: Option<WorktreeWork>,
+    /// The call that started it.
+    pub call: Option<ToolCallId>,
 }
 
 /// What ties a child to the run that drives it.

@@ -17,7 +17,7 @@ use super::attach::{Attachment, OpenQuestion, PendingWork};
 use super::children::{self, Children};
 use super::commands;
 use super::journal;
-use super::lineage::Lineage;
+use super::lineage::{Inheritance, Lineage};
 use super::registry::Sessions;
 use super::rollcall::RosterCell;
 use super::slash::Running;
@@ -81,6 +81,10 @@ pub(super) struct Actor {
     pub(super) children: Children,
     /// Set in the session of an agent.
     pub(super) lineage: Option<Lineage>,
+    /// What a parent handed down before the session knew whose agent it is.
+    pub(super) early: Option<Inheritance>,
+    /// How often something was handed down to the agents.
+    pub(super) handed_down: u64,
     /// What the agents below share; made with the first of them, at the top only.
     pub(super) tree: Option<Arc<Tree>>,
     /// The agents that may be started, as of the last message.
@@ -126,6 +130,8 @@ impl Actor {
             agents: children::agents(&id, &services, &sessions, &mailbox, &children),
             children,
             lineage: None,
+            early: None,
+            handed_down: 0,
             tree: None,
             roster: RosterCell::default(),
             state: State::new(id),

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use loopd_proto::event::Durable;
 use loopd_proto::event::agent::{Enlisted, Profile};
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::event::task::{AgentWork, WorktreeWork};
-use loopd_proto::id::{Seq, SessionId};
+use loopd_proto::id::{SessionId, ToolCallId};
 use loopd_proto::permission::Permissions;
 use loopd_proto::session::SessionOptions;
 use tokio::sync::{mpsc, oneshot};
@@ -29,6 +30,7 @@ use crate::kernel::state::{Entry, State};
 use crate::kernel::tasks::Task;
 use crate::roster::Roster;
 use crate::services::Services;
+use crate::store::StoredEvent;
 
 /// The child sessions that live now.
 #[derive(Clone, Default)]
@@ -161,7 +163,7 @@ impl Cradle {
         } else {
             self.create(&birth, &kin, enlisted).await?
         };
-        self.take_in(handle, kin, tie).await
+        self.take_in(handle, tie).await
     }
 
     async fn create(
@@ -212,11 +214,11 @@ impl Cradle {
         let loaded = store.load(&self.session).await;
         let loaded = loaded.map_err(|error| error.to_string())?;
         let (mut record, events) = loaded.ok_or_else(|| "its parent has no log".to_owned())?;
-        let asked = events.iter().rev();
-        let asked = asked
-            .into_iter()
-            .find(|event| &*event.kind == "assistant.message");
-        let through = asked.map_or(Seq::START, |event| event.seq);
+        let asked = events
+            .iter()
+            .rfind(|event| asks_for(event, birth.call.as_ref()));
+        let asked = asked.ok_or_else(|| "the message that asked for it is gone".to_owned())?;
+        let through = asked.seq;
         let now = self.services.ports.now().0;
         record.id = birth.session.clone();
         record.parent = Some(self.session.clone());
@@ -250,23 +252,19 @@ impl Cradle {
             plan::restore_worktree(&self.services, &kin, &session, worktree).await?;
         }
         let (handle, _) = self.sessions.open(session);
-        self.take_in(handle, kin, tie).await
+        self.take_in(handle, tie).await
     }
 
-    async fn take_in(
-        &self,
-        handle: SessionHandle,
-        kin: Kin,
-        tie: Tie,
-    ) -> Result<Arc<dyn Child>, String> {
-        // Known first: what changes from now on reaches it after what it is given.
+    async fn take_in(&self, handle: SessionHandle, tie: Tie) -> Result<Arc<dyn Child>, String> {
+        // Known before it is given anything, so that nothing that changes passes it by.
         self.know(&handle);
-        let adoption = Adoption {
-            inheritance: kin.inheritance,
-            tree: kin.tree,
-            tie,
-        };
         let spoken = async {
+            let kin = self.kin().await?;
+            let adoption = Adoption {
+                inheritance: kin.inheritance,
+                tree: kin.tree,
+                tie,
+            };
             handle
                 .post(Message::Adopt(Box::new(adoption)))
                 .map_err(|error| error.to_string())?;
@@ -285,6 +283,20 @@ impl Cradle {
                 Err(error)
             }
         }
+    }
+}
+
+/// Whether an event is the message with this call in it.
+fn asks_for(event: &StoredEvent, call: Option<&ToolCallId>) -> bool {
+    if &*event.kind != "assistant.message" {
+        return false;
+    }
+    match loopd_proto::event::read_durable(&event.json) {
+        Ok((_, Durable::AssistantMessage(message))) => {
+            let mut asked = message.tool_requests.iter();
+            asked.any(|request| Some(&request.tool_call_id) == call)
+        }
+        Ok(_) | Err(_) => false,
     }
 }
 

@@ -40,6 +40,8 @@ pub(super) struct Inheritance {
     pub(super) streaming: bool,
     /// The agents that may be started.
     pub(super) roster: Arc<Roster>,
+    /// Counts what the parent handed down: of two, the later counts.
+    generation: u64,
 }
 
 /// Ties a session to the one whose agent it is.
@@ -47,6 +49,7 @@ pub(super) struct Lineage {
     pub(super) tree: Arc<Tree>,
     pub(super) tie: Tie,
     pub(super) top: SessionId,
+    generation: u64,
     /// What the parent may do, and where.
     leave: Leave,
     parent_cwd: String,
@@ -67,10 +70,15 @@ impl Actor {
             tree,
             tie,
         } = adoption;
+        // What changed while it was on its way may have come first.
+        let early = self.early.take();
+        let later = early.filter(|early| early.generation > inheritance.generation);
+        let inheritance = later.unwrap_or(inheritance);
         self.lineage = Some(Lineage {
             tree,
             tie,
             top: inheritance.top.clone(),
+            generation: inheritance.generation,
             leave: inheritance.leave.clone(),
             parent_cwd: inheritance.cwd.clone(),
         });
@@ -79,6 +87,14 @@ impl Actor {
 
     /// Takes over what the parent has now, and hands it down.
     pub(super) fn inherit(&mut self, inheritance: Inheritance) {
+        match &self.lineage {
+            None => {
+                self.early = Some(inheritance);
+                return;
+            }
+            Some(lineage) if lineage.generation > inheritance.generation => return,
+            Some(_) => {}
+        }
         self.options.provider = inheritance.options.provider;
         self.options.providers = inheritance.options.providers;
         self.options.models = inheritance.options.models;
@@ -88,6 +104,7 @@ impl Actor {
         self.token_peers = inheritance.token_peers;
         self.attachments = inheritance.attachments;
         if let Some(lineage) = &mut self.lineage {
+            lineage.generation = inheritance.generation;
             lineage.leave = inheritance.leave;
             lineage.parent_cwd = inheritance.cwd;
         }
@@ -143,6 +160,7 @@ impl Actor {
             };
             let variable = |name: &str| self.launch.as_ref()?.variable(name);
             let settings = self.services.config.agents.with(variable);
+            let settings = settings.of_session(self.options.subagents.as_ref());
             Tree::new(
                 top,
                 self.audience.clone(),
@@ -169,11 +187,13 @@ impl Actor {
             cwd: self.state.cwd.clone(),
             streaming: streaming.unwrap_or(true),
             roster: self.roster.get(),
+            generation: self.handed_down,
         }
     }
 
     /// Tells live agents what has changed.
-    pub(super) fn hand_down(&self) {
+    pub(super) fn hand_down(&mut self) {
+        self.handed_down += 1;
         let children = self.children.live();
         if children.is_empty() {
             return;

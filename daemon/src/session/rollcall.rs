@@ -9,6 +9,7 @@ use loopd_proto::session::SessionOptions;
 use super::effects::Reporter;
 use crate::approvals;
 use crate::discovery::Host;
+use crate::discovery::agents::AgentOrigin;
 use crate::kernel::command::{Command, LogLevel};
 use crate::roster::{self, Roster, RosterInput};
 use crate::services::Services;
@@ -41,28 +42,37 @@ pub(super) struct Rollcall {
 }
 
 impl Rollcall {
+    async fn is_trusted(&self) -> bool {
+        let root = roster::project_root(&self.cwd);
+        let root = root.to_string_lossy().into_owned();
+        let trusted = approvals::is_trusted(self.services.store.as_ref(), &root).await;
+        trusted.unwrap_or_else(|error| {
+            tracing::warn!(%error, "whether a folder is trusted could not be read; it is not");
+            false
+        })
+    }
+
     /// Looks, and says what is wrong with files unless it was said before.
     pub(super) async fn call(self) {
         let host = Host {
             home: self.services.home.clone(),
-            user: self.user,
+            user: self.user.clone(),
         };
-        let root = roster::project_root(&self.cwd);
-        let root = root.to_string_lossy().into_owned();
-        let trusted = approvals::is_trusted(self.services.store.as_ref(), &root);
-        let trusted = match trusted.await {
-            Ok(trusted) => trusted,
-            Err(error) => {
-                tracing::warn!(%error, "whether a folder is trusted could not be read; it is not");
-                false
-            }
-        };
-        let input = RosterInput::of_session(&self.options, &self.cwd, host, trusted);
-        let read = tokio::task::spawn_blocking(move || roster::load(&input)).await;
-        let Ok(found) = read else {
-            tracing::error!("the agents could not be looked up");
+        let input = RosterInput::of_session(&self.options, &self.cwd, host, false);
+        let Some(mut found) = look(input.clone()).await else {
             return;
         };
+        // Most projects define no agents, and then it does not matter.
+        let defined = found
+            .custom()
+            .any(|agent| agent.origin == AgentOrigin::Project);
+        if defined && self.is_trusted().await {
+            let trusted = RosterInput {
+                trusted: true,
+                ..input
+            };
+            found = look(trusted).await.unwrap_or(found);
+        }
         let before = self.cell.get();
         let told: Vec<String> = before.problems().iter().map(ToString::to_string).collect();
         let found = Arc::new(found);
@@ -83,4 +93,12 @@ impl Rollcall {
             }
         }
     }
+}
+
+async fn look(input: RosterInput) -> Option<Roster> {
+    let read = tokio::task::spawn_blocking(move || roster::load(&input)).await;
+    if read.is_err() {
+        tracing::error!("the agents could not be looked up");
+    }
+    read.ok()
 }

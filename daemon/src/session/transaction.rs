@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use loopd_proto::event::Durable;
 use loopd_proto::id::EventId;
 use loopd_proto::wire::Class;
 
@@ -44,7 +45,9 @@ impl Actor {
         answer: Answer,
     ) -> Result<Done, SessionError> {
         let after = self.state.seq;
-        let allowed = self.state.permissions.clone();
+        let other_leave = steps
+            .iter()
+            .any(|step| matches!(step, Step::Store(Durable::Permissions(_))));
         let mut written = Written::default();
         self.write(steps, &mut written)?;
         let own = written.outgoing.len();
@@ -75,7 +78,7 @@ impl Actor {
             self.announce_update();
         }
         self.start_all(written.late);
-        if allowed != self.state.permissions {
+        if other_leave {
             self.hand_down();
         }
         if !self.state.is_busy() {
