@@ -24,6 +24,7 @@ use loopd_proto::wire::Peer;
 use crate::kernel::command::ModelFailure;
 use crate::kernel::model::ModelInfo;
 use crate::launch::Launch;
+use crate::provider::client_http::AgentErrand;
 use crate::provider::replay::{self, Recorder, ReplayModel};
 use crate::provider::secret::Secret;
 use crate::provider::{Provider, ProviderError, offline};
@@ -45,6 +46,8 @@ pub type TokenPeers = BTreeMap<String, Peer>;
 pub struct Route {
     /// None for requests that belong to no session.
     pub session: Option<SessionId>,
+    /// Set for requests of an agent that works for another.
+    pub agent: Option<AgentErrand>,
     /// With secrets.
     pub options: SessionOptions,
     pub cwd: String,

@@ -54,6 +54,14 @@ enum Piece {
 #[derive(Debug, Clone)]
 pub struct Errand {
     pub session: String,
+    /// The agent that asks, if it is not the main one, and whom it works for.
+    pub agent: Option<AgentErrand>,
+}
+
+#[derive(Debug, Clone)]
+pub struct AgentErrand {
+    pub id: String,
+    pub parent: String,
 }
 
 impl ClientHttp {
@@ -197,9 +205,11 @@ impl HttpCarrier for ClientCarrier {
         async move {
             let exchange = self.http.begin();
             let errand = match request.method {
-                HttpMethod::Post => self.errand.as_ref().map(|errand| errand.session.as_str()),
+                HttpMethod::Post => self.errand.as_ref(),
                 HttpMethod::Get => None,
             };
+            let session = errand.map(|errand| errand.session.as_str());
+            let agent = errand.and_then(|errand| errand.agent.as_ref());
             let start = RequestStart {
                 request_id: &exchange.id,
                 method: match request.method {
@@ -209,9 +219,13 @@ impl HttpCarrier for ClientCarrier {
                 url: request.url.as_str(),
                 headers: &header_lists(&request.headers),
                 transport: "http",
-                session_id: errand,
-                agent_id: errand,
-                interaction_type: errand.map(|_| "conversation-agent"),
+                session_id: session,
+                agent_id: agent.map(|agent| agent.id.as_str()).or(session),
+                parent_agent_id: agent.map(|agent| agent.parent.as_str()),
+                interaction_type: errand.map(|_| match agent {
+                    Some(_) => "conversation-subagent",
+                    None => "conversation-agent",
+                }),
             };
             self.http
                 .ask("llmInference.httpRequestStart", &start)

@@ -159,6 +159,7 @@ impl Actor {
                 Some(lineage) => lineage.top.clone(),
                 None => self.state.id.clone(),
             }),
+            agent: self.errand(),
             options: self.options.clone(),
             cwd: self.state.cwd.clone(),
             launch: self.launch.clone(),

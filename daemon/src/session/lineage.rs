@@ -17,6 +17,7 @@ use crate::agents::{Slots, Tie};
 use crate::kernel::command::Grant;
 use crate::kernel::policy::lattice::{Ground, Leave, narrowed};
 use crate::launch::Launch;
+use crate::provider::client_http::AgentErrand;
 use crate::provider::secret::Secret;
 use crate::publish::{Upstream, frame};
 use crate::roster::Roster;
@@ -265,6 +266,16 @@ impl Actor {
         if let Err(error) = lineage.tree.top.post(Message::Report(command)) {
             tracing::warn!(session = %self.state.id, %error, "what was allowed for good is allowed once");
         }
+    }
+
+    /// Whom requests are made for, if it is an agent.
+    pub(super) fn errand(&self) -> Option<AgentErrand> {
+        let (lineage, enlisted) = self.kin()?;
+        let parent = enlisted.task.as_str().rsplit_once('.');
+        Some(AgentErrand {
+            id: enlisted.task.to_string(),
+            parent: parent.map_or_else(|| lineage.top.to_string(), |(parent, _)| parent.to_owned()),
+        })
     }
 
     /// Whether the clients at the top can be asked: one of them answers, or nobody is there yet.

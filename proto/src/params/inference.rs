@@ -20,6 +20,8 @@ pub struct RequestStart<'a> {
     pub transport: &'a str,
     pub session_id: Option<&'a str>,
     pub agent_id: Option<&'a str>,
+    /// The agent, or the session at the top, that the agent works for.
+    pub parent_agent_id: Option<&'a str>,
     pub interaction_type: Option<&'a str>,
 }
 

@@ -50,6 +50,7 @@ impl Route {
         let launch = self.launch()?;
         let errand = self.session.as_ref().map(|session| Errand {
             session: session.to_string(),
+            agent: self.agent.clone(),
         });
         let headers: Vec<(String, String)> = target.headers.clone().into_iter().collect();
         let endpoint = Endpoint::new(

@@ -29,6 +29,7 @@ async fn route(env: Variables<'_>, config: &str, options: SessionOptions) -> Rou
         .collect();
     let launch = Launch::new(PathBuf::from("/w"), env, LaunchOptions::default());
     Route {
+        agent: None,
         session: Some("s".into()),
         options,
         cwd: "/w".to_owned(),

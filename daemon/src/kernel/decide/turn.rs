@@ -196,7 +196,13 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, mint: &Mint<'_
         duration: replied.duration_ms,
         time_to_first_token_ms: replied.first_token_ms,
         initiator: Some(replied.initiator.to_owned()),
-        interaction_type: Some("conversation-agent".to_owned()),
+        interaction_type: Some(
+            match &state.enlisted {
+                Some(_) => "conversation-subagent",
+                None => "conversation-agent",
+            }
+            .to_owned(),
+        ),
         api_call_id: replied.reply.api_call_id.clone(),
         provider_call_id: replied.reply.provider_call_id.clone(),
         api_endpoint: replied.endpoint,
@@ -266,7 +272,11 @@ pub(super) fn model_failed(
     let model_call = turn::ModelCallFailure {
         model: failure.model.clone(),
         status_code: failure.status,
-        source: "top_level".to_owned(),
+        source: match &state.enlisted {
+            Some(_) => "subagent",
+            None => "top_level",
+        }
+        .to_owned(),
         error_message: Some(failure.message.clone()),
         error_code: failure.code.clone(),
         error_type: Some(failure.kind.clone()),

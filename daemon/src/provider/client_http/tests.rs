@@ -77,6 +77,7 @@ fn chunk(id: &str, more: Value) -> ResponseChunk {
 impl Pair {
     fn carrier(&self) -> ClientCarrier {
         self.http.clone().carrier(Some(Errand {
+            agent: None,
             session: "s1".to_owned(),
         }))
     }

@@ -23,6 +23,7 @@ const DEFAULT_CONTEXT: u64 = 128_000;
 fn route_of_launch(context: &Context) -> Route {
     let launch = context.connection.launch();
     Route {
+        agent: None,
         session: None,
         options: SessionOptions::default(),
         cwd: launch.cwd.to_string_lossy().into_owned(),
