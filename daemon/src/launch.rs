@@ -48,6 +48,8 @@ struct Live {
     session_files: Option<Peer>,
     /// What clients want masked in what tools say.
     filtered: BTreeSet<String>,
+    /// The plugins that come with its clients.
+    plugins: Vec<PathBuf>,
     ended: bool,
 }
 
@@ -97,6 +99,15 @@ impl Launch {
             local_server: OnceCell::new(),
             live: Mutex::default(),
         }
+    }
+
+    /// The plugins that come with its clients, wherever they were named from.
+    pub fn plugins(&self) -> Vec<PathBuf> {
+        self.live().plugins.clone()
+    }
+
+    pub fn set_plugins(&self, plugins: Vec<PathBuf>) {
+        self.live().plugins = plugins;
     }
 
     /// A variable of the launch's environment, unless it is empty.

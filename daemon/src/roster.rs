@@ -43,7 +43,7 @@ pub struct RosterInput {
 }
 
 impl RosterInput {
-    /// What a session that works in a folder has, apart from plugins.
+    /// What a session that works in a folder has, apart from the plugins of its launch.
     ///
     /// `trusted` is about [`project_root`] of that folder.
     pub fn of_session(options: &SessionOptions, cwd: &Path, host: Host, trusted: bool) -> Self {
@@ -53,7 +53,12 @@ impl RosterInput {
         Self {
             host: Some(host),
             projects,
-            plugins: Vec::new(),
+            plugins: options
+                .plugin_directories
+                .iter()
+                .flatten()
+                .map(|plugin| cwd.join(plugin))
+                .collect(),
             custom: options.custom_agents.clone().unwrap_or_default(),
             excluded_builtins: options.excluded_builtin_agents.clone().unwrap_or_default(),
             trusted,

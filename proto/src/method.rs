@@ -139,6 +139,8 @@ methods! {
     "secrets.addFilterValues" SecretsAddFilterValues(host::AddFilterValuesParams) -> host::Ok;
     /// Says that the caller keeps the files of this launch's sessions.
     "sessionFs.setProvider" SessionFsSetProvider(host::SessionFilesParams) -> session::Success;
+    /// Names the plugins that come with the caller; those named before are forgotten.
+    "plugins.builtin.set" PluginsSetBuiltIn(host::PluginsParams) -> ();
 
     /// Finds skills on disk.
     "skills.discover" SkillsDiscover(discovery::SkillsParams) -> discovery::Skills;

@@ -58,6 +58,8 @@ pub struct SessionOptions {
     pub infinite_sessions: Option<Value>,
     /// How sub-agents run.
     pub subagents: Option<SubagentSettings>,
+    /// Folders of plugins, whose agents the session may start.
+    pub plugin_directories: Option<Vec<String>>,
     /// Whether clients hear word by word what sub-agents say; they do unless told otherwise.
     pub include_sub_agent_streaming_events: Option<bool>,
 }
@@ -97,6 +99,7 @@ impl SessionOptions {
             large_output,
             infinite_sessions,
             subagents,
+            plugin_directories,
             include_sub_agent_streaming_events
         );
         self

@@ -292,3 +292,33 @@ async fn a_selected_agent_of_a_file_answers_with_its_prompt_and_tools() {
     );
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn plugins_of_the_session_and_of_the_launch_bring_agents() {
+    let daemon = Daemon::playing([]).await;
+    write(
+        daemon.work(),
+        "mine/agents/one.md",
+        &agent("of the session"),
+    );
+    write(
+        daemon.work(),
+        "theirs/agents/two.md",
+        &agent("of the launch"),
+    );
+    let client = daemon.client();
+    let wrong = json!({"paths": ["nowhere"]});
+    let refused = client.refused("plugins.builtin.set", wrong).await;
+    assert!(refused.message.contains("nowhere"), "{}", refused.message);
+    let session = client.create(json!({"pluginDirectories": ["mine"]})).await;
+    assert_eq!(told(&list(&session).await), [("one", "of the session")]);
+    let paths = json!({"paths": [daemon.file("theirs")]});
+    assert_eq!(client.call("plugins.builtin.set", paths).await, json!(null));
+    let found = list(&session).await;
+    assert_eq!(
+        told(&found),
+        [("one", "of the session"), ("two", "of the launch")]
+    );
+    assert_eq!(found["agents"][0]["source"], "plugin");
+    daemon.finish().await;
+}

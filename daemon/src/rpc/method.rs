@@ -122,6 +122,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
 
     table.bind::<m::SecretsAddFilterValues, _, _>(host::add_filter_values)?;
     table.bind::<m::SessionFsSetProvider, _, _>(host::keep_session_files)?;
+    table.bind::<m::PluginsSetBuiltIn, _, _>(host::set_plugins)?;
 
     table.bind::<m::SkillsDiscover, _, _>(skills::discover)?;
     table.bind::<m::SkillsGetDiscoveryPaths, _, _>(skills::paths)?;

@@ -286,6 +286,7 @@ impl Actor {
             options: self.options.clone(),
             cwd: self.state.cwd.clone().into(),
             user: home.map(Into::into),
+            plugins: launch.map(|launch| launch.plugins()).unwrap_or_default(),
             services: self.services.clone(),
             reporter: self.reporter(),
         })

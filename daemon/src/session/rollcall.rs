@@ -37,6 +37,7 @@ pub(super) struct Rollcall {
     pub(super) options: SessionOptions,
     pub(super) cwd: PathBuf,
     pub(super) user: Option<PathBuf>,
+    pub(super) plugins: Vec<PathBuf>,
     pub(super) services: Arc<Services>,
     pub(super) reporter: Reporter,
 }
@@ -58,7 +59,8 @@ impl Rollcall {
             home: self.services.home.clone(),
             user: self.user.clone(),
         };
-        let input = RosterInput::of_session(&self.options, &self.cwd, host, false);
+        let mut input = RosterInput::of_session(&self.options, &self.cwd, host, false);
+        input.plugins.extend(self.plugins.iter().cloned());
         let Some(mut found) = look(input.clone()).await else {
             return;
         };

@@ -22,6 +22,12 @@ pub struct SessionFilesParams {
     pub conventions: PathConventions,
 }
 
+/// The plugins that come with a client.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub struct PluginsParams {
+    pub paths: Vec<String>,
+}
+
 /// How the client's paths are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]

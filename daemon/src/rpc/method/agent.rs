@@ -37,13 +37,17 @@ async fn present(context: &Context, session: &SessionHandle) -> Result<Present, 
             PathBuf::from(&view.state.cwd),
             view.state.agent.clone(),
             user.map(PathBuf::from),
+            view.launch
+                .map(|launch| launch.plugins())
+                .unwrap_or_default(),
         )
     });
-    let (options, cwd, current, user) = seen.await?;
+    let (options, cwd, current, user, plugins) = seen.await?;
     let mut host = host(context);
     host.user = user.or(host.user);
     let trusted = is_trusted(context, &cwd).await?;
-    let input = RosterInput::of_session(&options, &cwd, host, trusted);
+    let mut input = RosterInput::of_session(&options, &cwd, host, trusted);
+    input.plugins.extend(plugins);
     Ok(Present {
         roster: look(move || roster::load(&input)).await?,
         current,

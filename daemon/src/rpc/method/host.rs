@@ -1,6 +1,8 @@
 //! What a launch as a whole offers and wants: its secrets, who keeps session files.
 
-use loopd_proto::params::host::{AddFilterValuesParams, Ok as Done, SessionFilesParams};
+use loopd_proto::params::host::{
+    AddFilterValuesParams, Ok as Done, PluginsParams, SessionFilesParams,
+};
 use loopd_proto::params::session::Success;
 
 use crate::launch::Launch;
@@ -16,6 +18,31 @@ pub(super) async fn add_filter_values(
         .filter_values(params.values)
         .map_err(|error| RpcError::InvalidParams(format!("values: {error}")))?;
     Ok(Done { ok: true })
+}
+
+/// How many plugins may come with a client.
+const MOST_PLUGINS: usize = 64;
+
+pub(super) async fn set_plugins(context: Context, params: PluginsParams) -> Result<(), RpcError> {
+    if params.paths.len() > MOST_PLUGINS {
+        return Err(RpcError::InvalidParams(format!(
+            "paths: at most {MOST_PLUGINS} plugins can be named"
+        )));
+    }
+    let launch = context.connection.launch();
+    let mut plugins = Vec::with_capacity(params.paths.len());
+    for path in params.paths {
+        let plugin = launch.cwd.join(&path);
+        if !plugin.is_dir() {
+            return Err(RpcError::InvalidParams(format!(
+                "paths: there is no folder {}",
+                plugin.display()
+            )));
+        }
+        plugins.push(plugin);
+    }
+    launch.set_plugins(plugins);
+    Ok(())
 }
 
 pub(super) async fn keep_session_files(
