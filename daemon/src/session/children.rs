@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::actor::Actor;
 use super::lineage::{Adoption, Inheritance};
 use super::registry::Sessions;
+use super::rollcall::Rollcall;
 use super::tree::Tree;
 use super::{Message, SessionHandle};
 use crate::agents::{
@@ -54,6 +55,7 @@ pub(super) struct Kin {
     state: Parent,
     route: crate::agent::route::Route,
     roster: Arc<Roster>,
+    rollcall: Option<Rollcall>,
 }
 
 /// What of a parent's state matters to its agents.
@@ -120,6 +122,7 @@ impl Actor {
             },
             route: self.route(),
             roster: self.roster.get(),
+            rollcall: self.rollcall(),
         }
     }
 }
@@ -320,7 +323,13 @@ impl Nursery for Shared {
     fn plan(&self, order: Order) -> BoxFuture<'static, Result<Plan, String>> {
         let cradle = self.0.clone();
         async move {
-            let kin = cradle.kin().await?;
+            let mut kin = cradle.kin().await?;
+            // A model chooses among those it was told of; a client's order may be the first of all.
+            let rollcall = kin.rollcall.take().filter(|_| order.call.is_none());
+            if let Some(rollcall) = rollcall {
+                rollcall.call().await;
+                kin = cradle.kin().await?;
+            }
             Box::pin(plan::plan(&cradle.services, kin, order)).await
         }
         .boxed()

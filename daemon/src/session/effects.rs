@@ -275,7 +275,7 @@ impl Actor {
     }
 
     /// How the agents are looked up; an agent finds those that its parent found.
-    fn rollcall(&self) -> Option<Rollcall> {
+    pub(super) fn rollcall(&self) -> Option<Rollcall> {
         if self.lineage.is_some() {
             return None;
         }
