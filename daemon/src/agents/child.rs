@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use loopd_proto::event::agent::Profile;
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::{AgentWork, Execution, WorkUsage, WorktreeWork};
-use loopd_proto::id::{SessionId, TaskId};
+use loopd_proto::id::{SessionId, TaskId, ToolCallId};
 
 use super::Order;
 use super::slots::{Seat, Slots};
@@ -43,6 +43,8 @@ pub struct Plan {
 #[derive(Debug, Clone)]
 pub struct Birth {
     pub task: TaskId,
+    /// The call that asked for it; none when a client did.
+    pub call: Option<ToolCallId>,
     pub session: SessionId,
     pub plan: Plan,
     pub worktree: Option<WorktreeWork>,

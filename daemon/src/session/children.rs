@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use loopd_proto::event::Durable;
 use loopd_proto::event::agent::{Enlisted, Profile};
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::event::task::{AgentWork, WorktreeWork};
-use loopd_proto::id::{Seq, SessionId};
+use loopd_proto::id::{Seq, SessionId, ToolCallId};
 use loopd_proto::permission::Permissions;
 use loopd_proto::session::SessionOptions;
 use tokio::sync::{mpsc, oneshot};
@@ -29,6 +30,7 @@ use crate::kernel::state::{Entry, State};
 use crate::kernel::tasks::Task;
 use crate::roster::Roster;
 use crate::services::Services;
+use crate::store::StoredEvent;
 
 /// The child sessions that live now.
 #[derive(Clone, Default)]
@@ -212,11 +214,8 @@ impl Cradle {
         let loaded = store.load(&self.session).await;
         let loaded = loaded.map_err(|error| error.to_string())?;
         let (mut record, events) = loaded.ok_or_else(|| "its parent has no log".to_owned())?;
-        let asked = events.iter().rev();
-        let asked = asked
-            .into_iter()
-            .find(|event| &*event.kind == "assistant.message");
-        let through = asked.map_or(Seq::START, |event| event.seq);
+        let through = asked_at(&events, birth.call.as_ref());
+        let through = through.ok_or_else(|| "its parent's log has no such call".to_owned())?;
         let now = self.services.ports.now().0;
         record.id = birth.session.clone();
         record.parent = Some(self.session.clone());
@@ -286,6 +285,19 @@ impl Cradle {
             }
         }
     }
+}
+
+/// Where in a log the model made this call. The parent may have gone on since: the fork waited for a
+/// slot.
+fn asked_at(events: &[StoredEvent], call: Option<&ToolCallId>) -> Option<Seq> {
+    let said = events.iter().rev();
+    let mut said = said.filter(|event| &*event.kind == "assistant.message");
+    let asked = said.find(|event| {
+        let read = loopd_proto::event::read_durable(&event.json);
+        matches!(read, Ok((_, Durable::AssistantMessage(message)))
+            if message.tool_requests.iter().any(|request| Some(&request.tool_call_id) == call))
+    });
+    asked.map(|event| event.seq)
 }
 
 /// What children may see of the launch's environment.
