@@ -1,11 +1,15 @@
 //! Agents that a model starts: waited for, in the background, and what each of the files below is
 //! about. What those files share is here.
 
+mod catalogue;
 mod fork;
 mod nested;
+mod notice;
+mod permission;
 mod promotion;
 mod restart;
 mod stopping;
+mod worktree;
 
 use loopd_tests::{Daemon, Gate, Script, Session, Turn, call};
 use serde_json::{Value, json};

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use loopd_proto::id::EventId;
+use loopd_proto::params::tool::SubagentSettings;
+use loopd_proto::permission::Permissions;
 use loopd_proto::wire::Class;
 
 use super::actor::Actor;
@@ -44,7 +46,7 @@ impl Actor {
         answer: Answer,
     ) -> Result<Done, SessionError> {
         let after = self.state.seq;
-        let allowed = self.state.permissions.clone();
+        let handed_down = self.handed_down();
         let mut written = Written::default();
         self.write(steps, &mut written)?;
         let own = written.outgoing.len();
@@ -75,13 +77,19 @@ impl Actor {
             self.announce_update();
         }
         self.start_all(written.late);
-        if allowed != self.state.permissions {
+        if handed_down != self.handed_down() {
             self.hand_down();
         }
         if !self.state.is_busy() {
             self.jobs.rest();
         }
         Ok(Done { answer, event })
+    }
+
+    /// What of the state agents are given anew when it changes.
+    fn handed_down(&self) -> (Permissions, Option<SubagentSettings>) {
+        let subagents = self.state.options.subagents.clone();
+        (self.state.permissions.clone(), subagents)
     }
 
     /// Writes down what was decided; nothing of it is out before it is committed.
