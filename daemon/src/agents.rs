@@ -180,9 +180,10 @@ impl Agents {
             output_file: Some(self.output_file(id).to_string_lossy().into_owned()),
             worktree: worktree.clone(),
         };
+        let call = order.call;
         let start = TaskStart {
             id: id.clone(),
-            call: order.call.clone(),
+            call: call.clone(),
             description: order.description,
             started_at: None,
             work: TaskWork::Agent(Box::new(work.clone())),
@@ -196,10 +197,10 @@ impl Agents {
         let note = plan.note.clone();
         let task = Birth {
             task: id.clone(),
+            call,
             session: work.session_id.clone(),
             plan,
             worktree,
-            call: order.call,
         };
         let run = self.enroll(id, work.execution)?;
         self.launch(
@@ -281,9 +282,20 @@ impl Agents {
         true
     }
 
-    /// Cancels all agents that are at work; says how many there were.
-    pub async fn cancel_all(&self, by: Cancel) -> usize {
-        let runs: Vec<Arc<Run>> = self.table().runs.values().cloned().collect();
+    /// Cancels all agents that nobody waits for; says how many there were.
+    pub async fn cancel_background(&self, by: Cancel) -> usize {
+        let is_background = |run: &Run| run.execution() == Execution::Background;
+        self.cancel_where(is_background, by).await
+    }
+
+    /// Cancels all agents that are at work.
+    pub async fn cancel_all(&self, by: Cancel) {
+        self.cancel_where(|_| true, by).await;
+    }
+
+    async fn cancel_where(&self, chosen: impl Fn(&Run) -> bool, by: Cancel) -> usize {
+        let mut runs: Vec<Arc<Run>> = self.table().runs.values().cloned().collect();
+        runs.retain(|run| chosen(run));
         for run in &runs {
             run.cancel(by);
         }
@@ -335,6 +347,18 @@ pub enum Cancel {
     Abort,
     /// The session ends and has said so.
     SessionEnds,
+}
+
+impl Cancel {
+    /// Why the agent did not finish.
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Model => "who started it stopped it",
+            Self::Client => "a client stopped it",
+            Self::Abort => "the turn that waited for it was aborted",
+            Self::SessionEnds => "its session ended",
+        }
+    }
 }
 
 /// Waits for whichever comes first.

@@ -1,4 +1,15 @@
-//! Agents that a model starts: waited for, in the background, moved there, spoken to, stopped.
+//! Agents that a model starts: waited for, in the background, and what each of the files below is
+//! about. What those files share is here.
+
+mod catalogue;
+mod fork;
+mod nested;
+mod notice;
+mod permission;
+mod promotion;
+mod restart;
+mod stopping;
+mod worktree;
 
 use loopd_tests::{Daemon, Gate, Script, Session, Turn, call};
 use serde_json::{Value, json};
@@ -15,6 +26,78 @@ fn task(id: &str, arguments: Value) -> loopd_tests::script::Call {
 async fn daemon<'a>(voices: impl IntoIterator<Item = (&'a str, Vec<Turn>)>) -> Daemon {
     let script = Script::voices(voices).await;
     Daemon::builder().script(script).yolo().start().await
+}
+
+/// An agent that is asked this, and says that once the gate is open.
+fn worker<'a>(prompt: &'a str, says: &str, gate: &Gate) -> (&'a str, Vec<Turn>) {
+    (prompt, vec![Turn::user(prompt).says(says).held_by(gate)])
+}
+
+/// A call that starts an agent in the background.
+fn background(id: &str, prompt: &str, name: &str) -> loopd_tests::script::Call {
+    task(
+        id,
+        json!({"prompt": prompt, "name": name, "mode": "background"}),
+    )
+}
+
+/// Waits until the main agent says this.
+async fn says(session: &mut Session, text: &str) {
+    session
+        .next_where(text, |event| {
+            event["type"] == "assistant.message" && event["data"]["content"] == text
+        })
+        .await;
+}
+
+/// One task as the session lists it.
+async fn task_of(session: &Session, id: &str) -> Value {
+    let list = session.call("session.tasks.list", json!({})).await;
+    let mut tasks = list["tasks"].as_array().unwrap().iter();
+    let found = tasks.find(|task| task["id"] == id);
+    found
+        .unwrap_or_else(|| panic!("{id} is not listed: {list}"))
+        .clone()
+}
+
+/// Which agents the model was told of, and as what, in order.
+fn kinds_told(session: &Session) -> Vec<(&'static str, String)> {
+    let events = session.events().into_iter();
+    let told = events.filter(|event| event["type"] == "system.notification");
+    told.map(|event| {
+        let kind = &event["data"]["kind"];
+        let name = ["agent_idle", "agent_completed"]
+            .into_iter()
+            .find(|name| kind["type"] == *name);
+        (
+            name.unwrap_or("something else"),
+            kind["agentId"].as_str().unwrap_or_default().to_owned(),
+        )
+    })
+    .collect()
+}
+
+/// What the main agent said last.
+fn last_said(session: &Session) -> String {
+    let said = session
+        .events()
+        .into_iter()
+        .rfind(|event| event["type"] == "assistant.message" && event["agentId"].is_null());
+    said.unwrap()["data"]["content"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+/// Waits for the end of a call.
+async fn execution_complete(session: &mut Session, call: &str) -> Value {
+    let what = format!("the end of the call {call}");
+    let event = session
+        .next_where(&what, |event| {
+            event["type"] == "tool.execution_complete" && event["data"]["toolCallId"] == call
+        })
+        .await;
+    event["data"].clone()
 }
 
 /// The events of an agent, by its id.

@@ -9,7 +9,7 @@ use loopd_tests::Daemon;
 use serde_json::{Value, json};
 
 /// Runs git in the daemon's working directory, as it is configured nowhere.
-fn git(folder: &Path, args: &[&str]) -> String {
+pub(crate) fn git(folder: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
         .args(["-c", "user.name=Test", "-c", "user.email=test@example.com"])
         .args(args)

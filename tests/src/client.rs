@@ -179,6 +179,11 @@ impl Client {
         }
     }
 
+    /// Whether it still speaks to a daemon.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.inner.driving.lock().unwrap().is_some()
+    }
+
     /// Waits until the other side has closed the connection.
     pub async fn closed(&self) -> CloseReason {
         within(

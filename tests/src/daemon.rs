@@ -251,6 +251,25 @@ impl Daemon {
         .await
     }
 
+    /// Ends the daemon and starts another one on the same store and the same home; clients have to
+    /// come again.
+    pub async fn restart(&mut self) {
+        let store = self.app.services.store.clone();
+        for id in self.app.sessions.ids() {
+            if let Some(session) = self.app.sessions.get(&id) {
+                within("a session to stop", session.stop()).await;
+            }
+        }
+        let clients = self.clients.lock().unwrap().clone();
+        for client in clients.iter().filter(|client| client.is_connected()) {
+            client.vanish().await;
+        }
+        within("the sessions to stop", self.app.sessions.drained()).await;
+        self.app.services.processes.shutdown().await;
+        self.app = App::with_store(self.home.path(), store, None).unwrap();
+        self.launch = Some(self.new_launch());
+    }
+
     /// Checks what every test has to leave behind, then ends the daemon.
     pub async fn finish(mut self) {
         self.finished = true;

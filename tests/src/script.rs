@@ -27,6 +27,8 @@ use crate::within;
 pub struct Recorded {
     pub headers: Vec<(String, String)>,
     pub body: Value,
+    /// The body as it came in, byte by byte.
+    pub raw: String,
 }
 
 impl Recorded {

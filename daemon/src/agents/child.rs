@@ -43,11 +43,11 @@ pub struct Plan {
 #[derive(Debug, Clone)]
 pub struct Birth {
     pub task: TaskId,
+    /// The call that asked for it; none when a client did.
+    pub call: Option<ToolCallId>,
     pub session: SessionId,
     pub plan: Plan,
     pub worktree: Option<WorktreeWork>,
-    /// The call that started it.
-    pub call: Option<ToolCallId>,
 }
 
 /// What ties a child to the run that drives it.

@@ -381,7 +381,7 @@ impl Agents {
             },
             End::Cancelled => Command::TaskEnded {
                 id,
-                end: end(TaskOutcome::Cancelled, Some("it was stopped".to_owned())),
+                end: end(TaskOutcome::Cancelled, by.map(|by| by.reason().to_owned())),
             },
         };
         self.tell(command).await;

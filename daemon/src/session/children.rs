@@ -11,7 +11,7 @@ use loopd_proto::event::Durable;
 use loopd_proto::event::agent::{Enlisted, Profile};
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::event::task::{AgentWork, WorktreeWork};
-use loopd_proto::id::{SessionId, ToolCallId};
+use loopd_proto::id::{Seq, SessionId, ToolCallId};
 use loopd_proto::permission::Permissions;
 use loopd_proto::session::SessionOptions;
 use tokio::sync::{mpsc, oneshot};
@@ -217,11 +217,8 @@ impl Cradle {
         let loaded = store.load(&self.session).await;
         let loaded = loaded.map_err(|error| error.to_string())?;
         let (mut record, events) = loaded.ok_or_else(|| "its parent has no log".to_owned())?;
-        let asked = events
-            .iter()
-            .rfind(|event| asks_for(event, birth.call.as_ref()));
-        let asked = asked.ok_or_else(|| "the message that asked for it is gone".to_owned())?;
-        let through = asked.seq;
+        let through = asked_at(&events, birth.call.as_ref());
+        let through = through.ok_or_else(|| "its parent's log has no such call".to_owned())?;
         let now = self.services.ports.now().0;
         record.id = birth.session.clone();
         record.parent = Some(self.session.clone());
@@ -289,18 +286,17 @@ impl Cradle {
     }
 }
 
-/// Whether an event is the message with this call in it.
-fn asks_for(event: &StoredEvent, call: Option<&ToolCallId>) -> bool {
-    if &*event.kind != "assistant.message" {
-        return false;
-    }
-    match loopd_proto::event::read_durable(&event.json) {
-        Ok((_, Durable::AssistantMessage(message))) => {
-            let mut asked = message.tool_requests.iter();
-            asked.any(|request| Some(&request.tool_call_id) == call)
-        }
-        Ok(_) | Err(_) => false,
-    }
+/// Where in a log the model made this call. The parent may have gone on since: the fork waited for a
+/// slot.
+fn asked_at(events: &[StoredEvent], call: Option<&ToolCallId>) -> Option<Seq> {
+    let said = events.iter().rev();
+    let mut said = said.filter(|event| &*event.kind == "assistant.message");
+    let asked = said.find(|event| {
+        let read = loopd_proto::event::read_durable(&event.json);
+        matches!(read, Ok((_, Durable::AssistantMessage(message)))
+            if message.tool_requests.iter().any(|request| Some(&request.tool_call_id) == call))
+    });
+    asked.map(|event| event.seq)
 }
 
 /// What children may see of the launch's environment.

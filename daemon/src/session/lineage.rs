@@ -100,6 +100,7 @@ impl Actor {
         self.options.providers = inheritance.options.providers;
         self.options.models = inheritance.options.models;
         self.options.client_name = inheritance.options.client_name;
+        self.options.subagents = inheritance.options.subagents;
         self.launch = inheritance.launch;
         self.api_token = inheritance.api_token;
         self.token_peers = inheritance.token_peers;
@@ -161,7 +162,7 @@ impl Actor {
             };
             let variable = |name: &str| self.launch.as_ref()?.variable(name);
             let settings = self.services.config.agents.with(variable);
-            let settings = settings.of_session(self.options.subagents.as_ref());
+            let settings = settings.of_session(self.state.options.subagents.as_ref());
             Tree::new(
                 top,
                 self.audience.clone(),
@@ -174,13 +175,21 @@ impl Actor {
     /// What agents of this session are given.
     pub(super) fn inheritance(&self) -> Inheritance {
         let streaming = self.state.options.include_sub_agent_streaming_events;
+        let subagents = match &self.lineage {
+            Some(_) => self.options.subagents.clone(),
+            // Clients change them, and the log knows.
+            None => self.state.options.subagents.clone(),
+        };
         Inheritance {
             top: match &self.lineage {
                 Some(lineage) => lineage.top.clone(),
                 None => self.state.id.clone(),
             },
             launch: self.launch.clone(),
-            options: self.options.clone(),
+            options: SessionOptions {
+                subagents,
+                ..self.options.clone()
+            },
             api_token: self.api_token.clone(),
             token_peers: self.token_peers.clone(),
             attachments: self.attachments.clone(),

@@ -45,9 +45,14 @@ impl Actor {
         answer: Answer,
     ) -> Result<Done, SessionError> {
         let after = self.state.seq;
-        let other_leave = steps
-            .iter()
-            .any(|step| matches!(step, Step::Store(Durable::Permissions(_))));
+        // What agents are given anew when it changes.
+        let changes = |step: &Step| {
+            matches!(
+                step,
+                Step::Store(Durable::Permissions(_) | Durable::Configured(_))
+            )
+        };
+        let hands_down = steps.iter().any(changes);
         let mut written = Written::default();
         self.write(steps, &mut written)?;
         let own = written.outgoing.len();
@@ -78,7 +83,7 @@ impl Actor {
             self.announce_update();
         }
         self.start_all(written.late);
-        if other_leave {
+        if hands_down {
             self.hand_down();
         }
         if !self.state.is_busy() {

@@ -165,6 +165,7 @@ async fn read_request(stream: &mut Stream) -> io::Result<Option<(String, Recorde
     let mut request = Recorded {
         headers,
         body: serde_json::Value::Null,
+        raw: String::new(),
     };
     let length = request
         .header("content-length")
@@ -173,6 +174,7 @@ async fn read_request(stream: &mut Stream) -> io::Result<Option<(String, Recorde
     stream.read_exact(&mut body).await?;
     if !body.is_empty() {
         request.body = serde_json::from_slice(&body)?;
+        request.raw = String::from_utf8(body).map_err(io::Error::other)?;
     }
     if request.body["stream"] == true {
         line.push_str(STREAMED);

@@ -126,6 +126,16 @@ impl Turn {
         self
     }
 
+    /// Answers with a text and goes on with tool calls.
+    #[must_use]
+    pub fn says_and_calls(mut self, text: &str, calls: impl IntoIterator<Item = Call>) -> Self {
+        self.answer = Answer::Reply {
+            pieces: vec![text.to_owned()],
+            calls: calls.into_iter().collect(),
+        };
+        self
+    }
+
     /// Says what the answer costs, in billionths of a credit.
     #[must_use]
     pub fn charges(mut self, nano_credits: u64) -> Self {

@@ -124,9 +124,11 @@ fn come_to_rest(state: &State, task: &Task, decision: &mut Decision, heard: bool
         return;
     }
     let mut others = state.tasks.running().filter(|other| other.id != task.id);
+    // The abort that let go of it has told clients already; a parent wants to know in any case.
+    let known = task.is_waited_for() && state.enlisted.is_none();
     if !heard && mint.attended {
         begin(decision);
-    } else if task.agent().is_some() && !others.any(|other| other.agent().is_some()) {
+    } else if task.agent().is_some() && !known && !others.any(|other| other.agent().is_some()) {
         decision.tell(Ephemeral::SessionIdle(Idle {
             aborted: None,
             mode: Some(state.mode),

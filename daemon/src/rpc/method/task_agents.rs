@@ -90,7 +90,7 @@ pub(super) async fn send_message(
 
 pub(super) async fn cancel_all(context: Context, params: Of) -> Result<u64, RpcError> {
     let agents = agents(&context, &params.session_id).await?;
-    Ok(agents.cancel_all(Cancel::Client).await as u64)
+    Ok(agents.cancel_background(Cancel::Client).await as u64)
 }
 
 pub(super) async fn read(context: Context, params: ReadParams) -> Result<TaskRead, RpcError> {
