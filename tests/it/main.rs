@@ -22,6 +22,7 @@ mod errors;
 mod event_log;
 mod file_tools;
 mod launches;
+mod leave;
 mod metadata;
 mod pending;
 mod permissions;

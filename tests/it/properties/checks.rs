@@ -6,6 +6,7 @@ use loopd::kernel::apply::apply;
 use loopd::kernel::command::Command;
 use loopd::kernel::state::{CallState, CallStatus, Phase, State};
 use loopd_proto::event::fact::QueueItem;
+use loopd_proto::event::task::{NotificationKind, TasksHeard, TasksRemoved};
 use loopd_proto::event::{Durable, read_durable};
 use loopd_proto::id::SessionId;
 
@@ -58,6 +59,8 @@ pub(super) fn check_log(world: &World) {
     let mut accepted: BTreeMap<String, String> = BTreeMap::new();
     let mut dropped: BTreeSet<String> = BTreeSet::new();
     let mut heard: BTreeSet<String> = BTreeSet::new();
+    // Tasks that came to rest and that the model has not heard of since.
+    let mut news: BTreeSet<String> = BTreeSet::new();
     for line in &world.log {
         match read_durable(line).unwrap().1 {
             Durable::TurnStart(start) => {
@@ -94,6 +97,32 @@ pub(super) fn check_log(world: &World) {
             }
             Durable::Unqueued(unqueued) => {
                 dropped.extend(unqueued.ids.iter().map(ToString::to_string));
+            }
+            Durable::TaskStarted(started) => {
+                news.remove(started.id.as_str());
+            }
+            Durable::TaskContinued(continued) => {
+                news.remove(continued.id.as_str());
+            }
+            Durable::TaskAnswered(answered) => {
+                news.insert(answered.id.to_string());
+            }
+            Durable::TaskEnded(ended) => {
+                news.insert(ended.id.to_string());
+            }
+            Durable::TasksHeard(TasksHeard { ids })
+            | Durable::TasksRemoved(TasksRemoved { ids }) => {
+                for id in ids {
+                    news.remove(id.as_str());
+                }
+            }
+            Durable::SystemNotification(notification) => {
+                if let NotificationKind::AgentIdle { agent_id, .. }
+                | NotificationKind::AgentCompleted { agent_id, .. } = notification.kind
+                {
+                    let is_news = news.remove(agent_id.as_str());
+                    assert!(is_news, "the model was told again: {line}");
+                }
             }
             Durable::UserMessage(message) => {
                 assert!(

@@ -25,6 +25,7 @@ use ulid::Ulid;
 
 use super::checks::fold;
 
+mod agents;
 mod reports;
 
 /// Something that happens; the numbers choose among what is possible then.
@@ -37,7 +38,7 @@ pub(super) struct Action {
 
 impl Action {
     /// How many kinds there are; more than half are reports of work, so that turns get somewhere.
-    pub(super) const KINDS: u8 = 64;
+    pub(super) const KINDS: u8 = 68;
 }
 
 impl std::fmt::Debug for Action {
@@ -57,6 +58,8 @@ pub(super) struct World {
     ids: u128,
     sent: usize,
     attended: bool,
+    /// The loop ended while agents were at work, and nobody was told that all is done.
+    owes_idle: bool,
 }
 
 impl World {
@@ -82,6 +85,7 @@ impl World {
             work: Vec::new(),
             sent: 0,
             attended: true,
+            owes_idle: false,
         }
     }
 
@@ -89,6 +93,7 @@ impl World {
     pub(super) fn give(&mut self, command: Command) {
         let said = format!("{command:?}");
         let recovers = matches!(command, Command::Recover(_));
+        let ends = matches!(command, Command::Suspend | Command::Shutdown { .. });
         let was_busy = self.state.is_busy();
         let ids = &mut self.ids;
         let mut fresh = || {
@@ -125,8 +130,14 @@ impl World {
             !told_idle || rests,
             "idle was told in the middle of work, after {said}"
         );
+        if recovers || ends || told_idle {
+            self.owes_idle = false;
+        } else if was_busy && rests {
+            self.owes_idle = true;
+        }
+        let deferred = !rests || self.state.tasks.has_agents_at_work();
         assert!(
-            !was_busy || !rests || told_idle || recovers,
+            !self.owes_idle || deferred,
             "the loop ended and nobody was told, after {said}"
         );
     }
@@ -200,6 +211,7 @@ impl World {
             59 => self.attended = how & 3 != 0,
             60 => self.attended = true,
             61 => self.task(which, how),
+            64..=67 => self.agent(which, how),
             // A message that comes twice with one id.
             _ => self.send_as("repeated", place(how), Some("same".into())),
         }

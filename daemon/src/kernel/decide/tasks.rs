@@ -3,6 +3,7 @@
 //! The event that puts a notification into the conversation is also the one that marks it as told,
 //! so that a task's end is told at most once, whatever crashes in between.
 
+use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::session::{Empty, Idle};
 use loopd_proto::event::task::{
     NotificationKind, SystemNotification, TaskAnswered, TaskContinued, TaskEnded, TaskNoted,
@@ -125,7 +126,8 @@ fn come_to_rest(state: &State, task: &Task, decision: &mut Decision, heard: bool
     }
     let mut others = state.tasks.running().filter(|other| other.id != task.id);
     // The abort that let go of it has told clients already; a parent wants to know in any case.
-    let known = task.is_waited_for() && state.enlisted.is_none();
+    let aborted = state.last_outcome == Some(LoopOutcome::Aborted);
+    let known = aborted && task.is_waited_for() && state.enlisted.is_none();
     if !heard && mint.attended {
         begin(decision);
     } else if task.agent().is_some() && !known && !others.any(|other| other.agent().is_some()) {
