@@ -104,18 +104,26 @@ impl Desk {
 
     /// The session that changed last among those of this directory.
     pub(crate) async fn last_here(&self, client: &Client) -> anyhow::Result<SessionId> {
-        let filter = ListFilter {
-            cwd: Some(self.directory.to_string_lossy().into_owned()),
-            ..ListFilter::default()
-        };
-        let sessions = client.sessions_where(filter).await?;
-        match sessions.into_iter().next() {
-            Some(session) => Ok(session.session_id),
+        match self.last_here_if_any(client).await? {
+            Some(session) => Ok(session),
             None => bail!(
                 "no session has worked in {} yet; begin one with loop \"…\"",
                 self.directory.display()
             ),
         }
+    }
+
+    /// That session, when there is one.
+    pub(crate) async fn last_here_if_any(
+        &self,
+        client: &Client,
+    ) -> anyhow::Result<Option<SessionId>> {
+        let filter = ListFilter {
+            cwd: Some(self.directory.to_string_lossy().into_owned()),
+            ..ListFilter::default()
+        };
+        let sessions = client.sessions_where(filter).await?;
+        Ok(sessions.into_iter().next().map(|last| last.session_id))
     }
 }
 

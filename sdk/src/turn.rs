@@ -91,12 +91,16 @@ impl Turn {
     }
 
     fn note(&mut self, event: &Event) {
+        // What its sub-agents are told and say is theirs, and not the end of anything here.
+        if event.head.agent_id.is_some() {
+            return;
+        }
         match &event.body {
             Body::Durable(Durable::UserMessage(message)) if message.content == self.shown => {
                 self.taken = true;
             }
             Body::Durable(Durable::AssistantMessage(message))
-                if self.taken && event.head.agent_id.is_none() && !message.content.is_empty() =>
+                if self.taken && !message.content.is_empty() =>
             {
                 self.text.clone_from(&message.content);
             }

@@ -12,8 +12,10 @@
 mod daemon;
 mod home;
 mod interrupt;
+mod model;
 mod prompt;
 mod sessions;
+mod tasks;
 #[cfg(unix)]
 mod terminal;
 mod worktrees;
