@@ -9,6 +9,7 @@
     reason = "tests fail by panicking and read what they like"
 )]
 
+mod agents;
 mod daemon;
 mod home;
 mod interrupt;
