@@ -48,15 +48,6 @@ fn one_worker(gate: &Gate, mode: &'static str) -> Model {
     })
 }
 
-/// The session that a message was the first of.
-fn session_of(home: &Home, message: &str) -> String {
-    let sessions = home.prints(&["sessions"]);
-    let name = format!("  {message}  (");
-    let line = sessions.lines().find(|line| line.contains(&name));
-    let line = line.unwrap_or_else(|| panic!("{message} is not in {sessions}"));
-    line.split_whitespace().next().unwrap().to_owned()
-}
-
 /// The line of a task.
 fn line_of<'a>(shown: &'a str, id: &str) -> &'a str {
     let mut lines = shown.lines();
@@ -71,8 +62,7 @@ fn agents_are_listed_read_and_sent_more() {
     let model = one_worker(&gate, "background");
     let talk = model.start(&home, &["--yolo", "go"]);
     model.asked(3);
-    let session = session_of(&home, "go");
-    let in_session = ["--session", session.as_str()];
+    let session = home.last_session();
 
     let shown = model.prints(&home, &["tasks", &session[..30]]);
     let line = line_of(&shown, "worker");
@@ -85,10 +75,15 @@ fn agents_are_listed_read_and_sent_more() {
     assert_eq!(line["parentId"], Value::Null);
     assert_eq!(line["topSessionId"], session.as_str());
     assert_eq!(line["task"]["status"], "running");
-    let read = model.run(
-        &home,
-        &[&["tasks", "read", "worker"], &in_session[..]].concat(),
-    );
+    let own = line["sessionId"].as_str().unwrap();
+    let events = model.prints(&home, &["events", own]);
+    assert!(events.contains("[worker] the part of worker."), "{events}");
+    std::fs::create_dir(home.path("elsewhere")).unwrap();
+    let mut elsewhere = model.command(&home, &["tasks"]);
+    let elsewhere = elsewhere.current_dir(home.path("elsewhere")).output();
+    let elsewhere = Said::from(elsewhere.unwrap());
+    assert!(line_of(&elsewhere.out, "worker").contains("running"));
+    let read = model.run(&home, &["tasks", "read", "worker"]);
     assert_eq!((read.code, read.out.as_str()), (0, ""), "{read:?}");
 
     gate.open();
@@ -101,10 +96,7 @@ fn agents_are_listed_read_and_sent_more() {
         "{shown}"
     );
 
-    let read = model.run(
-        &home,
-        &[&["tasks", "read", "Worker"], &in_session[..]].concat(),
-    );
+    let read = model.run(&home, &["tasks", "read", "Worker"]);
     assert_eq!(read.out, "answer number 1\n", "{read:?}");
     for word in [
         "worker (general-purpose) idle",
@@ -113,14 +105,11 @@ fn agents_are_listed_read_and_sent_more() {
     ] {
         assert!(read.err.contains(word), "{word} in {read:?}");
     }
-    let sent = model.run(
-        &home,
-        &[&["tasks", "send", "wor", "more"], &in_session[..]].concat(),
-    );
+    let sent = model.run(&home, &["tasks", "send", "wor", "more"]);
     assert_eq!(sent.code, 0, "{sent:?}");
     assert!(sent.err.contains("sent to worker"), "{sent:?}");
     let wait = ["tasks", "read", "worker", "--wait", "60"];
-    let read = model.run(&home, &[&wait[..], &in_session[..]].concat());
+    let read = model.run(&home, &wait);
     assert_eq!(read.out, "answer number 1\nanswer number 2\n", "{read:?}");
     model.finish();
 }
@@ -132,7 +121,7 @@ fn an_agent_is_stopped_by_the_beginning_of_its_id() {
     let model = one_worker(&gate, "background");
     let talk = model.start(&home, &["--yolo", "go"]);
     model.asked(3);
-    let session = session_of(&home, "go");
+    let session = home.last_session();
     let in_session = ["--session", session.as_str()];
     let unknown = home.run(&[&["tasks", "stop", "nobody"], &in_session[..]].concat());
     assert_eq!(unknown.code, 1);
@@ -160,8 +149,7 @@ fn what_the_session_waits_for_is_promoted() {
     let model = one_worker(&gate, "sync");
     let talk = model.start(&home, &["--yolo", "go"]);
     model.asked(2);
-    let session = session_of(&home, "go");
-    let promote = ["tasks", "promote", "--session", session.as_str()];
+    let promote = ["tasks", "promote"];
     let promoted = home.run(&promote);
     assert_eq!(promoted.code, 0, "{promoted:?}");
     assert!(
@@ -204,7 +192,7 @@ fn agents_of_agents_stand_below_them_and_can_be_stopped() {
     let talk = model.start(&home, &["--yolo", "go"]);
     // The main agent twice, then one each.
     model.asked(4);
-    let session = session_of(&home, "go");
+    let session = home.last_session();
     let shown = home.prints(&["tasks", &session]);
     let at = shown.lines().position(|line| line.starts_with("upper "));
     let below = shown.lines().nth(at.unwrap() + 1).unwrap();
@@ -215,7 +203,7 @@ fn agents_of_agents_stand_below_them_and_can_be_stopped() {
         (&below["id"], &below["parentId"]),
         (&"upper.deep".into(), &"upper".into())
     );
-    let stop = ["tasks", "stop", "deep", "--session", session.as_str()];
+    let stop = ["tasks", "stop", "deep"];
     let stopped = home.run(&stop);
     assert_eq!(stopped.code, 0, "{stopped:?}");
     assert!(stopped.err.contains("stopped upper.deep"), "{stopped:?}");
@@ -249,20 +237,19 @@ fn commands_are_read_and_stopped_with_everything_else() {
     });
     let talk = model.start(&home, &["--yolo", "go"]);
     model.asked(3);
-    let session = session_of(&home, "go");
-    let in_session = ["--session", session.as_str()];
+    let session = home.last_session();
     let shown = home.prints(&["tasks", &session]);
     let line = line_of(&shown, "waiting");
     assert!(
         line.contains("shell") && line.contains("echo begun; tail"),
         "{shown}"
     );
-    let read = home.run(&[&["tasks", "read", "waiting"], &in_session[..]].concat());
+    let read = home.run(&["tasks", "read", "waiting"]);
     assert!(read.out.contains("begun"), "{read:?}");
     assert!(read.err.contains("waiting (shell) running"), "{read:?}");
-    let sent = home.run(&[&["tasks", "send", "waiting", "hello"], &in_session[..]].concat());
+    let sent = home.run(&["tasks", "send", "waiting", "hello"]);
     assert_eq!(sent.code, 1, "{sent:?}");
-    let stopped = home.run(&[&["tasks", "stop", "--all"], &in_session[..]].concat());
+    let stopped = home.run(&["tasks", "stop", "--all"]);
     assert_eq!(stopped.code, 0, "{stopped:?}");
     assert!(stopped.err.contains("stopped 2 tasks"), "{stopped:?}");
     let said = Said::from(talk.wait_with_output().unwrap());
@@ -279,7 +266,7 @@ fn changes_are_followed_until_nothing_runs() {
     let model = one_worker(&gate, "background");
     let talk = model.start(&home, &["--yolo", "go"]);
     model.asked(3);
-    let session = session_of(&home, "go");
+    let session = home.last_session();
     let mut following = home
         .command(&["tasks", &session, "--json", "--follow"])
         .stdout(Stdio::piped())
@@ -304,15 +291,7 @@ fn a_message_comes_from_stdin_and_an_empty_one_is_refused() {
     let model = one_worker(&gate, "sync");
     let said = model.run(&home, &["--yolo", "go"]);
     assert_eq!(said.code, 0, "{said:?}");
-    let session = session_of(&home, "go");
-    let send = [
-        "tasks",
-        "send",
-        "worker",
-        "-",
-        "--session",
-        session.as_str(),
-    ];
+    let send = ["tasks", "send", "worker", "-"];
     let empty = model.run(&home, &send);
     assert_eq!(empty.code, 1);
     assert!(empty.err.contains("there is no message"), "{empty:?}");
@@ -322,8 +301,7 @@ fn a_message_comes_from_stdin_and_an_empty_one_is_refused() {
     stdin.write_all(b"a longer text\n").unwrap();
     drop(stdin);
     assert_eq!(sending.wait().unwrap().code(), Some(0));
-    let wait = ["tasks", "read", "worker", "--wait", "60", "--session"];
-    let read = home.prints(&[&wait[..], &[session.as_str()]].concat());
+    let read = home.prints(&["tasks", "read", "worker", "--wait", "60"]);
     assert_eq!(read, "answer number 1\nanswer number 2\n");
     model.finish();
 }
@@ -378,7 +356,7 @@ fn on_a_terminal_the_list_stays_until_nothing_runs() {
     let model = one_worker(&gate, "background");
     let talk = model.start(&home, &["--yolo", "go"]);
     model.asked(3);
-    let session = session_of(&home, "go");
+    let session = home.last_session();
     let mut list = OnTerminal::start(home.command(&["tasks", &session]));
     list.read_until("running");
     let mut other = OnTerminal::start(home.command(&["tasks", &session, "--once"]));
@@ -407,7 +385,7 @@ fn leaving_the_list_stops_nothing() {
     let model = one_worker(&gate, "background");
     let talk = model.start(&home, &["--yolo", "go"]);
     model.asked(3);
-    let session = session_of(&home, "go");
+    let session = home.last_session();
     let mut list = OnTerminal::start(home.command(&["tasks", &session]));
     list.read_until("running");
     interrupt(list.child());
