@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loopd_sdk::{
-    PermissionDecision, PermissionRequest, PermissionRequested, SessionConfig, UserInput,
+    PermissionAsked, PermissionDecision, PermissionRequest, SessionConfig, UserInput,
     UserInputResponse,
 };
 
@@ -33,7 +33,7 @@ pub(crate) fn answering(
         let (unasked, terminal) = (unasked.clone(), terminal.clone());
         return config.on_permission(move |asked| {
             unasked.0.store(true, Ordering::Relaxed);
-            let what = describe(&asked.permission_request);
+            let what = wish(&asked);
             terminal.notice(&format!(
                 "loop: {what} was denied: it needs a permission and nobody is there to ask; allow it with \
                  --allow-tool '{}', or everything with --yolo",
@@ -54,9 +54,9 @@ pub(crate) fn answering(
         })
 }
 
-async fn decide(terminal: &Terminal, asked: &PermissionRequested) -> PermissionDecision {
+async fn decide(terminal: &Terminal, asked: &PermissionAsked) -> PermissionDecision {
     let request = &asked.permission_request;
-    let what = terminal.styled(Style::Bold, &describe(request));
+    let what = terminal.styled(Style::Bold, &wish(asked));
     let mut question = format!("{} {what}\n", terminal.styled(Style::Bold, "?"));
     if let Some(warning) = warning(request) {
         question.push_str(&terminal.styled(Style::Bad, &format!("  {}\n", harmless(warning))));
@@ -122,6 +122,15 @@ async fn respond(terminal: &Terminal, asked: &UserInput) -> UserInputResponse {
     UserInputResponse {
         answer: chosen.cloned().unwrap_or_else(|| line.to_owned()),
         was_freeform: chosen.is_none() && !choices.iter().any(|choice| choice == line),
+    }
+}
+
+/// Who wants what, in one line.
+fn wish(asked: &PermissionAsked) -> String {
+    let what = describe(&asked.permission_request);
+    match &asked.agent_id {
+        Some(agent) => format!("agent {}: {what}", harmless(agent.as_str())),
+        None => what,
     }
 }
 

@@ -68,6 +68,34 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         what: Option<WorktreesVerb>,
     },
+    /// Show what a session has going on beside its conversation, or deal with it.
+    ///
+    /// Tasks are the sub-agents that a session has started, those that they have started in turn,
+    /// and commands that run. Each line tells the task's id, what it is (the type of the agent, or
+    /// `shell`), how far it is, its tool calls, tokens and time, and what it does or came to:
+    ///
+    /// `running` it works; `idle` it has answered and takes more (`loop tasks send`); `completed`,
+    /// `failed`, `cancelled` it has ended. An agent that has ended takes more, too, and goes on
+    /// from where it was.
+    ///
+    /// On a terminal the list stays and follows what happens until nothing runs any more or you
+    /// press Ctrl-C, which stops nothing. Elsewhere, and with --once, it is printed once.
+    ///
+    /// Looking does not disturb the session, nor whoever talks with it.
+    #[command(args_conflicts_with_subcommands = true)]
+    Tasks {
+        /// The id of the session, or the beginning of it; without it the last session of this
+        /// directory, or, when there is none, all sessions in memory that have tasks.
+        session: Option<String>,
+        /// Print the list once, also on a terminal.
+        #[arg(long)]
+        once: bool,
+        /// With --json: go on with a line for each change, until nothing runs any more.
+        #[arg(long, conflicts_with = "once")]
+        follow: bool,
+        #[command(subcommand)]
+        what: Option<TasksVerb>,
+    },
     /// Go on with a session.
     Resume {
         /// Its id, or the beginning of it.
@@ -124,4 +152,76 @@ pub(crate) enum WorktreesVerb {
         #[arg(long)]
         force: bool,
     },
+}
+
+/// Which session a task belongs to.
+#[derive(Debug, Clone, Group)]
+pub(crate) struct TaskPlace {
+    /// The session of the task, as for `loop tasks`.
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum TasksVerb {
+    /// Print what an agent has answered so far, or the recent output of a command.
+    ///
+    /// The answers go to stdout, one after the other. What is known about the task goes to stderr:
+    /// how far it is, the file to which an agent's steps are written while it works, the session
+    /// that holds its whole conversation (for `loop events`), and its worktree.
+    Read {
+        /// Its id, its name, or a beginning of the id that no other task has.
+        id: String,
+        /// Wait so many seconds for an agent that works, or until it has answered.
+        #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+        wait: Option<std::time::Duration>,
+        #[command(flatten)]
+        place: TaskPlace,
+    },
+    /// Give an agent more to do.
+    ///
+    /// One that works gets the message at its next step. One that has answered or ended goes on
+    /// with it at once, in the background and with all that it knows. Read what it says with
+    /// `loop tasks read ID --wait 60`.
+    Send {
+        /// Its id, its name, or a beginning of the id that no other task has.
+        id: String,
+        /// What to do; `-` reads it from stdin.
+        message: String,
+        #[command(flatten)]
+        place: TaskPlace,
+    },
+    /// Stop a task and whatever it has started.
+    ///
+    /// What an agent has answered before can still be read, and it can be sent more to do.
+    Stop {
+        /// Its id, its name, or a beginning of the id that no other task has.
+        #[arg(required_unless_present = "all")]
+        id: Option<String>,
+        /// Stop all agents and commands of the session.
+        #[arg(long, conflicts_with = "id")]
+        all: bool,
+        #[command(flatten)]
+        place: TaskPlace,
+    },
+    /// Move what the session waits for to the background.
+    ///
+    /// The task goes on, and the conversation goes on without waiting for it; the session is told
+    /// when it ends.
+    Promote {
+        /// Its id, its name, or a beginning of the id that no other task has; without it, the one
+        /// that the session waits for.
+        id: Option<String>,
+        #[command(flatten)]
+        place: TaskPlace,
+    },
+}
+
+/// Reads a time to wait.
+fn seconds(text: &str) -> Result<std::time::Duration, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| format!("`{text}` is not a number of seconds"))?;
+    std::time::Duration::try_from_secs_f64(seconds)
+        .map_err(|_| format!("one cannot wait {text} seconds"))
 }

@@ -8,6 +8,7 @@ mod prompt;
 mod ps;
 mod resume;
 mod sessions;
+mod tasks;
 mod worktrees;
 
 use std::io::IsTerminal;
@@ -27,6 +28,15 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Verb::Sessions) => sessions::run(&desk).await,
         Some(Verb::Ps) => ps::run(&desk).await,
         Some(Verb::Worktrees { what }) => worktrees::run(&desk, what).await,
+        Some(Verb::Tasks {
+            session,
+            once,
+            follow,
+            what,
+        }) => match what {
+            None => tasks::show(&desk, session.as_deref(), once, follow).await,
+            Some(what) => tasks::act(&desk, what).await,
+        },
         Some(Verb::Resume { id, prompt }) => resume::run(&desk, &id, prompt).await,
         Some(Verb::Attach { id }) => attach::run(&desk, &id).await,
         Some(Verb::Events { id, follow }) => events::run(&desk, &id, follow).await,
@@ -38,16 +48,22 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
 
 /// The prompt as given, or as piped in; `None` means a conversation.
 fn wanted(prompt: Option<String>) -> anyhow::Result<Option<String>> {
-    use std::io::Read;
     if prompt.is_some() || std::io::stdin().is_terminal() {
         return Ok(prompt);
     }
-    let mut text = String::new();
-    std::io::stdin()
-        .take(LONGEST_PROMPT)
-        .read_to_string(&mut text)?;
+    let text = piped()?;
     if text.trim().is_empty() {
         bail!("nothing to do: give a prompt, as in loop \"…\", or pipe one in");
     }
     Ok(Some(text))
+}
+
+/// What comes on stdin.
+fn piped() -> anyhow::Result<String> {
+    use std::io::Read;
+    let mut text = String::new();
+    std::io::stdin()
+        .take(LONGEST_PROMPT)
+        .read_to_string(&mut text)?;
+    Ok(text)
 }

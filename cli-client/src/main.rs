@@ -1,6 +1,7 @@
 //! The terminal client of loopd: from arguments to an exit code.
 
 mod allow;
+mod amount;
 mod answer;
 mod args;
 mod command;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use loopd_sdk::proto::method::PermissionsModifyRules;
+use loopd_sdk::proto::method::{PermissionsModifyRules, SessionGetMetadata};
 use loopd_sdk::proto::params::permission::{ModifyRulesParams, RuleScope};
+use loopd_sdk::proto::params::session::Of;
 use loopd_sdk::{Client, ConnectOptions, ListFilter, Metadata, Session, SessionConfig, SessionId};
 
 use crate::allow;
@@ -104,18 +105,26 @@ impl Desk {
 
     /// The session that changed last among those of this directory.
     pub(crate) async fn last_here(&self, client: &Client) -> anyhow::Result<SessionId> {
-        let filter = ListFilter {
-            cwd: Some(self.directory.to_string_lossy().into_owned()),
-            ..ListFilter::default()
-        };
-        let sessions = client.sessions_where(filter).await?;
-        match sessions.into_iter().next() {
-            Some(session) => Ok(session.session_id),
+        match self.last_here_if_any(client).await? {
+            Some(session) => Ok(session),
             None => bail!(
                 "no session has worked in {} yet; begin one with loop \"…\"",
                 self.directory.display()
             ),
         }
+    }
+
+    /// That session, when there is one.
+    pub(crate) async fn last_here_if_any(
+        &self,
+        client: &Client,
+    ) -> anyhow::Result<Option<SessionId>> {
+        let filter = ListFilter {
+            cwd: Some(self.directory.to_string_lossy().into_owned()),
+            ..ListFilter::default()
+        };
+        let sessions = client.sessions_where(filter).await?;
+        Ok(sessions.into_iter().next().map(|last| last.session_id))
     }
 }
 
@@ -134,10 +143,22 @@ pub(crate) async fn find(client: &Client, beginning: &str) -> anyhow::Result<Ses
     }
     match (fitting.pop(), fitting.len()) {
         (Some(session), 0) => Ok(session.session_id),
-        (None, _) => bail!("no session begins with `{beginning}`; see loop sessions"),
+        (None, _) => match unlisted(client, beginning).await? {
+            Some(id) => Ok(id),
+            None => bail!("no session begins with `{beginning}`; see loop sessions"),
+        },
         (Some(_), others) => bail!(
             "{} sessions begin with `{beginning}`; give more of the id, see loop sessions",
             others + 1
         ),
     }
+}
+
+/// The session of an agent, which only its whole id names.
+async fn unlisted(client: &Client, id: &str) -> anyhow::Result<Option<SessionId>> {
+    let session_id = SessionId::from(id);
+    let found = client
+        .call::<SessionGetMetadata>(&Of { session_id })
+        .await?;
+    Ok(found.session.map(|session| session.session_id))
 }

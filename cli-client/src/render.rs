@@ -1,10 +1,12 @@
 //! Events as a person reads them: the answer on stdout, everything about it on stderr.
 
+mod agents;
+
 use std::collections::HashMap;
 
 use loopd_sdk::proto::event::tool::{ToolComplete, ToolStart};
 use loopd_sdk::proto::id::ToolCallId;
-use loopd_sdk::{Body, Durable, Ephemeral, Event, MessageId};
+use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, MessageId};
 use serde_json::Value;
 
 use crate::terminal::{Style, Terminal, harmless};
@@ -13,6 +15,8 @@ use crate::usage::Tally;
 /// How many lines of a tool's output are shown, and how much of each.
 const OUTPUT_LINES: usize = 10;
 const LINE_CHARS: usize = 160;
+/// How many lines about agents wait for the end of a line of the answer.
+const ASIDES: usize = 64;
 
 /// Whether users' messages are shown: who typed one has seen it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +41,8 @@ impl Renderer {
             users,
             streamed: None,
             line_open: false,
+            asides: Vec::new(),
+            own: None,
             calls: HashMap::new(),
             tally: Tally::default(),
         })
@@ -58,12 +64,27 @@ pub(crate) struct Text {
     streamed: Option<(MessageId, usize)>,
     /// Whether the answer stopped in the middle of a line.
     line_open: bool,
+    /// What is to be told of agents once the line is whole.
+    asides: Vec<(Style, String)>,
+    /// Set in the session of an agent: there, its words are the answer.
+    own: Option<AgentId>,
     calls: HashMap<ToolCallId, String>,
     tally: Tally,
 }
 
 impl Text {
     fn show(&mut self, event: &Event) -> anyhow::Result<()> {
+        if let Body::Durable(Durable::SessionStart(_)) = &event.body {
+            self.own.clone_from(&event.head.agent_id);
+        }
+        if let Some(agent) = event.head.agent_id.as_ref()
+            && self.own.as_ref() != Some(agent)
+        {
+            return match agents::line(agent, &event.body) {
+                Some((style, line)) => self.beside(style, line),
+                None => Ok(()),
+            };
+        }
         match &event.body {
             Body::Durable(durable) => self.show_durable(durable)?,
             Body::Ephemeral(Ephemeral::MessageDelta(delta)) => {
@@ -161,6 +182,7 @@ impl Text {
         }
         self.terminal.answer(&harmless(text))?;
         self.line_open = !text.ends_with('\n');
+        self.tell_asides();
         Ok(())
     }
 
@@ -168,7 +190,28 @@ impl Text {
         if std::mem::take(&mut self.line_open) {
             self.terminal.answer("\n")?;
         }
+        self.tell_asides();
         Ok(())
+    }
+
+    /// Tells of an agent without breaking a line of the answer, unless that takes too long.
+    fn beside(&mut self, style: Style, line: String) -> anyhow::Result<()> {
+        self.asides.push((style, line));
+        if self.asides.len() > ASIDES {
+            self.end_line()?;
+        }
+        self.tell_asides();
+        Ok(())
+    }
+
+    fn tell_asides(&mut self) {
+        if self.line_open {
+            return;
+        }
+        for (style, line) in self.asides.drain(..) {
+            let line = self.terminal.styled(style, &harmless(&line));
+            self.terminal.notice(&line);
+        }
     }
 
     fn note(&mut self, style: Style, line: &str) -> anyhow::Result<()> {
@@ -227,7 +270,18 @@ pub(crate) fn line(event: &Event) -> String {
             context.map_or_else(String::new, |context| context.cwd.clone())
         }
         Body::Durable(Durable::ModelChange(change)) => change.new_model.clone(),
-        Body::Durable(_) | Body::Ephemeral(_) | Body::Unknown { .. } => String::new(),
+        body => match &event.head.agent_id {
+            Some(agent) => agents::fate(agent, body)
+                .map(|(_, line)| line)
+                .unwrap_or_default(),
+            None => String::new(),
+        },
+    };
+    let told = match &event.head.agent_id {
+        Some(agent) if !told.is_empty() && !event.body.kind().starts_with("subagent.") => {
+            format!("[{agent}] {told}")
+        }
+        _ => told,
     };
     let told = shorten(&harmless(&told).replace('\n', " ⏎ "));
     let line = format!("{}  {:<26} {told}", event.head.timestamp, event.body.kind());

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use tokio::sync::Mutex;
 
+/// The size of a screen that does not tell its own.
+const USUAL_SIZE: (usize, usize) = (80, 24);
+
 /// How a part of a line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
@@ -21,6 +24,7 @@ pub(crate) enum Style {
 pub(crate) struct Terminal {
     colours: bool,
     can_ask: bool,
+    live: bool,
     // Held while somebody waits for a line: two questions must not share one answer.
     input: Arc<Mutex<Lines<BufReader<Stdin>>>>,
 }
@@ -31,6 +35,7 @@ impl Terminal {
         Self {
             colours: io::stderr().is_terminal() && !plain,
             can_ask: io::stdin().is_terminal() && io::stderr().is_terminal(),
+            live: io::stdout().is_terminal(),
             input: Arc::new(Mutex::new(BufReader::new(tokio::io::stdin()).lines())),
         }
     }
@@ -38,6 +43,27 @@ impl Terminal {
     /// Whether a person is there to ask.
     pub(crate) fn can_ask(&self) -> bool {
         self.can_ask
+    }
+
+    /// Whether the answer is seen on a screen, where it can be drawn anew.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// How many columns and rows the screen has.
+    #[expect(
+        clippy::unused_self,
+        reason = "only who holds the terminal asks about it"
+    )]
+    pub(crate) fn size(&self) -> (usize, usize) {
+        #[cfg(unix)]
+        if let Ok(size) = rustix::termios::tcgetwinsize(io::stdout())
+            && size.ws_col > 0
+            && size.ws_row > 0
+        {
+            return (size.ws_col.into(), size.ws_row.into());
+        }
+        USUAL_SIZE
     }
 
     /// The text in a style, where styles can be seen.

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use loopd_proto::event::ask::PermissionRequested;
 use loopd_proto::id::SessionId;
 use loopd_proto::params::ui::UserInputResponse;
 use loopd_proto::permission::PermissionDecision;
 use loopd_proto::session::{ClientOffer, SessionOptions};
 
-use crate::handler::{Handlers, Permissions, Tool, UserInput};
+use crate::handler::{Handlers, PermissionAsked, Permissions, Tool, UserInput};
 
 /// What to open a session with.
 #[derive(Clone, Default)]
@@ -62,13 +61,13 @@ impl SessionConfig {
         self
     }
 
-    /// Decides about permissions that tools of the session ask for.
+    /// Decides about permissions that tools of the session and of its agents ask for.
     ///
     /// The future is dropped when somebody else decides first.
     #[must_use]
     pub fn on_permission<F, Fut>(mut self, decide: F) -> Self
     where
-        F: Fn(PermissionRequested) -> Fut + Send + Sync + 'static,
+        F: Fn(PermissionAsked) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = PermissionDecision> + Send + 'static,
     {
         let decide = Arc::new(move |asked| decide(asked).boxed());

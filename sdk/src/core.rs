@@ -18,6 +18,7 @@ use tokio::task::AbortHandle;
 
 use crate::connection::Shared;
 use crate::feed::{Feed, Refresh};
+use crate::handler::PermissionAsked;
 use crate::{Error, SessionConfig};
 
 /// How many events one read brings at most.
@@ -123,7 +124,8 @@ impl Core {
     pub(crate) fn act_upon(self: &Arc<Self>, shared: &Arc<Shared>, event: &Event) {
         match &event.body {
             Body::Durable(Durable::PermissionRequested(asked)) => {
-                let Some(deciding) = self.config.handlers.decide(asked.clone()) else {
+                let question = PermissionAsked::new(asked.clone(), event.head.agent_id.clone());
+                let Some(deciding) = self.config.handlers.decide(question) else {
                     return;
                 };
                 let (core, own) = (self.clone(), shared.clone());

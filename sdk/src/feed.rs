@@ -273,9 +273,15 @@ impl State {
     fn note(&mut self, event: &Event) -> bool {
         match &event.body {
             Body::Durable(durable) => {
-                self.tip = Some(event.head.id.clone());
+                // What sub-agents do is in logs of their own, and says nothing of this loop.
+                let own = event.head.agent_id.is_none();
+                if own {
+                    self.tip = Some(event.head.id.clone());
+                }
                 match durable {
-                    Durable::UserMessage(_) | Durable::TurnStart(_) => self.resting = false,
+                    Durable::UserMessage(_) | Durable::TurnStart(_) if own => {
+                        self.resting = false;
+                    }
                     Durable::PermissionRequested(asked) => {
                         let call = call_of(&asked.permission_request).cloned();
                         return self.ask(&asked.request_id, call);

@@ -10,17 +10,17 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_proto::event::ask::PermissionRequested;
 use loopd_proto::event::tool::ExternalToolRequested;
-use loopd_proto::id::{SessionId, ToolCallId};
+use loopd_proto::id::{AgentId, RequestId, SessionId, ToolCallId};
 use loopd_proto::params::tool::{ClientToolResult, FullResult};
 use loopd_proto::params::ui::UserInputResponse;
-use loopd_proto::permission::PermissionDecision;
+use loopd_proto::permission::{PermissionDecision, PermissionPrompt, PermissionRequest};
 use loopd_proto::session::ClientTool;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::config::Tools;
 
-type Decide = dyn Fn(PermissionRequested) -> BoxFuture<'static, PermissionDecision> + Send + Sync;
+type Decide = dyn Fn(PermissionAsked) -> BoxFuture<'static, PermissionDecision> + Send + Sync;
 type Answer = dyn Fn(UserInput) -> BoxFuture<'static, UserInputResponse> + Send + Sync;
 type Run = dyn Fn(ToolInvocation) -> BoxFuture<'static, Result<ToolOutput, String>> + Send + Sync;
 
@@ -39,6 +39,27 @@ pub(crate) enum Permissions {
     Unwanted,
     LeavesOpen,
     Decides(Arc<Decide>),
+}
+
+/// A permission that a tool asks for.
+#[derive(Debug, Clone)]
+pub struct PermissionAsked {
+    pub request_id: RequestId,
+    pub permission_request: PermissionRequest,
+    pub prompt_request: Option<PermissionPrompt>,
+    /// The sub-agent whose tool it is; absent when it is the main agent's.
+    pub agent_id: Option<AgentId>,
+}
+
+impl PermissionAsked {
+    pub(crate) fn new(asked: PermissionRequested, agent_id: Option<AgentId>) -> Self {
+        Self {
+            request_id: asked.request_id,
+            permission_request: asked.permission_request,
+            prompt_request: asked.prompt_request,
+            agent_id,
+        }
+    }
 }
 
 /// A question that the model has for its user.
@@ -201,7 +222,7 @@ impl Handlers {
     /// Decides about a permission; `None` when that is left to others.
     pub(crate) fn decide(
         &self,
-        asked: PermissionRequested,
+        asked: PermissionAsked,
     ) -> Option<impl Future<Output = PermissionDecision> + Send + use<>> {
         let Permissions::Decides(decide) = &self.permissions else {
             return None;

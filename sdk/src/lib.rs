@@ -28,26 +28,29 @@ mod feed;
 mod handler;
 mod session;
 mod spawn;
+mod tasks;
 mod turn;
 
 pub use client::Client;
 pub use config::SessionConfig;
 pub use error::Error;
 pub use events::Events;
-pub use handler::{Tool, ToolInvocation, ToolOutput, UserInput};
+pub use handler::{PermissionAsked, Tool, ToolInvocation, ToolOutput, UserInput};
 pub use session::{Message, Session};
 pub use spawn::{ConnectOptions, StartPolicy, Whereabouts, environment};
 pub use turn::{Reply, Turn, Wait};
 
 /// The types of the protocol, for all that has no name of its own here.
 pub use loopd_proto as proto;
-pub use loopd_proto::event::ask::PermissionRequested;
 pub use loopd_proto::event::{Body, Durable, Ephemeral, Event};
-pub use loopd_proto::id::{MessageId, RequestId, SessionId};
+pub use loopd_proto::id::{AgentId, MessageId, RequestId, SessionId, TaskId};
 pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
 pub use loopd_proto::params::model::Choice;
 pub use loopd_proto::params::process::{Process, ProcessClass, ProcessState};
 pub use loopd_proto::params::session::{ListFilter, Metadata, SendMode};
+pub use loopd_proto::params::task::{
+    AgentInfo, AnswerRead, Progress, ShellInfo, Status as TaskStatus, TaskInfo, TaskNode, TaskRead,
+};
 pub use loopd_proto::params::ui::UserInputResponse;
 pub use loopd_proto::params::worktree::{Worktree, WorktreeContents, WorktreeUse};
 pub use loopd_proto::permission::{PermissionDecision, PermissionRequest, PermissionRule};

@@ -214,7 +214,7 @@ impl Session {
         self.client.shared.call::<M>(params).await
     }
 
-    fn of(&self) -> Of {
+    pub(crate) fn of(&self) -> Of {
         Of {
             session_id: self.core.id.clone(),
         }

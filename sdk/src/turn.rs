@@ -91,12 +91,16 @@ impl Turn {
     }
 
     fn note(&mut self, event: &Event) {
+        // What its sub-agents are told and say is theirs, and not the end of anything here.
+        if event.head.agent_id.is_some() {
+            return;
+        }
         match &event.body {
             Body::Durable(Durable::UserMessage(message)) if message.content == self.shown => {
                 self.taken = true;
             }
             Body::Durable(Durable::AssistantMessage(message))
-                if self.taken && event.head.agent_id.is_none() && !message.content.is_empty() =>
+                if self.taken && !message.content.is_empty() =>
             {
                 self.text.clone_from(&message.content);
             }
@@ -119,5 +123,56 @@ impl Turn {
             self.over = true;
             self.aborted = aborted;
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use loopd_proto::event;
+
+    use super::*;
+    use crate::feed::Feed;
+
+    fn line(id: u32, agent: &str, kind: &str, data: &str) -> Event {
+        let agent = match agent {
+            "" => String::new(),
+            agent => format!(r#","agentId":"{agent}""#),
+        };
+        let text = format!(
+            r#"{{"type":"{kind}","data":{data},"id":"{id}","timestamp":"2026-01-01T00:00:00.000Z","parentId":null{agent}}}"#
+        );
+        event::read(&text).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_sub_agents_are_told_and_say_is_not_the_answer() {
+        let feed = Feed::new();
+        let mut turn = Turn::new("m".into(), "go".to_owned(), feed.stream(), Wait::Session);
+        let said = |text: &str| format!(r#"{{"messageId":"a","content":"{text}"}}"#);
+        let failure = r#"{"errorType":"query","message":"no model"}"#;
+        for event in [
+            // One that was told the same before this message was taken up.
+            line(1, "other", "user.message", r#"{"content":"go"}"#),
+            line(2, "", "session.idle", "{}"),
+            line(3, "", "user.message", r#"{"content":"go"}"#),
+            line(4, "", "assistant.message", &said("found")),
+            line(
+                5,
+                "finder",
+                "assistant.message",
+                &said("words of the finder"),
+            ),
+            line(6, "finder", "session.error", failure),
+            line(7, "", "session.idle", "{}"),
+        ] {
+            feed.receive(event);
+        }
+        let mut seen = 0;
+        while turn.next().await.is_some() {
+            seen += 1;
+        }
+        assert_eq!(seen, 7, "the rest before the message ends nothing");
+        assert_eq!(turn.finish().unwrap().text, "found");
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::bail;
 use loopd_sdk::{Activity, Client, ConnectOptions, DaemonStatus, Error, StartPolicy};
 
+use crate::amount::{counted, span};
 use crate::args::DaemonVerb;
 use crate::open::Desk;
 use crate::outcome::Outcome;
@@ -93,23 +94,4 @@ fn show(desk: &Desk, status: &DaemonStatus) -> anyhow::Result<()> {
     );
     desk.terminal.answer(&text)?;
     Ok(())
-}
-
-fn counted(number: usize, one: &str, many: &str) -> String {
-    if number == 1 {
-        format!("1 {one}")
-    } else {
-        format!("{number} {many}")
-    }
-}
-
-/// A time span in its two largest units.
-fn span(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60) {
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, minutes) => format!("{minutes} min {} s", seconds % 60),
-        (0, hours, minutes) => format!("{hours} h {minutes} min"),
-        (days, hours, _) => format!("{days} d {hours} h"),
-    }
 }

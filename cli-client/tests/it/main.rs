@@ -9,11 +9,14 @@
     reason = "tests fail by panicking and read what they like"
 )]
 
+mod agents;
 mod daemon;
 mod home;
 mod interrupt;
+mod model;
 mod prompt;
 mod sessions;
+mod tasks;
 #[cfg(unix)]
 mod terminal;
 mod worktrees;

@@ -11,14 +11,14 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use crate::home::Home;
 
 /// `loop` with a terminal of its own.
-struct OnTerminal {
+pub(crate) struct OnTerminal {
     child: Child,
     terminal: File,
     unread: Vec<u8>,
 }
 
 impl OnTerminal {
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -44,7 +44,7 @@ impl OnTerminal {
     }
 
     /// Reads up to the end of this text; what comes after it is for the next one who reads.
-    fn read_until(&mut self, text: &str) -> String {
+    pub(crate) fn read_until(&mut self, text: &str) -> String {
         let mut buffer = [0; 1024];
         loop {
             let shown = String::from_utf8_lossy(&self.unread).into_owned();
@@ -59,11 +59,15 @@ impl OnTerminal {
         }
     }
 
-    fn types(&mut self, text: &str) {
+    pub(crate) fn types(&mut self, text: &str) {
         self.terminal.write_all(text.as_bytes()).unwrap();
     }
 
-    fn ends(mut self) -> Option<i32> {
+    pub(crate) fn child(&self) -> &Child {
+        &self.child
+    }
+
+    pub(crate) fn ends(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 }

@@ -1,0 +1,231 @@
+//! Tasks for people: a tree in columns, printed once or kept on the screen.
+
+use std::time::Duration;
+
+use loopd_sdk::proto::time::Timestamp;
+use loopd_sdk::{TaskInfo, TaskNode, TaskStatus};
+
+use super::follow::View;
+use super::{Seen, now, status_of};
+use crate::amount::{span, tokens};
+use crate::open::Desk;
+use crate::outcome::Outcome;
+use crate::terminal::{Style, harmless};
+
+/// How long a line is where nobody says how wide it may be.
+const LINE_CHARS: usize = 160;
+/// How much of an id is shown; whole ids are in `--json`.
+const ID_CHARS: usize = 48;
+
+pub(super) fn print(desk: &Desk, seen: &[Seen]) -> anyhow::Result<Outcome> {
+    let lines = drawn(seen, now(), LINE_CHARS);
+    if lines.is_empty() {
+        desk.terminal.notice("no tasks");
+    }
+    for line in lines {
+        desk.terminal.answer(&(line.text + "\n"))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// The tree on the screen, drawn over what was drawn before.
+#[derive(Default)]
+pub(super) struct Screen {
+    drawn: usize,
+}
+
+impl View for Screen {
+    fn show(&mut self, desk: &Desk, seen: &[Seen]) -> anyhow::Result<()> {
+        let (columns, rows) = desk.terminal.size();
+        let mut lines = drawn(seen, now(), columns);
+        if lines.is_empty() {
+            lines.push(Line::new("no tasks".to_owned()));
+        }
+        // What has left the screen at its upper end cannot be drawn over.
+        let room = rows.saturating_sub(1).max(1);
+        let hidden = lines.len().saturating_sub(room);
+        if hidden > 0 {
+            lines.truncate(room.saturating_sub(1));
+            lines.push(Line::new(format!("… {} more lines", hidden + 1)));
+        }
+        let mut text = match self.drawn {
+            0 => String::new(),
+            above => format!("\x1b[{above}A\r\x1b[J"),
+        };
+        // Characters that are wider than we think must not make two lines of one.
+        text.push_str("\x1b[?7l");
+        for line in &lines {
+            text.push_str(&match line.style {
+                Some(style) => desk.terminal.styled(style, &line.text),
+                None => line.text.clone(),
+            });
+            text.push_str("\r\n");
+        }
+        text.push_str("\x1b[?7h");
+        self.drawn = lines.len();
+        desk.terminal.answer(&text)?;
+        Ok(())
+    }
+}
+
+/// One line of the tree.
+#[derive(Debug, PartialEq, Eq)]
+struct Line {
+    text: String,
+    style: Option<Style>,
+}
+
+impl Line {
+    fn new(text: String) -> Self {
+        Self { text, style: None }
+    }
+}
+
+fn drawn(seen: &[Seen], now: Timestamp, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for each in seen {
+        if seen.len() > 1 {
+            lines.push(Line {
+                text: format!("session {}", each.session.id()),
+                style: Some(Style::Bold),
+            });
+        }
+        lines.extend(table(&each.tasks, now, width));
+    }
+    lines
+}
+
+/// One task, cut into columns.
+struct Row {
+    id: String,
+    kind: String,
+    status: TaskStatus,
+    calls: String,
+    tokens: String,
+    time: String,
+    doing: String,
+}
+
+fn table(tasks: &[TaskNode], now: Timestamp, width: usize) -> Vec<Line> {
+    let mut rows = Vec::new();
+    lay_out(tasks, None, now, &mut rows);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let widest = |cell: fn(&Row) -> &str, least: usize| {
+        let widths = rows.iter().map(|row| cell(row).chars().count());
+        widths.max().unwrap_or(0).max(least)
+    };
+    let ids = widest(|row| &row.id, 4);
+    let kinds = widest(|row| &row.kind, 4);
+    let times = widest(|row| &row.time, 4);
+    let line = |id: &str, kind: &str, status: &str, calls: &str, used: &str, time: &str| {
+        format!("{id:<ids$}  {kind:<kinds$}  {status:<9}  {calls:>5}  {used:>6}  {time:>times$}  ")
+    };
+    let mut heading = line("TASK", "TYPE", "STATUS", "CALLS", "TOKENS", "TIME");
+    heading.push_str("DOING");
+    let mut lines = vec![Line {
+        text: cut(&heading, width),
+        style: Some(Style::Dim),
+    }];
+    lines.extend(rows.iter().map(|row| {
+        let mut text = line(
+            &row.id,
+            &row.kind,
+            status(row.status),
+            &row.calls,
+            &row.tokens,
+            &row.time,
+        );
+        text.push_str(&row.doing);
+        Line {
+            text: cut(text.trim_end(), width),
+            style: match row.status {
+                TaskStatus::Running => Some(Style::Bold),
+                TaskStatus::Failed => Some(Style::Bad),
+                TaskStatus::Idle => None,
+                TaskStatus::Completed | TaskStatus::Cancelled => Some(Style::Dim),
+            },
+        }
+    }));
+    lines
+}
+
+/// Puts each task before those below it, with branches that lead to them; those at the top have none.
+fn lay_out(tasks: &[TaskNode], lead: Option<&str>, now: Timestamp, rows: &mut Vec<Row>) {
+    for (index, node) in tasks.iter().enumerate() {
+        let last = index + 1 == tasks.len();
+        let (own, below) = match lead {
+            None => (String::new(), String::new()),
+            Some(lead) if last => (format!("{lead}└─ "), format!("{lead}   ")),
+            Some(lead) => (format!("{lead}├─ "), format!("{lead}│  ")),
+        };
+        rows.push(row(node, &own, now));
+        lay_out(&node.children, Some(&below), now, rows);
+    }
+}
+
+fn row(node: &TaskNode, lead: &str, now: Timestamp) -> Row {
+    let id = cut(&plain(node.task.id().as_str()), ID_CHARS);
+    let (kind, time, doing) = match &node.task {
+        TaskInfo::Shell(shell) => {
+            let end = shell.completed_at.unwrap_or(now);
+            let time = end.millis_since(shell.started_at);
+            ("shell".to_owned(), time, shell.command.clone())
+        }
+        TaskInfo::Agent(agent) => {
+            let since = agent.completed_at.unwrap_or(now);
+            let time = since.millis_since(agent.started_at);
+            let came_to = match agent.status {
+                TaskStatus::Running => node.latest_intent.as_ref(),
+                TaskStatus::Idle | TaskStatus::Completed => agent.latest_response.as_ref(),
+                TaskStatus::Failed | TaskStatus::Cancelled => agent.error.as_ref(),
+            };
+            let doing = came_to.filter(|text| !text.trim().is_empty());
+            (
+                agent.agent_type.clone(),
+                agent.active_time_ms.unwrap_or(time),
+                doing.unwrap_or(&agent.description).clone(),
+            )
+        }
+    };
+    let is_agent = matches!(node.task, TaskInfo::Agent(_));
+    let of_agent = |text: String| if is_agent { text } else { "-".to_owned() };
+    Row {
+        id: format!("{lead}{id}"),
+        kind: plain(&kind),
+        status: status_of(node),
+        calls: of_agent(node.tool_calls.to_string()),
+        tokens: of_agent(tokens(node.tokens)),
+        time: span(Duration::from_millis(time)),
+        doing: plain(&doing),
+    }
+}
+
+pub(super) fn status(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Running => "running",
+        TaskStatus::Idle => "idle",
+        TaskStatus::Completed => "completed",
+        TaskStatus::Failed => "failed",
+        TaskStatus::Cancelled => "cancelled",
+    }
+}
+
+/// Text of others as a part of one line.
+fn plain(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    harmless(&words.join(" "))
+}
+
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    kept + "…"
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests;
