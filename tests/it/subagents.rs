@@ -9,6 +9,7 @@ mod permission;
 mod promotion;
 mod restart;
 mod stopping;
+mod talk;
 mod worktree;
 
 use loopd_tests::{Daemon, Gate, Script, Session, Turn, call};

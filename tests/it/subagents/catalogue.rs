@@ -123,6 +123,27 @@ async fn an_agent_that_is_denied_is_an_error_and_no_other_is_started() {
 }
 
 #[tokio::test]
+async fn a_rule_that_denies_all_agents_denies_forks() {
+    let script = loopd_tests::Script::voices([asks(json!({"prompt": "look around"}))]).await;
+    let daemon = Daemon::builder()
+        .script(script)
+        .env("LOOPD_AGENTS_FORK", "1")
+        .start()
+        .await;
+    let mut session = daemon.client().create(json!({})).await;
+    let rules = json!({"rules": {"approved": [], "denied": [{"kind": "agent"}]}});
+    session.call("session.permissions.configure", rules).await;
+    session.send("begin").await;
+    let told = refusal(&mut session, "t1").await;
+    assert_eq!(
+        told,
+        "The rules of this session deny the agent fork. Do the work without it."
+    );
+    session.next("session.idle").await;
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn an_agent_that_is_switched_off_or_left_out_is_an_error() {
     let daemon = daemon([asks(
         json!({"prompt": "look around", "agent_type": "explore"}),

@@ -155,13 +155,13 @@ async fn two_at_a_time_is_never_more_than_two_and_the_first_come_first() {
         let firsts = requests
             .iter()
             .map(loopd_tests::script::Recorded::first_user_text);
-        let named = firsts.filter_map(|first| {
+        let known = firsts.filter_map(|first| {
             let found = names
                 .iter()
                 .find(|name| first.contains(&format!("do {name}.")));
             found.cloned()
         });
-        named.collect()
+        known.collect()
     };
     let started: Vec<usize> = session
         .events()

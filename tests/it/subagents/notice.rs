@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use loopd::kernel::tasks::Task;
 use loopd_tests::{Daemon, Gate, Script, Session, Turn, call};
 use serde_json::{Value, json};
 
@@ -169,7 +170,7 @@ async fn what_a_person_says_comes_before_what_an_agent_says() {
     gate.open();
     daemon
         .until(&session.id, "the agent to answer", |state| {
-            state.tasks.get("one").is_some_and(|task| task.is_idle())
+            state.tasks.get("one").is_some_and(Task::is_idle)
         })
         .await;
     session.send("person").await;

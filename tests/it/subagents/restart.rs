@@ -1,5 +1,6 @@
 //! Agents of a daemon that was stopped: what they answered is told, what they knew is not lost.
 
+use loopd::kernel::tasks::Task;
 use loopd_tests::{Daemon, Gate, Session, Turn, call};
 use serde_json::{Value, json};
 
@@ -105,7 +106,7 @@ async fn an_answer_that_nobody_was_told_of_is_told_once_after_the_restart() {
     gate.open();
     let state = daemon
         .until(&session.id, "the agent to answer", |state| {
-            state.tasks.get("sage").is_some_and(|task| task.is_idle())
+            state.tasks.get("sage").is_some_and(Task::is_idle)
         })
         .await;
     assert!(!state.is_busy(), "nobody is there to answer to");

@@ -43,6 +43,14 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     // waited belongs to the source, and a new name is a fact and not only a record.
     let (session, _) = context.app.sessions.open(id.clone());
     session.command(Command::ClearQueue).await?;
+    // Agents go on for the source alone: two sessions must not speak to one.
+    let agents = session.state(|state| {
+        let agents = state.tasks.iter().filter(|task| task.agent().is_some());
+        agents.map(|task| task.id.clone()).collect::<Vec<_>>()
+    });
+    for agent in agents.await? {
+        session.command(Command::RemoveTask(agent)).await?;
+    }
     if let Some(name) = given {
         let by = NamedBy::User;
         session.command(Command::SetName { name, by }).await?;

@@ -74,17 +74,7 @@ async fn named(
     let disabled = subagents.disabled_subagents.clone().unwrap_or_default();
     let agent = kin.roster.may_start(&wanted, asked_by, &disabled);
     let agent = agent.map_err(|refusal| refusal.to_string())?.clone();
-    let denied = kin.inheritance.leave.permissions.denied.iter();
-    let denied = denied.filter(|rule| rule.kind == "agent").any(|rule| {
-        let argument = rule.argument.as_deref();
-        argument.is_none_or(|argument| is_same(argument, &agent.name))
-    });
-    if denied {
-        return Err(format!(
-            "The rules of this session deny the agent {}. Do the work without it.",
-            agent.name
-        ));
-    }
+    check_rules(&kin, &agent.name)?;
     let cwd = place(&kin, &order)?;
     let isolation = isolation(&order, &agent)?;
     let choice = model(&kin, &order, settings, &agent).await?;
@@ -121,6 +111,22 @@ async fn named(
         taken: kin.state.tasks,
         note: choice.note,
     })
+}
+
+/// Refuses an agent that a rule of the session denies, by its name or with all others.
+fn check_rules(kin: &Kin, agent: &str) -> Result<(), String> {
+    let denied = kin.inheritance.leave.permissions.denied.iter();
+    let mut denied = denied.filter(|rule| rule.kind == "agent");
+    let hit = denied.any(|rule| {
+        let argument = rule.argument.as_deref();
+        argument.is_none_or(|argument| is_same(argument, agent))
+    });
+    if hit {
+        return Err(format!(
+            "The rules of this session deny the agent {agent}. Do the work without it."
+        ));
+    }
+    Ok(())
 }
 
 fn stance(mode: Option<PermissionMode>) -> Stance {
@@ -210,6 +216,7 @@ fn fork(kin: Kin, order: Order) -> Result<Plan, String> {
             "A fork cannot fork again: do the work that you were forked for yourself.".to_owned(),
         );
     }
+    check_rules(&kin, FORK)?;
     if order.model.is_some() {
         return Err(
             "A fork has the model of the conversation it continues; leave `model` out or name an agent_type.".to_owned(),
