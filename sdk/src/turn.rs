@@ -143,14 +143,17 @@ mod tests {
         let text = format!(
             r#"{{"type":"{kind}","data":{data},"id":"{id}","timestamp":"2026-01-01T00:00:00.000Z","parentId":null{more}}}"#
         );
-        event::read(&text).unwrap()
+        let event = event::read(&text).unwrap();
+        assert!(!matches!(event.body, Body::Unknown { .. }), "{text}");
+        event
     }
 
     #[tokio::test]
     async fn what_sub_agents_are_told_and_say_is_not_the_answer() {
         let feed = Feed::new();
         let mut turn = Turn::new("m".into(), "go".to_owned(), feed.stream(), Wait::Session);
-        let said = |text: &str| format!(r#"{{"messageId":"a","content":"{text}"}}"#);
+        let said =
+            |text: &str| format!(r#"{{"messageId":"a","content":"{text}","toolRequests":[]}}"#);
         let failure = r#"{"errorType":"query","message":"no model"}"#;
         for event in [
             // One that was told the same before this message was taken up.

@@ -42,23 +42,28 @@ pub(super) async fn run(
     }
     let stop = tokio::signal::ctrl_c();
     tokio::pin!(stop);
-    // Looked at again, now that nothing can happen unheard.
-    look(&mut seen).await?;
+    let mut pause = Duration::ZERO;
     loop {
+        let next = async {
+            // The first time at once: since we came, something may have happened unheard.
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+                // The sender lives as long as this function.
+                tokio::time::timeout(TICK, happenings.changed()).await.ok();
+            }
+            look(&mut seen).await
+        };
+        tokio::select! {
+            // First, so that Ctrl-C is heard before anything is shown.
+            biased;
+            _ = &mut stop => break,
+            looked = next => looked?,
+        }
         view.show(desk, &seen)?;
         if !seen.iter().any(|seen| runs(&seen.tasks)) {
             break;
         }
-        let pause = async {
-            tokio::time::sleep(STAYS).await;
-            // The sender lives as long as this function.
-            tokio::time::timeout(TICK, happenings.changed()).await.ok();
-        };
-        tokio::select! {
-            () = pause => {}
-            _ = &mut stop => break,
-        }
-        look(&mut seen).await?;
+        pause = STAYS;
     }
     Ok(Outcome::Done)
 }
