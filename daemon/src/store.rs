@@ -110,7 +110,8 @@ pub trait Store: Send + Sync + 'static {
     /// Reads all records, the one modified last first.
     fn list(&self) -> StoreFuture<Vec<SessionRecord>>;
 
-    /// Finds sessions whose id starts with `prefix`; two are enough to know it is ambiguous.
+    /// Finds sessions that people opened and whose id starts with `prefix`; two are enough to know
+    /// it is ambiguous.
     fn find_by_prefix(&self, prefix: &str) -> StoreFuture<Vec<SessionId>>;
 
     /// Removes a session and its log, and tells whether it existed.

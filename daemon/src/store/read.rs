@@ -233,9 +233,12 @@ pub(super) fn find_by_prefix(
     // A range of the index: no character sorts after the last one there is.
     let ids = connection
         .prepare_cached(
-            "SELECT id FROM session WHERE id >= ?1 AND id < ?1 || char(0x10FFFF) ORDER BY id LIMIT 2",
+            "SELECT id FROM session WHERE id >= ?1 AND id < ?1 || char(0x10FFFF) AND agent IS NULL
+             ORDER BY id LIMIT 2",
         )?
-        .query_map([prefix], |row| Ok(SessionId::new(row.get::<_, Arc<str>>(0)?)))?
+        .query_map([prefix], |row| {
+            Ok(SessionId::new(row.get::<_, Arc<str>>(0)?))
+        })?
         .collect::<Result<_, _>>()?;
     Ok(ids)
 }

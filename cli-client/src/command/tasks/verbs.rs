@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::bail;
-use loopd_sdk::{Progress, SessionId, TaskInfo, TaskNode, TaskStatus};
+use loopd_sdk::{Progress, TaskInfo, TaskNode, TaskStatus};
 
 use super::find::{self, Found};
 use super::{Seen, status_of, tree};
@@ -127,7 +127,7 @@ fn about(node: &TaskNode) -> Vec<String> {
             );
             line("error", agent.error.as_deref());
             line("output", node.output_file.as_deref());
-            line("session", node.session_id.as_ref().map(SessionId::as_str));
+            line("session", node.session_id.as_ref().map(|id| id.as_str()));
             line("worktree", node.worktree.as_deref());
             let calls = usize::try_from(node.tool_calls).unwrap_or(usize::MAX);
             format!(
