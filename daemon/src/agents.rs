@@ -305,11 +305,6 @@ impl Agents {
         runs.len()
     }
 
-    /// The model knows what these agents answered.
-    pub async fn heard(&self, id: &TaskId) {
-        self.tell(Command::TasksHeard(vec![id.clone()])).await;
-    }
-
     /// Tells the log, unless the session ends: then nobody reads what it is told.
     async fn record(&self, command: Command) -> Result<(), String> {
         tokio::select! {
@@ -339,7 +334,7 @@ impl Agents {
 /// Who cancels an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancel {
-    /// The model, which therefore knows.
+    /// The model, which learns the end from the result of its call.
     Model,
     /// A client; the model is told.
     Client,

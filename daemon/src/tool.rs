@@ -42,6 +42,8 @@ use loopd_proto::permission::PermissionRequest;
 use crate::agents::{Agents, Seat};
 use crate::gate::Grant;
 use crate::jobs::{Jobs, Surroundings};
+use crate::kernel::command::Rest;
+use crate::kernel::tasks::Task;
 use crate::shell::Backend;
 
 /// Where and for whom a tool runs: a value of the session and its launch, never of the process.
@@ -109,6 +111,8 @@ pub struct Outcome {
     pub images: Vec<ToolImage>,
     /// The same for programs.
     pub facts: Option<Map<String, Value>>,
+    /// The tasks whose rest the model learns from this.
+    pub heard: Vec<Rest>,
 }
 
 /// Whether a call did what was asked.
@@ -134,6 +138,7 @@ impl Outcome {
             detail: None,
             images: Vec::new(),
             facts: None,
+            heard: Vec::new(),
         }
     }
 
@@ -153,6 +158,17 @@ impl Outcome {
     #[must_use]
     pub fn with_facts(mut self, facts: Map<String, Value>) -> Self {
         self.facts = Some(facts);
+        self
+    }
+
+    /// Says that the model learns from this how a task came to rest.
+    #[must_use]
+    pub fn with_news_of(mut self, task: &Task) -> Self {
+        let rest = task.rested_at().map(|at| Rest {
+            task: task.id.clone(),
+            at,
+        });
+        self.heard.extend(rest);
         self
     }
 }

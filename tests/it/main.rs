@@ -11,6 +11,7 @@
 
 mod abort;
 mod agents_catalogue;
+mod agents_killed;
 mod architecture;
 mod attach;
 mod client_commands;

@@ -1,6 +1,7 @@
 //! Tests with real processes: the built `loopd`, real pipes and sockets, signals. They run in their
 //! own group and need `cargo build -p loopd` first.
 
+mod agents;
 mod detached;
 mod durability;
 mod memory;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 
-use crate::recorder::{Recorder, SeenEvent, ServerRequest};
+use crate::recorder::{Recorder, Seen, SeenEvent, ServerRequest};
 use crate::session::Session;
 use crate::transcript::Scrub;
 use crate::within;
@@ -152,6 +152,12 @@ impl Client {
             let notes = seen.notes.iter().filter(|(name, _)| name == method);
             notes.map(|(_, params)| params.clone()).collect()
         })
+    }
+
+    /// Waits until this many events of any session have come.
+    pub async fn heard(&self, count: usize) {
+        let enough = |seen: &mut Seen| (seen.events.len() >= count).then_some(());
+        self.inner.recorder.find(enough).await;
     }
 
     /// The methods of requests that the daemon made and the test has not taken.

@@ -17,6 +17,7 @@
 pub mod binary;
 pub mod client;
 pub mod daemon;
+pub mod dice;
 pub mod latch;
 pub mod lifeline;
 mod recorder;

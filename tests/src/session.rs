@@ -97,11 +97,13 @@ impl Session {
         what: &str,
         fits: impl Fn(&Value) -> bool,
     ) -> Value {
-        let (id, from) = (self.id.clone(), self.read);
+        let (id, mut from) = (self.id.clone(), self.read);
         let find = |seen: &mut Seen| {
             let mut new = seen.events.iter().enumerate().skip(from);
-            let (at, found) = new.find(|(_, seen)| seen.session == id && fits(&seen.event))?;
-            Some((at, found.event.clone()))
+            let found = new.find(|(_, seen)| seen.session == id && fits(&seen.event));
+            // What does not fit is not looked at again.
+            from = seen.events.len();
+            found.map(|(at, found)| (at, found.event.clone()))
         };
         let wait = self.client.recorder().find(find);
         let Ok((at, event)) = tokio::time::timeout(patience, wait).await else {

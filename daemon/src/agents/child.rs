@@ -1,6 +1,7 @@
 //! A child session as its parent's agents see it, and who brings one about. `session` implements
 //! both; a test may, too.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,8 +35,8 @@ pub struct Plan {
     pub preface: Option<String>,
     /// The way down to the parent, which every id below begins with.
     pub prefix: Option<TaskId>,
-    /// The ids that the session's registry knows.
-    pub taken: Vec<TaskId>,
+    /// The ids that the session's registry knows, those of removed agents among them.
+    pub taken: BTreeSet<TaskId>,
     pub note: Option<String>,
 }
 
@@ -99,6 +100,9 @@ pub enum WorktreeEnd {
 
 /// A live child session.
 pub trait Child: Send + Sync + 'static {
+    /// Whether nobody had spoken to it when it was made or opened.
+    fn is_new(&self) -> bool;
+
     /// Gives it a message: at once when it rests, else before its next model call.
     fn say(&self, message: String) -> BoxFuture<'static, Result<(), String>>;
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -70,6 +71,10 @@ impl FakeChild {
 struct Held(Arc<FakeChild>);
 
 impl Child for Held {
+    fn is_new(&self) -> bool {
+        false
+    }
+
     fn say(&self, message: String) -> BoxFuture<'static, Result<(), String>> {
         *self.0.rested.lock().unwrap() = None;
         self.0.heard.lock().unwrap().push(message);
@@ -169,7 +174,7 @@ impl Nursery for House {
             cwd: PathBuf::from("/"),
             preface: None,
             prefix: None,
-            taken: Vec::new(),
+            taken: BTreeSet::new(),
             note: None,
         };
         std::future::ready(Ok(plan)).boxed()

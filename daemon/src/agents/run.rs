@@ -245,16 +245,17 @@ impl Agents {
             watcher: watcher.clone(),
             seat: seat.clone(),
         };
-        let prompt = match &begin {
-            Begin::New(birth) => match &birth.plan.preface {
-                Some(preface) => format!("{preface}\n\n{prompt}"),
-                None => prompt,
-            },
-            Begin::Again => prompt,
-        };
-        let born = match begin {
-            Begin::New(birth) => nursery.bear(*birth, tie).await,
-            Begin::Again => nursery.reopen(work, tie).await,
+        let (born, first) = match begin {
+            Begin::New(birth) => {
+                let preface = birth.plan.preface.clone();
+                (nursery.bear(*birth, tie).await, preface)
+            }
+            // One that was interrupted before it was told anything is told everything now.
+            Begin::Again => {
+                let child = nursery.reopen(work, tie).await;
+                let is_new = child.as_ref().is_ok_and(|child| child.is_new());
+                (child, is_new.then(|| work.prompt.clone()))
+            }
         };
         let child = match born {
             Ok(child) => child,
@@ -262,6 +263,10 @@ impl Agents {
                 seat.leave();
                 return (failed(why), multi_turn);
             }
+        };
+        let prompt = match first {
+            Some(first) => format!("{first}\n\n{prompt}"),
+            None => prompt,
         };
         let rested = self.until_rest(run, child.as_ref(), prompt, watcher).await;
         child.stop().await;
@@ -347,7 +352,8 @@ impl Agents {
     ) {
         let by = run.inner().cancelled;
         let waited_for = execution == Execution::Sync;
-        let heard = waited_for || matches!(by, Some(Cancel::Model | Cancel::Abort));
+        // Whoever waits for it or stops it hears of it by the result of the call, if that gets so far.
+        let heard = by == Some(Cancel::Abort);
         let result = ending
             .response
             .as_deref()

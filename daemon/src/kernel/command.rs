@@ -385,6 +385,15 @@ pub struct CallOutcome {
     /// What the model reads, and on success what people read.
     pub result: ToolResult,
     pub telemetry: Option<serde_json::Map<String, Value>>,
+    /// The tasks whose rest the model learns from this result.
+    pub heard: Vec<Rest>,
+}
+
+/// A task's rest: which task, and when it came to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rest {
+    pub task: TaskId,
+    pub at: Timestamp,
 }
 
 /// Success, or a failure with its code.
@@ -403,6 +412,7 @@ impl CallOutcome {
                 ..ToolResult::default()
             },
             telemetry: None,
+            heard: Vec::new(),
         }
     }
 
@@ -416,6 +426,7 @@ impl CallOutcome {
                 ..ToolResult::default()
             },
             telemetry: None,
+            heard: Vec::new(),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! but by events. `decide/tasks.rs` decides about it; `rpc`, the session's jobs and its agents read
 //! it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopd_proto::event::task::{
     AgentWork, Execution, ExternalWork, ShellAttachment, ShellWork, TaskAnswered, TaskContinued,
@@ -15,6 +15,8 @@ use loopd_proto::time::Timestamp;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tasks {
     all: BTreeMap<TaskId, Task>,
+    /// The ids of agents that are no longer listed; no other agent gets them.
+    removed: BTreeSet<TaskId>,
 }
 
 /// One piece of work beside the loop.
@@ -202,6 +204,11 @@ impl Tasks {
         self.iter().find(|task| task.call.as_ref() == Some(call))
     }
 
+    /// The ids that are or were in use.
+    pub fn ids(&self) -> impl Iterator<Item = &TaskId> {
+        self.all.keys().chain(&self.removed)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &Task> {
         self.all.values()
     }
@@ -304,6 +311,10 @@ impl Tasks {
     }
 
     pub(super) fn removed(&mut self, id: &TaskId) -> Option<Task> {
-        self.all.remove(id)
+        let removed = self.all.remove(id)?;
+        if removed.agent().is_some() {
+            self.removed.insert(id.clone());
+        }
+        Some(removed)
     }
 }

@@ -1,8 +1,9 @@
 //! The agents of a session, seen from its side: makes child sessions and speaks to them.
 
+mod beginning;
 mod plan;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
@@ -11,11 +12,13 @@ use loopd_proto::event::Durable;
 use loopd_proto::event::agent::{Enlisted, Profile};
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::event::task::{AgentWork, WorktreeWork};
-use loopd_proto::id::{Seq, SessionId, ToolCallId};
+use loopd_proto::id::{Seq, SessionId, TaskId, ToolCallId};
 use loopd_proto::permission::Permissions;
 use loopd_proto::session::SessionOptions;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+
+use beginning::{Beginning, NEVER_BEGAN};
 
 use super::actor::Actor;
 use super::lineage::{Adoption, Inheritance};
@@ -26,7 +29,7 @@ use super::{Message, SessionHandle};
 use crate::agents::{
     Agents, Birth, Child, Nursery, Order, Plan, Rested, Setup, Slots, Standing, Tie, WorktreeEnd,
 };
-use crate::kernel::command::{Command, Create, Enlist, Send, SendPlace};
+use crate::kernel::command::{Command, Create, Enlist, Send};
 use crate::kernel::state::{Entry, State};
 use crate::kernel::tasks::Task;
 use crate::roster::Roster;
@@ -64,7 +67,8 @@ struct Parent {
     cwd: String,
     model: Option<String>,
     reasoning_effort: Option<String>,
-    tasks: Vec<loopd_proto::id::TaskId>,
+    /// The ids that are or were in use.
+    tasks: BTreeSet<TaskId>,
 }
 
 /// Makes the children of one session.
@@ -118,7 +122,7 @@ impl Actor {
                 cwd: state.cwd.clone(),
                 model: state.model.clone(),
                 reasoning_effort: state.reasoning_effort.clone(),
-                tasks: state.tasks.iter().map(|task| task.id.clone()).collect(),
+                tasks: state.tasks.ids().cloned().collect(),
             },
             route: self.route(),
             roster: self.roster.get(),
@@ -247,6 +251,10 @@ impl Cradle {
         worktree: Option<WorktreeWork>,
         tie: Tie,
     ) -> Result<Arc<dyn Child>, String> {
+        let known = self.services.store.record(&session).await;
+        if known.map_err(|error| error.to_string())?.is_none() {
+            return Err(NEVER_BEGAN.to_owned());
+        }
         let kin = self.kin().await?;
         if let Some(worktree) = &worktree {
             plan::restore_worktree(&self.services, &kin, &session, worktree).await?;
@@ -268,13 +276,13 @@ impl Cradle {
             handle
                 .post(Message::Adopt(Box::new(adoption)))
                 .map_err(|error| error.to_string())?;
-            let since = handle.state(|state: &State| state.history.len()).await;
-            since.map_err(|error| error.to_string())
+            let seen = handle.state(Beginning::of).await;
+            seen.map_err(|error| error.to_string())
         };
         match spoken.await {
-            Ok(since) => Ok(Arc::new(ChildSession {
+            Ok(beginning) => Ok(Arc::new(ChildSession {
                 handle,
-                since,
+                beginning,
                 children: self.children.clone(),
             })),
             Err(error) => {
@@ -407,12 +415,15 @@ impl Nursery for Shared {
 /// A live child session.
 struct ChildSession {
     handle: SessionHandle,
-    /// How long its history was before it was spoken to.
-    since: usize,
+    beginning: Beginning,
     children: Children,
 }
 
 impl Child for ChildSession {
+    fn is_new(&self) -> bool {
+        self.beginning.is_new
+    }
+
     fn say(&self, message: String) -> BoxFuture<'static, Result<(), String>> {
         let said = self.handle.command(Command::Send(Send {
             id: None,
@@ -422,7 +433,7 @@ impl Child for ChildSession {
             agent_mode: None,
             request_headers: BTreeMap::new(),
             source: None,
-            place: SendPlace::Immediate,
+            place: self.beginning.place,
         }));
         async move { said.await.map(|_| ()).map_err(|error| error.to_string()) }.boxed()
     }
@@ -437,7 +448,7 @@ impl Child for ChildSession {
     }
 
     fn standing(&self) -> BoxFuture<'static, Option<Standing>> {
-        let since = self.since;
+        let since = self.beginning.since;
         let seen = self.handle.state(move |state| standing(state, since));
         async move { seen.await.ok() }.boxed()
     }

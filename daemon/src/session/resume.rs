@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use loopd_proto::event::Durable;
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::TaskOutcome;
 use loopd_proto::id::SessionId;
+use loopd_proto::time::Timestamp;
 
 use super::SessionError;
 use super::actor::{Actor, Start};
-use super::children::{self, standing};
+use super::children::standing;
 use crate::agents::Standing;
 use crate::kernel::apply::apply;
 use crate::kernel::command::{Command, Fate, TaskAnswer, TaskEnd};
@@ -67,8 +69,8 @@ impl Actor {
             };
             match self.services.store.load(&work.session_id).await {
                 Ok(Some((_, events))) => {
-                    let state = folded(&work.session_id, &events);
-                    fates.extend(fate(task, &state, multi_turn));
+                    let own = folded(&work.session_id, &events);
+                    fates.extend(fate(task, &own, multi_turn));
                 }
                 Ok(None) => {}
                 Err(error) => {
@@ -80,24 +82,42 @@ impl Actor {
     }
 }
 
-fn folded(id: &SessionId, events: &[StoredEvent]) -> State {
-    let mut state = State::new(id.clone());
+/// An agent by its own log.
+struct Own {
+    state: State,
+    /// When it was last spoken to.
+    spoken_to: Option<Timestamp>,
+}
+
+fn folded(id: &SessionId, events: &[StoredEvent]) -> Own {
+    let mut own = Own {
+        state: State::new(id.clone()),
+        spoken_to: None,
+    };
     for stored in events {
         if let Ok((head, event)) = loopd_proto::event::read_durable(&stored.json) {
-            apply(&mut state, &head, &event);
+            apply(&mut own.state, &head, &event);
+            if let Durable::UserMessage(_) = event {
+                own.spoken_to = Some(head.timestamp);
+            }
         }
     }
-    state
+    own
 }
 
 /// What an agent's own log says, if it says more than that it was interrupted.
-fn fate(task: &Task, state: &State, multi_turn: bool) -> Option<Fate> {
+fn fate(task: &Task, own: &Own, multi_turn: bool) -> Option<Fate> {
+    let state = &own.state;
+    if own.spoken_to < task.active_since {
+        // What it said before is no answer to what it has not heard.
+        return None;
+    }
     let spoken = state
         .history
         .iter()
         .rposition(|entry| matches!(entry, Entry::User(_)));
-    let standing = standing(state, spoken.unwrap_or(0));
-    let (rested, at_work) = match standing {
+    let spoken = spoken.unwrap_or(0);
+    let (rested, at_work) = match standing(state, spoken) {
         Standing::Rests(rested) => (*rested, false),
         Standing::AtWork => {
             let idle = State {
@@ -106,7 +126,7 @@ fn fate(task: &Task, state: &State, multi_turn: bool) -> Option<Fate> {
                 steering: Vec::new(),
                 ..state.clone()
             };
-            match children::standing(&idle, 0) {
+            match standing(&idle, spoken) {
                 Standing::Rests(rested) => (*rested, true),
                 Standing::AtWork => return None,
             }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use loopd::kernel::texts::OUTCOME_UNKNOWN;
 use loopd_tests::binary::Loopd;
+use loopd_tests::dice::{Dice, number};
 use loopd_tests::script::Recorded;
 use loopd_tests::{Script, Session, Turn, call, within};
 use serde_json::{Value, json};
@@ -20,19 +21,6 @@ fn steps_of_a_round() -> usize {
 
 /// The longest time after which a daemon is killed.
 const LIFE: Duration = Duration::from_millis(90);
-
-/// Random numbers that a seed brings back (SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % sides
-    }
-}
 
 /// When a daemon is killed.
 #[derive(Debug, Clone, Copy)]
@@ -56,10 +44,6 @@ impl Moment {
             )),
         }
     }
-}
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
 /// A model that asks for one or two tools at a time, each of which writes its call's id down.
@@ -105,7 +89,7 @@ async fn killed_at_any_moment_it_keeps_its_word() {
             .unwrap()
     };
     let seed = number("LOOPD_KILL_SEED").unwrap_or_else(random);
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().join("home");
     std::fs::create_dir(&home).unwrap();

@@ -230,6 +230,7 @@ pub(super) fn user_input(
             binary_results_for_llm: None,
         },
         telemetry: None,
+        heard: Vec::new(),
     };
     finish_into(state, turn, call, outcome, &mut decision, mint);
     decision

@@ -17,14 +17,14 @@ use serde_json::json;
 use super::abort::INTERRUPT_CODE;
 use super::agents;
 use crate::kernel::command::{
-    Answer, CallOutcome, CallStatusReport, Decision, Effect, Fate, Mint, Refusal, TaskAnswer,
-    TaskEnd, TaskStart,
+    Answer, CallOutcome, CallStatusReport, Decision, Effect, Fate, Mint, Refusal, Rest, Step,
+    TaskAnswer, TaskEnd, TaskStart,
 };
 use crate::kernel::state::State;
 use crate::kernel::tasks::{Task, Told};
 use crate::kernel::texts;
 
-/// How many tasks are listed; ended ones make room.
+/// How many tasks are listed; ended ones that the model knows of make room.
 const TASK_LIMIT: usize = 256;
 
 /// Something goes on in the background from now on.
@@ -40,9 +40,10 @@ pub(super) fn started(
         return Err(Refusal::TaskExists(start.id));
     }
     if state.tasks.get(start.id.as_str()).is_none() && state.tasks.len() >= TASK_LIMIT {
-        let mut ended: Vec<&Task> = state.tasks.iter().filter(|t| !t.is_running()).collect();
-        ended.sort_by_key(|task| (task.is_untold(), task.started_at));
-        let Some(oldest) = ended.first() else {
+        // What the model has not heard of stays.
+        let told = |task: &&Task| !task.is_running() && !task.is_untold();
+        let ended = state.tasks.iter().filter(told);
+        let Some(oldest) = ended.min_by_key(|task| task.started_at) else {
             return Err(Refusal::TooManyTasks { limit: TASK_LIMIT });
         };
         decision.store(Durable::TasksRemoved(TasksRemoved {
@@ -231,6 +232,16 @@ pub(super) fn heard(state: &State, ids: Vec<TaskId>) -> Decision {
     decision
 }
 
+/// The model learns from a result how these tasks came to rest, unless they work again.
+pub(super) fn heard_by_result(state: &State, rests: &[Rest]) -> Option<Durable> {
+    let news = rests.iter().filter(|rest| {
+        let task = state.tasks.get(rest.task.as_str());
+        task.is_some_and(|task| task.is_untold() && task.rested_at() == Some(rest.at))
+    });
+    let ids: Vec<TaskId> = news.map(|rest| rest.task.clone()).collect();
+    (!ids.is_empty()).then_some(Durable::TasksHeard(TasksHeard { ids }))
+}
+
 /// Takes a task that has ended off the list.
 pub(super) fn remove(state: &State, id: TaskId) -> Decision {
     let ended = state.tasks.get(id.as_str()).filter(|t| !t.is_running());
@@ -303,7 +314,9 @@ fn begin(decision: &mut Decision) {
 
 /// Puts what the model has not heard of into the conversation; says how much there was.
 pub(super) fn deliver(state: &State, decision: &mut Decision) -> usize {
-    let untold = state.tasks.untold();
+    let mut untold = state.tasks.untold();
+    // What is decided already is not in the state yet.
+    untold.retain(|task| !decision.steps.iter().any(|step| tells(step, &task.id)));
     for task in &untold {
         decision.store(Durable::SystemNotification(SystemNotification {
             content: texts::task_rested(task),
@@ -311,6 +324,11 @@ pub(super) fn deliver(state: &State, decision: &mut Decision) -> usize {
         }));
     }
     untold.len()
+}
+
+/// Whether the model learns how a task came to rest by this step.
+fn tells(step: &Step, task: &TaskId) -> bool {
+    matches!(step, Step::Store(Durable::TasksHeard(heard)) if heard.ids.contains(task))
 }
 
 fn notification(task: &Task) -> NotificationKind {

@@ -8,6 +8,7 @@ use loopd_proto::id::{RequestId, ToolCallId};
 use loopd_proto::permission::PermissionPrompt;
 
 use super::abort::INTERRUPT_CODE;
+use super::tasks;
 use super::turn::{self, Stop};
 use crate::kernel::command::{
     Assessed, CallNeed, CallOutcome, CallStatusReport, Decision, Effect, Mint,
@@ -170,7 +171,12 @@ pub(super) fn finish_into(
     mint: &Mint<'_>,
 ) {
     let rejected = is_rejection(&outcome);
+    let heard = tasks::heard_by_result(state, &outcome.heard);
     complete(decision, turn, &call.call.id, outcome);
+    // In one with the result, so that a crash loses both or none.
+    if let Some(heard) = heard {
+        decision.store(heard);
+    }
     let others_open = turn
         .calls()
         .iter()

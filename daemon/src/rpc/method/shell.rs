@@ -172,6 +172,7 @@ async fn follow(
             ..ToolResult::default()
         },
         telemetry: None,
+        heard: Vec::new(),
     };
     let stored = session.command(Command::UserCommandEnded {
         call: call.clone(),

@@ -65,9 +65,6 @@ impl Tool for Read {
         };
         let run = context.agents.run(&task.id);
         let progress = run.map(|run| run.progress());
-        if !task.is_running() {
-            context.agents.heard(&task.id).await;
-        }
         let since = args.since_turn.map(|turn| turn as usize);
         Outcome::success(words::standing(
             &task,
@@ -75,6 +72,7 @@ impl Tool for Read {
             since,
             self.ports.now(),
         ))
+        .with_news_of(&task)
     }
 }
 

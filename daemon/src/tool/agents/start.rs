@@ -97,7 +97,14 @@ impl Tool for Start {
             return words::launched(&started);
         }
         match wait(&started, context).await {
-            Wait::Ended(ending) => words::ended(&started, &ending),
+            Wait::Ended(ending) => {
+                let outcome = words::ended(&started, &ending);
+                match context.agents.find(started.id.as_str()).await {
+                    Ok(task) => outcome.with_news_of(&task),
+                    // Nobody reads it: the session has ended.
+                    Err(_) => outcome,
+                }
+            }
             Wait::Promoted => words::promoted(&started),
             Wait::Cancelled => {
                 context.agents.cancel(&started.id, Cancel::Abort).await;

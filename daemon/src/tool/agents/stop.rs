@@ -40,13 +40,11 @@ impl Tool for Stop {
         };
         context.agents.cancel(&task.id, Cancel::Model).await;
         let ending = run.end().await;
-        // However it ended, the model knows it from here.
-        context.agents.heard(&task.id).await;
         let said = ending
             .response
             .as_deref()
             .unwrap_or("It had not said anything yet.");
-        Outcome::success(match ending.end {
+        let outcome = Outcome::success(match ending.end {
             End::Cancelled => format!(
                 "The agent {} was stopped. The last it said:\n\n{said}",
                 task.id
@@ -58,6 +56,12 @@ impl Tool for Stop {
             End::Failed(why) => {
                 format!("The agent {} had failed already: {why}.\n\n{said}", task.id)
             }
-        })
+        });
+        // However it ended, the model knows it from here.
+        match context.agents.find(task.id.as_str()).await {
+            Ok(task) => outcome.with_news_of(&task),
+            // Nobody reads it: the session has ended.
+            Err(_) => outcome,
+        }
     }
 }

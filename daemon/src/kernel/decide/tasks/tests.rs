@@ -10,6 +10,23 @@ use crate::kernel::command::{Command, Prepared, Step};
 use crate::kernel::decide::decide;
 use crate::kernel::state::{Entry, Phase};
 
+/// A command of the model goes on in the background.
+fn shell(id: &str, attachment: ShellAttachment) -> Command {
+    Command::TaskStarted(Box::new(TaskStart {
+        id: id.into(),
+        call: Some("call".into()),
+        description: String::new(),
+        started_at: None,
+        work: TaskWork::Shell(ShellWork {
+            shell_id: id.into(),
+            command: "make".to_owned(),
+            attachment,
+            pid: None,
+            log_path: (attachment == ShellAttachment::Detached).then(|| "/log".to_owned()),
+        }),
+    }))
+}
+
 /// A session without a daemon.
 struct World {
     state: State,
@@ -64,19 +81,18 @@ impl World {
     }
 
     fn start(&mut self, id: &str, attachment: ShellAttachment) -> Answer {
-        self.give(Command::TaskStarted(Box::new(TaskStart {
-            id: id.into(),
-            call: Some("call".into()),
-            description: String::new(),
-            started_at: None,
-            work: TaskWork::Shell(ShellWork {
-                shell_id: id.into(),
-                command: "make".to_owned(),
-                attachment,
-                pid: None,
-                log_path: (attachment == ShellAttachment::Detached).then(|| "/log".to_owned()),
-            }),
-        })))
+        self.give(shell(id, attachment))
+    }
+
+    /// Why a command is refused, if it is.
+    fn refusal(&self, command: Command) -> Option<Refusal> {
+        let mut fresh = || Ulid(0);
+        let mut mint = Mint {
+            now: Timestamp(1),
+            attended: self.attended,
+            ids: &mut fresh,
+        };
+        decide(&self.state, command, &mut mint).err()
     }
 
     fn end(&mut self, id: &str) -> Answer {
@@ -170,6 +186,12 @@ fn only_what_has_ended_is_removed_and_the_list_is_bounded() {
         world.start(&number.to_string(), ShellAttachment::Attached);
     }
     assert_eq!(world.state.tasks.len(), TASK_LIMIT);
+    assert_eq!(
+        world.refusal(shell("more", ShellAttachment::Attached)),
+        Some(Refusal::TooManyTasks { limit: TASK_LIMIT }),
+        "what the model has not heard of makes no room"
+    );
+    world.give(Command::TasksHeard(vec!["a".into()]));
     world.start("more", ShellAttachment::Attached);
     assert_eq!(world.state.tasks.len(), TASK_LIMIT);
     assert!(world.state.tasks.get("a").is_none(), "it made room");
