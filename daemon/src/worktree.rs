@@ -33,6 +33,7 @@ use futures::StreamExt;
 use loopd_proto::id::SessionId;
 use loopd_proto::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 pub use changes::Changes;
@@ -124,6 +125,8 @@ struct Inner {
     busy: Mutex<BTreeSet<String>>,
     /// Those that this daemon made and whose agents have not ended.
     held: Mutex<BTreeSet<String>>,
+    /// One at a time enters or leaves the books of git: it fails at an entry that is half written.
+    books: Semaphore,
 }
 
 impl Worktrees {
@@ -136,6 +139,7 @@ impl Worktrees {
             tasks: TaskTracker::new(),
             busy: Mutex::default(),
             held: Mutex::default(),
+            books: Semaphore::new(1),
         }))
     }
 

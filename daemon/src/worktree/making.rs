@@ -95,7 +95,10 @@ impl Worktrees {
             .to_vec();
         add.extend(["--".into(), folder.clone().into_os_string()]);
         add.push(repository.commit.clone().into());
-        git.ask(Step::lookup("add a worktree"), add).await?;
+        {
+            let _turn = self.0.books.acquire().await;
+            git.ask(Step::lookup("add a worktree"), add).await?;
+        }
         let inside = Git::in_folder(&self.0.processes, env, &folder).await?;
         repository::check_registered(&inside, &folder, &repository.git_dir).await?;
         let commit = repository.commit.as_str();

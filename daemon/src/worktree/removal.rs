@@ -111,6 +111,7 @@ impl Worktrees {
             .map(Into::into)
             .to_vec();
         args.push(self.0.shelf.folder(id).into_os_string());
+        let _turn = self.0.books.acquire().await;
         match git.ask(Step::lookup("remove a worktree"), args).await {
             Ok(_) | Err(WorktreeError::NoRepository(_)) => Ok(()),
             Err(WorktreeError::Git { said, .. }) if said.contains("is not a working tree") => {
