@@ -57,6 +57,8 @@ pub(super) struct Actor {
     /// The configuration with its secrets; never stored.
     pub(super) options: SessionOptions,
     pub(super) launch: Option<Arc<Launch>>,
+    /// Whether it is that of somebody who only looks on.
+    pub(super) borrowed_launch: bool,
     pub(super) api_token: Option<Secret>,
     pub(super) token_peers: TokenPeers,
     pub(super) recent: Recent,
@@ -143,6 +145,7 @@ impl Actor {
             attachments: Vec::new(),
             options: SessionOptions::default(),
             launch: None,
+            borrowed_launch: false,
             api_token: None,
             token_peers: TokenPeers::new(),
             recent: Recent::new(epoch),

@@ -84,8 +84,10 @@ impl Actor {
         let peer = attachment.connection.peer.clone();
         self.options = std::mem::take(&mut self.options).updated_by(attachment.options.clone());
         self.learn_token_peers(&attachment.options, &peer);
-        if self.launch.is_none() || !attachment.offer.observer {
+        // The launch of who only looks on serves until another one comes.
+        if self.launch.is_none() || self.borrowed_launch || !attachment.offer.observer {
             self.launch = Some(attachment.connection.launch().clone());
+            self.borrowed_launch = attachment.offer.observer;
         }
         if attachment.api_token.is_some() {
             self.api_token.clone_from(&attachment.api_token);

@@ -127,7 +127,10 @@ fn about(node: &TaskNode) -> Vec<String> {
             );
             line("error", agent.error.as_deref());
             line("output", node.output_file.as_deref());
-            line("session", node.session_id.as_ref().map(|id| id.as_str()));
+            line(
+                "session",
+                node.session_id.as_ref().map(loopd_sdk::SessionId::as_str),
+            );
             line("worktree", node.worktree.as_deref());
             let calls = usize::try_from(node.tool_calls).unwrap_or(usize::MAX);
             format!(
