@@ -327,7 +327,8 @@ async fn the_configuration_decides_which_tools_the_model_sees() {
             vec!["view", "lookup"],
         ),
         (
-            json!({"excludedTools": ["bash", "read_bash", "write_bash", "stop_bash", "list_bash", "builtin:glob", "apply_patch", "web_fetch", "task", "read_agent", "write_agent", "list_agents", "stop_agent"]}),
+            json!({"excludedTools": ["bash", "read_bash", "write_bash", "stop_bash", "list_bash", "builtin:glob", "apply_patch", "web_fetch",
+                "task", "read_agent", "write_agent", "list_agents", "stop_agent"]}),
             vec!["view", "create", "edit", "grep", "lookup"],
         ),
         (json!({"availableTools": ["custom:*"]}), vec!["lookup"]),
