@@ -355,10 +355,11 @@ impl Actor {
                 .iter()
                 .any(|attachment| attachment.offer.request_permission);
         let bypass = self.launch.as_ref().is_some_and(|launch| launch.yolo);
-        let leave = self.lineage.as_ref().map(|_| self.leave());
+        let leave = self.state.enlisted.as_ref().map(|_| self.leave());
         let (can_ask, bypass) = match &leave {
             // What the launch allows is part of what the session at the top hands down.
-            Some(leave) => (self.can_ask_above() && leave.may_ask, false),
+            Some(leave) if self.lineage.is_some() => (self.can_ask_above() && leave.may_ask, false),
+            Some(leave) => (can_ask && leave.may_ask, false),
             None => (can_ask, bypass),
         };
         let inherited = leave.map(|leave| Box::new(leave.permissions));

@@ -127,23 +127,29 @@ impl Actor {
         }
     }
 
-    /// What this session may do: by its own rules at the top, by its parent's leave below.
+    /// What this session may do: by its own rules at the top, by its parent's leave below. The
+    /// session of an agent that people opened themselves keeps to what the agent was made for.
     pub(super) fn leave(&self) -> Leave {
-        let Some((lineage, enlisted)) = self.kin() else {
+        let handed_down = self.lineage.as_ref().map(|lineage| lineage.leave.clone());
+        let parent = handed_down.unwrap_or_else(|| {
             let mut permissions = self.state.permissions.clone();
             permissions.approve_all |= self.launch.as_ref().is_some_and(|launch| launch.yolo);
-            return Leave {
+            Leave {
                 permissions,
                 may_ask: true,
-            };
+            }
+        });
+        let Some(enlisted) = &self.state.enlisted else {
+            return parent;
         };
+        let lineage = self.lineage.as_ref();
         let ground = match &enlisted.profile.worktree {
             Some(root) => Ground::Copy { root },
             None => Ground::Shared {
-                parent: &lineage.parent_cwd,
+                parent: lineage.map_or(&self.state.cwd, |lineage| &lineage.parent_cwd),
             },
         };
-        narrowed(&lineage.leave, enlisted.profile.stance, ground)
+        narrowed(&parent, enlisted.profile.stance, ground)
     }
 
     fn kin(&self) -> Option<(&Lineage, &Enlisted)> {
