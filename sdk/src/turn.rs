@@ -135,12 +135,13 @@ mod tests {
     use crate::feed::Feed;
 
     fn line(id: u32, agent: &str, kind: &str, data: &str) -> Event {
-        let agent = match agent {
-            "" => String::new(),
-            agent => format!(r#","agentId":"{agent}""#),
+        let more = match (agent, kind) {
+            ("", "session.idle") => r#","ephemeral":true"#.to_owned(),
+            ("", _) => String::new(),
+            (agent, _) => format!(r#","agentId":"{agent}""#),
         };
         let text = format!(
-            r#"{{"type":"{kind}","data":{data},"id":"{id}","timestamp":"2026-01-01T00:00:00.000Z","parentId":null{agent}}}"#
+            r#"{{"type":"{kind}","data":{data},"id":"{id}","timestamp":"2026-01-01T00:00:00.000Z","parentId":null{more}}}"#
         );
         let event = event::read(&text).unwrap();
         assert!(!matches!(event.body, Body::Unknown { .. }), "{text}");
