@@ -145,13 +145,14 @@ check("an answer to a question that is not open is not taken", async (place) => 
   for (const taken of [
     rpc.permissions.handlePendingPermissionRequest({ requestId, result: { kind: "approve-once" } }),
     rpc.tools.handlePendingToolCall({ requestId, result: "late" }),
-    rpc.commands.handlePendingCommand({ requestId }),
     rpc.commands.respondToQueuedCommand({ requestId, result: { handled: false } }),
     rpc.ui.handlePendingElicitation({ requestId, result: { action: "cancel" } }),
     rpc.ui.handlePendingUserInput({ requestId, response: { answer: "late", wasFreeform: true } }),
   ]) {
     assert.equal((await taken).success, false);
   }
+  // A report of a command that nobody waits for any more is heard all the same.
+  assert.equal((await rpc.commands.handlePendingCommand({ requestId })).success, true);
 });
 
 check("a form of the client's is filled in by its own handler", async (place) => {
