@@ -66,6 +66,26 @@ impl RosterInput {
     }
 }
 
+impl RosterInput {
+    /// Whether there is any folder to look into; a few glances, where reading would be work.
+    pub fn has_folders(&self) -> bool {
+        let mut folders = agents::folders(self.host.as_ref(), &self.projects);
+        folders.extend(agents::plugin_folders(&self.plugins));
+        folders.iter().any(|folder| folder.path.is_dir())
+    }
+
+    /// The same without anything that is on disk.
+    #[must_use]
+    pub fn without_folders(self) -> Self {
+        Self {
+            host: None,
+            projects: Vec::new(),
+            plugins: Vec::new(),
+            ..self
+        }
+    }
+}
+
 /// The folder that has to be trusted for what works in another.
 pub fn project_root(cwd: &Path) -> PathBuf {
     approvals::locate(cwd).key.into()
