@@ -11,13 +11,13 @@ use proptest::sample::select;
 
 /// Places that contain each other, look alike, and climb out of themselves.
 const PLACES: [&str; 9] = [
-    "/work",
-    "/work/sub",
-    "/work/sub/file",
-    "/workshop",
+    "/project",
+    "/project/sub",
+    "/project/sub/file",
+    "/projectshop",
     "/copy",
     "/copy/sub/file",
-    "/copy/../work/file",
+    "/copy/../project/file",
     "/other",
     "/",
 ];
