@@ -30,6 +30,7 @@ pub(crate) struct Home {
     pub(crate) told: watch::Sender<Vec<String>>,
     pub(crate) children: watch::Sender<Vec<Arc<FakeChild>>>,
     slots: Slots,
+    loses: Mutex<bool>,
 }
 
 /// A child that rests when the test says so.
@@ -42,6 +43,16 @@ pub(crate) struct FakeChild {
 impl FakeChild {
     pub(crate) fn heard(&self) -> Vec<String> {
         self.heard.lock().unwrap().clone()
+    }
+
+    /// Waits until it was spoken to.
+    pub(crate) async fn heard_first(&self) -> String {
+        loop {
+            if let Some(first) = self.heard().into_iter().next() {
+                return first;
+            }
+            tokio::task::yield_now().await;
+        }
     }
 
     pub(crate) fn seat(&self) -> Arc<super::Seat> {
@@ -103,6 +114,7 @@ impl Home {
             told: watch::Sender::default(),
             children: watch::Sender::default(),
             slots: Slots::new(slots),
+            loses: Mutex::default(),
         })
     }
 
@@ -115,6 +127,11 @@ impl Home {
             presence: Presence::default(),
         };
         Agents::new(setup, CancellationToken::new())
+    }
+
+    /// The next child that is to be made cannot be.
+    pub(crate) fn lose_the_next_child(&self) {
+        *self.loses.lock().unwrap() = true;
     }
 
     /// Waits until so many children were made; the last of them.
@@ -193,6 +210,9 @@ impl Nursery for House {
     }
 
     fn bear(&self, _birth: Birth, tie: Tie) -> BoxFuture<'static, Result<Arc<dyn Child>, String>> {
+        if std::mem::take(&mut *self.0.loses.lock().unwrap()) {
+            return std::future::ready(Err("it is lost".to_owned())).boxed();
+        }
         std::future::ready(Ok(self.0.bear(tie))).boxed()
     }
 

@@ -171,15 +171,21 @@ impl Run {
     }
 
     /// Takes no more messages, unless some wait.
-    fn close_inbox(&self) -> Result<Execution, Vec<String>> {
+    fn close_inbox(&self) -> Result<(), Vec<String>> {
         let mut inner = self.inner();
         match inner.inbox.take() {
             Some(waiting) if !waiting.is_empty() => {
                 inner.inbox = Some(Vec::new());
                 Err(waiting)
             }
-            Some(_) | None => Ok(inner.execution),
+            Some(_) | None => Ok(()),
         }
+    }
+
+    /// The run is over: takes no more messages, and gives back those that were never heard.
+    fn finish(&self) -> (Execution, Vec<String>) {
+        let mut inner = self.inner();
+        (inner.execution, inner.inbox.take().unwrap_or_default())
     }
 
     /// How the agent gets on.
@@ -215,11 +221,18 @@ impl Agents {
         if writing.await.is_err() {
             tracing::error!(task = %run.id, "the output of an agent could not be written");
         }
-        let execution = run.close_inbox().unwrap_or(Execution::Background);
+        let (execution, unheard) = run.finish();
         self.put_on_record(&run, execution, &ending, multi_turn)
             .await;
         self.table().runs.remove(&run.id);
+        let failed = matches!(ending.end, End::Failed(_));
         run.ending.send_replace(Some(ending));
+        // What came too late for a run that failed is for the next one; who was stopped needs none.
+        for message in unheard.into_iter().filter(|_| failed) {
+            if let Err(error) = self.write(&run.id, &work, message).await {
+                tracing::warn!(task = %run.id, %error, "a message to an agent was not heard");
+            }
+        }
     }
 
     async fn work(
@@ -316,7 +329,7 @@ impl Agents {
                 Some(Standing::AtWork) => {}
                 None => return Ok(None),
                 Some(Standing::Rests(rested)) => match run.close_inbox() {
-                    Ok(_) => return Ok(Some(*rested)),
+                    Ok(()) => return Ok(Some(*rested)),
                     Err(waiting) => {
                         for message in waiting {
                             child.say(message).await?;

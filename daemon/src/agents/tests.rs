@@ -182,3 +182,29 @@ async fn a_session_that_ends_leaves_nobody_at_work() {
     agents.close().await;
     assert!(agents.start(order("late", Execution::Sync)).await.is_err());
 }
+
+#[tokio::test]
+async fn what_a_run_that_fails_has_not_heard_is_for_the_next_one() {
+    let home = Home::new(1);
+    let agents = home.agents();
+    let first = agents
+        .start(order("first", Execution::Background))
+        .await
+        .unwrap();
+    let busy = home.child(1).await;
+    let second = agents
+        .start(order("second", Execution::Background))
+        .await
+        .unwrap();
+    home.lose_the_next_child();
+    let sent = agents
+        .write(&second.id, &second.work, "and this".to_owned())
+        .await
+        .unwrap();
+    assert_eq!(sent, Delivered::AtWork);
+    busy.answer("ok");
+    first.run.end().await;
+    assert!(matches!(second.run.end().await.end, End::Failed(_)));
+    assert_eq!(home.child(2).await.heard_first().await, "and this");
+    agents.close().await;
+}

@@ -464,20 +464,31 @@ impl Child for ChildSession {
 }
 
 /// How a session stands that was spoken to when its history was this long.
-pub(super) fn standing(state: &State, since: usize) -> Standing {
-    let waits = !state.queue.is_empty() || !state.steering.is_empty();
-    if state.is_busy() || waits || state.tasks.has_agents_at_work() {
-        return Standing::AtWork;
+fn standing(state: &State, since: usize) -> Standing {
+    if is_at_work(state) {
+        Standing::AtWork
+    } else {
+        Standing::Rests(Box::new(rested(state, since)))
     }
+}
+
+/// Whether a session works or has something to work on.
+pub(super) fn is_at_work(state: &State) -> bool {
+    let waits = !state.queue.is_empty() || !state.steering.is_empty();
+    state.is_busy() || waits || state.tasks.has_agents_at_work()
+}
+
+/// What a session came to that was spoken to when its history was this long.
+pub(super) fn rested(state: &State, since: usize) -> Rested {
     let said = state.history.iter().skip(since).rev();
     let response = said.into_iter().find_map(|entry| match entry {
         Entry::Assistant(turn) if !turn.text.trim().is_empty() => Some(turn.text.clone()),
         _ => None,
     });
-    Standing::Rests(Box::new(Rested {
+    Rested {
         outcome: state.last_outcome,
         response,
         error: state.last_error.clone(),
         usage: state.usage(),
-    }))
+    }
 }

@@ -10,11 +10,10 @@ use loopd_proto::time::Timestamp;
 
 use super::SessionError;
 use super::actor::{Actor, Start};
-use super::children::standing;
-use crate::agents::Standing;
+use super::children::{is_at_work, rested};
 use crate::kernel::apply::apply;
 use crate::kernel::command::{Command, Fate, TaskAnswer, TaskEnd};
-use crate::kernel::state::{Entry, Phase, State};
+use crate::kernel::state::{Entry, State};
 use crate::kernel::tasks::Task;
 use crate::kernel::texts;
 use crate::store::StoredEvent;
@@ -117,21 +116,8 @@ fn fate(task: &Task, own: &Own, multi_turn: bool) -> Option<Fate> {
         .iter()
         .rposition(|entry| matches!(entry, Entry::User(_)));
     let spoken = spoken.unwrap_or(0);
-    let (rested, at_work) = match standing(state, spoken) {
-        Standing::Rests(rested) => (*rested, false),
-        Standing::AtWork => {
-            let idle = State {
-                phase: Phase::Idle,
-                queue: Vec::new(),
-                steering: Vec::new(),
-                ..state.clone()
-            };
-            match standing(&idle, spoken) {
-                Standing::Rests(rested) => (*rested, true),
-                Standing::AtWork => return None,
-            }
-        }
-    };
+    let at_work = is_at_work(state);
+    let rested = rested(state, spoken);
     let done = !at_work && rested.outcome == Some(LoopOutcome::Done);
     if done && multi_turn && !task.is_waited_for() {
         let answer = TaskAnswer {
