@@ -27,6 +27,7 @@ mod work;
 use std::sync::Arc;
 
 use loopd_proto::id::{EventId, RequestId, SessionId};
+use loopd_proto::session::ClientTool;
 use loopd_proto::wire::PeerId;
 use tokio::sync::{mpsc, oneshot};
 
@@ -127,6 +128,12 @@ enum Message {
         peer: PeerId,
         required: bool,
         reply: oneshot::Sender<()>,
+    },
+    /// A connection replaces the tools that it runs; the reply says whether it is attached.
+    SetTools {
+        peer: PeerId,
+        tools: Vec<ClientTool>,
+        reply: oneshot::Sender<bool>,
     },
     /// Providers or what is known of the model change.
     Provide {
@@ -324,6 +331,25 @@ impl SessionHandle {
         async move {
             posted?;
             answer.await.map_err(|_| SessionError::Faulted(id))
+        }
+    }
+
+    /// Replaces the tools that a connection runs.
+    pub fn set_tools(
+        &self,
+        peer: PeerId,
+        tools: Vec<ClientTool>,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let posted = self.post(Message::SetTools { peer, tools, reply });
+        let id = self.id.clone();
+        async move {
+            posted?;
+            match answer.await {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(SessionError::Left(id)),
+                Err(_) => Err(SessionError::Faulted(id)),
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 pub mod agents;
 mod apply_patch;
 pub mod ask_user;
-mod bash;
+pub(crate) mod bash;
 pub mod catalog;
 mod create;
 mod diff;

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use crate::params::{
     agent, command, daemon, discovery, event_log, host, inference, launch, metadata, model,
-    pending, permission, process, provider, queue, server, session, settings, shell, stored, task,
-    tool, ui, usage, workspace, worktree,
+    options, pending, permission, process, provider, queue, server, session, settings, shell,
+    stored, task, tool, ui, usage, workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -212,6 +212,8 @@ methods! {
     "session.mode.get" ModeGet(session::Of) -> crate::session::Mode;
     /// Sets the mode.
     "session.mode.set" ModeSet(settings::ModeParams) -> settings::ModeResult;
+    /// Changes options of the session; what cannot be changed is refused by name, and then nothing is.
+    "session.options.update" OptionsUpdate(options::OptionsParams) -> session::Success;
     /// Returns the model that answers.
     "session.model.getCurrent" ModelGetCurrent(session::Of) -> model::Current;
     /// Chooses the model that answers from the next call on.
@@ -357,6 +359,8 @@ methods! {
     "session.tools.getCurrentMetadata" ToolsGetCurrentMetadata(session::Of) -> tool::CurrentTools;
     /// Makes the tools ready and answers when they are.
     "session.tools.initializeAndValidate" ToolsInitialize(session::Of) -> server::NoResult;
+    /// Replaces the tools that the calling connection runs.
+    "session.tools.set" ToolsSet(tool::SetParams) -> server::NoResult;
     /// Sets how sub-agents run.
     "session.tools.updateSubagentSettings" ToolsUpdateSubagents(tool::SubagentParams) -> server::NoResult;
     /// Gives the result of a tool that ran in the caller.

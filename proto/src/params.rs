@@ -10,6 +10,7 @@ pub mod inference;
 pub mod launch;
 pub mod metadata;
 pub mod model;
+pub mod options;
 pub mod pending;
 pub mod permission;
 pub mod process;

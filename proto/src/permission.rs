@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::id::ToolCallId;
 
@@ -286,6 +287,79 @@ pub struct Permissions {
     pub unrestricted_paths: bool,
     pub allowed_urls: Vec<String>,
     pub unrestricted_urls: bool,
+    /// What an app decided for its users; nothing else in here lifts it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub managed: Option<Box<ManagedPermissions>>,
+}
+
+impl Permissions {
+    /// Whether somebody approved everything, and may.
+    pub fn approves_all(&self) -> bool {
+        self.approve_all && !self.forbids_approve_all()
+    }
+
+    /// Whether nobody may approve everything at once.
+    pub fn forbids_approve_all(&self) -> bool {
+        let managed = self.managed.as_ref();
+        managed.is_some_and(|managed| managed.no_approve_all)
+    }
+}
+
+/// Rules that stand above all others of a session. They only grow.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ManagedPermissions {
+    pub deny: Vec<PermissionRule>,
+    /// What a person has to approve each time.
+    pub ask: Vec<PermissionRule>,
+    /// What needs no question; all of these lists have to admit it.
+    pub allow: Vec<Vec<PermissionRule>>,
+    /// Whether nobody may approve everything at once.
+    pub no_approve_all: bool,
+}
+
+impl ManagedPermissions {
+    /// Both sets of rules at once.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        let add = |rules: &mut Vec<PermissionRule>, more: Vec<PermissionRule>| {
+            for rule in more {
+                if !rules.contains(&rule) {
+                    rules.push(rule);
+                }
+            }
+        };
+        add(&mut self.deny, other.deny);
+        add(&mut self.ask, other.ask);
+        for list in other.allow {
+            if !self.allow.contains(&list) {
+                self.allow.push(list);
+            }
+        }
+        self.no_approve_all |= other.no_approve_all;
+        self
+    }
+}
+
+/// Managed settings as an app sends them.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct ManagedSettings {
+    pub permissions: Option<ManagedSettingsPermissions>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct ManagedSettingsPermissions {
+    /// Any value means that nobody may approve everything at once.
+    pub disable_bypass_permissions_mode: Option<String>,
+    pub disable_assisted_permissions_mode: Option<bool>,
+    pub deny: Option<Vec<String>>,
+    pub ask: Option<Vec<String>>,
+    pub allow: Option<Vec<String>>,
+    pub limit_to: Option<Vec<String>>,
 }
 
 impl Approval {

@@ -10,6 +10,7 @@ use serde_with::skip_serializing_none;
 use crate::id::SessionId;
 use crate::json::group;
 use crate::params::tool::SubagentSettings;
+use crate::permission::ManagedSettings;
 pub use crate::provider::{CapabilitiesOverride, ModelConfig, ProviderConfig};
 
 /// How a session treats the user's wishes.
@@ -49,6 +50,8 @@ pub struct SessionOptions {
     pub custom_agents: Option<Vec<CustomAgent>>,
     /// Our own agents that the session goes without.
     pub excluded_builtin_agents: Option<Vec<String>>,
+    /// Whether the model goes without the tool that asks the user.
+    pub ask_user_disabled: Option<bool>,
     pub agent: Option<String>,
     /// Folders whose instructions the model gets besides those of the project.
     pub instruction_directories: Option<Vec<String>>,
@@ -93,6 +96,7 @@ impl SessionOptions {
             enable_citations,
             custom_agents,
             excluded_builtin_agents,
+            ask_user_disabled,
             agent,
             instruction_directories,
             skip_custom_instructions,
@@ -247,12 +251,29 @@ fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
     Ok(text)
 }
 
+/// What an app decides for its users when it opens a session.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PolicyParams {
+    pub managed_settings: Option<ManagedSettings>,
+    /// Wants the policy of an account or a device to be fetched.
+    pub enable_managed_settings: Option<bool>,
+    /// Leaves out parts of a fetched policy.
+    pub excluded_managed_settings: Option<Vec<String>>,
+    pub enforce_managed_model_defaults: Option<bool>,
+    pub sandbox_config: Option<Value>,
+    pub allowed_models: Option<Vec<String>>,
+}
+
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionCreateParams {
     pub session_id: Option<SessionId>,
     pub git_hub_token: Option<String>,
+    #[serde(flatten)]
+    pub policy: PolicyParams,
     #[serde(flatten)]
     pub options: SessionOptions,
     #[serde(flatten)]
@@ -265,6 +286,8 @@ pub struct SessionCreateParams {
 pub struct SessionResumeParams {
     pub session_id: SessionId,
     pub git_hub_token: Option<String>,
+    #[serde(flatten)]
+    pub policy: PolicyParams,
     pub continue_pending_work: bool,
     /// Joins without a `session.resume` event.
     pub disable_resume: bool,
@@ -287,6 +310,7 @@ impl<'de> Deserialize<'de> for SessionCreateParams {
         Ok(Self {
             session_id: own.session_id,
             git_hub_token: own.git_hub_token,
+            policy: group(&object)?,
             options: group(&object)?,
             offer: group(&object)?,
         })
@@ -311,6 +335,7 @@ impl<'de> Deserialize<'de> for SessionResumeParams {
         Ok(Self {
             session_id: own.session_id,
             git_hub_token: own.git_hub_token,
+            policy: group(&object)?,
             continue_pending_work: own.continue_pending_work,
             disable_resume: own.disable_resume,
             options: group(&object)?,

@@ -11,7 +11,7 @@ use loopd_proto::params::daemon::{Activity, DaemonStatus};
 use loopd_proto::params::event_log::ReadParams;
 use loopd_proto::params::session::Of;
 use loopd_proto::params::{permission, tool};
-use loopd_proto::session::{SessionCreateParams, SessionResumeParams};
+use loopd_proto::session::{PolicyParams, SessionCreateParams, SessionResumeParams};
 use loopd_proto::time::Timestamp;
 use serde_json::value::RawValue;
 use tokio::task::AbortHandle;
@@ -52,6 +52,7 @@ impl Core {
         SessionCreateParams {
             session_id: Some(self.id.clone()),
             git_hub_token: None,
+            policy: PolicyParams::default(),
             options: self.config.options.clone(),
             offer: self.config.offer(),
         }
@@ -62,6 +63,7 @@ impl Core {
         SessionResumeParams {
             session_id: self.id.clone(),
             git_hub_token: None,
+            policy: PolicyParams::default(),
             continue_pending_work: true,
             disable_resume: true,
             options: self.config.options.clone(),

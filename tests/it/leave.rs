@@ -5,7 +5,9 @@ use std::fmt;
 use loopd::kernel::policy::lattice::{Ground, Leave, narrowed};
 use loopd::kernel::policy::{Verdict, judge, within};
 use loopd_proto::event::agent::Stance;
-use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions, ShellCommand};
+use loopd_proto::permission::{
+    ManagedPermissions, PermissionRequest, PermissionRule, Permissions, ShellCommand,
+};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -71,16 +73,34 @@ fn permissions() -> impl Strategy<Value = Permissions> {
     let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let lists = (rules(), rules(), places(), proptest::option::of(place()));
     let urls = proptest::collection::vec(select(&ADDRESSES[..]).prop_map(str::to_owned), 0..2);
-    (switches, lists, urls).prop_map(|(switches, lists, allowed_urls)| Permissions {
-        approve_all: switches.0,
-        approve_all_reads: switches.1,
-        unrestricted_paths: switches.2,
-        unrestricted_urls: switches.3,
-        approved: lists.0,
-        denied: lists.1,
-        directories: lists.2,
-        primary_directory: lists.3,
-        allowed_urls,
+    let managed = (
+        rules(),
+        rules(),
+        proptest::option::of(rules()),
+        any::<bool>(),
+    );
+    let managed = managed.prop_map(|(deny, ask, allow, no_approve_all)| {
+        Box::new(ManagedPermissions {
+            deny,
+            ask,
+            allow: allow.into_iter().collect(),
+            no_approve_all,
+        })
+    });
+    let managed = proptest::option::weighted(0.3, managed);
+    (switches, lists, urls, managed).prop_map(|(switches, lists, allowed_urls, managed)| {
+        Permissions {
+            approve_all: switches.0,
+            approve_all_reads: switches.1,
+            unrestricted_paths: switches.2,
+            unrestricted_urls: switches.3,
+            approved: lists.0,
+            denied: lists.1,
+            directories: lists.2,
+            primary_directory: lists.3,
+            allowed_urls,
+            managed,
+        }
     })
 }
 

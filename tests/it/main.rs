@@ -26,6 +26,7 @@ mod file_tools;
 mod launches;
 mod leave;
 mod metadata;
+mod options;
 mod pending;
 mod permissions;
 mod policy;

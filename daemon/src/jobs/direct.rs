@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use loopd_proto::id::ProcessId;
 use tokio::io::AsyncReadExt;
+use tokio_util::sync::CancellationToken;
 
 use super::detached::arguments;
 use super::error::JobError;
@@ -42,8 +43,8 @@ impl Running {
 
 /// A command of a client.
 pub enum Direct {
-    /// Its id is taken, and it is about to start.
-    Starting,
+    /// Its id is taken, and it is about to start; who cancels it now stops it as soon as it has.
+    Starting(CancellationToken),
     /// Its output goes to the client as it comes.
     Streamed(Owned),
     /// Its output is collected.
@@ -145,10 +146,13 @@ impl Jobs {
         if table.contains_key(key) {
             return Ok(None);
         }
-        table.insert(key.to_owned(), Arc::new(Direct::Starting));
+        let cancelled = CancellationToken::new();
+        let starting = Direct::Starting(cancelled.clone());
+        table.insert(key.to_owned(), Arc::new(starting));
         Ok(Some(Reserved {
             jobs: self.clone(),
             key: key.to_owned(),
+            cancelled,
         }))
     }
 
@@ -171,6 +175,9 @@ impl Jobs {
             .direct
             .table()
             .insert(reserved.key.clone(), Arc::new(direct));
+        if reserved.cancelled.is_cancelled() {
+            run.stop().await;
+        }
         Ok(run)
     }
 
@@ -193,17 +200,18 @@ impl Jobs {
                 true
             }
             // People's commands are cancelled by their own request.
-            Some(Direct::Collected { .. } | Direct::Starting) | None => false,
+            Some(Direct::Collected { .. } | Direct::Starting(_)) | None => false,
         }
     }
 
     /// Stops a command that a person typed; says whether it ran.
     pub async fn cancel_for_user(&self, key: &str) -> bool {
         let found = self.0.direct.table().get(key).cloned();
-        let Some(Direct::Collected { run, .. }) = found.as_deref() else {
-            return false;
-        };
-        run.stop().await;
+        match found.as_deref() {
+            Some(Direct::Collected { run, .. }) => run.stop().await,
+            Some(Direct::Starting(cancelled)) => cancelled.cancel(),
+            Some(Direct::Streamed(_)) | None => return false,
+        }
         true
     }
 
@@ -237,6 +245,7 @@ impl Jobs {
 pub struct Reserved {
     jobs: Jobs,
     key: String,
+    cancelled: CancellationToken,
 }
 
 impl Drop for Reserved {

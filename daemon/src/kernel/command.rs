@@ -8,13 +8,16 @@ use loopd_proto::attachment::Attachment;
 use loopd_proto::event::agent::Enlisted;
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{Asked, NamedBy, PendingMessage};
-use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
+use loopd_proto::event::session::{AgentSelected, FileChanged, FileOperation, WorkContext};
 use loopd_proto::event::task::{ShellWaiting, TaskOutcome, TaskWork, WorkUsage};
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, ToolCallId};
+use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::tool::SubagentSettings;
-use loopd_proto::permission::{Approval, PermissionDecision, PermissionRequest, Permissions};
+use loopd_proto::permission::{
+    Approval, ManagedPermissions, PermissionDecision, PermissionRequest, Permissions,
+};
 use loopd_proto::session::{Mode, SessionOptions};
 use loopd_proto::time::Timestamp;
 use serde_json::Value;
@@ -137,6 +140,7 @@ pub enum Command {
         model: String,
         reasoning_effort: Option<String>,
     },
+    UpdateOptions(Box<OptionsPatch>),
     SetPermissions(Box<Permissions>),
     /// A client allowed something for good when an agent of this session asked.
     Grant(Grant),
@@ -198,6 +202,8 @@ pub struct Create {
     pub options: SessionOptions,
     pub context: WorkContext,
     pub permissions: Permissions,
+    /// The agent that answers instead of the default one.
+    pub agent: Option<AgentChoice>,
     pub version: String,
     /// Set when the session is an agent of another one.
     pub enlisted: Option<Box<Enlisted>>,
@@ -290,6 +296,10 @@ pub struct Resume {
     pub options: SessionOptions,
     pub working_directory: Option<String>,
     pub context: WorkContext,
+    /// The agent that answers from now on.
+    pub agent: Option<AgentChoice>,
+    /// What an app decides for its users, besides what was decided before.
+    pub managed: Option<Box<ManagedPermissions>>,
     pub was_active: bool,
     pub already_in_use: bool,
     pub continue_pending_work: bool,
@@ -438,6 +448,16 @@ pub struct AgentChoice {
     pub tools: Option<Vec<String>>,
 }
 
+impl From<AgentChoice> for AgentSelected {
+    fn from(choice: AgentChoice) -> Self {
+        Self {
+            agent_name: choice.name,
+            agent_display_name: choice.display_name,
+            tools: choice.tools,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogLevel {
     Info,
@@ -480,6 +500,8 @@ pub enum Refusal {
     TooManyTasks { limit: usize },
     #[error("there is a task {0} already; choose another id")]
     TaskExists(TaskId),
+    #[error("the managed settings of this session do not let anybody approve everything at once")]
+    NoApproveAll,
 }
 
 /// Slow work that the actor starts; its end comes back as a command.

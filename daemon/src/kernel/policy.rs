@@ -1,9 +1,11 @@
 //! Permission rules: the one place that says allow, deny or ask.
 //!
 //! Deny wins over everything, then the allowances, then a question. Order of rules never matters.
-//! `policy/shell.rs` knows how rules name commands, `policy/url.rs` how they name addresses.
+//! `policy/shell.rs` knows how rules name commands, `policy/url.rs` how they name addresses,
+//! `policy/managed.rs` what stands above a session's own rules.
 
 pub mod lattice;
+pub mod managed;
 mod shell;
 mod url;
 
@@ -22,8 +24,16 @@ pub enum Verdict {
     Ask,
 }
 
-/// Judges a request by the session's rules; `cwd` is where the session works.
+/// Judges a request; `cwd` is where the session works.
 pub fn judge(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> Verdict {
+    match &permissions.managed {
+        Some(managed) => managed::judge(managed, permissions, cwd, request),
+        None => judge_by_rules(permissions, cwd, request),
+    }
+}
+
+/// Judges a request by the session's own rules.
+fn judge_by_rules(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> Verdict {
     if let Some(rule) = permissions.denied.iter().find(|rule| denies(rule, request)) {
         return Verdict::Deny(rule.clone());
     }

@@ -296,13 +296,18 @@ impl Actor {
                 required,
                 reply,
             } => {
-                for attachment in &mut self.attachments {
-                    if attachment.connection.peer.id() == peer {
-                        attachment.offer.request_permission = required;
-                    }
+                if let Some(attachment) = self.attachment_of(peer) {
+                    attachment.offer.request_permission = required;
                 }
                 self.hand_down();
                 reply.send(()).ok();
+                Flow::Go
+            }
+            Message::SetTools { peer, tools, reply } => {
+                let attachment = self.attachment_of(peer);
+                let known = attachment.map(|attachment| attachment.offer.tools = Some(tools));
+                self.hand_down();
+                reply.send(known.is_some()).ok();
                 Flow::Go
             }
             Message::Provide { change, reply } => {
@@ -357,7 +362,14 @@ impl Actor {
             Command::Send(send) => send.request_headers.clone(),
             _ => BTreeMap::new(),
         };
+        let patch = match &command {
+            Command::UpdateOptions(patch) => Some(patch.clone()),
+            _ => None,
+        };
         let Decision { steps, answer } = self.decide(command)?;
+        if let Some(patch) = patch {
+            self.options = patch.applied_to(std::mem::take(&mut self.options));
+        }
         if let (Answer::Message(id), false) = (&answer, headers.is_empty()) {
             self.waiting_headers.insert(id.clone(), headers);
         }

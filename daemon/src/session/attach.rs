@@ -163,6 +163,12 @@ impl Actor {
         }
     }
 
+    /// What a connection brought, if it is attached.
+    pub(super) fn attachment_of(&mut self, peer: PeerId) -> Option<&mut Attachment> {
+        let mut attachments = self.attachments.iter_mut();
+        attachments.find(|attachment| attachment.connection.peer.id() == peer)
+    }
+
     /// Whether somebody is there for whom the session works; who only looks on does not count.
     pub(super) fn is_attended(&self) -> bool {
         if self.lineage.is_some() {

@@ -203,6 +203,7 @@ impl Cradle {
                 ..WorkContext::default()
             },
             permissions: Permissions::default(),
+            agent: None,
             version: self.services.version.to_owned(),
             enlisted: Some(Box::new(enlisted)),
         }));

@@ -90,7 +90,7 @@ impl Sessions {
         let sessions = self.clone();
         // One session's panic must not take the others along.
         self.tasks.spawn(async move {
-            if AssertUnwindSafe(actor.run(start))
+            if AssertUnwindSafe(Box::pin(actor.run(start)))
                 .catch_unwind()
                 .await
                 .is_err()

@@ -59,7 +59,9 @@ impl Toolset {
         let profile = state.enlisted.as_ref().map(|own| &own.profile);
         // Agents answer to who started them, and ask nobody; a fork is given what its parent was.
         let asks = profile.is_none_or(|profile| profile.fork);
-        let can_ask = asks && attachments.iter().any(|a| a.offer.request_user_input);
+        let can_ask = asks
+            && state.options.ask_user_disabled != Some(true)
+            && attachments.iter().any(|a| a.offer.request_user_input);
         for spec in &services.tool_specs {
             let replaced = client_tools
                 .iter()

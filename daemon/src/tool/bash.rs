@@ -240,19 +240,29 @@ fn check(args: &BashArgs) -> Result<Duration, Outcome> {
 }
 
 fn request(args: &BashArgs) -> PermissionRequest {
-    let analysis = Analysis::of(&args.command);
     let lasting = (args.detach == Some(true)).then(|| words::OUTLIVES.to_owned());
+    let intention = match args.description.trim() {
+        "" => "Run a shell command",
+        given => given,
+    };
+    permission(&args.command, intention, lasting)
+}
+
+/// What running a command asks for.
+pub(crate) fn permission(
+    command: &str,
+    intention: &str,
+    lasting: Option<String>,
+) -> PermissionRequest {
+    let analysis = Analysis::of(command);
     let warning = match (analysis.warning, lasting) {
         (Some(warning), Some(lasting)) => Some(format!("{warning} {lasting}")),
         (warning, lasting) => warning.or(lasting),
     };
     PermissionRequest::Shell {
         tool_call_id: None,
-        full_command_text: args.command.clone(),
-        intention: match args.description.trim() {
-            "" => "Run a shell command".to_owned(),
-            given => given.to_owned(),
-        },
+        full_command_text: command.to_owned(),
+        intention: intention.to_owned(),
         commands: analysis
             .identifiers
             .into_iter()

@@ -8,6 +8,7 @@ use serde_with::skip_serializing_none;
 
 use crate::event::tool::BinaryResult;
 use crate::id::{RequestId, SessionId};
+use crate::session::ClientTool;
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -45,6 +46,13 @@ pub struct FullResult {
     pub tool_telemetry: Option<Map<String, Value>>,
     #[serde(default)]
     pub binary_results_for_llm: Option<Vec<BinaryResult>>,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetParams {
+    pub session_id: SessionId,
+    pub tools: Vec<ClientTool>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

@@ -66,6 +66,7 @@ impl World {
     pub(super) fn new() -> Self {
         let mut world = Self::of(State::new(SessionId::from("s")));
         world.give(Command::Create(Create {
+            agent: None,
             options: SessionOptions::default(),
             context: WorkContext::default(),
             permissions: Permissions::default(),
@@ -422,6 +423,8 @@ fn resume(how: u8) -> Resume {
         options: SessionOptions::default(),
         working_directory: None,
         context: WorkContext::default(),
+        agent: None,
+        managed: None,
         was_active: how & 2 == 0,
         already_in_use: false,
         continue_pending_work: how & 4 == 0,

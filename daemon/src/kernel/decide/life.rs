@@ -2,9 +2,7 @@
 
 use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{Answered, Configured, LoopEnded, LoopOutcome, PermissionsSet};
-use loopd_proto::event::session::{
-    AgentSelected, Idle, Resume as Resumed, Shutdown, ShutdownType, Start,
-};
+use loopd_proto::event::session::{Idle, Resume as Resumed, Shutdown, ShutdownType, Start};
 use loopd_proto::event::turn::{AssistantIdle, TurnEnd};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::permission::PermissionOutcome;
@@ -36,18 +34,6 @@ pub(super) fn create(state: &State, create: Create, mint: &mut Mint<'_>) -> Deci
         already_in_use: Some(false),
         remote_steerable: Some(false),
     }));
-    let chosen = options.agent.as_ref().and_then(|wanted| {
-        let agents = options.custom_agents.as_ref()?;
-        agents.iter().find(|agent| agent.name == *wanted)
-    });
-    let selected = chosen.map(|agent| AgentSelected {
-        agent_name: agent.name.clone(),
-        agent_display_name: agent
-            .display_name
-            .clone()
-            .unwrap_or_else(|| agent.name.clone()),
-        tools: agent.tools.clone(),
-    });
     decision.store(Durable::Configured(Box::new(Configured {
         options,
         working_directory: create.context.cwd,
@@ -55,8 +41,8 @@ pub(super) fn create(state: &State, create: Create, mint: &mut Mint<'_>) -> Deci
     if let Some(enlisted) = create.enlisted {
         decision.store(Durable::Enlisted(enlisted));
     }
-    if let Some(selected) = selected {
-        decision.store(Durable::AgentSelected(selected));
+    if let Some(choice) = create.agent {
+        decision.store(Durable::AgentSelected(choice.into()));
     }
     if create.permissions != state.permissions {
         decision.store(Durable::Permissions(PermissionsSet {
@@ -87,6 +73,19 @@ pub(super) fn resume(state: &State, resume: Resume, mint: &mut Mint<'_>) -> Deci
             options: options.clone(),
             working_directory: cwd.clone(),
         })));
+    }
+    if let Some(managed) = resume.managed {
+        let mut permissions = state.permissions.clone();
+        let known = permissions.managed.take().unwrap_or_default();
+        permissions.managed = Some(Box::new(known.and(*managed)));
+        if permissions != state.permissions {
+            decision.store(Durable::Permissions(PermissionsSet { permissions }));
+        }
+    }
+    if let Some(choice) = resume.agent
+        && state.agent.as_ref() != Some(&choice.name)
+    {
+        decision.store(Durable::AgentSelected(choice.into()));
     }
     if resume.announce {
         let mut context = resume.context;

@@ -2,15 +2,16 @@
 
 use loopd_proto::event::fact::{Configured, Named, NamedBy, PermissionsSet};
 use loopd_proto::event::session::{
-    AgentSelected, Empty, Failure, FileChanged, FileOperation, Info, ModeChanged, ModelChange,
-    PlanChanged, TitleChanged, Warning, WorkContext,
+    Empty, Failure, FileChanged, FileOperation, Info, ModeChanged, ModelChange, PlanChanged,
+    TitleChanged, Warning, WorkContext,
 };
 use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::permission::Permissions;
-use loopd_proto::session::Mode;
+use loopd_proto::session::{Mode, SessionOptions};
 
-use crate::kernel::command::{AgentChoice, Answer, Decision, LogLevel};
+use crate::kernel::command::{AgentChoice, Answer, Decision, LogLevel, Refusal};
 use crate::kernel::state::State;
 
 /// Names the session; a name that a person gave is not replaced by an automatic one.
@@ -66,23 +67,27 @@ pub(super) fn subagents(state: &State, subagents: Option<SubagentSettings>) -> D
     decision
 }
 
-pub(super) fn permissions(state: &State, permissions: Permissions) -> Decision {
+pub(super) fn permissions(
+    state: &State,
+    mut permissions: Permissions,
+) -> Result<Decision, Refusal> {
+    // Nobody but an app that opens the session decides about these.
+    permissions.managed.clone_from(&state.permissions.managed);
+    if permissions.approve_all && permissions.forbids_approve_all() {
+        return Err(Refusal::NoApproveAll);
+    }
     let mut decision = Decision::answering(Answer::Accepted(true));
     if permissions != state.permissions {
         decision.store(Durable::Permissions(PermissionsSet { permissions }));
     }
-    decision
+    Ok(decision)
 }
 
 pub(super) fn agent(state: &State, choice: Option<AgentChoice>) -> Decision {
     let mut decision = Decision::default();
     match choice {
         Some(choice) => {
-            decision.store(Durable::AgentSelected(AgentSelected {
-                agent_name: choice.name,
-                agent_display_name: choice.display_name,
-                tools: choice.tools,
-            }));
+            decision.store(Durable::AgentSelected(choice.into()));
         }
         None if state.agent.is_some() => {
             decision.store(Durable::AgentDeselected(Empty {}));
@@ -104,27 +109,60 @@ pub(super) fn file(changed: FileChanged) -> Decision {
     decision
 }
 
+/// Changes what a patch names, and nothing else.
+pub(super) fn options(state: &State, patch: &OptionsPatch) -> Decision {
+    let options = patch.applied_to(state.options.clone());
+    let mut decision = Decision::answering(Answer::Accepted(options != state.options));
+    let cwd = patch.options.working_directory.as_ref();
+    let cwd = cwd.unwrap_or(&state.cwd).clone();
+    configure(state, &mut decision, options, cwd);
+    let model = patch.options.model.as_ref().or(state.model.as_ref());
+    let effort = patch.options.reasoning_effort.as_ref();
+    let effort = effort.or(state.reasoning_effort.as_ref());
+    let changes = model != state.model.as_ref() || effort != state.reasoning_effort.as_ref();
+    if let Some(new_model) = model.filter(|_| changes) {
+        decision.store(Durable::ModelChange(ModelChange {
+            previous_model: state.model.clone(),
+            new_model: new_model.clone(),
+            previous_reasoning_effort: state.reasoning_effort.clone(),
+            reasoning_effort: effort.cloned(),
+            cause: None,
+        }));
+    }
+    decision
+}
+
 /// Lets the session work in another directory, which becomes its primary one.
 pub(super) fn working_directory(state: &State, cwd: String) -> Decision {
     let mut decision = Decision::answering(Answer::Accepted(cwd != state.cwd));
+    let mut options = state.options.clone();
     if cwd != state.cwd {
-        let mut options = state.options.clone();
         options.working_directory = Some(cwd.clone());
-        decision.store(Durable::Configured(Box::new(Configured {
-            options,
-            working_directory: cwd.clone(),
-        })));
-        decision.store(Durable::ContextChanged(WorkContext {
-            cwd,
-            ..WorkContext::default()
-        }));
     }
+    configure(state, &mut decision, options, cwd);
     if state.permissions.primary_directory.is_some() {
         let mut permissions = state.permissions.clone();
         permissions.primary_directory = None;
         decision.store(Durable::Permissions(PermissionsSet { permissions }));
     }
     decision
+}
+
+/// Stores the options and the directory where they are new.
+fn configure(state: &State, decision: &mut Decision, options: SessionOptions, cwd: String) {
+    if cwd == state.cwd && options == state.options {
+        return;
+    }
+    decision.store(Durable::Configured(Box::new(Configured {
+        options,
+        working_directory: cwd.clone(),
+    })));
+    if cwd != state.cwd {
+        decision.store(Durable::ContextChanged(WorkContext {
+            cwd,
+            ..WorkContext::default()
+        }));
+    }
 }
 
 /// Takes note of where the session works. What is said of another directory is not about it.

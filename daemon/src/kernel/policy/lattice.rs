@@ -45,12 +45,12 @@ pub fn narrowed(parent: &Leave, stance: Stance, ground: Ground<'_>) -> Leave {
 
 /// Takes away every leave to change something; what only looks stays as it was.
 fn keep_to_looking(permissions: &mut Permissions) {
-    if permissions.approve_all {
-        permissions.approve_all = false;
+    if permissions.approves_all() {
         permissions.unrestricted_paths = true;
         permissions.unrestricted_urls = true;
         permissions.approve_all_reads = true;
     }
+    permissions.approve_all = false;
     permissions
         .approved
         .retain(|rule| matches!(rule.kind.as_str(), "read" | "url"));

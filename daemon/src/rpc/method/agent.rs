@@ -7,6 +7,7 @@ use loopd_proto::params::agent::{ListParams, SelectParams, Selected};
 use loopd_proto::params::discovery::Agents;
 use loopd_proto::params::server::NoResult;
 use loopd_proto::params::session::Of;
+use loopd_proto::session::SessionOptions;
 
 use super::discover::{describe, host, look};
 use crate::approvals;
@@ -102,30 +103,54 @@ pub(super) async fn current(context: Context, params: Of) -> Result<Selected, Rp
 pub(super) async fn select(context: Context, params: SelectParams) -> Result<Selected, RpcError> {
     let session = context.session(&params.session_id)?;
     let present = present(&context, &session).await?;
-    let wanted = present.roster.get(&params.name);
-    let Some(agent) = wanted.filter(|agent| agent.user_invocable) else {
-        let names = present.roster.selectable();
-        let names: Vec<&str> = names.map(|agent| agent.name.as_str()).collect();
-        return Err(RpcError::Failed(format!(
-            "there is no agent named `{}` to select; the agents of this session are: {}",
-            params.name,
-            if names.is_empty() {
-                "none".to_owned()
-            } else {
-                names.join(", ")
-            }
-        )));
-    };
-    session
-        .command(Command::SelectAgent(Some(AgentChoice {
-            name: agent.name.clone(),
-            display_name: agent.shown_name().to_owned(),
-            tools: tools(&context, agent),
-        })))
-        .await?;
+    let agent = named(&present.roster, &params.name).map_err(RpcError::Failed)?;
+    let choice = choice(&context, agent);
+    session.command(Command::SelectAgent(Some(choice))).await?;
     Ok(Selected {
         agent: Some(describe(agent, false)),
     })
+}
+
+/// The agent that the options of a session name, chosen as `session.agent.select` would.
+pub(super) async fn wanted(
+    context: &Context,
+    options: &SessionOptions,
+    cwd: &Path,
+) -> Result<Option<AgentChoice>, RpcError> {
+    let Some(name) = &options.agent else {
+        return Ok(None);
+    };
+    let trusted = is_trusted(context, cwd).await?;
+    let mut input = RosterInput::of_session(options, cwd, host(context), trusted);
+    input.plugins.extend(context.connection.launch().plugins());
+    let roster = look(move || roster::load(&input)).await?;
+    let agent = named(&roster, name)
+        .map_err(|unknown| RpcError::InvalidParams(format!("agent: {unknown}")))?;
+    Ok(Some(choice(context, agent)))
+}
+
+/// The agent of this name, if people may let it answer; else what they could have meant.
+fn named<'a>(roster: &'a Roster, name: &str) -> Result<&'a AgentDefinition, String> {
+    let found = roster.get(name).filter(|agent| agent.user_invocable);
+    found.map(AsRef::as_ref).ok_or_else(|| {
+        let names: Vec<&str> = roster.selectable().map(|it| it.name.as_str()).collect();
+        let names = if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
+        };
+        format!(
+            "there is no agent named `{name}` to select; the agents of this session are: {names}"
+        )
+    })
+}
+
+fn choice(context: &Context, agent: &AgentDefinition) -> AgentChoice {
+    AgentChoice {
+        name: agent.name.clone(),
+        display_name: agent.shown_name().to_owned(),
+        tools: tools(context, agent),
+    }
 }
 
 /// The tools of an agent by the names that we give them; `None` for all.

@@ -10,8 +10,10 @@ use crate::rpc::error::RpcError;
 pub(super) async fn mode(context: Context, params: Of) -> Result<ModeNow, RpcError> {
     let session = context.session(&params.session_id)?;
     let everything = session.view(|view| {
+        let permissions = &view.state.permissions;
         // A launch may have been started with everything allowed.
-        view.state.permissions.approve_all || view.launch.is_some_and(|launch| launch.yolo)
+        (permissions.approve_all || view.launch.is_some_and(|launch| launch.yolo))
+            && !permissions.forbids_approve_all()
     });
     Ok(ModeNow {
         mode: if everything.await? {

@@ -7,7 +7,9 @@ use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::permission::Permissions;
 use loopd_proto::session::{Capabilities, SessionCreateParams, SessionOpened, UiCapabilities};
 
+use super::agent;
 use super::host::check_session_files;
+use super::policy;
 use crate::agent::route::registry;
 use crate::approvals;
 use crate::kernel::command::{Command, Create};
@@ -35,6 +37,8 @@ pub(super) async fn create(
         None => app.services.ports.id().into(),
     };
     let cwd = working_directory(&context, params.options.working_directory.as_deref());
+    let managed = policy::managed(&context, &params.policy, &cwd)?;
+    let agent = agent::wanted(&context, &params.options, &cwd).await?;
     let approved = approvals::standing(app.services.store.as_ref(), &cwd).await?;
     let Some(session) = app.sessions.start_new(id.clone()) else {
         return Err(exists(&id));
@@ -52,8 +56,10 @@ pub(super) async fn create(
                 .additional_directories
                 .clone()
                 .unwrap_or_default(),
+            managed,
             ..Permissions::default()
         },
+        agent,
         version: app.services.version.to_owned(),
         enlisted: None,
     }));

@@ -1,9 +1,13 @@
 //! `session.resume`.
 
+use std::path::PathBuf;
+
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::session::{SessionOpened, SessionResumeParams};
 
+use super::agent;
 use super::host::check_session_files;
+use super::policy;
 use super::session_create::{opened, working_directory};
 use crate::agent::route::registry;
 use crate::kernel::command::{Command, Resume};
@@ -28,25 +32,37 @@ pub(super) async fn resume(
     let id = params.session_id;
     let (session, found) = app.sessions.open(id.clone());
     let peer = context.connection.peer.id();
-    let (from, attached, elicitation) = session
+    // Who only joins again, after a broken connection, chooses nothing anew.
+    let chooses = params.options.agent.is_some() && !params.disable_resume;
+    let (from, attached, elicitation, (options, known_cwd)) = session
         .view(move |view| {
+            let state = view.state;
+            let options = chooses.then(|| state.options.clone());
             let others = view.attached_besides(peer);
-            (view.state.seq, others, view.elicitation)
+            let cwd = PathBuf::from(&state.cwd);
+            (state.seq, others, view.elicitation, (options, cwd))
         })
         .await
         .map_err(|_| crate::session::SessionError::NotFound(id.clone()))?;
     let was_active = found == Opened::Live && attached;
     let wanted = params.options.working_directory.as_deref();
-    let cwd = wanted.map(|wanted| {
-        working_directory(&context, Some(wanted))
-            .to_string_lossy()
-            .into_owned()
-    });
+    let cwd = wanted.map(|wanted| working_directory(&context, Some(wanted)));
+    let works_in = cwd.as_ref().unwrap_or(&known_cwd);
+    let managed = policy::managed(&context, &params.policy, works_in)?;
+    let agent = match options {
+        Some(options) => {
+            let options = options.updated_by(params.options.clone());
+            agent::wanted(&context, &options, works_in).await?
+        }
+        None => None,
+    };
     session
         .command(Command::Resume(Resume {
             options: params.options.clone(),
-            working_directory: cwd,
+            working_directory: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
             context: WorkContext::default(),
+            agent,
+            managed,
             was_active,
             already_in_use: false,
             continue_pending_work: params.continue_pending_work,

@@ -1,6 +1,6 @@
 //! Commands that clients run themselves: `session.shell.*`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loopd_proto::event::Ephemeral;
@@ -11,28 +11,38 @@ use loopd_proto::params::shell::{
     UserRequested, UserRequestedParams,
 };
 use loopd_proto::params::task::Cancelled;
+use loopd_proto::permission::{ManagedPermissions, Permissions};
 use loopd_proto::wire::{Class, notification};
 use tokio::sync::oneshot;
 
 use crate::agent::model_call::say;
 use crate::jobs::JobError;
 use crate::kernel::command::{CallOutcome, CallStatusReport, Command};
+use crate::kernel::policy::{self, Verdict};
+use crate::kernel::texts;
 use crate::process::Signal;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::SessionHandle;
 use crate::shell::{End, Run, RunState};
-use crate::tool::shell_output;
+use crate::tool::{bash, shell_output};
 
 pub(super) async fn exec(context: Context, params: ExecParams) -> Result<Executing, RpcError> {
     let session = context.session(&params.session_id)?;
     check(&params.command)?;
-    let (jobs, mut surroundings, audience) = session
+    let (jobs, mut surroundings, audience, managed) = session
         .view(|view| {
             let surroundings = (view.surroundings)();
-            (view.jobs.clone(), surroundings, view.audience.clone())
+            let managed = view.state.permissions.managed.clone();
+            (
+                view.jobs.clone(),
+                surroundings,
+                view.audience.clone(),
+                managed,
+            )
         })
         .await?;
+    check_managed(managed, &surroundings.cwd, &params.command)?;
     if let Some(cwd) = params.cwd {
         surroundings.cwd = surroundings.cwd.join(PathBuf::from(cwd));
     }
@@ -82,9 +92,13 @@ pub(super) async fn execute_user_requested(
 ) -> Result<UserRequested, RpcError> {
     let session = context.session(&params.session_id)?;
     check(&params.command)?;
-    let (jobs, surroundings) = session
-        .view(|view| (view.jobs.clone(), (view.surroundings)()))
+    let (jobs, surroundings, managed) = session
+        .view(|view| {
+            let managed = view.state.permissions.managed.clone();
+            (view.jobs.clone(), (view.surroundings)(), managed)
+        })
         .await?;
+    check_managed(managed, &surroundings.cwd, &params.command)?;
     let failed = |error: JobError| RpcError::Failed(error.to_string());
     let key = params.request_id.to_string();
     let reserved = jobs.reserve_for_user(&key).map_err(failed)?;
@@ -122,6 +136,33 @@ pub(super) async fn execute_user_requested(
     finishing
         .await
         .map_err(|_| RpcError::Failed("the session has ended".to_owned()))
+}
+
+/// People run what they like, but for what managed settings deny.
+fn check_managed(
+    managed: Option<Box<ManagedPermissions>>,
+    cwd: &Path,
+    command: &str,
+) -> Result<(), RpcError> {
+    let Some(managed) = managed else {
+        return Ok(());
+    };
+    let denied_only = Permissions {
+        approve_all: true,
+        denied: managed.deny,
+        ..Permissions::default()
+    };
+    let request = bash::permission(command, "Run a command of the user", None);
+    match policy::judge(&denied_only, &cwd.to_string_lossy(), &request) {
+        Verdict::Allow => Ok(()),
+        Verdict::Deny(rule) => Err(RpcError::Failed(texts::denied_by_rule(
+            &rule.kind,
+            rule.argument.as_deref(),
+        ))),
+        Verdict::Ask => Err(RpcError::Failed(
+            "managed settings deny some commands, and this one may hide one of them".to_owned(),
+        )),
+    }
 }
 
 /// Shows what the command prints as it comes, and stores how it ended.

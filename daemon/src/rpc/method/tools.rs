@@ -3,7 +3,7 @@
 use loopd_proto::params::server::NoResult;
 use loopd_proto::params::session::Of;
 use loopd_proto::params::tool::{
-    CurrentTool, CurrentTools, ListParams, SubagentParams, ToolInfo, ToolList,
+    CurrentTool, CurrentTools, ListParams, SetParams, SubagentParams, ToolInfo, ToolList,
 };
 
 use crate::kernel::command::Command;
@@ -40,6 +40,30 @@ pub(super) async fn current(context: Context, params: Of) -> Result<CurrentTools
 pub(super) async fn initialize(context: Context, params: Of) -> Result<NoResult, RpcError> {
     let session = context.session(&params.session_id)?;
     session.view(|view| (view.tools)()).await?;
+    Ok(NoResult {})
+}
+
+/// Replaces the tools of the calling connection, or none of them: a list with a mistake changes
+/// nothing.
+pub(super) async fn set(context: Context, params: SetParams) -> Result<NoResult, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let built_in = context.app.services.catalog.names();
+    for (at, tool) in params.tools.iter().enumerate() {
+        let before = params.tools.iter().take(at);
+        let why = if before.clone().any(|other| other.name == tool.name) {
+            "is given twice"
+        } else if built_in.contains(&tool.name.as_str()) && !tool.overrides_built_in_tool {
+            "is the name of a built-in tool; set overridesBuiltInTool to replace it"
+        } else {
+            continue;
+        };
+        return Err(RpcError::InvalidParams(format!(
+            "tools[{at}].name: `{}` {why}",
+            tool.name
+        )));
+    }
+    let peer = context.connection.peer.id();
+    session.set_tools(peer, params.tools).await?;
     Ok(NoResult {})
 }
 

@@ -1,0 +1,171 @@
+//! Managed settings: what an app decided for its users, above every rule, mode and answer of a
+//! session. They are read once, when a session is opened; a rule that cannot be enforced as it is
+//! written is refused there, never ignored.
+
+use std::path::Path;
+
+use loopd_proto::permission::{
+    ManagedPermissions, ManagedSettingsPermissions, PermissionRequest, PermissionRule, Permissions,
+};
+
+use super::{Verdict, judge_by_rules};
+
+/// Judges a request by the managed rules and, within them, by the session's own.
+pub(super) fn judge(
+    managed: &ManagedPermissions,
+    permissions: &Permissions,
+    cwd: &str,
+    request: &PermissionRequest,
+) -> Verdict {
+    let mut own = permissions.clone();
+    own.approve_all = permissions.approves_all();
+    own.denied.extend(managed.deny.iter().cloned());
+    let verdict = judge_by_rules(&own, cwd, request);
+    if let Verdict::Deny(_) = verdict {
+        return verdict;
+    }
+    // A rule that would hit as a deny rule has to be asked about; so has what may hide from it.
+    let passes = |denied: &[PermissionRule]| {
+        let only = Permissions {
+            approve_all: true,
+            denied: denied.to_vec(),
+            ..Permissions::default()
+        };
+        judge_by_rules(&only, cwd, request) == Verdict::Allow
+    };
+    if !managed.ask.is_empty() && !passes(&managed.ask) {
+        return Verdict::Ask;
+    }
+    if managed.allow.is_empty() {
+        return verdict;
+    }
+    let admits = |approved: &Vec<PermissionRule>| {
+        let only = Permissions {
+            approved: approved.clone(),
+            denied: own.denied.clone(),
+            // A list speaks of paths itself.
+            unrestricted_paths: true,
+            ..Permissions::default()
+        };
+        judge_by_rules(&only, cwd, request) == Verdict::Allow
+    };
+    if managed.allow.iter().all(admits) {
+        Verdict::Allow
+    } else {
+        Verdict::Ask
+    }
+}
+
+/// Reads the rules of an app; `cwd` is what relative paths are against, `user` the user's home.
+/// The error names the member and the rule.
+pub fn read(
+    given: &ManagedSettingsPermissions,
+    cwd: &str,
+    user: Option<&str>,
+) -> Result<ManagedPermissions, String> {
+    if given.limit_to.is_some() {
+        return Err(
+            "limitTo: cannot be enforced, because commands reach the network by themselves; deny `Shell` and use `deny` for hosts, or leave it out"
+                .to_owned(),
+        );
+    }
+    let rules = |member: &str, texts: &Option<Vec<String>>| {
+        let texts = texts.iter().flatten().enumerate();
+        texts
+            .map(|(at, text)| {
+                rule(text, cwd, user).map_err(|why| format!("{member}[{at}]: `{text}` {why}"))
+            })
+            .collect::<Result<Vec<_>, _>>()
+    };
+    Ok(ManagedPermissions {
+        deny: rules("deny", &given.deny)?,
+        ask: rules("ask", &given.ask)?,
+        allow: match &given.allow {
+            Some(_) => vec![rules("allow", &given.allow)?],
+            None => Vec::new(),
+        },
+        no_approve_all: given.disable_bypass_permissions_mode.is_some(),
+    })
+}
+
+/// Reads one rule: a kind, or a kind with what it is about in parentheses.
+fn rule(text: &str, cwd: &str, user: Option<&str>) -> Result<PermissionRule, String> {
+    let text = text.trim();
+    let (kind, about) = match text.split_once('(') {
+        Some((kind, rest)) => {
+            let about = rest.strip_suffix(')').ok_or("has no closing parenthesis")?;
+            (kind.trim(), Some(about.trim()))
+        }
+        None => (text, None),
+    };
+    let about = about.filter(|about| !matches!(*about, "*" | "**"));
+    if about == Some("") {
+        return Err("says nothing between its parentheses".to_owned());
+    }
+    let (kind, argument) = match kind.to_ascii_lowercase().as_str() {
+        "shell" | "bash" => ("shell", about.map(command).transpose()?),
+        "read" => (
+            "read",
+            about.map(|path| place(path, cwd, user)).transpose()?,
+        ),
+        "write" | "edit" => (
+            "write",
+            about.map(|path| place(path, cwd, user)).transpose()?,
+        ),
+        "domain" | "url" | "webfetch" => ("url", about.map(host).transpose()?),
+        "mcp" => ("mcp", about.map(literal).transpose()?),
+        _ => {
+            return Err(format!(
+                "begins with `{kind}`, which is no kind of rule; use Shell, Read, Write, Domain or Mcp"
+            ));
+        }
+    };
+    Ok(PermissionRule {
+        kind: kind.to_owned(),
+        argument,
+    })
+}
+
+/// The words of a command; `git push`, `git push *` and `git push:*` mean the same.
+fn command(about: &str) -> Result<String, String> {
+    let words = about
+        .strip_suffix(":*")
+        .or_else(|| about.strip_suffix(" *"))
+        .unwrap_or(about);
+    literal(words.trim_end())
+}
+
+/// A folder with all that is in it, or a file.
+fn place(about: &str, cwd: &str, user: Option<&str>) -> Result<String, String> {
+    let path = about
+        .strip_suffix("/**")
+        .or_else(|| about.strip_suffix("/*"))
+        .unwrap_or(about);
+    let path = literal(path)?;
+    if let Some(below) = path.strip_prefix('~') {
+        let user = user.ok_or("is about the user's home, which is not known here")?;
+        return Ok(format!("{user}{below}"));
+    }
+    Ok(Path::new(cwd).join(path).to_string_lossy().into_owned())
+}
+
+/// A host, or `*.` and the domain that it is below.
+fn host(about: &str) -> Result<String, String> {
+    let name = about.strip_prefix("domain:").unwrap_or(about);
+    literal(name.strip_prefix("*.").unwrap_or(name))?;
+    Ok(name.to_owned())
+}
+
+fn literal(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(['*', '?', '[', '{']) {
+        return Err(
+            "has a pattern that cannot be enforced; `*` may stand only at the end of a command or a folder, and at the beginning of a domain"
+                .to_owned(),
+        );
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+mod tests;

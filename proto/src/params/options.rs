@@ -1,0 +1,97 @@
+//! `session.options.update`: what of a session's configuration can be changed while it lives.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::id::SessionId;
+use crate::json::group;
+use crate::session::{CapabilitiesOverride, SessionLimits, SessionOptions};
+
+/// A change of options: only what it names changes.
+#[derive(Debug, Clone)]
+pub struct OptionsParams {
+    pub session_id: SessionId,
+    pub patch: OptionsPatch,
+    /// All members as they were sent, so that none is ignored.
+    pub members: Map<String, Value>,
+}
+
+/// The options that are honoured, each by its name in `session.create`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OptionsPatch {
+    pub options: SessionOptions,
+    /// The limits were taken away.
+    pub no_limits: bool,
+    pub model_capabilities: Option<CapabilitiesOverride>,
+}
+
+impl OptionsPatch {
+    /// The options as they are afterwards.
+    #[must_use]
+    pub fn applied_to(&self, options: SessionOptions) -> SessionOptions {
+        let mut options = options.updated_by(self.options.clone());
+        if self.no_limits {
+            options.session_limits = None;
+        }
+        options
+    }
+}
+
+impl<'de> Deserialize<'de> for OptionsParams {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Own {
+            session_id: SessionId,
+            #[serde(default)]
+            enable_streaming: Option<bool>,
+            #[serde(default)]
+            model_capabilities_overrides: Option<CapabilitiesOverride>,
+        }
+        /// The members that have the name and meaning they have in `session.create`.
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        struct Same {
+            client_name: Option<String>,
+            model: Option<String>,
+            reasoning_effort: Option<String>,
+            working_directory: Option<String>,
+            available_tools: Option<Vec<String>>,
+            excluded_tools: Option<Vec<String>>,
+            tool_filter_precedence: Option<String>,
+            excluded_builtin_agents: Option<Vec<String>>,
+            ask_user_disabled: Option<bool>,
+            skip_custom_instructions: Option<bool>,
+            session_limits: Option<SessionLimits>,
+        }
+        let object = Box::<RawValue>::deserialize(deserializer)?;
+        let own: Own = group(&object)?;
+        let same: Same = group(&object)?;
+        let mut members: Map<String, Value> = group(&object)?;
+        members.remove("sessionId");
+        Ok(Self {
+            session_id: own.session_id,
+            patch: OptionsPatch {
+                options: SessionOptions {
+                    client_name: same.client_name,
+                    model: same.model,
+                    reasoning_effort: same.reasoning_effort,
+                    streaming: own.enable_streaming,
+                    working_directory: same.working_directory,
+                    available_tools: same.available_tools,
+                    excluded_tools: same.excluded_tools,
+                    tool_filter_precedence: same.tool_filter_precedence,
+                    excluded_builtin_agents: same.excluded_builtin_agents,
+                    ask_user_disabled: same.ask_user_disabled,
+                    skip_custom_instructions: same.skip_custom_instructions,
+                    session_limits: same.session_limits,
+                    ..SessionOptions::default()
+                },
+                no_limits: members.get("sessionLimits") == Some(&Value::Null),
+                model_capabilities: own.model_capabilities_overrides,
+            },
+            members,
+        })
+    }
+}
