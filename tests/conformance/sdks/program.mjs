@@ -1,4 +1,4 @@
-// Getting started with npm's @github/copilot-sdk. README.md says what each scenario has to show.
+// Getting started with npm's @github/copilot-sdk. ../README.md says what each scenario has to show.
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 const { SDK, LOOPD_BIN, MODEL_URL, PLACE } = process.env;
 const { CopilotClient, RuntimeConnection, defineTool } = await import(SDK);
 const work = join(PLACE, "work");
-const PATIENCE = 20_000;
+const PATIENCE = 10_000;
 
 /** Waits for a promise, but not forever. */
 async function within(promise, what) {

@@ -1,4 +1,4 @@
-"""Getting started with PyPI's github-copilot-sdk. README.md says what each scenario has to show."""
+"""Getting started with PyPI's github-copilot-sdk. ../README.md says what each scenario has to show."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 LOOPD_BIN = os.environ["LOOPD_BIN"]
 PLACE = Path(os.environ["PLACE"])
 WORK = PLACE / "work"
-PATIENCE = 20.0
+PATIENCE = 10.0
 
 # From this version on a wait ends with its own run, and an aborted run is an error.
 TELLS_RUNS_APART = tuple(map(int, version("github-copilot-sdk").split(".")[:3])) >= (1, 0, 25)
@@ -31,7 +31,7 @@ async def scenario(name, body):
             await body()
         print(f"ok {name}", flush=True)
     except Exception as error:  # Whatever it is, it belongs into the table.
-        why = re.sub(r"\s+", " ", f"{type(error).__name__}: {error}")
+        why = re.sub(r"\s+", " ", str(error)) or f"{type(error).__name__} within {PATIENCE} s"
         print(f"FAIL {name}: {why}", flush=True)
 
 

@@ -2,8 +2,9 @@
 //
 //   LOOPD_BIN=…/loopd SDKS=…/target/sdks node sdks/run.mjs [part of a package's name]
 //
-// A program prints `ok NAME` or `FAIL NAME: why` per scenario. A line that is missing, doubled or
-// unknown, an exit code, a request that a model would refuse and a process that stays are failures.
+// A program prints `ok NAME` or `FAIL NAME: why` per scenario; a missing line is a failure. The row
+// `afterwards` is the runner's own: the program printed nothing else and ended well, the model got no
+// request that a vendor would refuse, and no process stays.
 
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from "node:fs";
@@ -37,28 +38,35 @@ if (!LOOPD_BIN || !SDKS) {
 }
 
 const file = (name) => fileURLToPath(new URL(name, import.meta.url));
-const npm = (version, SDK) => ({ name: `npm ${version}`, command: [process.execPath, file("program.mjs")], env: { SDK } });
-const python = (version) => ({
-  name: `python ${version}`,
-  command: [join(SDKS, `python-${version}`, "bin", "python"), file("program.py")],
-  env: { PYTHONDONTWRITEBYTECODE: "1" },
-});
-const rust = (version) => ({ name: `rust ${version}`, command: [join(SDKS, "rust", "debug", "getting-started")], env: {} });
+const read = (name) => readFileSync(file(name), "utf8");
+
+function npm(name) {
+  const { version } = JSON.parse(read(`../node_modules/${name}/package.json`));
+  return { name: `npm ${version}`, command: [process.execPath, file("program.mjs")], env: { SDK: name } };
+}
+
+function python(version) {
+  return { name: `python ${version}`, command: [join(SDKS, `python-${version}`, "bin", "python"), file("program.py")] };
+}
+
+function rust() {
+  const [, version] = /^github-copilot-sdk = .*version = "=([^"]+)"/m.exec(read("rust/Cargo.toml"));
+  return { name: `rust ${version}`, command: [join(SDKS, "rust", "debug", "getting-started")] };
+}
 
 const PACKAGES = [
-  npm("1.0.14", "@github/copilot-sdk"),
-  npm("1.0.15-preview.4", "copilot-sdk-preview"),
-  python("1.0.24"),
-  python("1.0.25"),
-  python("1.0.27"),
-  rust("1.0.28"),
+  npm("@github/copilot-sdk"),
+  npm("copilot-sdk-preview"),
+  ...read("python-versions").trim().split("\n").map(python),
+  rust(),
 ];
 
 const LONGEST_PROGRAM = 120_000;
 const LONGEST_LEAVING = 15_000;
 
-/** The processes of our daemon that work for a folder. */
+/** The processes of our daemon that work for a folder; known only where there is /proc. */
 function processesOf(place) {
+  if (process.platform !== "linux") return [];
   const daemon = realpathSync(LOOPD_BIN);
   return readdirSync("/proc").filter((pid) => {
     try {
@@ -143,8 +151,8 @@ async function judge(subject) {
   await stays(startedBySdk);
   rmSync(place, { recursive: true, force: true });
   await stays(() => true);
-  if (faults.length > 0 && results.get("stop") === "ok") results.set("stop", faults.join("; "));
-  return { results, faults, err };
+  results.set("afterwards", faults.length === 0 ? "ok" : faults.join("; "));
+  return { results, err };
 }
 
 const chosen = PACKAGES.filter(({ name }) => name.includes(process.argv[2] ?? ""));
@@ -157,7 +165,7 @@ for (const subject of chosen) {
 const cell = (result) => (result === "ok" ? "ok" : "FAIL");
 const rows = [
   ["", ...judged.map(({ name }) => name)],
-  ...SCENARIOS.map((scenario) => [scenario, ...judged.map(({ results }) => cell(results.get(scenario)))]),
+  ...[...SCENARIOS, "afterwards"].map((scenario) => [scenario, ...judged.map(({ results }) => cell(results.get(scenario)))]),
   ["seconds", ...judged.map(({ seconds }) => seconds.toFixed(1))],
 ];
 const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
@@ -165,11 +173,11 @@ for (const row of rows) console.log(row.map((text, column) => text.padEnd(widths
 
 let failed = chosen.length === 0;
 if (failed) console.error(`no package is named like ${process.argv[2]}`);
-for (const { name, results, faults, err } of judged) {
-  const wrong = [...results].filter(([, result]) => result !== "ok").map(([scenario, why]) => `${scenario}: ${why}`);
-  for (const line of [...wrong, ...faults]) console.error(`${name}: ${line}`);
-  if (wrong.length + faults.length === 0) continue;
+for (const { name, results, err } of judged) {
+  const wrong = [...results].filter(([, result]) => result !== "ok");
+  if (wrong.length === 0) continue;
   failed = true;
-  if (err) console.error(err.trim().split("\n").slice(-20).join("\n"));
+  for (const [scenario, why] of wrong) console.error(`${name}: ${scenario}: ${why}`);
+  if (err) console.error(`${name}, its last words:\n${err.trim().split("\n").slice(-20).join("\n")}`);
 }
 process.exit(failed ? 1 : 0);
