@@ -5,8 +5,8 @@ use tracing::level_filters::LevelFilter;
 
 /// The background daemon that owns AI agent sessions.
 ///
-/// SDKs start it with `--headless --stdio` or `--headless [--port N]`; `loopd serve` runs it in the
-/// foreground for everybody on this machine's socket.
+/// SDKs start it with `--headless` (or `--server`) and `--stdio` or `[--port N]`; `loopd serve` runs it
+/// in the foreground for everybody on this machine's socket.
 #[derive(Debug, Parser)]
 #[command(name = "loopd", version, disable_help_subcommand = true)]
 pub struct Args {
@@ -14,7 +14,7 @@ pub struct Args {
     pub command: Option<Verb>,
 
     /// Serve a program instead of a person.
-    #[arg(long)]
+    #[arg(long, visible_alias = "server")]
     pub headless: bool,
 
     /// Speak on stdin and stdout.

@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use jsonrpsee_core::server::{MethodCallback, RpcModule};
 use jsonrpsee_types::{ErrorObjectOwned, Id, Params};
 use loopd_proto::error as code;
-use loopd_proto::method::{ALL, Method};
+use loopd_proto::method::{self as m, ALL, Method};
 use loopd_proto::params::launch::JOIN;
 use loopd_proto::wire::{CloseReason, ErrorObject, Notification, Peer, Reply, Request, Service};
 
@@ -165,6 +165,14 @@ fn check_access(method: &str, context: &Context) -> Result<(), RpcError> {
     Ok(())
 }
 
+/// The methods that are answered only when something happens in a session: what the caller says
+/// meanwhile may be what makes it happen.
+const AWAITING: &[&str] = &[
+    m::SessionSendAndWait::NAME,
+    m::UiElicitation::NAME,
+    m::CommandsInvoke::NAME,
+];
+
 /// Answers for one connection.
 pub struct ConnectionService {
     app: Arc<Server>,
@@ -196,6 +204,10 @@ impl Service for ConnectionService {
         self.app.table.call(context, request)
     }
 
+    fn awaits(&self, method: &str) -> bool {
+        AWAITING.contains(&method)
+    }
+
     fn notify(&self, peer: &Peer, notification: Notification) {
         let (Some(connection), JOIN) = (self.connection.get(), notification.method.as_str()) else {
             tracing::debug!(method = notification.method, "a notification was ignored");
@@ -212,6 +224,6 @@ impl Service for ConnectionService {
 impl RpcError {
     fn to_object(&self, method: &str) -> ErrorObjectOwned {
         let (code, message) = self.code_and_message(method);
-        ErrorObjectOwned::owned(code, message, None::<()>)
+        ErrorObjectOwned::owned(code, message, self.data())
     }
 }

@@ -21,6 +21,7 @@ mod toolset;
 mod transaction;
 pub mod tree;
 pub mod view;
+pub mod waits;
 mod work;
 
 use std::sync::Arc;
@@ -53,8 +54,29 @@ pub enum SessionError {
     Store(Arc<StoreError>),
     #[error("the session {0} failed and was closed; resume it to go on from its log")]
     Faulted(SessionId),
+    #[error(
+        "the session {0} ended before the message was dealt with; resume it to see what is left"
+    )]
+    Ended(SessionId),
+    #[error("this connection has left the session {0}")]
+    Left(SessionId),
     #[error("{0}")]
     Invalid(String),
+}
+
+impl SessionError {
+    /// Whether the session can go on after it.
+    fn flow(&self) -> actor::Flow {
+        match self {
+            Self::Store(_) | Self::Faulted(_) => actor::Flow::Stop,
+            Self::NotFound(_)
+            | Self::Refused(_)
+            | Self::Overloaded(_)
+            | Self::Ended(_)
+            | Self::Left(_)
+            | Self::Invalid(_) => actor::Flow::Go,
+        }
+    }
 }
 
 /// What a command came to.
@@ -71,6 +93,7 @@ enum Message {
         command: Box<Command>,
         reply: oneshot::Sender<Result<Done, SessionError>>,
     },
+    SendAndWait(Box<waits::SendAndWait>),
     /// An effect of the session reports.
     Report(Box<Command>),
     /// Looks at the session without changing it.

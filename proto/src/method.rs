@@ -161,6 +161,8 @@ methods! {
 
     /// Queues a user message and answers at once.
     "session.send" SessionSend(session::SendParams) -> session::Sent;
+    /// Queues a user message and answers when it was dealt with; cancelling ends the wait, never the work.
+    "session.sendAndWait" SessionSendAndWait(session::SendAndWaitParams) -> session::Completed;
     /// Stops the running turn.
     "session.abort" SessionAbort(session::Of) -> session::Success;
     /// Stops work and keeps everything for a later resume.

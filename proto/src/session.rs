@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
 
 use crate::id::SessionId;
+use crate::json::group;
 use crate::params::tool::SubagentSettings;
 pub use crate::provider::{CapabilitiesOverride, ModelConfig, ProviderConfig};
 
@@ -271,15 +272,6 @@ pub struct SessionResumeParams {
     pub options: SessionOptions,
     #[serde(flatten)]
     pub offer: ClientOffer,
-}
-
-/// Reads one group of members out of an object; the error names the member.
-///
-/// Done by hand, because `serde(flatten)` forgets where in the object it was.
-fn group<'de, T: Deserialize<'de>, E: serde::de::Error>(object: &'de RawValue) -> Result<T, E> {
-    let mut reader = serde_json::Deserializer::from_str(object.get());
-    serde_path_to_error::deserialize(&mut reader)
-        .map_err(|error| E::custom(format!("{}: {}", error.path(), error.inner())))
 }
 
 impl<'de> Deserialize<'de> for SessionCreateParams {

@@ -46,6 +46,9 @@ pub struct Limits {
     pub incoming_limit: usize,
     /// How many bytes of unanswered incoming requests may be held before reading stops.
     pub incoming_bytes_limit: usize,
+    /// How many incoming requests may be waiting for something to happen before further ones are
+    /// refused; they do not count as unanswered above.
+    pub waiting_limit: usize,
     /// How many outgoing requests may be unanswered before further ones are refused.
     pub outgoing_limit: usize,
     /// How long a closing connection may take to write what is still queued.
@@ -64,6 +67,7 @@ impl Default for Limits {
             request_limit: 16 * MIB,
             incoming_limit: 256,
             incoming_bytes_limit: 64 * MIB,
+            waiting_limit: 1024,
             outgoing_limit: 1024,
             flush_time: Duration::from_secs(2),
         }

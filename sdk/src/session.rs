@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use loopd_proto::attachment::Attachment;
 use loopd_proto::event::Event;
 use loopd_proto::id::{MessageId, SessionId};
 use loopd_proto::method::{self, Method};
-use loopd_proto::params::session::{Of, SendMode, SendParams};
+use loopd_proto::params::session::{Of, SendAndWaitParams, SendMode, SendParams};
 use loopd_proto::session::{SessionOpened, SessionResumeParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -138,19 +139,7 @@ impl Session {
 
     /// Queues a message; a repetition after a broken connection does no harm.
     pub async fn send(&self, message: impl Into<Message>) -> Result<MessageId, Error> {
-        let message = message.into();
-        let params = SendParams {
-            session_id: self.core.id.clone(),
-            prompt: message.prompt,
-            message_id: Some(Ulid::generate().into()),
-            display_prompt: message.display_prompt,
-            attachments: Some(message.attachments),
-            mode: message.mode,
-            prepend: false,
-            agent_mode: None,
-            request_headers: BTreeMap::new(),
-            source: None,
-        };
+        let params = self.sending(message.into(), Ulid::generate().into());
         let rests = self.core.feed.rests();
         let shared = &self.client.shared;
         let (sent, tries) = shared.call_counting::<method::SessionSend>(&params).await?;
@@ -163,13 +152,33 @@ impl Session {
     }
 
     /// Sends a message and follows what comes of it.
-    pub async fn turn(&self, message: impl Into<Message>, wait: Wait) -> Result<Turn, Error> {
-        let message = message.into();
-        let shown = message.display_prompt.as_ref().unwrap_or(&message.prompt);
-        let shown = shown.clone();
+    pub fn turn(&self, message: impl Into<Message>, wait: Wait) -> Turn {
+        let id: MessageId = Ulid::generate().into();
+        let params = SendAndWaitParams {
+            send: self.sending(message.into(), id.clone()),
+            until: wait.into(),
+        };
         let events = self.core.feed.stream();
-        let id = self.send(message).await?;
-        Ok(Turn::new(id, shown, events, wait))
+        let shared = self.client.shared.clone();
+        let completion =
+            async move { shared.call::<method::SessionSendAndWait>(&params).await }.boxed();
+        Turn::new(id, events, completion)
+    }
+
+    /// A message with an id of ours, so that a repetition after a broken connection does no harm.
+    fn sending(&self, message: Message, id: MessageId) -> SendParams {
+        SendParams {
+            session_id: self.core.id.clone(),
+            prompt: message.prompt,
+            message_id: Some(id),
+            display_prompt: message.display_prompt,
+            attachments: Some(message.attachments),
+            mode: message.mode,
+            prepend: false,
+            agent_mode: None,
+            request_headers: BTreeMap::new(),
+            source: None,
+        }
     }
 
     /// Sends a message and waits until the session has nothing left to do.
@@ -183,7 +192,7 @@ impl Session {
         message: impl Into<Message>,
         wait: Wait,
     ) -> Result<Reply, Error> {
-        let mut turn = self.turn(message, wait).await?;
+        let mut turn = self.turn(message, wait);
         while turn.next().await.is_some() {}
         turn.finish()
     }

@@ -1,8 +1,15 @@
 //! What comes of one message: its events until the end, and the answer.
+//!
+//! The daemon says when a message was dealt with; here are only the events that come meanwhile.
 
+use std::fmt;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use loopd_proto::event::session::Failure;
-use loopd_proto::event::{Body, Durable, Ephemeral, Event};
-use loopd_proto::id::MessageId;
+use loopd_proto::event::{self, Body, Durable, Ephemeral, Event};
+use loopd_proto::id::{EventId, MessageId};
+use loopd_proto::params::session::{Completed, Until};
 
 use crate::Error;
 use crate::events::Events;
@@ -17,6 +24,15 @@ pub enum Wait {
     Foreground,
 }
 
+impl From<Wait> for Until {
+    fn from(wait: Wait) -> Self {
+        match wait {
+            Wait::Session => Self::Idle,
+            Wait::Foreground => Self::Answer,
+        }
+    }
+}
+
 /// What came of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
@@ -25,36 +41,45 @@ pub struct Reply {
     pub text: String,
 }
 
-/// The events of the session until what a message set off has ended.
-#[derive(Debug)]
+/// The daemon's word on what became of the message.
+type Completion = BoxFuture<'static, Result<Completed, Error>>;
+
+/// The events of the session until what a message set off has ended. Dropping it ends the wait and
+/// nothing else.
 pub struct Turn {
     message_id: MessageId,
-    /// What is shown of the message; by this it is known when the loop takes it up.
-    shown: String,
     events: Events,
-    /// How many of the next events may have come before the message was accepted.
-    early: usize,
-    wait: Wait,
-    taken: bool,
-    over: bool,
-    text: String,
-    aborted: bool,
+    /// Taken when it has been given.
+    completion: Option<Completion>,
+    completed: Option<Result<Completed, Error>>,
+    /// What the message's run failed with.
     failure: Option<Box<Failure>>,
+    /// The rests that were passed on; one of them may be the end.
+    rests: Vec<EventId>,
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Turn")
+            .field("message_id", &self.message_id)
+            .field("completed", &self.completed)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Turn {
-    pub(crate) fn new(message_id: MessageId, shown: String, events: Events, wait: Wait) -> Self {
+    /// Begins the wait; the message is on its way when this returns.
+    pub(crate) fn new(message_id: MessageId, events: Events, mut completion: Completion) -> Self {
+        // Polled once, so that what the caller sends next comes after the message.
+        let completed = completion.as_mut().now_or_never();
         Self {
             message_id,
-            shown,
-            early: events.waiting(),
             events,
-            wait,
-            taken: false,
-            over: false,
-            text: String::new(),
-            aborted: false,
+            completion: completed.is_none().then_some(completion),
+            completed,
             failure: None,
+            rests: Vec::new(),
         }
     }
 
@@ -64,119 +89,74 @@ impl Turn {
 
     /// The next event of the session; `None` after the one that ended the turn.
     pub async fn next(&mut self) -> Option<Event> {
-        if self.over {
+        if let Some(completion) = &mut self.completion {
+            tokio::select! {
+                biased;
+                event = self.events.next() => {
+                    let event = event?;
+                    self.note(&event);
+                    return Some(event);
+                }
+                completed = completion => {
+                    self.completed = Some(completed);
+                    self.completion = None;
+                }
+            }
+        }
+        // What came before the daemon's word is here by now.
+        if self.has_ended() || self.events.waiting() == 0 {
             return None;
         }
         let event = self.events.next().await?;
         self.note(&event);
-        self.early = self.early.saturating_sub(1);
         Some(event)
     }
 
     /// What came of it; asked before its end, what is known so far.
     pub fn finish(self) -> Result<Reply, Error> {
-        if let Some(failure) = self.failure {
-            return Err(Error::Failed(failure));
-        }
-        if self.aborted {
-            return Err(Error::Aborted);
-        }
-        match self.events.end() {
-            Some(error) if !self.over => Err(error),
-            Some(_) | None => Ok(Reply {
-                message_id: self.message_id,
-                text: self.text,
-            }),
-        }
+        let response = match (self.completed, self.failure) {
+            (Some(Err(Error::Refused { .. })), Some(failure)) => {
+                return Err(Error::Failed(failure));
+            }
+            (Some(Err(error)), _) => return Err(error),
+            (Some(Ok(completed)), _) if completed.aborted => return Err(Error::Aborted),
+            (Some(Ok(completed)), _) => completed.response,
+            (None, _) => match self.events.end() {
+                Some(error) => return Err(error),
+                None => None,
+            },
+        };
+        let said = response.and_then(|line| event::read(line.get()).ok());
+        let text = said.and_then(|said| match said.body {
+            Body::Durable(Durable::AssistantMessage(message)) => Some(message.content),
+            Body::Durable(_) | Body::Ephemeral(_) | Body::Unknown { .. } => None,
+        });
+        Ok(Reply {
+            message_id: self.message_id,
+            text: text.unwrap_or_default(),
+        })
     }
 
     fn note(&mut self, event: &Event) {
-        // What its sub-agents are told and say is theirs, and not the end of anything here.
-        if event.head.agent_id.is_some() {
-            return;
-        }
         match &event.body {
-            Body::Durable(Durable::UserMessage(message)) if message.content == self.shown => {
-                self.taken = true;
-            }
-            Body::Durable(Durable::AssistantMessage(message))
-                if self.taken && !message.content.is_empty() =>
+            Body::Durable(Durable::SessionError(failure))
+                if failure.originating_message_id.as_ref() == Some(&self.message_id) =>
             {
-                self.text.clone_from(&message.content);
-            }
-            Body::Durable(Durable::SessionError(failure)) if self.taken => {
                 self.failure = Some(Box::new(failure.clone()));
             }
-            Body::Ephemeral(Ephemeral::SessionIdle(idle)) => self.rested(idle.aborted),
-            Body::Ephemeral(Ephemeral::AssistantIdle(idle)) if self.wait == Wait::Foreground => {
-                self.rested(idle.aborted);
+            Body::Ephemeral(Ephemeral::SessionIdle(_) | Ephemeral::AssistantIdle(_)) => {
+                self.rests.push(event.head.id.clone());
             }
             Body::Durable(_) | Body::Ephemeral(_) | Body::Unknown { .. } => {}
         }
     }
 
-    /// The loop rests: after this message, or because everything that waited was given up. A rest
-    /// after something older is not the end.
-    fn rested(&mut self, aborted: Option<bool>) {
-        let aborted = aborted == Some(true);
-        if self.taken || (aborted && self.early == 0) {
-            self.over = true;
-            self.aborted = aborted;
-        }
-    }
-}
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-mod tests {
-    use loopd_proto::event;
-
-    use super::*;
-    use crate::feed::Feed;
-
-    fn line(id: u32, agent: &str, kind: &str, data: &str) -> Event {
-        let more = match (agent, kind) {
-            ("", "session.idle") => r#","ephemeral":true"#.to_owned(),
-            ("", _) => String::new(),
-            (agent, _) => format!(r#","agentId":"{agent}""#),
+    /// Whether the event that ended the wait was passed on.
+    fn has_ended(&self) -> bool {
+        let end = match &self.completed {
+            Some(Ok(completed)) => completed.completion_event_id.as_ref(),
+            Some(Err(_)) | None => None,
         };
-        let text = format!(
-            r#"{{"type":"{kind}","data":{data},"id":"{id}","timestamp":"2026-01-01T00:00:00.000Z","parentId":null{more}}}"#
-        );
-        let event = event::read(&text).unwrap();
-        assert!(!matches!(event.body, Body::Unknown { .. }), "{text}");
-        event
-    }
-
-    #[tokio::test]
-    async fn what_sub_agents_are_told_and_say_is_not_the_answer() {
-        let feed = Feed::new();
-        let mut turn = Turn::new("m".into(), "go".to_owned(), feed.stream(), Wait::Session);
-        let said =
-            |text: &str| format!(r#"{{"messageId":"a","content":"{text}","toolRequests":[]}}"#);
-        let failure = r#"{"errorType":"query","message":"no model"}"#;
-        for event in [
-            // One that was told the same before this message was taken up.
-            line(1, "other", "user.message", r#"{"content":"go"}"#),
-            line(2, "", "session.idle", "{}"),
-            line(3, "", "user.message", r#"{"content":"go"}"#),
-            line(4, "", "assistant.message", &said("found")),
-            line(
-                5,
-                "finder",
-                "assistant.message",
-                &said("words of the finder"),
-            ),
-            line(6, "finder", "session.error", failure),
-            line(7, "", "session.idle", "{}"),
-        ] {
-            feed.receive(event);
-        }
-        let mut seen = 0;
-        while turn.next().await.is_some() {
-            seen += 1;
-        }
-        assert_eq!(seen, 7, "the rest before the message ends nothing");
-        assert_eq!(turn.finish().unwrap().text, "found");
+        end.is_some_and(|end| self.rests.contains(end))
     }
 }

@@ -36,6 +36,13 @@ check("every flag that the SDK passes is taken", async (place) => {
   assert.equal((await connection.sendRequest("ping", { message: "hello" })).message, "pong: hello");
 });
 
+check("--server is another word for --headless, on pipes and on TCP", async (place) => {
+  const { connection } = await onPipes(place, ["--server", "--stdio", "--no-auto-update"]);
+  assert.equal((await connection.sendRequest("ping", { message: "hello" })).message, "pong: hello");
+  const listening = place.daemon(["--server", "--port", "0", "--no-auto-update"]);
+  await listening.announced(/listening on port (\d+)/);
+});
+
 check("with --stdio stdout carries frames and nothing else, however much is logged", async (place) => {
   // Private: the daemon's own log goes to stderr, not to a file.
   const { daemon, connection } = await onPipes(place, [...STDIO, "--private", "--log-level", "all", "--yolo"]);

@@ -23,11 +23,18 @@ const ERRATA = new Map([
   ["session.agent.deselect", {}],
 ]);
 
+/** Members that the newest clients read and that no published schema has yet, by definition. */
+const AHEAD = { ErrorData: { originatingMessageId: { type: "string" } } };
+
 const ajv = new Ajv.default({ strict: false, allErrors: true });
 addFormats.default(ajv);
 
 function load(file) {
   const { $schema, $ref, ...schema } = JSON.parse(readFileSync(join(SCHEMAS, file), "utf8"));
+  for (const [name, members] of Object.entries(AHEAD)) {
+    const definition = schema.definitions[name];
+    if (definition) Object.assign(definition.properties, members);
+  }
   ajv.addSchema({ ...schema, $id: file });
   return schema;
 }

@@ -13,14 +13,14 @@ async fn one_turn_emits_its_events_in_order() {
     ~ pending_messages.modified {}
     ~ pending_messages.modified {}
     ~ session.title_changed {"title":"hello"}
-    user.message {"content":"hello","transformedContent":"<current_datetime><time></current_datetime>\n\nhello","delivery":"idle","interactionId":"<id 1>","turnId":"0"}
+    user.message {"messageId":"<id 1>","content":"hello","transformedContent":"<current_datetime><time></current_datetime>\n\nhello","delivery":"idle","interactionId":"<id 2>","turnId":"0"}
     ~ session.tools_updated {"model":"scripted"}
-    system.message {"role":"system","content":"<system>","interactionId":"<id 1>"}
-    assistant.turn_start {"turnId":"0","interactionId":"<id 1>"}
+    system.message {"role":"system","content":"<system>","interactionId":"<id 2>"}
+    assistant.turn_start {"turnId":"0","interactionId":"<id 2>"}
     ~ session.usage_info {"tokenLimit":128000,"currentTokens":"<n>","messagesLength":2,"systemTokens":"<n>","conversationTokens":"<n>","toolDefinitionsTokens":"<n>","isInitial":true}
     ~ model.call_start {"turnId":"0","model":"scripted"}
     ~ assistant.usage {"model":"scripted","inputTokens":10,"outputTokens":5,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"duration":"<n>","initiator":"user","interactionType":"conversation-agent","apiCallId":"chatcmpl-scripted","apiEndpoint":"/chat/completions","availableToolCount":"<n>","numToolCalls":0,"toolCounts":{},"finishReason":"stop"}
-    assistant.message {"messageId":"<id 2>","model":"scripted","content":"hi there","toolRequests":[],"outputTokens":5,"interactionId":"<id 1>","turnId":"0","apiCallId":"chatcmpl-scripted"}
+    assistant.message {"messageId":"<id 3>","originatingMessageId":"<id 1>","model":"scripted","content":"hi there","toolRequests":[],"outputTokens":5,"interactionId":"<id 2>","turnId":"0","apiCallId":"chatcmpl-scripted"}
     assistant.turn_end {"turnId":"0"}
     ~ assistant.idle {}
     ~ session.idle {"mode":"interactive"}

@@ -67,7 +67,7 @@ async fn converse(desk: &Desk, session: &Session) -> anyhow::Result<Outcome> {
 /// Sends a message and shows what comes of it; Ctrl-C stops the turn and keeps the session.
 async fn one_turn(desk: &Desk, session: &Session, prompt: String) -> anyhow::Result<Outcome> {
     let mut renderer = Renderer::new(&desk.terminal, desk.options.json, Users::Hidden);
-    let mut turn = session.turn(prompt, Wait::Session).await?;
+    let mut turn = session.turn(prompt, Wait::Session);
     let mut interrupted = false;
     loop {
         let event = tokio::select! {

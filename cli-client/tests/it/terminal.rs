@@ -127,7 +127,7 @@ fn a_question_of_another_client_is_answered_by_who_attaches() {
         let client = Client::connect(home.connect_options()).await.unwrap();
         let config = SessionConfig::new().leave_permissions_open();
         let session = client.create(config).await.unwrap();
-        let turn = session.turn("run touch made", Wait::Session).await.unwrap();
+        let turn = session.turn("run touch made", Wait::Session);
         (session, turn)
     });
     let attach = home.command(&["attach", session.id().as_str()]);

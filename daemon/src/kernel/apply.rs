@@ -1,5 +1,7 @@
 //! Folds one stored event into the state. Total: whatever the log holds, the state goes on.
 
+mod runs;
+
 use loopd_proto::attachment::Attachment;
 use loopd_proto::event::fact::{LoopOutcome, NamedBy, QueueItem, QueuePlace};
 use loopd_proto::event::session::{CodeChanges, WorkContext};
@@ -10,7 +12,7 @@ use loopd_proto::id::ToolCallId;
 
 use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
 use super::state::{
-    CallState, CallStatus, Entry, Name, Phase, Preparing, Stage, State, Totals, Turn, TurnKey,
+    CallState, CallStatus, Entry, Name, Phase, Preparing, Run, Stage, State, Totals, Turn, TurnKey,
 };
 use super::texts;
 
@@ -46,7 +48,14 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         | Durable::SubagentFailed(_)
         | Durable::FileChanged(_)
         | Durable::TurnEnd(_) => {}
-        Durable::SessionError(failure) => state.last_error = Some(failure.message.clone()),
+        Durable::SessionError(failure) => {
+            state.last_error = Some(failure.message.clone());
+            if let Some(run) = runs::current(state)
+                && run.origin == failure.originating_message_id
+            {
+                run.error = Some(head.id.clone());
+            }
+        }
         Durable::ToolStart(start) => {
             // A call that no message asked for is a person's own.
             if open_turn_call(state, &start.tool_call_id).is_none() {
@@ -85,6 +94,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.phase = Phase::Preparing(Preparing {
                 messages: Vec::new(),
                 joins: None,
+                run: Run::default(),
             });
         }
         Durable::TaskStarted(started) => state.tasks.started(started),
@@ -109,6 +119,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::SystemMessage(message) => state.system = Some(message.content.clone()),
         Durable::TurnStart(start) => {
             let interaction = start.interaction_id.clone().unwrap_or_else(|| "".into());
+            let run = runs::current(state).map(std::mem::take).unwrap_or_default();
             state.phase = Phase::Turn(Turn {
                 key: TurnKey {
                     interaction,
@@ -116,9 +127,16 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 },
                 stage: Stage::Calling,
                 aborting: false,
+                run,
             });
         }
-        Durable::AssistantMessage(message) => said(state, message),
+        Durable::AssistantMessage(message) => {
+            let at = state.seq;
+            if let Some(run) = runs::current(state) {
+                run.answer = Some(at);
+            }
+            said(state, message);
+        }
         Durable::ExternalToolRequested(asked) => set_status(
             state,
             &asked.tool_call_id,
@@ -182,16 +200,8 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 (QueuePlace::Last | QueuePlace::Steering, item) => state.queue.push(item.clone()),
             }
         }
-        Durable::Taken(taken) => take(state, &taken.ids),
-        Durable::Unqueued(unqueued) => {
-            state.queue.retain(|item| !unqueued.ids.contains(item.id()));
-            state.steering.retain(|m| !unqueued.ids.contains(&m.id));
-            if let Phase::Preparing(preparing) = &mut state.phase {
-                preparing
-                    .messages
-                    .retain(|message| !unqueued.ids.contains(&message.id));
-            }
-        }
+        Durable::Taken(taken) => runs::take(state, &taken.ids),
+        Durable::Unqueued(unqueued) => runs::remove(state, &unqueued.ids),
         Durable::Asked(asked) => {
             use loopd_proto::event::fact::Asked;
             if let Asked::UserInput(question) = asked
@@ -216,7 +226,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             if ended.outcome != LoopOutcome::Failed {
                 state.last_error = None;
             }
-            come_to_rest(state);
+            runs::end(state, ended.outcome);
         }
         Durable::UsageRecorded(usage) => {
             state.totals.api_duration_ms += usage.duration_ms;
@@ -392,44 +402,4 @@ fn count_changes(changes: &mut CodeChanges, complete: &ToolComplete) {
     {
         changes.files_modified.push(path.to_owned());
     }
-}
-
-/// Moves items from the queue into the phase that works on them.
-fn take(state: &mut State, ids: &[loopd_proto::id::MessageId]) {
-    let mut messages = Vec::new();
-    let mut command = None;
-    let mut waiting = Vec::with_capacity(state.queue.len());
-    let steering: Vec<_> = state.steering.drain(..).collect();
-    for message in steering {
-        if ids.contains(&message.id) {
-            messages.push(message);
-        } else {
-            state.steering.push(message);
-        }
-    }
-    for item in state.queue.drain(..) {
-        match item {
-            QueueItem::Message(message) if ids.contains(&message.id) => messages.push(message),
-            QueueItem::Command(pending) if ids.contains(&pending.id) => command = Some(pending),
-            item @ (QueueItem::Message(_) | QueueItem::Command(_)) => waiting.push(item),
-        }
-    }
-    state.queue = waiting;
-    let joins = state.turn().map(|turn| turn.key.clone());
-    if let Some(command) = command {
-        state.phase = Phase::Commanding(command);
-    } else if !messages.is_empty() {
-        state.phase = Phase::Preparing(Preparing { messages, joins });
-    }
-}
-
-/// The loop is over; messages that never reached the model wait again, in their old order.
-fn come_to_rest(state: &mut State) {
-    let phase = std::mem::replace(&mut state.phase, Phase::Idle);
-    if let Phase::Preparing(preparing) = phase {
-        let back = preparing.messages.into_iter().map(QueueItem::Message);
-        state.queue.splice(0..0, back);
-    }
-    let late = state.steering.drain(..).map(QueueItem::Message);
-    state.queue.splice(0..0, late.collect::<Vec<_>>());
 }

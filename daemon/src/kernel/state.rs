@@ -40,6 +40,8 @@ pub struct State {
     pub steering: Vec<PendingMessage>,
     /// The ids accepted last, oldest first.
     pub accepted: VecDeque<MessageId>,
+    /// How the messages that left the loop last ended, oldest first.
+    pub ended: VecDeque<EndedMessage>,
     pub phase: Phase,
     /// How the loop last came to rest, and what it failed with.
     pub last_outcome: Option<LoopOutcome>,
@@ -129,6 +131,40 @@ pub struct Preparing {
     pub messages: Vec<PendingMessage>,
     /// Set when they join a loop that is already running.
     pub joins: Option<TurnKey>,
+    pub run: Run,
+}
+
+/// One run of the loop, from the message that started it to the loop's end.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Run {
+    /// The message that started it; none when a notification did.
+    pub origin: Option<MessageId>,
+    /// The messages it works on: the one that started it and those that joined it.
+    pub messages: Vec<MessageId>,
+    /// Where in the log the last thing stands that the model said in it.
+    pub answer: Option<Seq>,
+    /// What it failed with.
+    pub error: Option<EventId>,
+}
+
+/// A message that the loop is done with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedMessage {
+    pub id: MessageId,
+    pub end: MessageEnd,
+}
+
+/// How a message ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MessageEnd {
+    /// It left the queue without being worked on.
+    Removed,
+    /// The loop worked on it.
+    Ran {
+        outcome: LoopOutcome,
+        answer: Option<Seq>,
+        error: Option<EventId>,
+    },
 }
 
 /// Names one turn of one interaction, so that a late report cannot enter another turn.
@@ -158,6 +194,7 @@ pub struct Turn {
     pub key: TurnKey,
     pub stage: Stage,
     pub aborting: bool,
+    pub run: Run,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -217,6 +254,7 @@ impl State {
             queue: Vec::new(),
             steering: Vec::new(),
             accepted: VecDeque::new(),
+            ended: VecDeque::new(),
             phase: Phase::Idle,
             last_outcome: None,
             last_error: None,
@@ -243,6 +281,26 @@ impl State {
     /// The running turn, if it is this one.
     pub fn turn_named(&self, key: &TurnKey) -> Option<&Turn> {
         self.turn().filter(|turn| turn.key == *key)
+    }
+
+    /// The run that is under way.
+    pub fn run(&self) -> Option<&Run> {
+        match &self.phase {
+            Phase::Preparing(preparing) => Some(&preparing.run),
+            Phase::Turn(turn) => Some(&turn.run),
+            Phase::Idle | Phase::Commanding(_) => None,
+        }
+    }
+
+    /// The message that started the run that is under way.
+    pub fn origin(&self) -> Option<MessageId> {
+        self.run().and_then(|run| run.origin.clone())
+    }
+
+    /// How a message ended, if the loop is done with it.
+    pub fn end_of(&self, id: &MessageId) -> Option<&MessageEnd> {
+        let ended = self.ended.iter().rev().find(|ended| ended.id == *id);
+        ended.map(|ended| &ended.end)
     }
 
     /// Whether the loop is at work or waits for a client in the middle of it.

@@ -1,9 +1,12 @@
 //! The one map from our errors to codes on the wire.
 
 use loopd_proto::error as code;
+use loopd_proto::id::EventId;
+use loopd_proto::params::session::CompletionFailure;
 
 use crate::kernel::command::ModelFailure;
 use crate::session::SessionError;
+use crate::session::waits::WaitError;
 use crate::store::StoreError;
 
 /// Why a request was not answered with a result.
@@ -18,6 +21,9 @@ pub enum RpcError {
     Overloaded(String),
     #[error("{0}")]
     Failed(String),
+    /// The run that a message started failed, as this event says.
+    #[error("{message}")]
+    RunFailed { message: String, event: EventId },
 }
 
 impl RpcError {
@@ -30,10 +36,39 @@ impl RpcError {
             ),
             Self::AuthenticationFailed => (code::AUTHENTICATION_FAILED, self.to_string()),
             Self::Overloaded(why) => (code::OVERLOADED, why.clone()),
-            Self::Failed(why) => (
+            Self::Failed(why) | Self::RunFailed { message: why, .. } => (
                 code::FAILED,
                 format!("Request {method} failed with message: {why}"),
             ),
+        }
+    }
+
+    /// What goes with it for programs.
+    pub(super) fn data(&self) -> Option<CompletionFailure> {
+        match self {
+            Self::RunFailed { event, .. } => Some(CompletionFailure {
+                completion_event_id: event.clone(),
+            }),
+            Self::InvalidParams(_)
+            | Self::AuthenticationFailed
+            | Self::Overloaded(_)
+            | Self::Failed(_) => None,
+        }
+    }
+}
+
+impl From<WaitError> for RpcError {
+    fn from(error: WaitError) -> Self {
+        match error {
+            WaitError::Session(error) => error.into(),
+            WaitError::Failed {
+                message,
+                event: Some(event),
+            } => Self::RunFailed { message, event },
+            WaitError::Failed {
+                message,
+                event: None,
+            } => Self::Failed(message),
         }
     }
 }
@@ -44,6 +79,8 @@ impl From<SessionError> for RpcError {
             SessionError::Overloaded(_) => Self::Overloaded(error.to_string()),
             SessionError::Invalid(why) => Self::InvalidParams(why.clone()),
             SessionError::NotFound(_)
+            | SessionError::Ended(_)
+            | SessionError::Left(_)
             | SessionError::Refused(_)
             | SessionError::Store(_)
             | SessionError::Faulted(_) => Self::Failed(error.to_string()),

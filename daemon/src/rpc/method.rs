@@ -134,6 +134,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::McpDiscover, _, _>(discover::mcp)?;
 
     table.bind::<m::SessionSend, _, _>(session_send::send)?;
+    table.bind::<m::SessionSendAndWait, _, _>(session_send::send_and_wait)?;
     table.bind::<m::SessionAbort, _, _>(session_send::abort)?;
     table.bind::<m::SessionSuspend, _, _>(session_leave::suspend)?;
     table.bind::<m::SessionShutdown, _, _>(session_leave::shutdown)?;

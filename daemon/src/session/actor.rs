@@ -22,6 +22,7 @@ use super::registry::Sessions;
 use super::rollcall::RosterCell;
 use super::slash::Running;
 use super::tree::Tree;
+use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
 use crate::agent::route::TokenPeers;
 use crate::agents::Agents;
@@ -68,6 +69,8 @@ pub(super) struct Actor {
     pub(super) effects: JoinSet<()>,
     pub(super) asked: HashMap<RequestId, Vec<AbortHandle>>,
     pub(super) elicitations: HashMap<RequestId, oneshot::Sender<ElicitationAnswer>>,
+    /// Those who wait for what becomes of a message.
+    pub(super) waits: Waits,
     /// The slash commands that clients run now.
     pub(super) client_commands: HashMap<RequestId, Running>,
     /// The client tools that the model was last told about.
@@ -155,6 +158,7 @@ impl Actor {
             effects: JoinSet::new(),
             asked: HashMap::new(),
             elicitations: HashMap::new(),
+            waits: Waits::default(),
             client_commands: HashMap::new(),
             told_tools: BTreeSet::new(),
             waiting_headers: HashMap::new(),
@@ -213,6 +217,8 @@ impl Actor {
     /// Answers what still waits, so that nobody hangs.
     fn refuse_all(&mut self, error: &SessionError) {
         self.sessions.forget(&self.state.id, &self.mailbox);
+        let ended = SessionError::Ended(self.state.id.clone());
+        self.waits.refuse(Whose::All, &ended);
         self.inbox.close();
         while let Ok(message) = self.inbox.try_recv() {
             if let Message::Command { reply, .. } = message {
@@ -230,11 +236,12 @@ impl Actor {
                     Flow::Go
                 }
                 Err(error) => {
-                    let fatal = matches!(error, SessionError::Store(_) | SessionError::Faulted(_));
+                    let flow = error.flow();
                     reply.send(Err(error)).ok();
-                    if fatal { Flow::Stop } else { Flow::Go }
+                    flow
                 }
             },
+            Message::SendAndWait(wanted) => self.send_and_wait(*wanted).await,
             Message::Report(command) => self.report(*command).await,
             Message::View(look) => {
                 self.show(look);

@@ -10,8 +10,10 @@ use loopd_proto::id::{RequestId, Seq};
 use loopd_proto::session::{ClientOffer, SessionOptions};
 use loopd_proto::wire::{Class, Peer, PeerId};
 
+use super::SessionError;
 use super::actor::{Actor, Flow};
 use super::tree::Asks;
+use super::waits::Whose;
 use crate::connection::Connection;
 use crate::kernel::command::Command;
 use crate::kernel::state::State;
@@ -191,6 +193,8 @@ impl Actor {
         if ends {
             return Flow::Stop;
         }
+        let left = SessionError::Left(self.state.id.clone());
+        self.waits.refuse(Whose::Of(peer), &left);
         self.end_commands_of(peer);
         if takes_commands {
             self.tell_commands();

@@ -79,6 +79,7 @@ impl Actor {
         let event = self.publish(written.outgoing);
         self.publish(later);
         self.audience.release();
+        self.waits.settle(&self.state);
         if stored_any {
             self.announce_update();
         }
@@ -101,6 +102,7 @@ impl Actor {
                         |(stored, out)| {
                             self.remember_question(&event, &stored.json);
                             self.show_stored(&event, &stored.json);
+                            self.waits.stored(&event, &out);
                             written.events.push(stored);
                             written.outgoing.push(out);
                         },
@@ -108,8 +110,10 @@ impl Actor {
                 }
                 Step::Tell(event) => {
                     self.show_told(&event);
-                    journal::pass(&self.state, &self.services.ports, &event)
-                        .map(|out| written.outgoing.push(out))
+                    journal::pass(&self.state, &self.services.ports, &event).map(|out| {
+                        self.waits.told(&event, &out);
+                        written.outgoing.push(out);
+                    })
                 }
                 Step::Do(effect) => {
                     if effect.only_looks() && !written.cancels() {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-use crate::id::SessionId;
+use crate::id::{MessageId, SessionId};
 use crate::session::{Mode, SessionLimits};
 use crate::time::Timestamp;
 
@@ -141,6 +141,8 @@ pub struct TokenMetrics {
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     pub error_type: String,
+    /// The user message whose run failed; none for what concerns no message.
+    pub originating_message_id: Option<MessageId>,
     pub error_code: Option<String>,
     pub message: String,
     pub stack: Option<String>,

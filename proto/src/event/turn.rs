@@ -25,6 +25,8 @@ pub enum Delivered {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserMessage {
+    /// As `session.send` named it; absent in logs of before.
+    pub message_id: Option<MessageId>,
     /// What the user typed.
     pub content: String,
     /// What the model reads.
@@ -66,6 +68,8 @@ pub struct TurnEnd {
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
     pub message_id: MessageId,
+    /// The user message that started the run; none when a notification did.
+    pub originating_message_id: Option<MessageId>,
     pub model: Option<String>,
     pub content: String,
     pub tool_requests: Vec<ToolRequest>,

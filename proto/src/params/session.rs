@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
 
 use crate::attachment::Attachment;
 use crate::event::session::WorkContext;
 use crate::id::{EventId, MessageId, SessionId};
+use crate::json::group;
 use crate::time::Timestamp;
 
 /// Parameters that name a session and nothing else.
@@ -139,4 +141,65 @@ pub enum SendMode {
 #[serde(rename_all = "camelCase")]
 pub struct Sent {
     pub message_id: MessageId,
+}
+
+/// A message, and what to wait for.
+#[derive(Debug, Clone, Serialize)]
+pub struct SendAndWaitParams {
+    #[serde(flatten)]
+    pub send: SendParams,
+    /// Ours: clients of the official SDKs wait until the session is idle.
+    #[serde(rename = "loopdUntil")]
+    pub until: Until,
+}
+
+/// What ends a wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Until {
+    /// The session is idle: whatever the message set off has ended, too.
+    #[default]
+    Idle,
+    /// The run that the message started, or joined, has ended.
+    Answer,
+}
+
+impl<'de> Deserialize<'de> for SendAndWaitParams {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Own {
+            #[serde(rename = "loopdUntil")]
+            until: Until,
+        }
+        let object = Box::<RawValue>::deserialize(deserializer)?;
+        let own: Own = group(&object)?;
+        Ok(Self {
+            send: group(&object)?,
+            until: own.until,
+        })
+    }
+}
+
+/// What became of a message.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Completed {
+    pub message_id: MessageId,
+    /// Whether its run was aborted, or the message removed before it ran.
+    pub aborted: bool,
+    /// The `assistant.message` event that answers it.
+    pub response: Option<Box<RawValue>>,
+    /// The event that ended the wait, as it was sent on this connection; absent when the message had
+    /// left the queue or ended before.
+    pub completion_event_id: Option<EventId>,
+}
+
+/// What a refusal carries when a run failed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompletionFailure {
+    /// The `session.error` that says so.
+    pub completion_event_id: EventId,
 }

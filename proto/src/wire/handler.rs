@@ -17,14 +17,23 @@ use super::service::Reply;
 pub(super) struct Handler {
     id: RequestId,
     method: String,
-    bytes: usize,
+    weight: Weight,
     future: Abortable<CatchUnwind<AssertUnwindSafe<BoxFuture<'static, Reply>>>>,
+}
+
+/// What a request under way counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Weight {
+    /// Work, with the size of its frame.
+    Works { bytes: usize },
+    /// It waits for something to happen.
+    Waits,
 }
 
 /// The end of a request, whichever way it came.
 pub(super) struct Finished {
     pub(super) id: RequestId,
-    pub(super) bytes: usize,
+    pub(super) weight: Weight,
     pub(super) reply: Reply,
 }
 
@@ -33,7 +42,7 @@ impl Handler {
     pub(super) fn new(
         id: RequestId,
         method: String,
-        bytes: usize,
+        weight: Weight,
         future: BoxFuture<'static, Reply>,
     ) -> (Self, AbortHandle) {
         let (abort, registration) = AbortHandle::new_pair();
@@ -41,7 +50,7 @@ impl Handler {
         let handler = Self {
             id,
             method,
-            bytes,
+            weight,
             future,
         };
         (handler, abort)
@@ -62,7 +71,7 @@ impl Future for Handler {
         };
         Poll::Ready(Finished {
             id: self.id.clone(),
-            bytes: self.bytes,
+            weight: self.weight,
             reply,
         })
     }

@@ -22,7 +22,7 @@ use super::envelope::{
     self, ErrorObject, INVALID_REQUEST, Message, Notification, OVERLOADED, PARSE_ERROR, Request,
     RequestId,
 };
-use super::handler::{Handler, panic_text, panicked};
+use super::handler::{Handler, Weight, panic_text, panicked};
 use super::outbox::{self, Class, Intake};
 use super::peer::Peer;
 use super::service::{Reply, Service};
@@ -114,8 +114,10 @@ struct Pump {
     limits: Limits,
     running: FuturesUnordered<Handler>,
     aborts: HashMap<RequestId, AbortHandle>,
-    /// The frame sizes of all requests in `running`.
+    /// The frame sizes of all requests in `running` that work.
     held_bytes: usize,
+    /// How many of them only wait.
+    waiting: usize,
     /// The request that arrived when the limit was reached; nothing is read while it waits.
     parked: Option<(Request, usize)>,
 }
@@ -129,6 +131,7 @@ impl Pump {
             running: FuturesUnordered::new(),
             aborts: HashMap::new(),
             held_bytes: 0,
+            waiting: 0,
             parked: None,
         }
     }
@@ -150,7 +153,12 @@ impl Pump {
                 biased;
                 Some(finished) = self.running.next() => {
                     self.aborts.remove(&finished.id);
-                    self.held_bytes = self.held_bytes.saturating_sub(finished.bytes);
+                    match finished.weight {
+                        Weight::Works { bytes } => {
+                            self.held_bytes = self.held_bytes.saturating_sub(bytes);
+                        }
+                        Weight::Waits => self.waiting = self.waiting.saturating_sub(1),
+                    }
                     self.answer(finished.reply);
                 }
                 () = self.peer.outbox().resumed(), if wanted != Wanted::Frame => {}
@@ -199,16 +207,27 @@ impl Pump {
         if self.aborts.contains_key(&request.id) {
             let message = format!("a request with id {} is already under way", request.id);
             self.refuse(&request.id, INVALID_REQUEST, message);
+        } else if self.service.awaits(&request.method) {
+            if self.waiting >= self.limits.waiting_limit {
+                let limit = self.limits.waiting_limit;
+                let message = format!(
+                    "{limit} requests of this connection wait already, which is the limit; try again when one has ended"
+                );
+                self.refuse(&request.id, OVERLOADED, message);
+            } else {
+                self.start(request, Weight::Waits);
+            }
         } else if self.is_full() {
             self.parked = Some((request, bytes));
         } else {
-            self.start(request, bytes);
+            self.start(request, Weight::Works { bytes });
         }
     }
 
     fn is_full(&self) -> bool {
-        !self.running.is_empty()
-            && (self.running.len() >= self.limits.incoming_limit
+        let working = self.running.len().saturating_sub(self.waiting);
+        working > 0
+            && (working >= self.limits.incoming_limit
                 || self.held_bytes >= self.limits.incoming_bytes_limit)
     }
 
@@ -219,7 +238,7 @@ impl Pump {
             return;
         };
         if !self.is_full() {
-            self.start(request, bytes);
+            self.start(request, Weight::Works { bytes });
         } else if self.peer.awaits_answers() {
             let message = "too many requests are under way; try again later".to_owned();
             self.refuse(&request.id, OVERLOADED, message);
@@ -228,7 +247,7 @@ impl Pump {
         }
     }
 
-    fn start(&mut self, request: Request, bytes: usize) {
+    fn start(&mut self, request: Request, weight: Weight) {
         let id = request.id.clone();
         let method = request.method.clone();
         let created = catch_unwind(AssertUnwindSafe(|| self.service.call(&self.peer, request)));
@@ -236,14 +255,17 @@ impl Pump {
             Ok(future) => future,
             Err(panic) => return self.answer(panicked(&id, &method, &*panic)),
         };
-        let (mut handler, abort) = Handler::new(id.clone(), method, bytes, future);
+        let (mut handler, abort) = Handler::new(id.clone(), method, weight, future);
         // Unconstrained: with its budget used up, a send into a mailbox would yield before it has
         // taken its place, and a later request could overtake it.
         if let Some(finished) = coop::unconstrained(&mut handler).now_or_never() {
             self.answer(finished.reply);
         } else {
             self.aborts.insert(id, abort);
-            self.held_bytes += bytes;
+            match weight {
+                Weight::Works { bytes } => self.held_bytes += bytes,
+                Weight::Waits => self.waiting += 1,
+            }
             self.running.push(handler);
         }
     }

@@ -58,6 +58,12 @@ pub trait Service: Send + Sync + 'static {
 
     /// Takes a notification.
     fn notify(&self, peer: &Peer, notification: Notification);
+
+    /// Says whether a method is answered only when something happens, perhaps at the caller's doing:
+    /// such requests must not stand in the way of those that make it happen.
+    fn awaits(&self, _method: &str) -> bool {
+        false
+    }
 }
 
 /// The service of a side that handles nothing.

@@ -66,7 +66,7 @@ async fn a_turn_cut_short_ends_for_its_waiter_and_its_outcome_is_told() {
     let made = std::process::Command::new("mkfifo").arg(&fifo).status();
     assert!(made.unwrap().success());
     let prompt = format!("run echo begun; cat {}", fifo.display());
-    let mut turn = session.turn(prompt, Wait::Session).await.unwrap();
+    let mut turn = session.turn(prompt, Wait::Session);
     loop {
         let event = within("the tool to run", turn.next()).await.unwrap();
         if event.body.kind() == "tool.execution_partial_result" {

@@ -101,7 +101,7 @@ async fn a_tool_that_fails_or_panics_fails_that_call_only() {
     let config = SessionConfig::new().tool(tool.overriding_built_in().without_permission());
     let session = client.create(config).await.unwrap();
     for command in ["run fail", "run panic"] {
-        let mut turn = session.turn(command, Wait::Session).await.unwrap();
+        let mut turn = session.turn(command, Wait::Session);
         let mut failed = None;
         while let Some(event) = within("the end", turn.next()).await {
             if let Body::Durable(Durable::ToolComplete(done)) = event.body {
@@ -173,7 +173,7 @@ async fn an_aborted_turn_is_an_error_and_the_session_goes_on() {
     let client = home.client().await;
     let config = SessionConfig::new().on_permission(|_| std::future::pending());
     let session = client.create(config).await.unwrap();
-    let mut turn = session.turn("run echo never", Wait::Session).await.unwrap();
+    let mut turn = session.turn("run echo never", Wait::Session);
     loop {
         let event = within("the permission", turn.next()).await.unwrap();
         if event.body.kind() == "permission.requested" {

@@ -128,6 +128,7 @@ pub(super) fn hear_unanswered(decision: &mut Decision, preparing: &Preparing) {
 fn as_sent(message: &PendingMessage) -> UserMessage {
     let shown = message.display_prompt.as_ref().unwrap_or(&message.prompt);
     UserMessage {
+        message_id: Some(message.id.clone()),
         content: shown.clone(),
         transformed_content: None,
         attachments: (!message.attachments.is_empty()).then(|| message.attachments.clone()),
@@ -221,6 +222,7 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, mint: &Mint<'_
         }))
         .store(Durable::AssistantMessage(AssistantMessage {
             message_id: replied.message,
+            originating_message_id: turn.run.origin.clone(),
             model: Some(replied.model.clone()),
             content: replied.reply.turn.text,
             tool_requests: calls.iter().map(request).collect(),
@@ -292,6 +294,7 @@ pub(super) fn model_failed(
 fn fail(state: &State, decision: &mut Decision, failure: ModelFailure, mint: &Mint<'_>) {
     decision.store(Durable::SessionError(Failure {
         error_type: failure.kind,
+        originating_message_id: state.origin(),
         error_code: failure.code,
         message: failure.message,
         stack: None,

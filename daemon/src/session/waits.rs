@@ -1,0 +1,363 @@
+//! Those who wait for what becomes of a message (`session.sendAndWait`).
+//!
+//! How a message ended is in the state; what is kept here is who wants to know, and what only the
+//! moment has: the event that ends a wait and the line of the answer. A wait never holds up the loop,
+//! and giving it up changes nothing. Called by the actor and its transactions.
+
+use std::sync::Arc;
+
+use loopd_proto::event::fact::LoopOutcome;
+use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::id::{EventId, MessageId, Seq};
+use loopd_proto::params::session::Until;
+use loopd_proto::wire::PeerId;
+use tokio::sync::oneshot;
+
+use super::actor::{Actor, Flow};
+use super::journal::Outgoing;
+use super::{Message, SessionError, SessionHandle};
+use crate::kernel::command::{Command, Send};
+use crate::kernel::state::{MessageEnd, State};
+
+/// What became of a message.
+#[derive(Debug, Clone)]
+pub struct Completion {
+    pub message: MessageId,
+    pub aborted: bool,
+    pub response: Option<Response>,
+    /// The event that ended the wait; none when it was sent before the wait began.
+    pub event: Option<EventId>,
+}
+
+/// Where the event is that answers a message.
+#[derive(Debug, Clone)]
+pub enum Response {
+    Line(Arc<str>),
+    /// In the log, at this position.
+    Stored(Seq),
+}
+
+/// Why a message was not dealt with.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum WaitError {
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// Its run failed, as an event of the session says.
+    #[error("{message}")]
+    Failed {
+        message: String,
+        event: Option<EventId>,
+    },
+}
+
+type WaitReply = oneshot::Sender<Result<Completion, WaitError>>;
+
+/// A message to send, and who wants to know what becomes of it.
+pub(super) struct SendAndWait {
+    send: Send,
+    until: Until,
+    peer: PeerId,
+    reply: WaitReply,
+}
+
+/// One who waits.
+struct Wait {
+    message: MessageId,
+    until: Until,
+    peer: PeerId,
+    reply: WaitReply,
+    /// What is known of a run that has ended while the session goes on.
+    ran: Option<Ran>,
+}
+
+struct Ran {
+    aborted: bool,
+    /// Where in the log the answer stands, and its line if that is at hand.
+    answer: Option<(Seq, Option<Arc<str>>)>,
+}
+
+/// All who wait for messages of one session.
+#[derive(Default)]
+pub(super) struct Waits {
+    waiting: Vec<Wait>,
+    news: News,
+    /// The last thing the model said while somebody waited.
+    said: Option<Said>,
+}
+
+/// What the transaction under way says that concerns those who wait.
+#[derive(Default)]
+struct News {
+    /// Whether messages may have ended.
+    ended: bool,
+    errors: Vec<(EventId, String)>,
+    loop_idle: Option<EventId>,
+    session_idle: Option<EventId>,
+    /// Set for who asks about a message that ended before: no event of theirs is to come.
+    late: bool,
+}
+
+/// An `assistant.message`.
+struct Said {
+    at: Seq,
+    line: Arc<str>,
+    /// Whether a notification started the run, and not a message.
+    unasked: bool,
+}
+
+impl SessionHandle {
+    /// Sends a message and waits for what becomes of it, on behalf of a connection. Dropping the
+    /// future ends the wait and nothing else.
+    pub fn send_and_wait(
+        &self,
+        send: Send,
+        until: Until,
+        peer: PeerId,
+    ) -> impl Future<Output = Result<Completion, WaitError>> + std::marker::Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let posted = self.post(Message::SendAndWait(Box::new(SendAndWait {
+            send,
+            until,
+            peer,
+            reply,
+        })));
+        let id = self.id.clone();
+        async move {
+            posted?;
+            let ended = answer.await;
+            ended.unwrap_or_else(|_| Err(SessionError::Ended(id).into()))
+        }
+    }
+}
+
+impl Waits {
+    /// Takes note of an event that is being stored.
+    pub(super) fn stored(&mut self, event: &Durable, outgoing: &Outgoing) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        match event {
+            Durable::AssistantMessage(message) => {
+                self.said = Some(Said {
+                    at: outgoing.seq,
+                    line: outgoing.line.clone(),
+                    unasked: message.originating_message_id.is_none(),
+                });
+            }
+            Durable::SessionError(failure) => {
+                let error = (outgoing.id.clone(), failure.message.clone());
+                self.news.errors.push(error);
+            }
+            Durable::LoopEnded(_) | Durable::Unqueued(_) => self.news.ended = true,
+            _ => {}
+        }
+    }
+
+    /// Takes note of an event that is being told.
+    pub(super) fn told(&mut self, event: &Ephemeral, outgoing: &Outgoing) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        match event {
+            Ephemeral::AssistantIdle(_) => self.news.loop_idle = Some(outgoing.id.clone()),
+            Ephemeral::SessionIdle(_) => self.news.session_idle = Some(outgoing.id.clone()),
+            _ => {}
+        }
+    }
+
+    /// Answers those whose wait is over; called when the events of a transaction are out.
+    pub(super) fn settle(&mut self, state: &State) {
+        let news = std::mem::take(&mut self.news);
+        if news.ended || news.session_idle.is_some() {
+            self.answer_all(state, &news);
+        }
+    }
+
+    fn answer_all(&mut self, state: &State, news: &News) {
+        for wait in std::mem::take(&mut self.waiting) {
+            if let Some(wait) = wait.settled(state, news, self.said.as_ref()) {
+                self.waiting.push(wait);
+            }
+        }
+        if self.waiting.is_empty() {
+            self.said = None;
+        }
+    }
+
+    /// Answers all who wait, or those of one connection, with an error.
+    pub(super) fn refuse(&mut self, whose: Whose, error: &SessionError) {
+        let all = std::mem::take(&mut self.waiting).into_iter();
+        let (refused, kept): (Vec<_>, _) = all.partition(|wait| match &whose {
+            Whose::All => true,
+            Whose::Of(peer) => *peer == wait.peer,
+        });
+        self.waiting = kept;
+        for wait in refused {
+            wait.end(Err(error.clone().into()));
+        }
+    }
+}
+
+/// Whose waits are meant.
+pub(super) enum Whose {
+    All,
+    Of(PeerId),
+}
+
+impl Wait {
+    /// Answers if the wait is over, else goes on.
+    fn settled(mut self, state: &State, news: &News, said: Option<&Said>) -> Option<Self> {
+        if self.reply.is_closed() {
+            return None;
+        }
+        let ran = match self.ran.take() {
+            Some(ran) => ran,
+            None => match state.end_of(&self.message) {
+                None => return Some(self),
+                Some(MessageEnd::Removed) => {
+                    self.answer(None, Ran::REMOVED);
+                    return None;
+                }
+                Some(MessageEnd::Ran {
+                    outcome: LoopOutcome::Failed,
+                    error,
+                    ..
+                }) => {
+                    self.end(Err(news.failure(error.as_ref())));
+                    return None;
+                }
+                Some(MessageEnd::Ran {
+                    outcome, answer, ..
+                }) => Ran::new(*outcome, *answer),
+            },
+        };
+        let ran = ran.with(said);
+        let over = match self.until {
+            Until::Idle => news.session_idle.clone(),
+            Until::Answer => news.loop_idle.clone().or(news.session_idle.clone()),
+        };
+        if over.is_none() && !news.late {
+            self.ran = Some(ran);
+            return Some(self);
+        }
+        self.answer(over, ran);
+        None
+    }
+
+    fn answer(self, event: Option<EventId>, ran: Ran) {
+        let message = self.message.clone();
+        self.end(Ok(Completion {
+            message,
+            aborted: ran.aborted,
+            response: ran.response(),
+            event,
+        }));
+    }
+
+    fn end(self, outcome: Result<Completion, WaitError>) {
+        // Whoever has given up does not want to know.
+        self.reply.send(outcome).ok();
+    }
+}
+
+impl News {
+    /// What a run failed with.
+    fn failure(&self, error: Option<&EventId>) -> WaitError {
+        let told = error.and_then(|error| self.errors.iter().find(|(id, _)| id == error));
+        match told {
+            Some((event, message)) => WaitError::Failed {
+                message: message.clone(),
+                event: Some(event.clone()),
+            },
+            None => WaitError::Failed {
+                message: "the run that answered this message failed; its session.error says why"
+                    .to_owned(),
+                event: None,
+            },
+        }
+    }
+}
+
+impl Ran {
+    const REMOVED: Self = Self {
+        aborted: true,
+        answer: None,
+    };
+
+    fn new(outcome: LoopOutcome, answer: Option<Seq>) -> Self {
+        let aborted = match outcome {
+            LoopOutcome::Done | LoopOutcome::Failed => false,
+            LoopOutcome::Aborted | LoopOutcome::Interrupted => true,
+        };
+        let answer = answer.filter(|_| !aborted).map(|at| (at, None));
+        Self { aborted, answer }
+    }
+
+    /// With the line of the answer; when the session went on by itself with what the message set off,
+    /// what was said there is the newer answer.
+    fn with(mut self, said: Option<&Said>) -> Self {
+        let newer = |said: &&Said, at: Seq| said.at == at || (said.unasked && said.at > at);
+        if let Some((at, _)) = self.answer
+            && let Some(said) = said.filter(|said| newer(said, at))
+        {
+            self.answer = Some((said.at, Some(said.line.clone())));
+        }
+        self
+    }
+
+    fn response(self) -> Option<Response> {
+        self.answer.map(|(at, line)| match line {
+            Some(line) => Response::Line(line),
+            None => Response::Stored(at),
+        })
+    }
+}
+
+impl Actor {
+    /// Sends a message for somebody who waits for what becomes of it.
+    pub(super) async fn send_and_wait(&mut self, wanted: SendAndWait) -> Flow {
+        let SendAndWait {
+            mut send,
+            until,
+            peer,
+            reply,
+        } = wanted;
+        let new = || self.services.ports.id().into();
+        let message = send.id.get_or_insert_with(new).clone();
+        // Before it is sent: all may be over with the transaction that takes it.
+        self.waits.waiting.push(Wait {
+            message,
+            until,
+            peer,
+            reply,
+            ran: None,
+        });
+        match self.execute(Command::Send(send)).await {
+            Ok(_) => {
+                self.answer_late();
+                Flow::Go
+            }
+            Err(error) => {
+                let flow = error.flow();
+                // Nothing was settled meanwhile, so the last one is the one that was refused.
+                if let Some(wait) = self.waits.waiting.pop() {
+                    wait.end(Err(error.into()));
+                }
+                flow
+            }
+        }
+    }
+
+    /// Answers those who ask again, after a broken connection, about messages that have ended since.
+    /// While the session works on what a message set off, the wait for idle goes on.
+    fn answer_late(&mut self) {
+        if self.state.is_busy() || self.state.tasks.has_agents_at_work() {
+            return;
+        }
+        let late = News {
+            late: true,
+            ..News::default()
+        };
+        self.waits.answer_all(&self.state, &late);
+    }
+}
