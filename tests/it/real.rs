@@ -9,3 +9,4 @@ mod process;
 mod process_ownership;
 mod starts;
 mod terminals;
+mod waits;
