@@ -86,7 +86,8 @@ impl Borders {
                 taken
             }
             At::Body { rest } => {
-                let taken = usize::try_from(*rest).map_or(bytes.len(), |rest| rest.min(bytes.len()));
+                let taken =
+                    usize::try_from(*rest).map_or(bytes.len(), |rest| rest.min(bytes.len()));
                 *rest -= taken as u64;
                 if *rest == 0 {
                     self.at = At::Border;

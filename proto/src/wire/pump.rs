@@ -82,11 +82,18 @@ where
     let mut writing = pin!(outbox::write_out(peer.outbox(), &framing, write));
     let mut written = None;
     let reading = async {
-        tokio::select! {
-            reason = pump.run(&mut reader) => return reason,
-            () = peer.refusing() => {}
+        let ended = tokio::select! {
+            reason = pump.run(&mut reader) => Some(reason),
+            () = peer.refusing() => None,
+        };
+        let until = pump.refuse_under_way();
+        match (ended, until) {
+            (None, Some(RefuseUntil::Answered)) => CloseReason::Done,
+            // Also at the end of the stream: requests may have been read ahead.
+            (None | Some(CloseReason::EndOfStream), Some(RefuseUntil::EndOfStream))
+            | (None, None) => pump.run(&mut reader).await,
+            (Some(reason), _) => reason,
         }
-        pump.refuse_and_run(&mut reader).await
     };
     // Polled in random order, so that neither direction starves the other.
     tokio::select! {
@@ -175,27 +182,19 @@ impl Pump {
         }
     }
 
-    /// Answers what is under way with the refusal, then what still comes.
-    async fn refuse_and_run<R: AsyncRead + Unpin>(
-        &mut self,
-        reader: &mut FrameReader<R>,
-    ) -> CloseReason {
-        let Some(refusal) = self.peer.refusal() else {
-            return self.run(reader).await;
-        };
-        let until = refusal.until;
+    /// Answers what is under way with the refusal, if requests are refused, and says until when
+    /// they are. The other side may have closed its half because it knows of the refusal: its
+    /// requests are answered all the same.
+    fn refuse_under_way(&mut self) -> Option<RefuseUntil> {
+        let refusal = self.peer.refusal()?;
         // Dropped before they are answered: nothing is done any more for a request that was refused.
         self.running.clear();
         self.held_bytes = 0;
         let parked = self.parked.take().map(|(request, _)| request.id);
         for id in self.aborts.drain().map(|(id, _)| id).chain(parked) {
-            let error = refusal.error.clone();
-            push_reply(&self.peer, Reply::error(&id, error));
+            push_reply(&self.peer, Reply::error(&id, refusal.error.clone()));
         }
-        match until {
-            RefuseUntil::Answered => CloseReason::Done,
-            RefuseUntil::EndOfStream => self.run(reader).await,
-        }
+        Some(refusal.until)
     }
 
     fn accept(&mut self, frame: Bytes) -> Result<(), CloseReason> {

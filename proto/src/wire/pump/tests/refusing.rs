@@ -27,7 +27,9 @@ async fn what_is_under_way_and_what_still_comes_is_answered_with_the_refusal() {
         client.request("two", "slow").await;
         begun.recv().await.unwrap();
         begun.recv().await.unwrap();
-        client.peer.refuse_requests(gone(), RefuseUntil::EndOfStream);
+        client
+            .peer
+            .refuse_requests(gone(), RefuseUntil::EndOfStream);
         client.request(3, "late").await;
         let mut ids = Vec::new();
         for _ in 0..3 {
@@ -42,6 +44,24 @@ async fn what_is_under_way_and_what_still_comes_is_answered_with_the_refusal() {
     })
     .await;
     assert_eq!(reason, CloseReason::EndOfStream);
+}
+
+#[tokio::test]
+async fn a_caller_that_closes_its_half_at_once_gets_its_answers() {
+    for _ in 0..50 {
+        let (service, mut begun) = begun();
+        connected(service, Limits::default(), async |mut client| {
+            client.request(1, "slow").await;
+            begun.recv().await.unwrap();
+            client
+                .peer
+                .refuse_requests(gone(), RefuseUntil::EndOfStream);
+            client.write.shutdown().await.unwrap();
+            assert_eq!(client.receive().await["error"]["code"], GONE);
+            assert_eq!(client.next().await, None);
+        })
+        .await;
+    }
 }
 
 #[tokio::test]
@@ -61,6 +81,34 @@ async fn a_parked_request_is_refused_with_the_others() {
         let answers = [client.receive().await, client.receive().await];
         assert!(answers.iter().all(|answer| answer["error"]["code"] == GONE));
         assert_eq!(client.next().await, None, "it closes by itself");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn requests_that_were_read_ahead_are_refused_too() {
+    let limits = Limits {
+        incoming_limit: 1,
+        ..Limits::default()
+    };
+    let (service, mut begun) = begun();
+    connected(service, limits, async |mut client| {
+        for id in 1..=4 {
+            client.request(id, "any").await;
+        }
+        begun.recv().await.unwrap();
+        tokio::task::yield_now().await;
+        client
+            .peer
+            .refuse_requests(gone(), RefuseUntil::EndOfStream);
+        client.write.shutdown().await.unwrap();
+        let mut ids = Vec::new();
+        while let Some(answer) = client.next().await {
+            assert_eq!(answer["error"]["code"], GONE, "{answer}");
+            ids.push(answer["id"].as_u64().unwrap());
+        }
+        ids.sort_unstable();
+        assert_eq!(ids, [1, 2, 3, 4]);
     })
     .await;
 }

@@ -1,0 +1,445 @@
+//! A home whose contents are removed while apps are connected: their connections go on with a new
+//! daemon, and nothing is lost without a word.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use loopd_proto::place;
+use loopd_proto::wire::{FrameReader, Framing};
+use loopd_tests::binary::Loopd;
+use loopd_tests::transcript::Scrub;
+use loopd_tests::{Client, Gate, Script, Turn, within};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::process::{ChildStdin, ChildStdout, Command};
+
+/// The code of the error that says that the home was emptied.
+const HOME_EMPTIED: i64 = -32003;
+
+/// The folder of an app as COPILOT_HOME names it, with the daemon's home in it.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn home(&self) -> PathBuf {
+        self.0.path().join("loopd")
+    }
+
+    /// A command that starts a relay on this place.
+    fn command(&self) -> Command {
+        let mut command = Loopd::command(self.0.path());
+        command
+            .env_remove("LOOPD_HOME")
+            .env("COPILOT_HOME", self.0.path());
+        command
+    }
+
+    fn relay(&self, defaults: Value) -> (Loopd, Client) {
+        Loopd::spawn(self.command(), &[], defaults)
+    }
+
+    /// Empties the place as a test suite does between two tests.
+    fn empty(&self) {
+        // A daemon may be writing: what it adds meanwhile is removed as well.
+        while self.home().exists() {
+            std::fs::remove_dir_all(self.home()).ok();
+        }
+    }
+}
+
+fn offline() -> Value {
+    json!({"model": "offline"})
+}
+
+fn using(script: &Script) -> Value {
+    let provider = json!({"type": "openai", "baseUrl": script.url(), "apiKey": "k"});
+    json!({"model": "scripted", "provider": provider})
+}
+
+async fn daemon_of(client: &Client) -> u32 {
+    let status = client.call("loopd.daemonStatus", json!({})).await;
+    status["pid"].as_u64().unwrap().try_into().unwrap()
+}
+
+/// The daemons of a home that run, by what the kernel says.
+fn daemons(home: &Path) -> BTreeSet<u32> {
+    let wanted = format!("LOOPD_HOME={}", home.display());
+    let is_one = |pid: &u32| {
+        let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        let has = |bytes: &[u8], word: &str| bytes.split(|b| *b == 0).any(|w| w == word.as_bytes());
+        has(&read("cmdline"), "serve") && has(&read("environ"), &wanted)
+    };
+    let entries = std::fs::read_dir("/proc").unwrap();
+    let pids = entries.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    pids.filter(is_one).collect()
+}
+
+/// Waits until only this daemon runs for the home.
+async fn only(home: &Path, daemon: u32) {
+    let alone = async {
+        while daemons(home) != BTreeSet::from([daemon]) {
+            tokio::task::yield_now().await;
+        }
+    };
+    within("the daemons before to leave", alone).await;
+}
+
+fn kill_hard(pid: u32) {
+    let pid = pid.to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-KILL", &pid])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
+async fn uses_a_session(client: &Client) {
+    let mut session = client.create(json!({})).await;
+    session.ask("hello").await;
+    assert_eq!(session.count("assistant.message"), 1);
+    let deleted = json!({"sessionId": session.id});
+    client.call("session.delete", deleted).await;
+}
+
+#[tokio::test]
+async fn the_apps_connection_goes_on_with_a_new_daemon() {
+    let place = Place::new();
+    let (loopd, client) = place.relay(offline());
+    let before = client.create(json!({})).await;
+    let first = daemon_of(&client).await;
+    place.empty();
+    // The very next request is the new daemon's, however soon it comes.
+    let second = daemon_of(&client).await;
+    assert_ne!(first, second);
+    let gone = before.refused("session.getMessages", json!({})).await;
+    assert!(gone.message.contains("Session not found"), "{gone}");
+    let params = json!({"sessionId": before.id});
+    let gone = client.refused("session.resume", params).await;
+    assert!(gone.message.contains("Session not found"), "{gone}");
+    uses_a_session(&client).await;
+    only(&place.home(), second).await;
+    loopd.terminate();
+    assert!(loopd.exited().await.success());
+}
+
+#[tokio::test]
+async fn it_may_happen_twenty_times_in_a_row() {
+    let place = Place::new();
+    let (loopd, client) = place.relay(offline());
+    let mut served = BTreeSet::new();
+    for _ in 0..20 {
+        uses_a_session(&client).await;
+        served.insert(daemon_of(&client).await);
+        place.empty();
+    }
+    assert_eq!(served.len(), 20, "each time another daemon");
+    client.vanish().await;
+    assert!(loopd.exited().await.success());
+    assert!(!place.home().exists(), "nobody makes it again at the end");
+}
+
+#[tokio::test]
+async fn what_is_under_way_ends_with_a_typed_error() {
+    let place = Place::new();
+    let gate = Gate::new();
+    let mut script = Script::play([Turn::user("hello").says("never heard").held_by(&gate)]).await;
+    let (loopd, client) = place.relay(using(&script));
+    let mut session = client.create(json!({})).await;
+    session.send("hello").await;
+    gate.reached().await;
+    // A request that waits for a client, and so for ever.
+    let question = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
+    let mut asking = client.create(json!({"requestElicitation": true})).await;
+    let waiting = asking.start("session.ui.elicitation", question);
+    asking.next("elicitation.requested").await;
+    place.empty();
+    let refused = waiting.await.unwrap_err();
+    assert_eq!(refused.code, HOME_EMPTIED, "{refused}");
+    assert!(refused.message.contains("home"), "{refused}");
+    let error = session.next("session.error").await;
+    assert_eq!(error["data"]["errorType"], "home_emptied", "{error}");
+    client.call("ping", json!({})).await;
+    loopd.kill_hard().await;
+    script.finish();
+}
+
+#[tokio::test]
+async fn every_relay_of_the_home_goes_on() {
+    let place = Place::new();
+    let (one, first) = place.relay(offline());
+    let (two, second) = place.relay(offline());
+    uses_a_session(&first).await;
+    uses_a_session(&second).await;
+    for _ in 0..5 {
+        place.empty();
+        let (one, two) = tokio::join!(daemon_of(&first), daemon_of(&second));
+        assert_eq!(one, two, "one daemon serves both");
+        tokio::join!(uses_a_session(&first), uses_a_session(&second));
+        only(&place.home(), one).await;
+    }
+    for loopd in [one, two] {
+        loopd.terminate();
+        assert!(loopd.exited().await.success());
+    }
+}
+
+#[tokio::test]
+async fn a_start_beside_it_finds_the_same_daemon() {
+    let place = Place::new();
+    let (_loopd, client) = place.relay(offline());
+    uses_a_session(&client).await;
+    for _ in 0..5 {
+        place.empty();
+        let starts = (0..4).map(|_| async {
+            let (loopd, other) = place.relay(offline());
+            uses_a_session(&other).await;
+            (loopd, daemon_of(&other).await)
+        });
+        let (others, own) = tokio::join!(futures::future::join_all(starts), daemon_of(&client));
+        uses_a_session(&client).await;
+        for (loopd, served) in others {
+            assert_eq!(served, own, "one daemon serves all");
+            loopd.terminate();
+            assert!(loopd.exited().await.success());
+        }
+        only(&place.home(), own).await;
+        let socket = place.home().join("run").read_dir().unwrap().count();
+        assert_eq!(socket, 1, "its socket is in place");
+    }
+}
+
+#[tokio::test]
+async fn over_tcp_who_has_shown_the_token_goes_on_and_who_has_not_does_not() {
+    let place = Place::new();
+    let mut child = place
+        .command()
+        .args(["--headless", "--port", "0"])
+        .env("COPILOT_CONNECTION_TOKEN", "open sesame")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = within("the port", lines.next_line()).await;
+    let line = line.unwrap().unwrap();
+    let (_, port) = line.split_once("listening on port ").expect(&line);
+    let port: u16 = port.parse().unwrap();
+    let connect = async || {
+        let stream = TcpStream::connect(("localhost", port)).await.unwrap();
+        Client::over(stream, offline(), Scrub::default())
+    };
+    let (one, two, stranger) = (connect().await, connect().await, connect().await);
+    for client in [&one, &two] {
+        let token = json!({"token": "open sesame"});
+        client.call("connect", token).await;
+    }
+    assert_eq!(stranger.refused("ping", json!({})).await.code, -32002);
+    for _ in 0..3 {
+        place.empty();
+        uses_a_session(&one).await;
+        uses_a_session(&two).await;
+        assert_eq!(stranger.refused("ping", json!({})).await.code, -32002);
+    }
+    let late = connect().await;
+    assert_eq!(late.refused("ping", json!({})).await.code, -32002);
+    stranger
+        .call("connect", json!({"token": "open sesame"}))
+        .await;
+    uses_a_session(&stranger).await;
+    let loopd = Loopd { child };
+    loopd.terminate();
+    assert!(loopd.exited().await.success());
+}
+
+#[tokio::test]
+async fn what_clients_set_for_their_launch_goes_on() {
+    let place = Place::new();
+    let (loopd, client) = place.relay(offline());
+    let plugin = place.0.path().join("plugin");
+    std::fs::create_dir(&plugin).unwrap();
+    let plugins = json!({"paths": [plugin]});
+    client.call("plugins.builtin.set", plugins).await;
+    client.call("llmInference.setProvider", json!({})).await;
+    place.empty();
+    let mut session = client
+        .create(json!({"model": "m", "provider": {"type": "openai", "baseUrl": "http://model.invalid", "apiKey": "k"}}))
+        .await;
+    session.send("hello").await;
+    // The model is asked through the client, as it was told before.
+    let request = client.request("llmInference.httpRequestStart").await;
+    assert!(request.params.to_string().contains("model.invalid"));
+    client.call("runtime.shutdown", json!({})).await;
+    place.empty();
+    let refused = client.refused("ping", json!({})).await;
+    assert!(refused.message.contains("shut down"), "{refused}");
+    loopd.kill_hard().await;
+}
+
+/// A client that sees the numbers of requests.
+struct Raw {
+    frames: FrameReader<ChildStdout>,
+    stdin: ChildStdin,
+}
+
+impl Raw {
+    async fn send(&mut self, message: Value) {
+        let mut out = Vec::new();
+        Framing::ContentLength.encode(message.to_string().as_bytes(), &mut out);
+        self.stdin.write_all(&out).await.unwrap();
+    }
+
+    async fn find(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let finding = async {
+            loop {
+                let frame = self
+                    .frames
+                    .next()
+                    .await
+                    .unwrap()
+                    .expect("the stream goes on");
+                let message: Value = serde_json::from_slice(&frame).unwrap();
+                if fits(&message) {
+                    return message;
+                }
+            }
+        };
+        within(what, finding).await
+    }
+
+    /// Creates a session that asks its model through the client; the number of that question.
+    async fn question(&mut self, session: &str) -> u64 {
+        let provider = json!({"type": "openai", "baseUrl": "http://model.invalid", "apiKey": "k"});
+        let params = json!({"sessionId": session, "model": "m", "provider": provider});
+        let create =
+            json!({"jsonrpc": "2.0", "id": session, "method": "session.create", "params": params});
+        self.send(create).await;
+        let answer = self.find("a session", |message| message["id"] == session);
+        let answer = answer.await;
+        assert!(answer["error"].is_null(), "{answer}");
+        let params = json!({"sessionId": session, "prompt": "hello"});
+        let send = json!({"jsonrpc": "2.0", "id": 1, "method": "session.send", "params": params});
+        self.send(send).await;
+        let asks = |message: &Value| message["method"] == "llmInference.httpRequestStart";
+        let question = self.find("a question", asks).await;
+        question["id"].as_u64().unwrap()
+    }
+
+    async fn answer(&mut self, number: u64, text: &str) {
+        let error = json!({"code": -32603, "message": text});
+        self.send(json!({"jsonrpc": "2.0", "id": number, "error": error}))
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_late_answer_to_the_daemon_before_answers_nothing() {
+    let place = Place::new();
+    let mut child = place
+        .command()
+        .args(["--headless", "--stdio"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut client = Raw {
+        frames: FrameReader::new(child.stdout.take().unwrap(), 1 << 24, 64),
+        stdin: child.stdin.take().unwrap(),
+    };
+    let method = "llmInference.setProvider";
+    client
+        .send(json!({"jsonrpc": "2.0", "id": 0, "method": method, "params": {}}))
+        .await;
+    let old = client
+        .question("11111111-1111-4111-8111-111111111111")
+        .await;
+    place.empty();
+    let new = client
+        .question("22222222-2222-4222-8222-222222222222")
+        .await;
+    client.answer(old, "late").await;
+    client.answer(new, "asked").await;
+    let retries = |message: &Value| message["params"]["event"]["type"] == "assistant.turn_retry";
+    let retry = client.find("the answer to be heard", retries).await;
+    assert!(retry.to_string().contains("asked"), "{retry}");
+    Loopd { child }.kill_hard().await;
+}
+
+#[tokio::test]
+async fn a_daemon_that_is_killed_still_ends_its_relays() {
+    let place = Place::new();
+    let mut command = place.command();
+    let mut child = command
+        .args(["--headless", "--stdio"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stream = tokio::io::join(child.stdout.take().unwrap(), child.stdin.take().unwrap());
+    let client = Client::over(stream, offline(), Scrub::default());
+    // Once with the first daemon's successor: it is watched like the first.
+    uses_a_session(&client).await;
+    place.empty();
+    kill_hard(daemon_of(&client).await);
+    let mut said = String::new();
+    let mut stderr = child.stderr.take().unwrap();
+    within("stderr to end", stderr.read_to_string(&mut said))
+        .await
+        .unwrap();
+    assert_eq!(said.matches('\n').count(), 1, "{said}");
+    assert!(said.contains("the daemon is gone"), "{said}");
+    assert_eq!(Loopd { child }.exited().await.code(), Some(1));
+}
+
+#[tokio::test]
+async fn a_folder_that_was_deleted_is_not_made_again() {
+    let outer = TempDir::new().unwrap();
+    let place = Place(TempDir::new_in(outer.path()).unwrap());
+    let mut child = place
+        .command()
+        .current_dir(outer.path())
+        .args(["--headless", "--stdio"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stream = tokio::io::join(child.stdout.take().unwrap(), child.stdin.take().unwrap());
+    let client = Client::over(stream, offline(), Scrub::default());
+    uses_a_session(&client).await;
+    while place.0.path().exists() {
+        std::fs::remove_dir_all(place.0.path()).ok();
+    }
+    let pending = client.pending("ping", json!({}));
+    assert!(pending.await.is_err());
+    let mut said = String::new();
+    let mut stderr = child.stderr.take().unwrap();
+    within("stderr to end", stderr.read_to_string(&mut said))
+        .await
+        .unwrap();
+    assert!(said.contains("create that folder"), "{said}");
+    assert_eq!(Loopd { child }.exited().await.code(), Some(1));
+    assert!(!place.0.path().exists());
+}
+
+#[tokio::test]
+async fn a_home_chosen_by_hand_may_be_emptied_too() {
+    let home = TempDir::new().unwrap();
+    let (loopd, client) = Loopd::relay(home.path(), offline());
+    uses_a_session(&client).await;
+    for entry in std::fs::read_dir(home.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            std::fs::remove_dir_all(path).unwrap();
+        } else {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    uses_a_session(&client).await;
+    assert!(place::is_held(home.path()).unwrap());
+    loopd.kill_hard().await;
+}
