@@ -40,9 +40,10 @@ impl Server {
         );
         for connection in &connections {
             let goes_on = relays.iter().any(|relay| relay.has(connection));
-            let until = match goes_on {
-                true => RefuseUntil::EndOfStream,
-                false => RefuseUntil::Answered,
+            let until = if goes_on {
+                RefuseUntil::EndOfStream
+            } else {
+                RefuseUntil::Answered
             };
             connection.peer.refuse_requests(error.clone(), until);
         }

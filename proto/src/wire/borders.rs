@@ -142,5 +142,4 @@ fn after_header_line(line: &[u8], length: Option<u64>) -> At {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests;

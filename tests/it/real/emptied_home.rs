@@ -265,7 +265,7 @@ async fn what_clients_set_for_their_launch_goes_on() {
     client.call("plugins.builtin.set", plugins).await;
     client.call("llmInference.setProvider", json!({})).await;
     place.empty();
-    let mut session = client
+    let session = client
         .create(json!({"model": "m", "provider": {"type": "openai", "baseUrl": "http://model.invalid", "apiKey": "k"}}))
         .await;
     session.send("hello").await;

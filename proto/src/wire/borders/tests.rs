@@ -1,4 +1,5 @@
 //! What the follower says of a stream, against what the reader of frames makes of it.
+#![expect(clippy::indexing_slicing, reason = "a failed index is a failed test")]
 
 use proptest::prelude::*;
 

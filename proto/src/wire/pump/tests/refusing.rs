@@ -1,4 +1,5 @@
 //! A side that refuses requests from some moment on: each is answered once, with that error.
+#![expect(clippy::indexing_slicing, reason = "a failed index is a failed test")]
 
 use super::super::RefuseUntil;
 use super::*;
