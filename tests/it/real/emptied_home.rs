@@ -1,20 +1,22 @@
 //! A home whose contents are removed while apps are connected: their connections go on with a new
 //! daemon, and nothing is lost without a word.
 
+mod endings;
+mod late_answers;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use loopd_proto::place;
-use loopd_proto::wire::{FrameReader, Framing};
 use loopd_tests::binary::Loopd;
 use loopd_tests::transcript::Scrub;
 use loopd_tests::{Client, Gate, Script, Turn, within};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpStream;
-use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::process::Command;
 
 /// The code of the error that says that the home was emptied.
 const HOME_EMPTIED: i64 = -32003;
@@ -88,14 +90,6 @@ async fn only(home: &Path, daemon: u32) {
         }
     };
     within("the daemons before to leave", alone).await;
-}
-
-fn kill_hard(pid: u32) {
-    let pid = pid.to_string();
-    let sent = std::process::Command::new("kill")
-        .args(["-KILL", &pid])
-        .status();
-    assert!(sent.unwrap().success());
 }
 
 async fn uses_a_session(client: &Client) {
@@ -279,153 +273,6 @@ async fn what_clients_set_for_their_launch_goes_on() {
     loopd.kill_hard().await;
 }
 
-/// A client that sees the numbers of requests.
-struct Raw {
-    frames: FrameReader<ChildStdout>,
-    stdin: ChildStdin,
-}
-
-impl Raw {
-    async fn send(&mut self, message: Value) {
-        let mut out = Vec::new();
-        Framing::ContentLength.encode(message.to_string().as_bytes(), &mut out);
-        self.stdin.write_all(&out).await.unwrap();
-    }
-
-    async fn find(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
-        let finding = async {
-            loop {
-                let frame = self
-                    .frames
-                    .next()
-                    .await
-                    .unwrap()
-                    .expect("the stream goes on");
-                let message: Value = serde_json::from_slice(&frame).unwrap();
-                if fits(&message) {
-                    return message;
-                }
-            }
-        };
-        within(what, finding).await
-    }
-
-    /// Creates a session that asks its model through the client; the number of that question.
-    async fn question(&mut self, session: &str) -> u64 {
-        let provider = json!({"type": "openai", "baseUrl": "http://model.invalid", "apiKey": "k"});
-        let params = json!({"sessionId": session, "model": "m", "provider": provider});
-        let create =
-            json!({"jsonrpc": "2.0", "id": session, "method": "session.create", "params": params});
-        self.send(create).await;
-        let answer = self.find("a session", |message| message["id"] == session);
-        let answer = answer.await;
-        assert!(answer["error"].is_null(), "{answer}");
-        let params = json!({"sessionId": session, "prompt": "hello"});
-        let send = json!({"jsonrpc": "2.0", "id": 1, "method": "session.send", "params": params});
-        self.send(send).await;
-        let asks = |message: &Value| message["method"] == "llmInference.httpRequestStart";
-        let question = self.find("a question", asks).await;
-        question["id"].as_u64().unwrap()
-    }
-
-    async fn answer(&mut self, number: u64, text: &str) {
-        let error = json!({"code": -32603, "message": text});
-        self.send(json!({"jsonrpc": "2.0", "id": number, "error": error}))
-            .await;
-    }
-}
-
-#[tokio::test]
-async fn a_late_answer_to_the_daemon_before_answers_nothing() {
-    let place = Place::new();
-    let mut child = place
-        .command()
-        .args(["--headless", "--stdio"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut client = Raw {
-        frames: FrameReader::new(child.stdout.take().unwrap(), 1 << 24, 64),
-        stdin: child.stdin.take().unwrap(),
-    };
-    let method = "llmInference.setProvider";
-    client
-        .send(json!({"jsonrpc": "2.0", "id": 0, "method": method, "params": {}}))
-        .await;
-    let old = client
-        .question("11111111-1111-4111-8111-111111111111")
-        .await;
-    place.empty();
-    let new = client
-        .question("22222222-2222-4222-8222-222222222222")
-        .await;
-    client.answer(old, "late").await;
-    client.answer(new, "asked").await;
-    let retries = |message: &Value| message["params"]["event"]["type"] == "assistant.turn_retry";
-    let retry = client.find("the answer to be heard", retries).await;
-    assert!(retry.to_string().contains("asked"), "{retry}");
-    Loopd { child }.kill_hard().await;
-}
-
-#[tokio::test]
-async fn a_daemon_that_is_killed_still_ends_its_relays() {
-    let place = Place::new();
-    let mut command = place.command();
-    let mut child = command
-        .args(["--headless", "--stdio"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let stream = tokio::io::join(child.stdout.take().unwrap(), child.stdin.take().unwrap());
-    let client = Client::over(stream, offline(), Scrub::default());
-    // Once with the first daemon's successor: it is watched like the first.
-    uses_a_session(&client).await;
-    place.empty();
-    kill_hard(daemon_of(&client).await);
-    let mut said = String::new();
-    let mut stderr = child.stderr.take().unwrap();
-    within("stderr to end", stderr.read_to_string(&mut said))
-        .await
-        .unwrap();
-    assert_eq!(said.matches('\n').count(), 1, "{said}");
-    assert!(said.contains("the daemon is gone"), "{said}");
-    assert_eq!(Loopd { child }.exited().await.code(), Some(1));
-}
-
-#[tokio::test]
-async fn a_folder_that_was_deleted_is_not_made_again() {
-    let outer = TempDir::new().unwrap();
-    let place = Place(TempDir::new_in(outer.path()).unwrap());
-    let mut child = place
-        .command()
-        .current_dir(outer.path())
-        .args(["--headless", "--stdio"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let stream = tokio::io::join(child.stdout.take().unwrap(), child.stdin.take().unwrap());
-    let client = Client::over(stream, offline(), Scrub::default());
-    uses_a_session(&client).await;
-    while place.0.path().exists() {
-        std::fs::remove_dir_all(place.0.path()).ok();
-    }
-    let pending = client.pending("ping", json!({}));
-    assert!(pending.await.is_err());
-    let mut said = String::new();
-    let mut stderr = child.stderr.take().unwrap();
-    within("stderr to end", stderr.read_to_string(&mut said))
-        .await
-        .unwrap();
-    assert!(said.contains("create that folder"), "{said}");
-    assert_eq!(Loopd { child }.exited().await.code(), Some(1));
-    assert!(!place.0.path().exists());
-}
-
 #[tokio::test]
 async fn a_home_chosen_by_hand_may_be_emptied_too() {
     let home = TempDir::new().unwrap();
@@ -442,4 +289,28 @@ async fn a_home_chosen_by_hand_may_be_emptied_too() {
     uses_a_session(&client).await;
     assert!(place::is_held(home.path()).unwrap());
     loopd.kill_hard().await;
+}
+
+#[tokio::test]
+async fn a_successor_keeps_its_socket_outside_the_home() {
+    let outer = TempDir::new().unwrap();
+    // Too long for a socket: that is in a folder which outlives the home.
+    let long = outer.path().join("a-folder-with-a-long-name".repeat(4));
+    std::fs::create_dir(&long).unwrap();
+    let place = Place(TempDir::new_in(long).unwrap());
+    let (_loopd, client) = place.relay(offline());
+    for _ in 0..5 {
+        uses_a_session(&client).await;
+        place.empty();
+        let now = daemon_of(&client).await;
+        only(&place.home(), now).await;
+        assert!(
+            !place.home().join("run").exists(),
+            "the socket is elsewhere"
+        );
+        let (loopd, other) = place.relay(offline());
+        assert_eq!(daemon_of(&other).await, now, "its socket was not removed");
+        loopd.terminate();
+        assert!(loopd.exited().await.success());
+    }
 }
