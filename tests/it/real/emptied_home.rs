@@ -92,6 +92,14 @@ async fn only(home: &Path, daemon: u32) {
     within("the daemons before to leave", alone).await;
 }
 
+fn send_signal(signal: &str, pid: u32) {
+    let pid = pid.to_string();
+    let sent = std::process::Command::new("kill")
+        .args([signal, &pid])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
 async fn uses_a_session(client: &Client) {
     let mut session = client.create(json!({})).await;
     session.ask("hello").await;
@@ -292,7 +300,7 @@ async fn a_home_chosen_by_hand_may_be_emptied_too() {
 }
 
 #[tokio::test]
-async fn a_successor_keeps_its_socket_outside_the_home() {
+async fn a_socket_outside_the_home_is_the_next_daemons() {
     let outer = TempDir::new().unwrap();
     // Too long for a socket: that is in a folder which outlives the home.
     let long = outer.path().join("a-folder-with-a-long-name".repeat(4));
@@ -309,8 +317,25 @@ async fn a_successor_keeps_its_socket_outside_the_home() {
             "the socket is elsewhere"
         );
         let (loopd, other) = place.relay(offline());
-        assert_eq!(daemon_of(&other).await, now, "its socket was not removed");
+        assert_eq!(daemon_of(&other).await, now, "it is reached there");
         loopd.terminate();
         assert!(loopd.exited().await.success());
     }
+}
+
+#[tokio::test]
+async fn a_daemon_that_notices_late_leaves_the_socket_of_its_successor() {
+    let place = Place::new();
+    let (_loopd, client) = place.relay(offline());
+    let late = daemon_of(&client).await;
+    send_signal("-STOP", late);
+    place.empty();
+    let (_second, other) = place.relay(offline());
+    let successor = daemon_of(&other).await;
+    assert_ne!(successor, late);
+    send_signal("-CONT", late);
+    only(&place.home(), successor).await;
+    let (_third, newcomer) = place.relay(offline());
+    assert_eq!(daemon_of(&newcomer).await, successor, "its socket is there");
+    assert_eq!(daemon_of(&client).await, successor);
 }

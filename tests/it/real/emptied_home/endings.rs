@@ -9,15 +9,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
-use super::{Place, daemon_of, offline, uses_a_session};
-
-fn kill_hard(pid: u32) {
-    let pid = pid.to_string();
-    let sent = std::process::Command::new("kill")
-        .args(["-KILL", &pid])
-        .status();
-    assert!(sent.unwrap().success());
-}
+use super::{Place, daemon_of, offline, send_signal, uses_a_session};
 
 #[tokio::test]
 async fn a_daemon_that_is_killed_still_ends_its_relays() {
@@ -35,7 +27,7 @@ async fn a_daemon_that_is_killed_still_ends_its_relays() {
     // Once with the first daemon's successor: it is watched like the first.
     uses_a_session(&client).await;
     place.empty();
-    kill_hard(daemon_of(&client).await);
+    send_signal("-KILL", daemon_of(&client).await);
     let mut said = String::new();
     let mut stderr = child.stderr.take().unwrap();
     within("stderr to end", stderr.read_to_string(&mut said))
