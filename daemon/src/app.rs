@@ -45,6 +45,8 @@ impl Server {
         };
         let lock = HomeLock::acquire(home, &owner)?;
         let store = SqliteStore::open(Location::File(home.join("loopd.db"))).await?;
+        // A home that was emptied meanwhile may be another daemon's by now.
+        lock.check()?;
         let app = Self::with_store(home, Arc::new(store), Some(lock))?;
         let found = app.services.processes.recover().await;
         if !found.is_empty() {

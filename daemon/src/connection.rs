@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use loopd_proto::id::SessionId;
 use loopd_proto::wire::Peer;
@@ -19,6 +19,8 @@ pub struct Connection {
     launch: Mutex<Arc<Launch>>,
     authenticated: AtomicBool,
     joined: AtomicBool,
+    /// How its relay tells it from its other connections.
+    link: OnceLock<u64>,
     attached: Mutex<BTreeSet<SessionId>>,
     /// Handlers for questions about automatic modes, by their handle.
     handlers: Mutex<BTreeMap<String, SessionId>>,
@@ -33,6 +35,7 @@ impl Connection {
             authenticated: AtomicBool::new(trust == Trust::Transport),
             // Who has to show a token came without a relay, and belongs where it came in.
             joined: AtomicBool::new(trust == Trust::Token),
+            link: OnceLock::new(),
             attached: Mutex::default(),
             handlers: Mutex::default(),
         }
@@ -58,6 +61,16 @@ impl Connection {
         let mut own = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
         *own = launch;
         Ok(())
+    }
+
+    /// Notes the number by which its relay knows it; the first one counts.
+    pub fn set_link(&self, number: u64) {
+        self.link.get_or_init(|| number);
+    }
+
+    /// The number by which its relay knows it, if it came through one that outlives the home.
+    pub fn link(&self) -> Option<u64> {
+        self.link.get().copied()
     }
 
     pub fn is_authenticated(&self) -> bool {

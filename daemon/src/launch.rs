@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use loopd_proto::id::SessionId;
+use loopd_proto::params::launch::{LaunchState, LinkState};
 use loopd_proto::wire::{Class, Peer};
 use serde::Serialize;
 use tokio::sync::OnceCell;
@@ -211,6 +212,65 @@ impl Launch {
     /// Whether a client asked to keep the files of sessions, even if it is gone.
     pub fn client_keeps_session_files(&self) -> bool {
         self.live().session_files.is_some()
+    }
+
+    /// What clients have set, for the next daemon.
+    pub fn state(&self) -> LaunchState {
+        let live = self.live();
+        let plugins = live.plugins.iter();
+        LaunchState {
+            plugins: plugins
+                .map(|path| path.to_string_lossy().into_owned())
+                .collect(),
+            masked: live.filtered.iter().cloned().collect(),
+            inference_by_client: live.inference.is_some(),
+            session_files_by_client: live.session_files.is_some(),
+            ended: live.ended,
+        }
+    }
+
+    /// Takes over what clients had set with the daemon before.
+    pub fn restore(&self, state: LaunchState) {
+        let mut live = self.live();
+        live.plugins = state.plugins.into_iter().map(PathBuf::from).collect();
+        live.filtered = state.masked.into_iter().collect();
+        // Nobody else takes the place of a client that has yet to come back.
+        live.inference = state
+            .inference_by_client
+            .then(|| Arc::new(ClientHttp::new(Peer::gone())));
+        live.session_files = state.session_files_by_client.then(Peer::gone);
+        live.ended = state.ended;
+    }
+
+    /// What a connection of the launch has reached, for the next daemon; it asks its client
+    /// nothing from now on.
+    pub fn link_state(&self, connection: &Connection) -> LinkState {
+        let peer = &connection.peer;
+        let live = self.live();
+        let inference = live.inference.as_ref();
+        let session_files = live.session_files.as_ref();
+        LinkState {
+            authenticated: connection.is_authenticated(),
+            carries_inference: inference.is_some_and(|known| known.peer() == peer.id()),
+            keeps_session_files: session_files.is_some_and(|known| known.id() == peer.id()),
+            next_request_id: peer.seal_calls(),
+        }
+    }
+
+    /// Gives a connection back what it had with the daemon before.
+    pub fn restore_link(&self, connection: &Connection, state: &LinkState) {
+        let peer = &connection.peer;
+        peer.number_calls_from(state.next_request_id);
+        if state.authenticated {
+            connection.authenticate();
+        }
+        let mut live = self.live();
+        if state.carries_inference {
+            live.inference = Some(Arc::new(ClientHttp::new(peer.clone())));
+        }
+        if state.keeps_session_files {
+            live.session_files = Some(peer.clone());
+        }
     }
 
     /// Masks these values from now on; refuses them all when they are too many.

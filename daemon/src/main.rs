@@ -11,6 +11,7 @@ use clap::Parser;
 use loopd::app::{App, StartError};
 use loopd::args::{Args, Verb};
 use loopd::connection::Trust;
+use loopd::home::watch::HomeWatch;
 use loopd::launch::{Launch, LaunchOptions};
 #[cfg(target_os = "linux")]
 use loopd::process;
@@ -18,7 +19,7 @@ use loopd::provider::secret::{self, Secret};
 use loopd::relay::{RelayOptions, RelayTransport};
 use loopd::store::lock::LockError;
 use loopd::transport::{announce, local_socket, stdio, tcp};
-use loopd::{background, home, relay, shutdown, sys};
+use loopd::{background, relay, shutdown, sys};
 use loopd_proto::place;
 use tokio::runtime::{Builder, Runtime};
 
@@ -184,7 +185,8 @@ async fn serve_in_background(
 ) -> anyhow::Result<()> {
     let app = match App::open(home, Some(socket)).await {
         Ok(app) => app,
-        Err(StartError::Lock(error @ LockError::Held { .. })) => {
+        // Who asked for it looks again: for the one who holds it, or to start anew.
+        Err(StartError::Lock(error @ (LockError::Held { .. } | LockError::Replaced { .. }))) => {
             announce(&format!("held: {error}"))?;
             return Ok(());
         }
@@ -193,10 +195,12 @@ async fn serve_in_background(
             return Err(error.into());
         }
     };
-    let outcome = serve(app, home, socket, env, Some(idle), "ready: ").await;
+    let outcome = serve(app.clone(), home, socket, env, Some(idle), "ready: ").await;
     if let Err(error) = &outcome {
+        // Emptied while it started: who asked for it looks again.
+        let word = if app.has_lost_home() { "held" } else { "error" };
         // The starter may be gone by now; the log has it as well.
-        announce(&format!("error: {error:#}")).ok();
+        announce(&format!("{word}: {error:#}")).ok();
     }
     outcome
 }
@@ -211,9 +215,16 @@ async fn serve(
     ready: &str,
 ) -> anyhow::Result<()> {
     let stopped = shutdown::signal();
-    let listener = local_socket::bind(socket)
+    let (listener, socket_file) = local_socket::bind(socket)
+        .await
         .with_context(|| format!("the socket {} cannot be opened", socket.display()))?;
-    let watch = home::watch::HomeWatch::begin(home);
+    let watch = app.lock_id().map(|lock| HomeWatch::begin(home, lock));
+    let home_gone = async {
+        match watch {
+            Some(watch) => watch.gone().await,
+            None => std::future::pending().await,
+        }
+    };
     announce(&format!("{ready}{}", socket.display()))?;
     let environment = env.clone();
     let launch = move || Launch::new("/".into(), environment.clone(), LaunchOptions::default());
@@ -227,10 +238,12 @@ async fn serve(
         () = local_socket::serve(listener, app.clone(), launch) => {}
         () = stopped => {}
         () = alone => {}
-        () = watch.gone() => {}
+        () = home_gone => {}
     }
-    // Removed while the lock is held, so that it cannot be a successor's.
-    std::fs::remove_file(socket).ok();
+    socket_file.remove().await;
+    if app.has_lost_home() {
+        app.hand_over().await;
+    }
     app.close().await;
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 pub mod context;
 pub mod error;
+mod handover;
 mod method;
 pub mod server;
 

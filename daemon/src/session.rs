@@ -154,6 +154,11 @@ enum Message {
         error: Option<String>,
         reply: oneshot::Sender<Result<(), SessionError>>,
     },
+    /// Ends the actor, whose log is lost; who waits for the turn under way is told that it failed.
+    Abandon {
+        why: String,
+        reply: oneshot::Sender<()>,
+    },
     /// Ends the actor; its log stays.
     Stop {
         reply: oneshot::Sender<()>,
@@ -386,6 +391,19 @@ impl SessionHandle {
                 Err(SessionError::NotFound(_)) => Ok(()),
                 Err(error) => Err(error),
                 Ok(()) => closed.await.unwrap_or(Ok(())),
+            }
+        }
+    }
+
+    /// Ends the actor of a session whose log is lost; resolves when its clients were told.
+    pub fn abandon(&self, why: &str) -> impl Future<Output = ()> + Send + use<> {
+        let (reply, told) = oneshot::channel();
+        let mailbox = self.mailbox.clone();
+        let why = why.to_owned();
+        async move {
+            if mailbox.send(Message::Abandon { why, reply }).await.is_ok() {
+                // An error means that it has ended already.
+                told.await.ok();
             }
         }
     }

@@ -4,6 +4,9 @@
 pub const AUTHENTICATION_FAILED: i32 = -32002;
 /// A queue is full; the same call may work later.
 pub const OVERLOADED: i32 = -32001;
+/// The daemon's home was emptied, deleted or moved while the request was under way; whether it was
+/// carried out does not matter any more, since what it could have changed is gone.
+pub const HOME_EMPTIED: i32 = -32003;
 pub const PARSE_ERROR: i32 = -32700;
 pub const INVALID_REQUEST: i32 = -32600;
 pub const METHOD_NOT_FOUND: i32 = -32601;

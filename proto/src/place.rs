@@ -7,6 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use serde::{Deserialize, Serialize};
+
 /// Why there is no place for a daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
@@ -14,6 +16,39 @@ pub enum PlaceError {
     NoHome,
     #[error("the runtime folder {path} cannot be used: {source}")]
     Runtime { path: PathBuf, source: io::Error },
+}
+
+/// What tells a file from another one with its name, for as long as one of them is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileId {
+    pub device: u64,
+    pub inode: u64,
+}
+
+impl FileId {
+    #[cfg(unix)]
+    pub fn of(metadata: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+
+    /// Where files have no numbers, all look alike: that one is there is all that is known.
+    #[cfg(not(unix))]
+    pub fn of(_metadata: &std::fs::Metadata) -> Self {
+        Self {
+            device: 0,
+            inode: 0,
+        }
+    }
+}
+
+/// Which lock file is in the home now; `None` when there is none.
+pub fn lock_id(home: &Path) -> Option<FileId> {
+    let metadata = std::fs::metadata(home.join(LOCK_FILE)).ok()?;
+    Some(FileId::of(&metadata))
 }
 
 /// The file in a home whose lock its daemon holds.
@@ -81,6 +116,17 @@ pub fn prepare_socket(socket: &Path, user: u32) -> Result<(), PlaceError> {
             path: folder.to_owned(),
             source,
         })
+}
+
+/// Creates a folder that only this user can enter, unless it is there; never its parents.
+pub fn create_private_alone(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        created => created,
+    }
 }
 
 /// Creates a folder that only this user can enter, with its parents.

@@ -11,8 +11,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::task::JoinHandle;
 
 use crate::params::launch::{LaunchParams, Launched};
-use crate::place;
 use crate::wire::{CallError, CloseReason, Limits, Peer, Service, connect};
+use crate::{error, place};
 
 /// How long a daemon may take to be there.
 const START_WAIT: Duration = Duration::from_secs(20);
@@ -50,6 +50,17 @@ pub struct Target {
     pub user: u32,
     /// The daemon's executable.
     pub program: PathBuf,
+    /// What may be created when the home is missing.
+    pub creates: Creates,
+}
+
+/// What is created for a daemon that is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Creates {
+    /// The home and the folders above it.
+    WithParents,
+    /// The home alone: who deleted the folder above it does not want it back.
+    HomeOnly,
 }
 
 /// A connection whose launch the daemon knows.
@@ -110,6 +121,11 @@ impl Target {
         let launched = match launched {
             Ok(launched) => launched,
             Err(CallError::Closed) => return Ok(None),
+            // It has lost its home and leaves.
+            Err(CallError::Remote(refusal)) if refusal.code == i64::from(error::HOME_EMPTIED) => {
+                peer.closed().await;
+                return Ok(None);
+            }
             Err(error) => {
                 peer.close(CloseReason::Done);
                 return Err(ReachError::Refused(error));
@@ -143,7 +159,11 @@ impl Target {
             program: self.program.clone(),
             source,
         };
-        place::create_private(&self.home).map_err(unusable)?;
+        match self.creates {
+            Creates::WithParents => place::create_private(&self.home),
+            Creates::HomeOnly => place::create_private_alone(&self.home),
+        }
+        .map_err(unusable)?;
         place::prepare_socket(&self.socket, self.user)?;
         let log = place::open_log(&self.home).map_err(unusable)?;
         let mut command = tokio::process::Command::new(&self.program);

@@ -3,6 +3,7 @@
 //! `connect`; both ends then hold the same `Peer`. Nothing in here knows a method name (except
 //! `$/cancelRequest`), a session or a socket path, and nothing is spawned.
 
+mod borders;
 mod codec;
 mod envelope;
 mod handler;
@@ -13,6 +14,7 @@ mod service;
 
 use std::time::Duration;
 
+pub use borders::Borders;
 pub use codec::{FrameError, FrameReader, Framing};
 pub use envelope::{
     EnvelopeError, ErrorObject, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND,
@@ -20,7 +22,7 @@ pub use envelope::{
     Response, notification, parse,
 };
 pub use outbox::{Class, Closed};
-pub use peer::{CallError, Peer, PeerId, PendingCall};
+pub use peer::{CallError, Peer, PeerId, PendingCall, RefuseUntil};
 pub use pump::{connect, serve};
 pub use service::{NoMethods, Reply, Service};
 

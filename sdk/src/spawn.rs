@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use loopd_proto::params::launch::LaunchParams;
+use loopd_proto::params::launch::{LaunchParams, LaunchState};
 use loopd_proto::place;
-use loopd_proto::reach::Target;
+use loopd_proto::reach::{Creates, Target};
 
 use crate::Error;
 
@@ -89,6 +89,7 @@ impl Spawn {
                 socket,
                 user: user(),
                 program: program.unwrap_or_default(),
+                creates: Creates::WithParents,
             },
             launch: LaunchParams {
                 build: build.unwrap_or_default(),
@@ -98,6 +99,8 @@ impl Spawn {
                 connection_token: None,
                 yolo: options.allow_all,
                 session_idle_timeout: None,
+                outlives_home: false,
+                state: LaunchState::default(),
             },
             start: options.start,
         })

@@ -4,6 +4,7 @@
 mod agents;
 mod detached;
 mod durability;
+mod emptied_home;
 mod memory;
 mod process;
 mod process_ownership;

@@ -4,35 +4,35 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::store::lock::LOCK_FILE;
+use loopd_proto::place::{self, FileId};
 
 /// How often a home is looked at where the system does not tell.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// The lock file as it was when the watch began.
+/// A home, and the file in it whose lock is held.
 pub struct HomeWatch {
     home: PathBuf,
-    locked: Option<Identity>,
+    locked: FileId,
     changes: Option<changes::Changes>,
 }
 
 impl HomeWatch {
-    /// Begins to watch a home whose lock is held; what happens from here on is noticed.
-    pub fn begin(home: &Path) -> Self {
+    /// Begins to watch a home; what happened since its lock was taken is noticed, too.
+    pub fn begin(home: &Path, locked: FileId) -> Self {
         // Watched before it is looked at: what happens between the two is seen by the look.
         let changes = changes::Changes::of(home)
             .inspect_err(|error| tracing::warn!(%error, "the home is looked at from time to time"))
             .ok();
         Self {
             home: home.to_owned(),
-            locked: identity(home),
+            locked,
             changes,
         }
     }
 
     /// Resolves when the folder is no longer the one that was locked.
     pub async fn gone(mut self) {
-        while self.locked.is_some() && identity(&self.home) == self.locked {
+        while place::lock_id(&self.home) == Some(self.locked) {
             let Some(changes) = &self.changes else {
                 tokio::time::sleep(LOOK_EVERY).await;
                 continue;
@@ -43,21 +43,6 @@ impl HomeWatch {
             }
         }
     }
-}
-
-/// What tells the lock file from another one with its name.
-type Identity = (u64, u64);
-
-#[cfg(unix)]
-fn identity(home: &Path) -> Option<Identity> {
-    use std::os::unix::fs::MetadataExt;
-    let metadata = std::fs::metadata(home.join(LOCK_FILE)).ok()?;
-    Some((metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn identity(home: &Path) -> Option<Identity> {
-    home.join(LOCK_FILE).exists().then_some((0, 0))
 }
 
 #[cfg(target_os = "linux")]

@@ -1,10 +1,11 @@
 //! The running daemon as connections see it: serves them, knows their launches, ends them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use loopd_proto::params::launch::{JoinNotification, JoinTransport};
+use loopd_proto::place::FileId;
 use loopd_proto::time::Timestamp;
 use loopd_proto::wire::{self, CloseReason, Limits};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -30,11 +31,35 @@ pub struct Server {
     /// Cancelled when the daemon is to end.
     pub ending: CancellationToken,
     pub started: Timestamp,
-    connections: TaskTracker,
-    launches: Mutex<HashMap<String, Weak<Launch>>>,
-    // Held for as long as the daemon owns the home.
-    _lock: Option<HomeLock>,
+    pub(super) connections: TaskTracker,
+    visitors: Mutex<Visitors>,
+    /// Held for as long as the daemon owns the home.
+    lock: Option<HomeLock>,
 }
+
+/// Who is connected. One lock for all of it: who comes while the daemon leaves its emptied home
+/// either is told so or was never here.
+#[derive(Default)]
+pub(super) struct Visitors {
+    pub(super) launches: HashMap<String, KnownLaunch>,
+    pub(super) connections: Vec<Weak<Connection>>,
+    /// The home was emptied: nobody is let in any more.
+    pub(super) closed: bool,
+}
+
+/// A launch that was brought by one connection, for others to join.
+pub(super) struct KnownLaunch {
+    pub(super) launch: Weak<Launch>,
+    /// The connection that brought it.
+    pub(super) control: Weak<Connection>,
+    /// Whether who brought it goes on with the next daemon when the home is emptied.
+    pub(super) outlives_home: bool,
+}
+
+/// The home was emptied, and the daemon is about to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the daemon leaves, because its home was emptied")]
+pub struct Leaving;
 
 impl Server {
     /// Ties the parts together.
@@ -46,9 +71,23 @@ impl Server {
             table,
             ending: CancellationToken::new(),
             connections: TaskTracker::new(),
-            launches: Mutex::default(),
-            _lock: lock,
+            visitors: Mutex::default(),
+            lock,
         }
+    }
+
+    pub(super) fn visitors(&self) -> MutexGuard<'_, Visitors> {
+        self.visitors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lock file that the daemon holds.
+    pub fn lock_id(&self) -> Option<FileId> {
+        self.lock.as_ref().map(HomeLock::id)
+    }
+
+    /// Whether the home was emptied, deleted or moved away.
+    pub fn has_lost_home(&self) -> bool {
+        self.lock.as_ref().is_some_and(|lock| lock.check().is_err())
     }
 
     /// Serves one connection until it ends, then takes it out of its sessions.
@@ -65,6 +104,9 @@ impl Server {
         let (peer, driving) = wire::connect(stream, service.clone(), Limits::default());
         let connection = Arc::new(Connection::new(peer.clone(), launch.clone(), trust));
         service.opened(connection.clone());
+        if self.let_in(&connection).is_err() {
+            return CloseReason::Abandoned;
+        }
         launch.join(&connection);
         let _present = self.services.presence.connection();
         let watchdog = async {
@@ -94,11 +136,38 @@ impl Server {
         });
     }
 
+    fn let_in(&self, connection: &Arc<Connection>) -> Result<(), Leaving> {
+        let mut visitors = self.visitors();
+        if visitors.closed {
+            return Err(Leaving);
+        }
+        let connections = &mut visitors.connections;
+        connections.retain(|known| known.strong_count() > 0);
+        connections.push(Arc::downgrade(connection));
+        Ok(())
+    }
+
     /// Keeps a launch findable for the connections that come through it.
-    pub fn add_launch(&self, id: String, launch: &Arc<Launch>) {
-        let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
-        launches.retain(|_, known| known.strong_count() > 0);
-        launches.insert(id, Arc::downgrade(launch));
+    pub fn add_launch(
+        &self,
+        id: String,
+        launch: &Arc<Launch>,
+        control: &Arc<Connection>,
+        outlives_home: bool,
+    ) -> Result<(), Leaving> {
+        let mut visitors = self.visitors();
+        if visitors.closed {
+            return Err(Leaving);
+        }
+        let launches = &mut visitors.launches;
+        launches.retain(|_, known| known.launch.strong_count() > 0);
+        let known = KnownLaunch {
+            launch: Arc::downgrade(launch),
+            control: Arc::downgrade(control),
+            outlives_home,
+        };
+        launches.insert(id, known);
+        Ok(())
     }
 
     /// Ties a connection to the launch it names.
@@ -106,17 +175,27 @@ impl Server {
         let Ok(join) = serde_json::from_str::<JoinNotification>(params) else {
             return Err("the notification is malformed");
         };
-        let launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
-        let launch = launches.get(&join.launch_id).and_then(Weak::upgrade);
-        drop(launches);
+        // Held until it has joined: a daemon that leaves its emptied home tells the relay of each
+        // link that has, and takes nothing from the others.
+        let visitors = self.visitors();
+        if visitors.closed {
+            return Err("the daemon leaves, because its home was emptied");
+        }
+        let known = visitors.launches.get(&join.launch_id);
+        let launch = known.and_then(|known| known.launch.upgrade());
         let launch = launch.ok_or("the launch is unknown or has ended")?;
         let trust = match join.transport {
             JoinTransport::Pipe => Trust::Transport,
             JoinTransport::Tcp => Trust::Token,
         };
         connection
-            .join(launch, trust)
-            .map_err(|_| "it belongs to a launch already")
+            .join(launch.clone(), trust)
+            .map_err(|_| "it belongs to a launch already")?;
+        if let Some(number) = join.link {
+            connection.set_link(number);
+        }
+        launch.restore_link(connection, &join.state);
+        Ok(())
     }
 
     async fn vanished(&self, connection: &Connection) {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use loopd_proto::event::Ephemeral;
+use loopd_proto::event::session::Failure;
 use loopd_proto::id::{MessageId, RequestId, SessionId};
 use loopd_proto::session::SessionOptions;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -333,6 +334,19 @@ impl Actor {
                 let ended = self.execute(Command::Shutdown { error }).await.map(|_| ());
                 self.sessions.forget(&self.state.id, &self.mailbox);
                 reply.send(ended).ok();
+                Flow::Stop
+            }
+            Message::Abandon { why, reply } => {
+                if self.state.is_busy() {
+                    self.tell(&Ephemeral::SessionError(Failure {
+                        error_type: "home_emptied".to_owned(),
+                        message: why,
+                        ..Failure::default()
+                    }));
+                }
+                self.sessions.forget(&self.state.id, &self.mailbox);
+                // Who asked may have stopped waiting.
+                reply.send(()).ok();
                 Flow::Stop
             }
             Message::Stop { reply } => {

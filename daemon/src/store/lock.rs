@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use loopd_proto::place::LOCK_FILE;
+use loopd_proto::place::{self, FileId};
 
 /// Windows locks bytes against reading, too: there the owner is told beside the lock.
 const OWNER_FILE: &str = if cfg!(windows) {
@@ -37,6 +38,8 @@ pub struct Owner {
 pub enum LockError {
     #[error("{} is in use{}", home.display(), describe(owner.as_ref()))]
     Held { home: PathBuf, owner: Option<Owner> },
+    #[error("{} was emptied while a daemon started in it; start again", home.display())]
+    Replaced { home: PathBuf },
     #[error("{} is not a folder; move it away or choose another home", home.display())]
     NotAFolder { home: PathBuf },
     #[error(
@@ -93,6 +96,7 @@ fn describe(owner: Option<&Owner>) -> String {
 pub struct HomeLock {
     home: PathBuf,
     file: File,
+    id: FileId,
 }
 
 impl HomeLock {
@@ -122,10 +126,32 @@ impl HomeLock {
                 .and_then(|mut file| write_owner(&mut file, owner))
                 .map_err(|error| refused(&path, error))?;
         }
-        Ok(Self {
+        let id = FileId::of(&file.metadata().map_err(|error| refused(&path, error))?);
+        let lock = Self {
             home: home.to_owned(),
             file,
-        })
+            id,
+        };
+        // Between the opening and the locking of the file, the home may have been emptied and taken
+        // by another daemon: a lock on a file that nobody finds is none.
+        lock.check()?;
+        Ok(lock)
+    }
+
+    /// Which file is locked.
+    pub fn id(&self) -> FileId {
+        self.id
+    }
+
+    /// Fails when the home no longer has this lock, because it was emptied, deleted or moved.
+    pub fn check(&self) -> Result<(), LockError> {
+        if place::lock_id(&self.home) == Some(self.id) {
+            Ok(())
+        } else {
+            Err(LockError::Replaced {
+                home: self.home.clone(),
+            })
+        }
     }
 
     /// The folder that is owned.

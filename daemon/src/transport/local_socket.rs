@@ -2,13 +2,16 @@
 //!
 //! Who connects is checked by the kernel's word before a byte is parsed.
 
+use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use interprocess::local_socket::tokio::{Listener, Stream};
 use interprocess::local_socket::traits::tokio::Listener as _;
 use interprocess::local_socket::{ListenerOptions, Name};
+use loopd_proto::place::FileId;
 
 use crate::connection::Trust;
 use crate::launch::Launch;
@@ -39,20 +42,70 @@ fn name(path: &Path) -> io::Result<Name<'static>> {
     file.to_ns_name::<GenericNamespaced>()
 }
 
+/// How often, and how far apart, the folder of a socket is tried to be locked.
+const FOLDER_TRIES: usize = 100;
+const FOLDER_PAUSE: Duration = Duration::from_millis(10);
+
+/// The file of a bound socket. Its name may become another daemon's: one whose home was emptied
+/// learns that late, when its successor may be there already.
+pub struct SocketFile {
+    path: PathBuf,
+    id: Option<FileId>,
+}
+
+impl SocketFile {
+    /// Removes the socket, unless another one is in its place.
+    pub async fn remove(self) {
+        // Held so that no successor binds between the look and the removal.
+        let folder = lock_folder(&self.path).await;
+        let is_own = self.id.is_some() && file_id(&self.path) == self.id;
+        if folder.is_some() && is_own {
+            // A file that stays is taken over by the next daemon.
+            std::fs::remove_file(&self.path).ok();
+        }
+    }
+}
+
+fn file_id(path: &Path) -> Option<FileId> {
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    Some(FileId::of(&metadata))
+}
+
+/// Locks the folder of a socket, for the moment in which a name in it changes hands; `None` where
+/// that is not possible.
+async fn lock_folder(socket: &Path) -> Option<File> {
+    let folder = File::open(socket.parent()?).ok()?;
+    for _ in 0..FOLDER_TRIES {
+        match folder.try_lock() {
+            Ok(()) => return Some(folder),
+            Err(std::fs::TryLockError::WouldBlock) => tokio::time::sleep(FOLDER_PAUSE).await,
+            Err(std::fs::TryLockError::Error(_)) => return None,
+        }
+    }
+    None
+}
+
 /// Binds the socket. The caller holds the home's lock, so a file that is there is stale.
-pub fn bind(path: &Path) -> io::Result<Listener> {
+pub async fn bind(path: &Path) -> io::Result<(Listener, SocketFile)> {
+    let _folder = lock_folder(path).await;
     match std::fs::remove_file(path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    let options = ListenerOptions::new().name(name(path)?);
+    // The listener would remove whatever has the name when it is dropped.
+    let options = ListenerOptions::new().name(name(path)?).reclaim_name(false);
     #[cfg(unix)]
     let options = {
         use interprocess::os::unix::local_socket::ListenerOptionsExt;
         options.mode(0o600)
     };
-    options.create_tokio()
+    let listener = options.create_tokio()?;
+    let file = SocketFile {
+        path: path.to_owned(),
+        id: file_id(path),
+    };
+    Ok((listener, file))
 }
 
 /// Accepts until the daemon ends; each connection is its own launch.

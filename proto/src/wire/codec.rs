@@ -9,7 +9,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The longest header block that is accepted before the empty line that ends it.
-const HEADER_LIMIT: usize = 8 * 1024;
+pub(super) const HEADER_LIMIT: usize = 8 * 1024;
 /// The least and the most that one read asks the stream for.
 const READ_STEP: (usize, usize) = (16 * 1024, 256 * 1024);
 /// A frame above this size takes the read buffer with it, so that an idle connection stays small.
@@ -25,6 +25,14 @@ pub enum Framing {
 }
 
 impl Framing {
+    /// Returns how a stream is framed whose first byte, blanks left out, is this one.
+    pub(super) fn of(first: u8) -> Self {
+        match first {
+            b'{' | b'[' => Self::Lines,
+            _ => Self::ContentLength,
+        }
+    }
+
     /// Appends one complete frame to `out`.
     pub fn encode(self, message: &[u8], out: &mut Vec<u8>) {
         self.begin(message.len(), out);
@@ -298,7 +306,7 @@ fn skip_whitespace(buffer: &mut BytesMut) {
 }
 
 /// Reads one header line; `None` is a header of another name, which is ignored.
-fn content_length(line: &[u8]) -> Result<Option<u64>, FrameError> {
+pub(super) fn content_length(line: &[u8]) -> Result<Option<u64>, FrameError> {
     let text = std::str::from_utf8(line).map_err(|_| bad_header(line))?;
     let (name, value) = text.split_once(':').ok_or_else(|| bad_header(line))?;
     if !name.trim().eq_ignore_ascii_case("content-length") {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use super::envelope::{self, ErrorObject, Response};
 use super::outbox::{Class, Closed, Outbox};
@@ -64,6 +65,25 @@ impl From<Closed> for CallError {
 
 type Outcome = Result<Box<RawValue>, ErrorObject>;
 
+/// Set in the number of the next call once no further call may be made.
+const SEALED: u64 = 1 << 63;
+
+/// How a connection ends whose requests are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefuseUntil {
+    /// When the other side has closed its half: each request that is still on its way is answered.
+    EndOfStream,
+    /// As soon as the requests under way are answered.
+    Answered,
+}
+
+/// The answer to every request from now on.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) error: ErrorObject,
+    pub(super) until: RefuseUntil,
+}
+
 #[derive(Debug)]
 struct Shared {
     id: PeerId,
@@ -71,6 +91,8 @@ struct Shared {
     outgoing_limit: usize,
     next_call: AtomicU64,
     calls: Mutex<HashMap<u64, oneshot::Sender<Outcome>>>,
+    refusal: OnceLock<Refusal>,
+    refused: CancellationToken,
 }
 
 impl Shared {
@@ -93,10 +115,19 @@ impl Peer {
             outbox: Outbox::new(limits),
             next_call: AtomicU64::new(1),
             calls: Mutex::default(),
+            refusal: OnceLock::new(),
+            refused: CancellationToken::new(),
         };
         Self {
             shared: Arc::new(shared),
         }
+    }
+
+    /// Creates the end of a connection that is over: stands for somebody who is not there.
+    pub fn gone() -> Self {
+        let peer = Self::new(Limits::default());
+        peer.close(CloseReason::Abandoned);
+        peer
     }
 
     /// Returns the number that tells this connection apart from all others of the process.
@@ -138,6 +169,9 @@ impl Peer {
         params: &P,
     ) -> Result<PendingCall, Closed> {
         let id = self.shared.next_call.fetch_add(1, Ordering::Relaxed);
+        if id & SEALED != 0 {
+            return Err(Closed);
+        }
         let message = match envelope::call(Some(id), method, params) {
             Ok(message) => message,
             Err(error) => return Ok(self.refused(id, CallError::Encode(error))),
@@ -173,6 +207,35 @@ impl Peer {
             id,
             wait: Wait::Refused(error),
         }
+    }
+
+    /// Numbers the calls to come from here on, where the other side has seen smaller numbers of an
+    /// earlier connection: a late answer to one of those must not answer one of ours.
+    pub fn number_calls_from(&self, first: u64) {
+        let next = &self.shared.next_call;
+        next.fetch_max(first & !SEALED, Ordering::Relaxed);
+    }
+
+    /// Makes no further call, and returns a number that none has.
+    pub fn seal_calls(&self) -> u64 {
+        let next = self.shared.next_call.fetch_or(SEALED, Ordering::Relaxed);
+        next & !SEALED
+    }
+
+    /// Answers every request with this error from now on, those under way included; nothing that
+    /// a handler did after this call is reported as done. The first refusal counts.
+    pub fn refuse_requests(&self, error: ErrorObject, until: RefuseUntil) {
+        self.shared.refusal.get_or_init(|| Refusal { error, until });
+        self.shared.refused.cancel();
+    }
+
+    pub(super) fn refusal(&self) -> Option<&Refusal> {
+        self.shared.refusal.get()
+    }
+
+    /// Waits until requests are refused.
+    pub(super) async fn refusing(&self) {
+        self.shared.refused.cancelled().await;
     }
 
     /// Closes the connection; after `CloseReason::Done` what is queued is still written.

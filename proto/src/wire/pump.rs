@@ -22,9 +22,9 @@ use super::envelope::{
     self, ErrorObject, INVALID_REQUEST, Message, Notification, OVERLOADED, PARSE_ERROR, Request,
     RequestId,
 };
-use super::handler::{Handler, Weight, panic_text, panicked};
+use super::handler::{Finished, Handler, Weight, panic_text, panicked};
 use super::outbox::{self, Class, Intake};
-use super::peer::Peer;
+use super::peer::{Peer, RefuseUntil};
 use super::service::{Reply, Service};
 use super::{CANCEL_REQUEST, CloseReason, Limits};
 
@@ -76,15 +76,29 @@ where
     let peer = &open.0;
     let flush_time = limits.flush_time;
     let (read, write) = tokio::io::split(stream);
-    let reader = FrameReader::new(read, limits.frame_limit, limits.depth_limit);
+    let mut reader = FrameReader::new(read, limits.frame_limit, limits.depth_limit);
     let framing = reader.framing();
     let mut pump = Pump::new(peer.clone(), service, limits);
     let mut writing = pin!(outbox::write_out(peer.outbox(), &framing, write));
     let mut written = None;
+    let reading = async {
+        let ended = tokio::select! {
+            reason = pump.run(&mut reader) => Some(reason),
+            () = peer.refusing() => None,
+        };
+        let until = pump.refuse_under_way();
+        match (ended, until) {
+            (None, Some(RefuseUntil::Answered)) => CloseReason::Done,
+            // Also at the end of the stream: requests may have been read ahead.
+            (None | Some(CloseReason::EndOfStream), Some(RefuseUntil::EndOfStream))
+            | (None, None) => pump.run(&mut reader).await,
+            (Some(reason), _) => reason,
+        }
+    };
     // Polled in random order, so that neither direction starves the other.
     tokio::select! {
         _ = peer.closed() => {}
-        reason = pump.run(reader) => peer.close(reason),
+        reason = reading => peer.close(reason),
         result = &mut writing => {
             if let Err(error) = &result {
                 peer.close(CloseReason::Failed(error.to_string()));
@@ -136,7 +150,8 @@ impl Pump {
         }
     }
 
-    async fn run<R: AsyncRead + Unpin>(&mut self, mut reader: FrameReader<R>) -> CloseReason {
+    /// Reads and answers until the connection ends; cancel safe.
+    async fn run<R: AsyncRead + Unpin>(&mut self, reader: &mut FrameReader<R>) -> CloseReason {
         loop {
             self.release_parked();
             let intake = self.peer.outbox().intake();
@@ -159,10 +174,10 @@ impl Pump {
                         }
                         Weight::Waits => self.waiting = self.waiting.saturating_sub(1),
                     }
-                    self.answer(finished.reply);
+                    self.conclude(finished);
                 }
                 () = self.peer.outbox().resumed(), if wanted != Wanted::Frame => {}
-                frame = read(&mut reader, wanted) => match frame {
+                frame = read(reader, wanted) => match frame {
                     Ok(Some(frame)) => {
                         if let Err(reason) = self.accept(frame) {
                             return reason;
@@ -173,6 +188,21 @@ impl Pump {
                 },
             }
         }
+    }
+
+    /// Answers what is under way with the refusal, if requests are refused, and says until when
+    /// they are. The other side may have closed its half because it knows of the refusal: its
+    /// requests are answered all the same.
+    fn refuse_under_way(&mut self) -> Option<RefuseUntil> {
+        let refusal = self.peer.refusal()?;
+        // Dropped before they are answered: nothing is done any more for a request that was refused.
+        self.running.clear();
+        (self.held_bytes, self.waiting) = (0, 0);
+        let parked = self.parked.take().map(|(request, _)| request.id);
+        for id in self.aborts.drain().map(|(id, _)| id).chain(parked) {
+            push_reply(&self.peer, Reply::error(&id, refusal.error.clone()));
+        }
+        Some(refusal.until)
     }
 
     fn accept(&mut self, frame: Bytes) -> Result<(), CloseReason> {
@@ -248,6 +278,9 @@ impl Pump {
     }
 
     fn start(&mut self, request: Request, weight: Weight) {
+        if let Some(refusal) = self.peer.refusal() {
+            return self.answer(Reply::error(&request.id, refusal.error.clone()));
+        }
         let id = request.id.clone();
         let method = request.method.clone();
         let created = catch_unwind(AssertUnwindSafe(|| self.service.call(&self.peer, request)));
@@ -259,7 +292,7 @@ impl Pump {
         // Unconstrained: with its budget used up, a send into a mailbox would yield before it has
         // taken its place, and a later request could overtake it.
         if let Some(finished) = coop::unconstrained(&mut handler).now_or_never() {
-            self.answer(finished.reply);
+            self.conclude(finished);
         } else {
             self.aborts.insert(id, abort);
             match weight {
@@ -285,18 +318,16 @@ impl Pump {
         }
     }
 
+    /// Answers with what a handler came to, unless requests are refused by now.
+    fn conclude(&self, finished: Finished) {
+        match self.peer.refusal() {
+            Some(refusal) => self.answer(Reply::error(&finished.id, refusal.error.clone())),
+            None => self.answer(finished.reply),
+        }
+    }
+
     fn answer(&self, reply: Reply) {
-        if self.peer.push(Class::Reply, reply.message).is_err() {
-            tracing::debug!(peer = %self.peer.id(), "an answer came after the connection closed");
-            return;
-        }
-        let Some(after) = reply.after else {
-            return;
-        };
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(after)) {
-            let panic = panic_text(&*panic);
-            tracing::error!(peer = %self.peer.id(), panic, "what follows a reply panicked");
-        }
+        push_reply(&self.peer, reply);
     }
 
     fn reply(&self, message: Bytes) {
@@ -325,6 +356,21 @@ impl Pump {
         };
         self.reply(envelope::error(None, &ErrorObject::new(code, text.clone())));
         CloseReason::Malformed(text)
+    }
+}
+
+/// Queues an answer, then does what follows it.
+fn push_reply(peer: &Peer, reply: Reply) {
+    if peer.push(Class::Reply, reply.message).is_err() {
+        tracing::debug!(peer = %peer.id(), "an answer came after the connection closed");
+        return;
+    }
+    let Some(after) = reply.after else {
+        return;
+    };
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(after)) {
+        let panic = panic_text(&*panic);
+        tracing::error!(peer = %peer.id(), panic, "what follows a reply panicked");
     }
 }
 

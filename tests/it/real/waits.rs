@@ -120,7 +120,7 @@ async fn each_of_two_hundred_waits_ends_as_its_contract_says() {
     let held = gates.iter().enumerate();
     let held = held.filter(|(scene, _)| FATES[scene % FATES.len()] != Fate::Nothing);
     let held = held.map(|(scene, gate)| (format!("{scene}-0"), gate.clone()));
-    let script = echo(held.collect()).await;
+    let mut script = echo(held.collect()).await;
     let provider = json!({"type": "openai", "baseUrl": script.url(), "apiKey": "k"});
     let defaults = json!({"model": "scripted", "provider": provider});
     let start = || Loopd::relay(home.path(), defaults.clone());
@@ -223,4 +223,5 @@ async fn each_of_two_hundred_waits_ends_as_its_contract_says() {
     }
     assert_eq!(ended, SESSIONS * WAITS);
     gates.iter().for_each(Gate::open);
+    script.finish();
 }

@@ -2,39 +2,46 @@
 
 use std::time::Duration;
 
+use loopd_proto::place::LOCK_FILE;
+
 use super::*;
 
 const SOON: Duration = Duration::from_secs(20);
 
-fn locked_home() -> (tempfile::TempDir, PathBuf) {
+/// A home with a lock file, held open as a daemon does.
+fn locked_home() -> (tempfile::TempDir, PathBuf, std::fs::File) {
     let place = tempfile::tempdir().unwrap();
     let home = place.path().join("home");
     std::fs::create_dir(&home).unwrap();
-    std::fs::write(home.join(LOCK_FILE), "").unwrap();
-    (place, home)
+    let lock = std::fs::File::create_new(home.join(LOCK_FILE)).unwrap();
+    (place, home, lock)
+}
+
+fn watch(home: &Path, lock: &std::fs::File) -> HomeWatch {
+    HomeWatch::begin(home, FileId::of(&lock.metadata().unwrap()))
 }
 
 #[tokio::test]
 async fn a_home_deleted_before_anybody_waits_is_gone() {
-    let (_place, home) = locked_home();
-    let watch = HomeWatch::begin(&home);
+    let (_place, home, lock) = locked_home();
+    let watching = watch(&home, &lock);
     std::fs::remove_dir_all(&home).unwrap();
-    tokio::time::timeout(SOON, watch.gone()).await.unwrap();
+    tokio::time::timeout(SOON, watching.gone()).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_home_that_was_never_there_is_gone() {
-    let (_place, home) = locked_home();
+    let (_place, home, lock) = locked_home();
     std::fs::remove_dir_all(&home).unwrap();
-    tokio::time::timeout(SOON, HomeWatch::begin(&home).gone())
+    tokio::time::timeout(SOON, watch(&home, &lock).gone())
         .await
         .unwrap();
 }
 
 #[tokio::test]
 async fn a_home_moved_away_while_it_is_watched_is_gone() {
-    let (place, home) = locked_home();
-    let watching = tokio::spawn(HomeWatch::begin(&home).gone());
+    let (place, home, lock) = locked_home();
+    let watching = tokio::spawn(watch(&home, &lock).gone());
     tokio::task::yield_now().await;
     std::fs::rename(&home, place.path().join("elsewhere")).unwrap();
     tokio::time::timeout(SOON, watching).await.unwrap().unwrap();
@@ -42,8 +49,8 @@ async fn a_home_moved_away_while_it_is_watched_is_gone() {
 
 #[tokio::test]
 async fn another_lock_file_with_the_same_name_is_another_home() {
-    let (_place, home) = locked_home();
-    let watching = tokio::spawn(HomeWatch::begin(&home).gone());
+    let (_place, home, lock) = locked_home();
+    let watching = tokio::spawn(watch(&home, &lock).gone());
     tokio::task::yield_now().await;
     std::fs::rename(home.join(LOCK_FILE), home.join("old")).unwrap();
     std::fs::write(home.join(LOCK_FILE), "").unwrap();
@@ -51,9 +58,19 @@ async fn another_lock_file_with_the_same_name_is_another_home() {
 }
 
 #[tokio::test]
+async fn a_home_that_another_daemon_took_before_the_watch_began_is_gone() {
+    let (_place, home, lock) = locked_home();
+    std::fs::remove_dir_all(&home).unwrap();
+    std::fs::create_dir(&home).unwrap();
+    std::fs::write(home.join(LOCK_FILE), "").unwrap();
+    let gone = watch(&home, &lock).gone();
+    tokio::time::timeout(SOON, gone).await.unwrap();
+}
+
+#[tokio::test]
 async fn changes_beside_the_lock_file_do_not_end_the_watch() {
-    let (_place, home) = locked_home();
-    let watching = tokio::spawn(HomeWatch::begin(&home).gone());
+    let (_place, home, lock) = locked_home();
+    let watching = tokio::spawn(watch(&home, &lock).gone());
     std::fs::write(home.join("other"), "").unwrap();
     std::fs::remove_file(home.join("other")).unwrap();
     for _ in 0..50 {

@@ -17,12 +17,14 @@ pub(super) async fn launch(context: Context, params: LaunchParams) -> Result<Lau
     let own = build_id::current();
     let reasons = app.services.presence.reasons();
     // Only the caller itself is here: a daemon of another build makes room.
-    let leaving = params.build != own && reasons.connections <= 1 && reasons.work == 0;
+    let makes_room = params.build != own && reasons.connections <= 1 && reasons.work == 0;
+    // A daemon without a home is about to leave by itself.
+    let mut leaving = makes_room || app.has_lost_home();
     let id = secret::random_hex().map_err(|error| RpcError::Failed(error.to_string()))?;
-    if leaving {
+    if makes_room {
         let ending = app.ending.clone();
         context.after_reply(move || ending.cancel());
-    } else {
+    } else if !leaving {
         let launch = Arc::new(Launch::new(
             params.cwd.into(),
             params.env,
@@ -37,11 +39,20 @@ pub(super) async fn launch(context: Context, params: LaunchParams) -> Result<Lau
             .connection
             .join(launch.clone(), Trust::Transport)
             .map_err(|error| RpcError::Failed(error.to_string()))?;
-        app.add_launch(id.clone(), &launch);
+        launch.restore(params.state);
+        leaving = app
+            .add_launch(
+                id.clone(),
+                &launch,
+                &context.connection,
+                params.outlives_home,
+            )
+            .is_err();
     }
     Ok(Launched {
         launch_id: id,
         build: own.to_owned(),
         leaving,
+        lock: app.lock_id(),
     })
 }

@@ -14,6 +14,7 @@ use super::*;
 
 mod closing;
 mod pressure;
+mod refusing;
 
 type Call = dyn Fn(&Peer, Request) -> BoxFuture<'static, Reply> + Send + Sync;
 

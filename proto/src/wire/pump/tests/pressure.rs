@@ -254,3 +254,58 @@ async fn a_storm_of_cancels_and_strange_answers_harms_nobody() {
     .await;
     assert_eq!(reason, CloseReason::EndOfStream);
 }
+
+/// Like [`manual`], with one method that waits for something to happen.
+struct Waiting(Arc<Script>);
+
+impl Service for Waiting {
+    fn call(&self, peer: &Peer, request: Request) -> BoxFuture<'static, Reply> {
+        self.0.call(peer, request)
+    }
+
+    fn notify(&self, peer: &Peer, notification: Notification) {
+        self.0.notify(peer, notification);
+    }
+
+    fn awaits(&self, method: &str) -> bool {
+        method == "wait"
+    }
+}
+
+#[tokio::test]
+async fn requests_that_only_wait_do_not_stand_in_the_way_and_have_a_bound_of_their_own() {
+    let (service, mut inbox) = manual();
+    let limits = Limits {
+        incoming_limit: 1,
+        incoming_bytes_limit: 10,
+        waiting_limit: 3,
+        ..Limits::default()
+    };
+    connected(Arc::new(Waiting(service)), limits, async |mut client| {
+        let mut waits = Vec::new();
+        for id in 1..=3 {
+            client.request(id, "wait").await;
+            waits.push(inbox.recv().await.unwrap());
+        }
+        client.request(4, "wait").await;
+        let refused = client.receive().await;
+        assert_eq!(refused.pointer("/error/code"), Some(&json!(OVERLOADED)));
+        client.request(5, "m").await;
+        inbox.recv().await.unwrap().send(()).unwrap();
+        assert_eq!(client.receive().await, result(5, Value::Null));
+        waits.remove(0).send(()).unwrap();
+        assert_eq!(client.receive().await, result(1, Value::Null));
+        client.request(6, "wait").await;
+        waits.push(inbox.recv().await.unwrap());
+        // A wait can be cancelled, however many there are.
+        client
+            .send(json!({ "method": "$/cancelRequest", "params": { "id": 2 } }))
+            .await;
+        let cancelled = client.receive().await;
+        assert_eq!(
+            cancelled.pointer("/error/code"),
+            Some(&json!(REQUEST_CANCELLED))
+        );
+    })
+    .await;
+}

@@ -1,0 +1,345 @@
+//! One client of a relay: its bytes go to the daemon and back, and to the next daemon when the
+//! home was emptied.
+//!
+//! Frames are followed, not parsed: a daemon is changed only between two frames of each direction.
+
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use loopd_proto::params::launch::{
+    HomeEmptiedParams, JOIN, JoinNotification, JoinTransport, LinkState,
+};
+use loopd_proto::reach;
+use loopd_proto::wire::{Borders, Framing, notification};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+
+use super::upstream::{Daemon, Upstream};
+
+/// How much is moved at a time.
+const PIECE: usize = 16 * 1024;
+/// How much of what a daemon has not acknowledged is kept, in case that it never took it.
+const MOST_UNTAKEN: usize = 1024 * 1024;
+/// How long a daemon that leaves its emptied home may take to end a link.
+const END_WAIT: Duration = Duration::from_secs(10);
+/// How long after the end of a link the daemon's word about it may come.
+const WORD_WAIT: Duration = Duration::from_millis(500);
+
+/// Who ended a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Client,
+    Daemon,
+}
+
+/// One client's connection.
+pub(super) struct Link<I, O> {
+    number: u64,
+    transport: JoinTransport,
+    input: I,
+    output: O,
+    /// Where the frames of the client end, and those for it.
+    outward: Borders,
+    inward: Borders,
+    /// What the client has sent and no daemon has got.
+    waiting: Vec<u8>,
+    /// What it has reached with the last daemon.
+    state: LinkState,
+}
+
+/// How a daemon and a link parted.
+enum Parting {
+    End(End),
+    /// The home was emptied: the link goes on with the next daemon.
+    Emptied(Arc<HomeEmptiedParams>),
+}
+
+impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
+    pub(super) fn new(number: u64, transport: JoinTransport, input: I, output: O) -> Self {
+        Self {
+            number,
+            transport,
+            input,
+            output,
+            outward: Borders::default(),
+            inward: Borders::default(),
+            waiting: Vec::new(),
+            state: LinkState::default(),
+        }
+    }
+
+    /// Moves bytes until the client or the daemon is gone.
+    pub(super) async fn run(mut self, upstream: &Upstream) -> anyhow::Result<End> {
+        let mut last: Option<Arc<Daemon>> = None;
+        loop {
+            // The next daemon is started when a client has something to say, not before: who
+            // deletes the home at the end does not find it made anew. Once it is there, every
+            // link joins it.
+            if self.waiting.is_empty() {
+                let mut piece = vec![0; PIECE];
+                tokio::select! {
+                    read = self.input.read(&mut piece) => {
+                        piece.truncate(read.unwrap_or(0));
+                        if piece.is_empty() {
+                            return Ok(End::Client);
+                        }
+                        self.waiting = piece;
+                    }
+                    () = next_after(upstream, last.as_ref()) => {}
+                }
+            }
+            let daemon = upstream.daemon().await?;
+            match self.exchange(&daemon).await? {
+                Parting::End(end) => return Ok(end),
+                Parting::Emptied(emptied) => {
+                    if let Some(state) = emptied.links.get(&self.number) {
+                        self.state = state.clone();
+                    }
+                }
+            }
+            last = Some(daemon);
+        }
+    }
+
+    /// Speaks with one daemon.
+    async fn exchange(&mut self, daemon: &Daemon) -> anyhow::Result<Parting> {
+        let stream = match reach::connect_socket(daemon.socket()).await {
+            Ok(stream) => stream,
+            Err(error) => {
+                // It may be leaving just now.
+                return match timeout(WORD_WAIT, daemon.left()).await {
+                    Ok(Some(emptied)) => Ok(Parting::Emptied(emptied)),
+                    Ok(None) => Ok(Parting::End(End::Daemon)),
+                    Err(_) => Err(error).context("the daemon cannot be reached"),
+                };
+            }
+        };
+        let (from_daemon, to_daemon) = tokio::io::split(stream);
+        let waiting = std::mem::take(&mut self.waiting);
+        let heard = AtomicBool::new(false);
+        let mut sending = Sending {
+            input: &mut self.input,
+            to_daemon,
+            borders: &mut self.outward,
+            writing: false,
+            untaken: Some(Vec::new()),
+            heard: &heard,
+            waiting: Vec::new(),
+        };
+        let receiving = Receiving {
+            from_daemon,
+            output: &mut self.output,
+            borders: &mut self.inward,
+            heard: &heard,
+        };
+        let join = JoinNotification {
+            launch_id: daemon.launch_id().to_owned(),
+            transport: self.transport,
+            link: Some(self.number),
+            state: self.state.clone(),
+        };
+        let outward = sending.run(daemon, &join, &waiting);
+        let parting = converse(daemon, outward, receiving.run()).await;
+        let (untaken, clean) = (sending.untaken.take(), !sending.writing);
+        let unsent = std::mem::take(&mut sending.waiting);
+        let emptied = match parting {
+            Parting::Emptied(emptied) => emptied,
+            end @ Parting::End(_) => return Ok(end),
+        };
+        if !emptied.links.contains_key(&self.number) {
+            // The daemon left before it took a byte of this link: the next one gets them all.
+            let Some(untaken) = untaken.filter(|_| !heard.into_inner()) else {
+                bail!("the home was emptied while a client was sending; start again");
+            };
+            self.outward = Borders::default();
+            self.waiting = [untaken, unsent].concat();
+            return Ok(Parting::Emptied(emptied));
+        }
+        if !clean || !self.outward.is_between_frames() || !self.inward.is_between_frames() {
+            bail!("the home was emptied while a message was under way; start again");
+        }
+        self.waiting = unsent;
+        Ok(Parting::Emptied(emptied))
+    }
+}
+
+/// Drives both directions until the link and the daemon part.
+async fn converse(
+    daemon: &Daemon,
+    outward: impl Future<Output = Sent>,
+    inward: impl Future<Output = Received>,
+) -> Parting {
+    let (mut outward, mut inward) = (pin!(outward), pin!(inward));
+    let received = tokio::select! {
+        sent = &mut outward => match sent {
+            Sent::All => {
+                // What the daemon still has to say is bounded by its own flush time.
+                inward.await;
+                return Parting::End(End::Client);
+            }
+            Sent::UpToBorder | Sent::Failed => {
+                let ended = timeout(END_WAIT, inward).await;
+                ended.unwrap_or(Received::All)
+            }
+        },
+        received = &mut inward => received,
+    };
+    match received {
+        Received::Unheard => Parting::End(End::Client),
+        Received::All => match timeout(WORD_WAIT, daemon.left()).await {
+            Ok(Some(emptied)) => Parting::Emptied(emptied),
+            Ok(None) | Err(_) => Parting::End(End::Daemon),
+        },
+    }
+}
+
+async fn next_after(upstream: &Upstream, last: Option<&Arc<Daemon>>) {
+    match last {
+        Some(last) => upstream.after(last).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// From the client to one daemon.
+struct Sending<'a, I, W> {
+    input: &'a mut I,
+    to_daemon: W,
+    borders: &'a mut Borders,
+    /// Set while bytes are written: were it dropped now, nobody knows how many went out.
+    writing: bool,
+    /// All that was sent, until the daemon is heard or that is too much.
+    untaken: Option<Vec<u8>>,
+    heard: &'a AtomicBool,
+    /// What came after the border at which it stopped.
+    waiting: Vec<u8>,
+}
+
+/// Why nothing more goes to the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    /// The client has closed its half.
+    All,
+    /// The home was emptied.
+    UpToBorder,
+    /// The daemon is gone.
+    Failed,
+}
+
+impl<I: AsyncRead + Unpin, W: AsyncWrite + Unpin> Sending<'_, I, W> {
+    async fn run(&mut self, daemon: &Daemon, join: &JoinNotification, first: &[u8]) -> Sent {
+        self.borders.follow(first);
+        let framing = self.borders.framing().unwrap_or(Framing::ContentLength);
+        let mut hello = Vec::new();
+        framing.encode(&notification(JOIN, join), &mut hello);
+        hello.extend_from_slice(first);
+        self.keep(first);
+        let sent = match self.write(&hello).await {
+            Ok(()) => self.copy(daemon).await,
+            Err(_) => Sent::Failed,
+        };
+        // The daemon hears that nothing more will come. If it is gone, the other half says so.
+        self.to_daemon.shutdown().await.ok();
+        sent
+    }
+
+    async fn copy(&mut self, daemon: &Daemon) -> Sent {
+        let mut left = pin!(daemon.left());
+        let (mut told, mut stopping) = (false, false);
+        let mut piece = vec![0; PIECE];
+        while !(stopping && self.borders.is_between_frames()) {
+            let read = tokio::select! {
+                emptied = &mut left, if !told => {
+                    if emptied.is_none() {
+                        return Sent::Failed;
+                    }
+                    (told, stopping) = (true, true);
+                    continue;
+                }
+                read = self.input.read(&mut piece) => read,
+            };
+            let bytes = piece.get(..read.unwrap_or(0)).unwrap_or_default();
+            if bytes.is_empty() {
+                return Sent::All;
+            }
+            let begun = self.borders.follow_frame(bytes);
+            let (begun, next) = bytes.split_at_checked(begun).unwrap_or((bytes, &[]));
+            stopping = stopping || !(next.is_empty() || daemon.serves_home());
+            let bytes = if stopping {
+                self.waiting = next.to_vec();
+                begun
+            } else {
+                self.borders.follow(next);
+                bytes
+            };
+            self.keep(bytes);
+            if self.write(bytes).await.is_err() {
+                return Sent::Failed;
+            }
+        }
+        // Only now: to a daemon that has yet to notice, the end of the stream would mean that
+        // nobody waits for its answers.
+        if !told && !matches!(timeout(END_WAIT, left).await, Ok(Some(_))) {
+            return Sent::Failed;
+        }
+        Sent::UpToBorder
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.writing = true;
+        self.to_daemon.write_all(bytes).await?;
+        self.to_daemon.flush().await?;
+        self.writing = false;
+        Ok(())
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let Some(untaken) = &mut self.untaken else {
+            return;
+        };
+        if self.heard.load(Ordering::Relaxed) || untaken.len() + bytes.len() > MOST_UNTAKEN {
+            self.untaken = None;
+        } else {
+            untaken.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// From one daemon to the client.
+struct Receiving<'a, R, O> {
+    from_daemon: R,
+    output: &'a mut O,
+    borders: &'a mut Borders,
+    heard: &'a AtomicBool,
+}
+
+/// Why nothing more goes to the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Received {
+    /// The daemon has ended the link.
+    All,
+    /// The client no longer reads.
+    Unheard,
+}
+
+impl<R: AsyncRead + Unpin, O: AsyncWrite + Unpin> Receiving<'_, R, O> {
+    async fn run(mut self) -> Received {
+        let mut piece = vec![0; PIECE];
+        loop {
+            let read = self.from_daemon.read(&mut piece).await.unwrap_or(0);
+            let bytes = piece.get(..read).unwrap_or_default();
+            if bytes.is_empty() {
+                return Received::All;
+            }
+            self.heard.store(true, Ordering::Relaxed);
+            self.borders.follow(bytes);
+            let written = self.output.write_all(bytes).await;
+            if written.is_err() || self.output.flush().await.is_err() {
+                return Received::Unheard;
+            }
+        }
+    }
+}
