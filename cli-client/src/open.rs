@@ -56,6 +56,7 @@ impl Desk {
 
     fn config(&self) -> SessionConfig {
         let mut config = SessionConfig::new().client_name("loop");
+        config.options.enable_config_discovery = Some(true);
         config.options.model.clone_from(&self.options.model);
         answering(config, &self.terminal, &self.unasked)
     }

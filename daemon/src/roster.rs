@@ -43,15 +43,21 @@ pub struct RosterInput {
 }
 
 impl RosterInput {
-    /// What a session that works in a folder has, apart from the plugins of its launch.
+    /// What a session that works in a folder has, apart from the plugins of its launch. Agents of the
+    /// project and the user count where the session discovers them; those that a client or a plugin
+    /// brings count always.
     ///
     /// `trusted` is about [`project_root`] of that folder.
     pub fn of_session(options: &SessionOptions, cwd: &Path, host: Host, trusted: bool) -> Self {
-        let mut projects = vec![cwd.to_owned(), project_root(cwd)];
-        // The root of a project is often the folder itself.
-        projects.dedup();
+        let discovers = options.enable_config_discovery == Some(true);
+        let mut projects = Vec::new();
+        if discovers {
+            projects = vec![cwd.to_owned(), project_root(cwd)];
+            // The root of a project is often the folder itself.
+            projects.dedup();
+        }
         Self {
-            host: Some(host),
+            host: discovers.then_some(host),
             projects,
             plugins: options
                 .plugin_directories

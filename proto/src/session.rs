@@ -53,6 +53,9 @@ pub struct SessionOptions {
     /// Whether the model goes without the tool that asks the user.
     pub ask_user_disabled: Option<bool>,
     pub agent: Option<String>,
+    /// Whether what people left on disk for agents counts, besides what the client names; it does not
+    /// unless a client says so.
+    pub enable_config_discovery: Option<bool>,
     /// Folders whose instructions the model gets besides those of the project.
     pub instruction_directories: Option<Vec<String>>,
     /// Leaves out instructions that nobody named: the project's and the user's own.
@@ -98,6 +101,7 @@ impl SessionOptions {
             excluded_builtin_agents,
             ask_user_disabled,
             agent,
+            enable_config_discovery,
             instruction_directories,
             skip_custom_instructions,
             session_limits,

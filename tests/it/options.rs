@@ -57,6 +57,29 @@ async fn a_resume_chooses_the_agent_it_names_and_keeps_the_one_it_does_not() {
 }
 
 #[tokio::test]
+async fn agents_on_disk_count_where_the_session_discovers_them() {
+    let daemon = Daemon::playing([]).await;
+    let folder = daemon.file(".github/agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "---\ndescription: Finds things\n---\nYou find things.";
+    std::fs::write(folder.join("finder.md"), text).unwrap();
+    let mine = json!([{"name": "mine", "description": "d", "prompt": "p"}]);
+    for (discovers, expected) in [
+        (Value::Null, vec!["mine"]),
+        (json!(false), vec!["mine"]),
+        (json!(true), vec!["mine", "finder"]),
+    ] {
+        let params = json!({"customAgents": mine, "enableConfigDiscovery": discovers});
+        let session = daemon.client().create(params).await;
+        let listed = session.call("session.agent.list", json!({})).await;
+        let names = listed["agents"].as_array().unwrap().iter();
+        let names: Vec<&str> = names.map(|agent| agent["name"].as_str().unwrap()).collect();
+        assert_eq!(names, expected);
+    }
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn options_change_what_they_name_and_survive_a_restart() {
     let mut daemon =
         Daemon::playing([Turn::user("one").says("1"), Turn::user("two").says("2")]).await;

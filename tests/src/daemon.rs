@@ -208,8 +208,9 @@ impl Daemon {
             Some(script) if !self.copilot => json!({
                 "model": "scripted",
                 "provider": {"type": "openai", "baseUrl": script.url(), "apiKey": "secret-key"},
+                "enableConfigDiscovery": true,
             }),
-            Some(_) | None => json!({}),
+            Some(_) | None => json!({"enableConfigDiscovery": true}),
         }
     }
 
