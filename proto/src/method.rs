@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, command, daemon, discovery, event_log, host, inference, launch, metadata, model,
-    options, pending, permission, process, provider, queue, server, session, settings, shell,
-    stored, task, tool, ui, usage, workspace, worktree,
+    agent, command, daemon, discovery, event_log, history, host, inference, launch, metadata,
+    model, options, pending, permission, process, provider, queue, server, session, settings,
+    shell, stored, task, tool, ui, usage, workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -243,6 +243,12 @@ methods! {
     "session.metadata.setWorkingDirectory" MetadataSetDirectory(metadata::DirectoryParams) -> metadata::Directory;
     /// Takes note of the repository and branch that the session works on.
     "session.metadata.recordContextChange" MetadataRecordContext(metadata::ContextParams) -> server::NoResult;
+    /// Tells in Markdown what a session is about and how far it got, for whoever takes over; asks no model.
+    "session.history.summarizeForHandoff" HistorySummarize(session::Of) -> history::Handoff;
+    /// Cancels a compaction in the background; none runs yet, so nothing is cancelled.
+    "session.history.cancelBackgroundCompaction" HistoryCancelCompaction(session::Of) -> history::CompactionCancelled;
+    /// Aborts a compaction that somebody asked for; none runs yet, so nothing is aborted.
+    "session.history.abortManualCompaction" HistoryAbortCompaction(session::Of) -> history::CompactionAborted;
     /// Adds up what the session used.
     "session.usage.getMetrics" UsageGetMetrics(session::Of) -> usage::Metrics;
     /// Lists the instructions that the model of this session is given.

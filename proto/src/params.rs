@@ -5,6 +5,7 @@ pub mod command;
 pub mod daemon;
 pub mod discovery;
 pub mod event_log;
+pub mod history;
 pub mod host;
 pub mod inference;
 pub mod launch;

@@ -178,6 +178,8 @@ impl Session {
             agent_mode: None,
             request_headers: BTreeMap::new(),
             source: None,
+            response_format: None,
+            required_tool: None,
         }
     }
 

@@ -8,6 +8,27 @@ const SET_DIRECTORY: &str = "session.metadata.setWorkingDirectory";
 const RECORD: &str = "session.metadata.recordContextChange";
 
 #[tokio::test]
+async fn whoever_takes_over_is_told_what_was_asked_and_answered() {
+    let daemon = Daemon::playing([Turn::user("find").says("It is in `main.rs`.")]).await;
+    let mut session = daemon.client().create(json!({})).await;
+    let method = "session.history.summarizeForHandoff";
+    let nothing = session.call(method, json!({})).await;
+    assert_eq!(nothing, json!({"summary": ""}));
+    session.ask("find\nthe bug").await;
+    let told = session.call(method, json!({})).await;
+    let told = told["summary"].as_str().unwrap();
+    for part in [
+        "- find the bug\n",
+        "It is in `main.rs`.",
+        &daemon.work().display().to_string(),
+    ] {
+        assert!(told.contains(part), "{part} is not in {told}");
+    }
+    assert!(!told.contains("current_datetime"), "{told}");
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn a_session_describes_itself() {
     let daemon = Daemon::playing([]).await;
     let params = json!({"model": "some-model", "clientName": "a test"});

@@ -8,6 +8,7 @@ mod daemon;
 mod discover;
 mod event_log;
 mod family;
+mod history;
 mod host;
 mod inference;
 mod launch;
@@ -179,6 +180,9 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::MetadataActivity, _, _>(metadata::activity)?;
     table.bind::<m::MetadataSetDirectory, _, _>(metadata::set_directory)?;
     table.bind::<m::MetadataRecordContext, _, _>(metadata::record_context)?;
+    table.bind::<m::HistorySummarize, _, _>(history::summarize)?;
+    table.bind::<m::HistoryCancelCompaction, _, _>(history::cancel_compaction)?;
+    table.bind::<m::HistoryAbortCompaction, _, _>(history::abort_compaction)?;
     table.bind::<m::UsageGetMetrics, _, _>(usage::metrics)?;
     table.bind::<m::InstructionsGetSources, _, _>(discover::instructions_of_session)?;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
 
@@ -126,6 +127,12 @@ pub struct SendParams {
     pub request_headers: BTreeMap<String, String>,
     #[serde(default)]
     pub source: Option<String>,
+    /// Wants the answer in a form that the provider enforces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_format: Option<Value>,
+    /// Wants the message refused unless the model has this tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub required_tool: Option<String>,
 }
 
 /// When a message wants to be heard.

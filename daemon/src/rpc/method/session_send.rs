@@ -14,7 +14,7 @@ use crate::session::waits::Response;
 /// Answers when the message is stored; the turn runs on its own.
 pub(super) async fn send(context: Context, params: SendParams) -> Result<Sent, RpcError> {
     let session = context.session(&params.session_id)?;
-    let done = session.command(Command::Send(message(params))).await?;
+    let done = session.command(Command::Send(message(params)?)).await?;
     match done.answer {
         Answer::Message(message_id) => Ok(Sent { message_id }),
         Answer::Done | Answer::Accepted(_) => {
@@ -31,7 +31,7 @@ pub(super) async fn send_and_wait(
     let id = params.send.session_id.clone();
     let session = context.session(&id)?;
     let peer = context.connection.peer.id();
-    let waiting = session.send_and_wait(message(params.send), params.until, peer);
+    let waiting = session.send_and_wait(message(params.send)?, params.until, peer);
     let completion = waiting.await?;
     let response = match completion.response {
         None => None,
@@ -63,8 +63,21 @@ async fn stored(
         .ok_or_else(|| RpcError::Failed("the answer is no longer in the session's log".to_owned()))
 }
 
-fn message(params: SendParams) -> Send {
-    Send {
+/// The message, unless it asks for what cannot be had.
+fn message(params: SendParams) -> Result<Send, RpcError> {
+    let refused = if params.response_format.is_some() {
+        Some(
+            "responseFormat: answers cannot be held to a schema yet; ask for the form in the prompt",
+        )
+    } else if params.required_tool.is_some() {
+        Some("requiredTool: a message cannot be made to depend on a tool yet; leave it out")
+    } else {
+        None
+    };
+    if let Some(why) = refused {
+        return Err(RpcError::InvalidParams(why.to_owned()));
+    }
+    Ok(Send {
         id: params.message_id,
         prompt: params.prompt,
         display_prompt: params.display_prompt,
@@ -77,7 +90,7 @@ fn message(params: SendParams) -> Send {
             (SendMode::Enqueue, true) => SendPlace::Prepend,
             (SendMode::Enqueue, false) => SendPlace::Enqueue,
         },
-    }
+    })
 }
 
 pub(super) async fn abort(context: Context, params: Of) -> Result<Success, RpcError> {

@@ -1,0 +1,19 @@
+//! Methods about the conversation as a whole.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Handoff {
+    /// Markdown; empty when nothing was said yet.
+    pub summary: String,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct CompactionCancelled {
+    pub cancelled: bool,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct CompactionAborted {
+    pub aborted: bool,
+}
