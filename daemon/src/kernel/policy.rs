@@ -4,7 +4,7 @@
 //! `policy/shell.rs` knows how rules name commands, `policy/url.rs` how they name addresses.
 
 pub mod lattice;
-mod shell;
+pub mod shell;
 mod url;
 
 use std::path::{Component, Path, PathBuf};

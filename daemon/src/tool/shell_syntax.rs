@@ -6,10 +6,9 @@
 //! by `bash`; decides nothing and runs nothing.
 
 mod hints;
-mod identifier;
-mod plain;
-mod runner;
 mod visible;
+
+use crate::kernel::policy::shell::{Argv, identifier, plain, runner};
 
 /// What is known about a command text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,9 +18,6 @@ pub enum Syntax {
     /// Anything could run.
     Opaque,
 }
-
-/// A program and its arguments, free of quotes.
-pub type Argv = Vec<String>;
 
 impl Syntax {
     /// Reads a command text.

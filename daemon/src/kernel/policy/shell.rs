@@ -1,7 +1,14 @@
 //! How rules speak about shell commands. An allow rule has to name every command of a text that is
 //! fully understood; a deny rule hits a command wherever it may be hidden. Called by `policy`.
 
+pub mod identifier;
+pub mod plain;
+pub mod runner;
+
 use loopd_proto::permission::{PermissionRule, ShellCommand};
+
+/// A program and its arguments, free of quotes.
+pub type Argv = Vec<String>;
 
 /// Bytes that part words, seen from as far away as possible: whatever bash may read as a border.
 const BORDERS: &str = "'\"`$(){}[]<>|&;,=!#*?~^";

@@ -1,5 +1,5 @@
 //! Which commands run whatever their arguments, their input or a file says: a rule for such a
-//! program would allow anything, so each call is asked about. Called by `shell_syntax`.
+//! program would allow anything, so each call is asked about..
 //!
 //! A list can never be complete. It is the second line: the first is that a rule names one program,
 //! and that somebody chose it.
@@ -119,7 +119,7 @@ const RUNNING_WORDS: &[(&str, &[&str])] = &[
 ];
 
 /// Says whether a rule for this command would allow anything at all.
-pub(super) fn runs_anything(argv: &[String]) -> bool {
+pub fn runs_anything(argv: &[String]) -> bool {
     let Some((program, arguments)) = argv.split_first() else {
         return true;
     };

@@ -65,7 +65,7 @@ const EVALUATING: &[&str] = &[
 ];
 
 /// Reads the simple commands of a text, or nothing if it is not plain.
-pub(super) fn parse(command: &str) -> Option<Vec<Argv>> {
+pub fn parse(command: &str) -> Option<Vec<Argv>> {
     let mut commands = Vec::new();
     let mut argv = Argv::new();
     let mut rest = command
@@ -143,7 +143,7 @@ fn is_literal(character: char, quote: char) -> bool {
 }
 
 /// Characters that nobody sees or that turn the text around.
-pub(super) fn is_invisible(character: char) -> bool {
+pub fn is_invisible(character: char) -> bool {
     matches!(
         character,
         '\u{ad}'
