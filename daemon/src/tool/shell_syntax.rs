@@ -8,7 +8,7 @@
 mod hints;
 mod visible;
 
-use crate::kernel::policy::shell::{Argv, identifier, plain, runner};
+use crate::kernel::policy::shell::{Argv, identifier, is_harmless, plain};
 
 /// What is known about a command text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,10 +59,10 @@ impl Analysis {
         let (identifiers, session_approval) = match &syntax {
             Syntax::Plain(commands) => (
                 commands.iter().map(|argv| identifier::of(argv)).collect(),
-                if commands.iter().any(|argv| runner::runs_anything(argv)) {
-                    SessionApproval::Withhold
-                } else {
+                if commands.iter().all(|argv| is_harmless(argv, 0)) {
                     SessionApproval::Offer
+                } else {
+                    SessionApproval::Withhold
                 },
             ),
             Syntax::Opaque => (vec![command.to_owned()], SessionApproval::Withhold),

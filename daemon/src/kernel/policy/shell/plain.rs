@@ -96,6 +96,18 @@ pub fn parse(command: &str) -> Option<Vec<Argv>> {
     Some(commands)
 }
 
+/// Reads one command, or words that stand for one, without a look at what they are.
+pub(super) fn words(text: &str) -> Option<Argv> {
+    let mut argv = Argv::new();
+    let mut rest = text.trim_matches(' ');
+    while !rest.is_empty() {
+        let (next, after) = word(rest)?;
+        argv.push(next);
+        rest = after.trim_start_matches(' ');
+    }
+    Some(argv)
+}
+
 /// Takes `&&`, `||`, `;` or `|`; longer operators that begin like these fail at their second part.
 fn operator(text: &str) -> Option<&str> {
     ["&&", "||", ";", "|"]
