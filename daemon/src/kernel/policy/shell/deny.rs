@@ -1,5 +1,6 @@
 //! Deny rules with an argument: compared with what a line runs, at every depth.
 
+use super::Quotes;
 use super::coverage;
 use super::options::{Extent, Options, Role, Style};
 use super::rule::{Rule, pattern};
@@ -90,7 +91,8 @@ fn hits_run(rule: &Rule, run: &Run) -> Hit {
             .iter()
             .filter_map(Word::text)
             .any(|text| text.contains('/') && base_name(text) == base_name(&rule.program)),
-        Arguments::MayRun => (0..rest.len()).any(|start| {
+        Arguments::Code if rest.iter().any(|word| is_mentioned_in(rule, word)) => true,
+        Arguments::MayRun | Arguments::Code => (0..rest.len()).any(|start| {
             let names = |word: &Word| word.text().is_some_and(|t| is_program(&rule.program, t));
             rest.get(start).is_some_and(names)
                 && arguments(
@@ -142,7 +144,7 @@ fn arguments(rule: &Rule, words: &[Word], position: Position) -> Hit {
         let (word, rest) = match found {
             Found::At(word, rest) => (word, rest),
             Found::Nothing => return Hit::No,
-            Found::Unclear => return listed(program, &rule.words, words),
+            Found::Unclear => return unclear(program, first, others, words),
         };
         let hit = same_subcommand(program, first, word);
         if hit == Hit::No {
@@ -155,6 +157,31 @@ fn arguments(rule: &Rule, words: &[Word], position: Position) -> Hit {
         _ => format!("{program} {first}"),
     };
     listed(&command, &rule.words, words)
+}
+
+/// Compares a rule where the subcommand cannot be told: every word may be it.
+fn unclear(program: &str, first: &str, others: &[String], words: &[Word]) -> Hit {
+    let mut best = Hit::No;
+    for (place, word) in words.iter().enumerate() {
+        let hit = same_subcommand(program, first, word);
+        let rest = words.get(place + 1..).unwrap_or_default();
+        let rest = listed(&format!("{program} {first}"), others, rest);
+        best = best.max(hit.min(rest));
+    }
+    // Settings before the subcommand can make any word mean another command.
+    if program == "git" {
+        best.max(Hit::Possible)
+    } else {
+        best
+    }
+}
+
+/// Whether a text of another language mentions what a rule denies.
+fn is_mentioned_in(rule: &Rule, word: &Word) -> bool {
+    word.texts().any(|text| {
+        let mut ways = [Quotes::Joined, Quotes::Parting].into_iter();
+        ways.any(|quotes| is_mentioned(rule, &super::words(text, quotes)))
+    })
 }
 
 enum Found<'w> {

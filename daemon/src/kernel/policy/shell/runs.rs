@@ -50,6 +50,8 @@ pub enum Arguments {
     Data,
     /// They may hold a command, because the program is not known.
     MayRun,
+    /// They may hold a command, or a text of another language that runs one.
+    Code,
     /// Names of files, one of which becomes a copy of another.
     Copied,
 }
@@ -108,7 +110,10 @@ impl Runs {
     }
 
     fn assignment(&mut self, assignment: &Assignment, depth: usize) {
-        if program::is_run_by_others(&assignment.name) {
+        if matches!(assignment.name.as_str(), "BASH_ENV" | "ENV") {
+            // A file that shells run first.
+            self.anything = true;
+        } else if program::is_run_by_others(&assignment.name) {
             match assignment.value.text() {
                 Some(text) => self.perhaps(text, depth),
                 None => self.anything = true,
@@ -131,7 +136,8 @@ impl Runs {
             self.anything = true;
             return;
         }
-        let Some(name) = program::name(first) else {
+        let name = program::name(first).filter(|name| !name.starts_with(['^', '!']));
+        let Some(name) = name else {
             // Any program, a shell as well.
             self.push(words, certainty, Arguments::Data);
             self.anything = true;
@@ -143,7 +149,7 @@ impl Runs {
         let kind = program::kind(name, arguments);
         let role = match kind {
             program::Kind::Unknown => Arguments::MayRun,
-            program::Kind::Running => Arguments::MayRun,
+            program::Kind::Running => Arguments::Code,
             program::Kind::Copying => Arguments::Copied,
             program::Kind::Quiet | program::Kind::Special | program::Kind::Wrapper => {
                 Arguments::Data
@@ -158,6 +164,13 @@ impl Runs {
             program::Kind::Running => {
                 self.anything |= arguments.iter().any(Word::is_computed);
                 self.arguments(arguments, depth, Texts::All);
+                if let Input::Text(text) = input {
+                    // Some read what to do from their input.
+                    let fed = [first.clone(), text.clone()];
+                    self.push(&fed, Certainty::Possible, Arguments::Code);
+                    self.anything |= text.is_computed();
+                    self.arguments(&fed, depth, Texts::All);
+                }
             }
             program::Kind::Unknown => self.arguments(arguments, depth, Texts::OfSeveralWords),
         }

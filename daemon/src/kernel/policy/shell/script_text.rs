@@ -153,7 +153,7 @@ impl Sed<'_> {
                     }
                 }
                 Some('q' | 'Q' | 'l' | 'L') => self.skip(" \t0123456789"),
-                Some('b' | 't' | 'T' | ':') | Some('#') => self.line(";\n"),
+                Some('b' | 't' | 'T' | ':' | '#') => self.line(";\n"),
                 Some('a' | 'i' | 'c') => self.line("\n"),
                 Some('s') => {
                     let Some(mark) = self.bump() else {

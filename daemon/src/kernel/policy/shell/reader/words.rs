@@ -57,6 +57,7 @@ impl Reader<'_, '_> {
                 '"' => self.double_quoted(&mut word)?,
                 '$' => self.dollar(&mut word, Quoting::Bare)?,
                 '`' => self.backquoted(&mut word, Quoting::Bare)?,
+                '[' if !self.cursor.bare().contains(']') => word.push('['),
                 '*' | '?' | '[' => word.push_any(Count::Several),
                 '{' if self.cursor.peek() == Some('}') => {
                     self.cursor.bump();
@@ -72,6 +73,9 @@ impl Reader<'_, '_> {
                 },
                 '=' if self.cursor.peek() == Some('(') => {
                     // `declare a=(…)`; elsewhere bash takes it for an error.
+                    if word.text().is_none_or(str::is_empty) {
+                        return Err(Doubt);
+                    }
                     self.array()?;
                     word.push_any(Count::Several);
                 }
@@ -335,7 +339,9 @@ impl Reader<'_, '_> {
                     self.cursor.bump();
                 }
                 Some('\'') => {
-                    self.cursor.take_while(|c| c != '\'');
+                    // Quotes hide nothing from an expression: it expands subscripts again.
+                    let quoted = self.cursor.take_while(|c| c != '\'');
+                    self.script.doubt |= quoted.contains(['$', '`']);
                     self.cursor.bump();
                 }
                 Some('"') => self.double_quoted(&mut sink)?,

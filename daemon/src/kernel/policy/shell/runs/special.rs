@@ -29,9 +29,8 @@ impl Runs {
             style: Style::Letters,
         };
         let roles = options.walk(arguments, Extent::Options);
-        if arguments.iter().zip(&roles).any(|(word, _)| shows(word))
-            && !roles.contains(&Role::Operand)
-        {
+        let mut before = arguments.iter().zip(&roles);
+        if before.any(|(word, role)| *role == Role::Unknown && shows(word)) {
             return;
         }
         if roles.contains(&Role::Unknown) || roles.contains(&Role::Computed) {
@@ -82,8 +81,9 @@ impl Runs {
             }
             "eval" => self.joined(arguments, certainty, depth),
             "trap" => self.trapped(arguments, depth),
-            "alias" => self.named(arguments, depth),
-            "export" | "declare" | "typeset" | "local" | "readonly" => self.named(arguments, depth),
+            "alias" | "export" | "declare" | "typeset" | "local" | "readonly" => {
+                self.named(arguments, depth);
+            }
             "env" | "genv" => self.env(arguments, input, certainty, depth),
             "find" | "gfind" => self.find(arguments, certainty, depth),
             "busybox" | "toybox" => self.words(arguments, input, certainty, depth + 1),
@@ -108,7 +108,7 @@ impl Runs {
             }
             other => {
                 if let Some(line) = program::interpreter(other) {
-                    self.interpreted(line, arguments, input, depth);
+                    self.interpreted(line, arguments, input);
                 }
             }
         }
@@ -201,6 +201,9 @@ impl Runs {
                 }
                 break Some(word);
             };
+            if text == "-" {
+                break rest.next();
+            }
             if let Some(long) = text.strip_prefix("--") {
                 match long {
                     "" => break rest.next(),
@@ -245,9 +248,9 @@ impl Runs {
     /// A file that is run: what it says is its own matter, unless this line wrote it.
     fn file(&mut self, word: &Word) {
         match word.text() {
-            Some(text) if !text.starts_with("/dev/") && !text.starts_with("/proc/") => {
-                let name = crate::kernel::policy::shell::word::base_name(text);
-                self.files.push(name.to_owned());
+            // The input, or a pipe.
+            Some(text) if text.starts_with("/dev/") || text.starts_with("/proc/") => {
+                self.anything = true;
             }
             _ => match program::name(word) {
                 Some(name) => self.files.push(name.to_owned()),
@@ -257,7 +260,7 @@ impl Runs {
     }
 
     /// Inline code of another language can run anything; a file is its own matter.
-    fn interpreted(&mut self, line: Line, arguments: &[Word], input: &Input, depth: usize) {
+    fn interpreted(&mut self, line: Line, arguments: &[Word], input: &Input) {
         let mut fields = line.listed.split(';').map(str::trim);
         let code = fields.next().unwrap_or_default();
         let valued = fields.next().unwrap_or_default();
@@ -312,7 +315,6 @@ impl Runs {
             Input::File(word) => self.file(word),
             Input::Text(_) | Input::Unknown => self.anything = true,
         }
-        let _ = depth;
     }
 
     fn env(&mut self, arguments: &[Word], input: &Input, certainty: Certainty, depth: usize) {
@@ -445,12 +447,9 @@ impl Runs {
         let start = roles
             .iter()
             .position(|role| matches!(role, Role::Operand | Role::Computed));
-        match start {
-            Some(host) => {
-                let command = arguments.get(host + 1..).unwrap_or_default();
-                self.joined(command, certainty, depth);
-            }
-            None => {}
+        if let Some(host) = start {
+            let command = arguments.get(host + 1..).unwrap_or_default();
+            self.joined(command, certainty, depth);
         }
     }
 
@@ -559,23 +558,22 @@ fn with_input(command: &[Word], options: &[Word]) -> Vec<Word> {
             replaced = Some("{}".to_owned());
         }
     }
-    match replaced {
-        Some(mark) => command
-            .iter()
-            .map(|word| {
-                if word.texts().any(|text| text.contains(mark.as_str())) {
-                    one_unknown()
-                } else {
-                    word.clone()
-                }
-            })
-            .collect(),
-        None => {
-            let mut all = command.to_vec();
-            all.push(Word::anything());
-            all
-        }
-    }
+    let Some(mark) = replaced else {
+        let mut all = command.to_vec();
+        all.push(Word::anything());
+        return all;
+    };
+    let holds_mark = |word: &Word| word.texts().any(|text| text.contains(mark.as_str()));
+    command
+        .iter()
+        .map(|word| {
+            if holds_mark(word) {
+                one_unknown()
+            } else {
+                word.clone()
+            }
+        })
+        .collect()
 }
 
 fn one_unknown() -> Word {
