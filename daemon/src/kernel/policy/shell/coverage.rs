@@ -15,6 +15,7 @@
 //! [no:] [no::] [no+] [no@]   no word with :, no operand with ::, none that begins with + or :, no @file
 //! [no-text=T] no word that contains T             [old]      options may lack their dash, as in tar
 //! [+]         a word with + may come before the subcommand
+//! [after=T]   after -- only the word T
 //! [lints]     after -- only lints                 [sed] [awk] the first operand is a program text
 //! ```
 
@@ -274,6 +275,12 @@ fn passes(line: &Line, part: Part, arguments: &[Word], granted: usize) -> bool {
         && (!has(line, "no@") || no_word(&names_file))
         && value(line, "no-text=").is_none_or(|own| no_word(&|text| text.contains(own)))
         && (!has(line, "lints") || only_lints(arguments))
+        && value(line, "after=").is_none_or(|own| {
+            let mut after = arguments
+                .iter()
+                .skip_while(|word| word.text() != Some("--"));
+            after.all(|word| matches!(word.text(), Some(text) if text == own || text == "--"))
+        })
         && (!has(line, "sed") || !script_text::sed_runs(arguments))
         && (!has(line, "awk")
             || !(script_text::awk_runs(arguments)

@@ -179,8 +179,10 @@ fn unclear(program: &str, first: &str, others: &[String], words: &[Word]) -> Hit
 /// Whether a text of another language mentions what a rule denies.
 fn is_mentioned_in(rule: &Rule, word: &Word) -> bool {
     word.texts().any(|text| {
+        // `exec:rm x` of socat.
+        let text = text.replace(':', " ");
         let mut ways = [Quotes::Joined, Quotes::Parting].into_iter();
-        ways.any(|quotes| is_mentioned(rule, &super::words(text, quotes)))
+        ways.any(|quotes| is_mentioned(rule, &super::words(&text, quotes)))
     })
 }
 
