@@ -21,7 +21,7 @@
 
 use super::options::{Extent, Options, Role, Style};
 use super::script_text;
-use super::table::{Line, lines};
+use super::table::{Line, lines, lines_about};
 use super::word::{Word, base_name};
 
 const TABLES: [&str; 4] = [
@@ -61,51 +61,67 @@ pub fn of(argv: &[String], granted: usize) -> Coverage {
     check(name, arguments, granted.saturating_sub(1))
 }
 
-/// Whether a program in the tables only does its own work when it is called so; nothing where it
-/// is in no table.
-pub(super) fn runs_nothing(name: &str, arguments: &[Word]) -> Option<bool> {
+/// Whether the tables know a program.
+pub(super) fn is_listed(name: &str) -> bool {
+    let mut all = TABLES
+        .into_iter()
+        .flat_map(|table| lines_about(table, name));
+    all.next().is_some()
+}
+
+/// Whether a program in the tables only does its own work when it is called so.
+pub(super) fn runs_nothing(name: &str, arguments: &[Word]) -> bool {
     match check(name, arguments, 0) {
-        Coverage::Unlisted => None,
-        Coverage::Harmless | Coverage::Notable => Some(true),
-        Coverage::Unknown => Some(false),
+        Coverage::Harmless | Coverage::Notable => true,
+        Coverage::Unknown | Coverage::Unlisted => false,
     }
 }
 
 /// The options of a program that may stand before its subcommand, if it is known to have one.
 pub(super) fn options_before_subcommand(program: &str) -> Option<&'static str> {
-    let all = || {
-        TABLES
-            .into_iter()
-            .flat_map(lines)
-            .filter(|line| is_of(line, program))
-    };
-    let has_subcommands = all().any(|line| command(&line).nth(1).is_some());
-    let own = all().find(|line| command(line).nth(1).is_none())?;
-    has_subcommands.then_some(own.listed)
+    let all = lines_of(program);
+    has_subcommands(&all)
+        .then(|| own_line(&all).map(|line| line.listed))
+        .flatten()
 }
 
 /// Whether a word is a command of git itself, so that no alias can take its place.
 pub(super) fn is_git_command(word: &str) -> bool {
     let [git, ..] = TABLES;
     lines(git).any(|line| command(&line).nth(1).is_some_and(|own| is_one(own, word)))
-        || OTHER_GIT_COMMANDS.split_whitespace().any(|own| own == word)
+        || OTHER_GIT_COMMANDS
+            .split_ascii_whitespace()
+            .any(|own| own == word)
+}
+
+/// The lines of one program.
+fn lines_of(name: &str) -> Vec<Line> {
+    TABLES
+        .into_iter()
+        .flat_map(|table| lines_about(table, name))
+        .collect()
+}
+
+/// The line for the options of a program before its subcommand, or all of them if it has none.
+fn own_line(all: &[Line]) -> Option<Line> {
+    all.iter()
+        .find(|line| command(line).nth(1).is_none())
+        .copied()
+}
+
+fn has_subcommands(all: &[Line]) -> bool {
+    all.iter().any(|line| command(line).nth(1).is_some())
 }
 
 fn check(name: &str, arguments: &[Word], granted: usize) -> Coverage {
-    let all = || {
-        TABLES
-            .into_iter()
-            .flat_map(lines)
-            .filter(|line| is_of(line, name))
-    };
-    if all().next().is_none() {
+    let all = lines_of(name);
+    if all.is_empty() {
         return Coverage::Unlisted;
     }
-    let has_subcommands = all().any(|line| command(&line).nth(1).is_some());
-    let Some(own) = all().find(|line| command(line).nth(1).is_none()) else {
+    let Some(own) = own_line(&all) else {
         return Coverage::Unknown;
     };
-    if !has_subcommands {
+    if !has_subcommands(&all) {
         return judge(&own, arguments, granted);
     }
     let roles = options(&own, Part::Both).walk(arguments, Extent::Options);
@@ -117,48 +133,55 @@ fn check(name: &str, arguments: &[Word], granted: usize) -> Coverage {
     if has(&own, "+") && arguments.get(start).is_some_and(is_toolchain) {
         start += 1;
     }
-    let before = arguments.get(..start).unwrap_or_default();
-    let after = arguments.get(start..).unwrap_or_default();
+    let (before, after) = arguments.split_at_checked(start).unwrap_or_default();
     let first = judge(&own, before, granted);
-    let Some(subcommand) = after.first() else {
+    if after.is_empty() {
         return first;
-    };
-    let Some(subcommand) = subcommand.text() else {
-        return Coverage::Unknown;
-    };
-    // The longest line counts: `git stash list` before `git stash`.
-    let second = after.get(1).and_then(Word::text);
-    let exact = all().find(|line| {
-        let mut words = command(line).skip(1);
-        words.next().is_some_and(|own| is_one(own, subcommand))
-            && words
-                .next()
-                .is_some_and(|own| second.is_some_and(|second| is_one(own, second)))
-    });
-    let line = exact.or_else(|| {
-        all().find(|line| {
-            let mut words = command(line).skip(1);
-            words.next().is_some_and(|own| is_one(own, subcommand)) && words.next().is_none()
-        })
-    });
-    let Some(line) = line else {
-        return Coverage::Unknown;
-    };
-    // An unlisted second subcommand is no operand: `git stash foo`.
-    let has_second = all().any(|line| {
-        let mut words = command(&line).skip(1);
-        words.next().is_some_and(|own| is_one(own, subcommand)) && words.next().is_some()
-    });
-    let is_word = |word: &str| !word.starts_with('-');
-    if exact.is_none() && has_second && second.is_some_and(is_word) && granted < start + 2 {
-        return Coverage::Unknown;
     }
-    let taken = if exact.is_some() { 2 } else { 1 };
-    let rest = after.get(taken..).unwrap_or_default();
-    worse(
-        first,
-        judge(&line, rest, granted.saturating_sub(start + taken)),
-    )
+    let granted = granted.saturating_sub(start);
+    worse(first, subcommand(&all, after, granted))
+}
+
+/// Checks a subcommand and its arguments.
+fn subcommand(all: &[Line], words: &[Word], granted: usize) -> Coverage {
+    let Some(name) = words.first().and_then(Word::text) else {
+        return Coverage::Unknown;
+    };
+    let second = words.get(1).and_then(Word::text);
+    let mut short = None;
+    let mut exact = None;
+    let mut has_second = false;
+    for line in all {
+        let mut names = command(line).skip(1);
+        if !names.next().is_some_and(|own| is_one(own, name)) {
+            continue;
+        }
+        match names.next() {
+            None => short = Some(line),
+            Some(own) => {
+                has_second = true;
+                if second.is_some_and(|second| is_one(own, second)) {
+                    exact = Some(line);
+                }
+            }
+        }
+    }
+    // The longest line counts: `git stash list` before `git stash`.
+    let (line, taken) = match (exact, short) {
+        (Some(line), _) => (line, 2),
+        // A second subcommand that is not listed is no operand: `git stash foo`.
+        (None, Some(_))
+            if has_second
+                && granted < 2
+                && second.is_some_and(|second| !second.starts_with('-')) =>
+        {
+            return Coverage::Unknown;
+        }
+        (None, Some(line)) => (line, 1),
+        (None, None) => return Coverage::Unknown,
+    };
+    let rest = words.get(taken..).unwrap_or_default();
+    judge(line, rest, granted.saturating_sub(taken))
 }
 
 /// The less harmless of two.
@@ -174,7 +197,7 @@ fn worse(one: Coverage, other: Coverage) -> Coverage {
 /// The words of a line that name its command.
 fn command(line: &Line) -> impl Iterator<Item = &'static str> + use<> {
     line.names
-        .split_whitespace()
+        .split_ascii_whitespace()
         .filter(|word| !word.starts_with('['))
 }
 
@@ -182,18 +205,14 @@ fn is_one(alternatives: &str, word: &str) -> bool {
     alternatives.split('/').any(|own| own == word)
 }
 
-fn is_of(line: &Line, name: &str) -> bool {
-    command(line).next().is_some_and(|own| is_one(own, name))
-}
-
 /// Whether a line has this mark in brackets.
 fn has(line: &Line, mark: &str) -> bool {
-    let mut marks = line.names.split_whitespace();
+    let mut marks = line.names.split_ascii_whitespace();
     marks.any(|word| word.strip_prefix('[').and_then(|w| w.strip_suffix(']')) == Some(mark))
 }
 
 fn value<'l>(line: &'l Line, key: &str) -> Option<&'l str> {
-    let mut marks = line.names.split_whitespace();
+    let mut marks = line.names.split_ascii_whitespace();
     marks.find_map(|word| word.strip_prefix('[')?.strip_suffix(']')?.strip_prefix(key))
 }
 

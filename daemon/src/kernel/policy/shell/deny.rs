@@ -11,6 +11,9 @@ use super::word::{Word, base_name};
 const SYNONYMS: &str = include_str!("tables/synonyms.txt");
 const SUBCOMMANDS: &str = include_str!("tables/subcommands.txt");
 
+/// How many words are tried as the beginning of a command; more are not told apart.
+const MAX_STARTS: usize = 100;
+
 /// Whether a rule hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Hit {
@@ -92,15 +95,14 @@ fn hits_run(rule: &Rule, run: &Run) -> Hit {
             .filter_map(Word::text)
             .any(|text| text.contains('/') && base_name(text) == base_name(&rule.program)),
         Arguments::Code if rest.iter().any(|word| is_mentioned_in(rule, word)) => true,
-        Arguments::MayRun | Arguments::Code => (0..rest.len()).any(|start| {
+        Arguments::MayRun | Arguments::Code => {
             let names = |word: &Word| word.text().is_some_and(|t| is_program(&rule.program, t));
-            rest.get(start).is_some_and(names)
-                && arguments(
-                    rule,
-                    rest.get(start + 1..).unwrap_or_default(),
-                    Position::Subcommand,
-                ) != Hit::No
-        }),
+            let mut starts = (0..rest.len()).filter(|start| rest.get(*start).is_some_and(names));
+            starts.by_ref().take(MAX_STARTS).any(|start| {
+                let after = rest.get(start + 1..).unwrap_or_default();
+                arguments(rule, after, Position::Subcommand) != Hit::No
+            }) || starts.next().is_some()
+        }
     };
     best.max(if also { Hit::Possible } else { Hit::No })
 }
@@ -163,6 +165,9 @@ fn arguments(rule: &Rule, words: &[Word], position: Position) -> Hit {
 fn unclear(program: &str, first: &str, others: &[String], words: &[Word]) -> Hit {
     let mut best = Hit::No;
     for (place, word) in words.iter().enumerate() {
+        if place >= MAX_STARTS {
+            return best.max(Hit::Possible);
+        }
         let hit = same_subcommand(program, first, word);
         let rest = words.get(place + 1..).unwrap_or_default();
         let rest = listed(&format!("{program} {first}"), others, rest);
@@ -363,15 +368,15 @@ fn spellings<'c>(command: &'c str, own: &str) -> impl Iterator<Item = &'static s
     table::lines(SYNONYMS)
         .filter(move |line| is_about(line, command))
         .flat_map(|line| line.listed.split(';'))
-        .filter(move |group| group.split_whitespace().any(|word| word == own))
-        .flat_map(str::split_whitespace)
+        .filter(move |group| group.split_ascii_whitespace().any(|word| word == own))
+        .flat_map(str::split_ascii_whitespace)
 }
 
 /// Whether a line of synonyms speaks of a command: `rm`, or `git push`.
 fn is_about(line: &Line, command: &str) -> bool {
     let program = command.split(' ').next().unwrap_or(command);
     if line.names.starts_with("git ") {
-        let mut pairs = line.names.split_whitespace();
+        let mut pairs = line.names.split_ascii_whitespace();
         while let (Some(one), Some(two)) = (pairs.next(), pairs.next()) {
             if command.split_once(' ') == Some((one, two)) {
                 return true;

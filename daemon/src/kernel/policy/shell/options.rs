@@ -56,7 +56,7 @@ pub(super) enum Role {
 
 impl Options<'_> {
     fn tokens(&self) -> impl Iterator<Item = &str> {
-        self.list.split_whitespace()
+        self.list.split_ascii_whitespace()
     }
 
     fn letter(&self, letter: char) -> Option<Value> {

@@ -7,14 +7,19 @@
 mod program;
 mod special;
 
+use std::collections::BTreeMap;
+
 use super::reader::{Assignment, Input, Script, Simple};
 use super::word::{Word, base_name};
 
 /// How deep commands may be wrapped in each other before the reader gives up.
 const MAX_WRAPPING: usize = 20;
 
-/// How many runs of one line are kept; a longer line is not understood.
-const MAX_RUNS: usize = 100_000;
+/// How many words are taken apart for one line; what needs more is not understood.
+const MAX_EFFORT: usize = 400_000;
+
+/// How many pairs of files are compared.
+const MAX_PAIRS: usize = 1_000_000;
 
 /// Everything that a line may run.
 #[derive(Debug, Default)]
@@ -27,6 +32,9 @@ pub struct Runs {
     /// Words that name files that are written or copied.
     written: Vec<Word>,
     commands: usize,
+    effort: usize,
+    /// What was looked up of programs already.
+    classes: BTreeMap<String, program::Class>,
 }
 
 /// One command that runs, or may.
@@ -67,7 +75,7 @@ impl Runs {
 
     /// Reads a text that a shell is given.
     fn text(&mut self, text: &str, certainty: Certainty, depth: usize) {
-        if depth > MAX_WRAPPING || self.runs.len() > MAX_RUNS {
+        if self.is_too_much(depth) {
             self.anything = true;
             return;
         }
@@ -88,12 +96,18 @@ impl Runs {
 
     /// Reads a text that may or may not be a command; if it makes no sense, it is none.
     fn perhaps(&mut self, text: &str, depth: usize) {
-        if depth > MAX_WRAPPING {
+        if self.is_too_much(depth) {
             self.anything = true;
             return;
         }
-        let mut inner = Self::default();
+        let mut inner = Self {
+            effort: self.effort,
+            classes: std::mem::take(&mut self.classes),
+            ..Self::default()
+        };
         inner.text(text, Certainty::Possible, depth + 1);
+        self.effort = inner.effort;
+        self.classes = inner.classes;
         for mut run in inner.runs {
             run.certainty = Certainty::Possible;
             self.runs.push(run);
@@ -132,7 +146,7 @@ impl Runs {
         let Some((first, arguments)) = words.split_first() else {
             return;
         };
-        if depth > MAX_WRAPPING || self.runs.len() > MAX_RUNS {
+        if self.is_too_much(depth) {
             self.anything = true;
             return;
         }
@@ -146,7 +160,11 @@ impl Runs {
         if first.prefix().contains('/') || first.is_computed() {
             self.files.push(name.to_owned());
         }
-        let kind = program::kind(name, arguments);
+        let class = *self
+            .classes
+            .entry(name.to_owned())
+            .or_insert_with(|| program::class(name));
+        let kind = program::kind(class, name, arguments);
         let role = match kind {
             program::Kind::Unknown => Arguments::MayRun,
             program::Kind::Running => Arguments::Code,
@@ -176,7 +194,12 @@ impl Runs {
         }
     }
 
+    fn is_too_much(&self, depth: usize) -> bool {
+        depth > MAX_WRAPPING || self.effort > MAX_EFFORT
+    }
+
     fn push(&mut self, words: &[Word], certainty: Certainty, arguments: Arguments) {
+        self.effort += words.len();
         self.runs.push(Run {
             words: words.to_vec(),
             certainty,
@@ -209,12 +232,14 @@ impl Runs {
 
     /// Whether a file that the line writes is also run by it.
     fn runs_what_it_writes(&self) -> bool {
-        self.files.iter().any(|file| {
-            self.written.iter().any(|written| match written.text() {
-                Some(text) => base_name(text) == file,
-                None => self.commands > 1 && written.may_name(file),
+        let pairs = self.files.len().saturating_mul(self.written.len());
+        pairs > MAX_PAIRS
+            || self.files.iter().any(|file| {
+                self.written.iter().any(|written| match written.text() {
+                    Some(text) => base_name(text) == file,
+                    None => self.commands > 1 && written.may_name(file),
+                })
             })
-        })
     }
 }
 

@@ -2,17 +2,31 @@
 
 /// The lines of a table: names, how they are to be read, and what is listed.
 pub(super) fn lines(table: &'static str) -> impl Iterator<Item = Line> {
+    table.lines().map(str::trim).filter_map(line)
+}
+
+/// The lines whose first word is this name, or `a/b` with it.
+pub(super) fn lines_about(table: &'static str, name: &str) -> impl Iterator<Item = Line> {
     table
         .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .filter_map(|line| {
-            let (names, listed) = line.split_once(": ").or_else(|| {
-                let names = line.strip_suffix(':')?;
-                Some((names, ""))
-            })?;
-            Some(Line { names, listed })
+        .filter(move |line| {
+            let first = line.split([' ', ':']).next().unwrap_or_default();
+            first.split('/').any(|own| own == name)
         })
+        .filter_map(line)
+}
+
+fn line(text: &'static str) -> Option<Line> {
+    if text.is_empty() || text.starts_with('#') {
+        return None;
+    }
+    let (names, listed) = text
+        .split_once(": ")
+        .or_else(|| text.strip_suffix(':').map(|names| (names, "")))?;
+    Some(Line {
+        names,
+        listed: listed.trim_start(),
+    })
 }
 
 /// One line of a table.
@@ -24,12 +38,12 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn is_for(&self, name: &str) -> bool {
-        self.names.split_whitespace().any(|own| own == name)
+        self.names.split_ascii_whitespace().any(|own| own == name)
     }
 
     /// The value of `key=value` among the names.
     pub(super) fn number(&self, key: &str) -> Option<usize> {
-        let mut words = self.names.split_whitespace();
+        let mut words = self.names.split_ascii_whitespace();
         words.find_map(|word| word.strip_prefix(key)?.strip_prefix('=')?.parse().ok())
     }
 }
@@ -39,6 +53,6 @@ pub(super) fn contains(table: &'static str, name: &str) -> bool {
     table
         .lines()
         .filter(|line| !line.starts_with('#'))
-        .flat_map(str::split_whitespace)
+        .flat_map(str::split_ascii_whitespace)
         .any(|own| own == name)
 }

@@ -186,8 +186,18 @@ fn deep_and_broken_texts_are_asked_about_in_a_moment() {
         "\"$(",
         "<(",
         "case x in a) ",
+        "a=(",
+        "nice ",
+        "parallel a ",
+        "strace -Q a ",
+        "npm --x $a ",
+        "env -S nice ",
+        "find . -exec ",
+        "xargs ",
     ] {
-        let text = piece.repeat(5_000);
-        assert_eq!(strikes("rm", &text), "ask", "{piece}");
+        let text = piece.repeat(3_000);
+        assert_ne!(strikes("rm -rf", &text), "yes", "{piece}");
+        let hidden = format!("{text} rm -rf x");
+        assert_ne!(strikes("rm -rf", &hidden), "no", "{piece}");
     }
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 #[rustfmt::skip]
 const STUBS: &[&str] = &[
     "rm", "curl", "npm", "dd", "docker", "kubectl", "sudo", "evil", "cargo", "go", "wget", "rg", "fd", "jq",
-    "tree", "ip", "dpkg", "pnpm", "yarn", "just", "gcc", "apt", "which", "ssh",
+    "tree", "ip", "dpkg", "pnpm", "yarn", "just", "gcc", "apt", "which", "ssh", "man",
 ];
 
 /// Programs that write down how they were called and then do their work.

@@ -78,6 +78,14 @@ impl<'t> Cursor<'t> {
         self.rest.get(..end).unwrap_or_default()
     }
 
+    /// Whether a bracket is closed in this word; a long word is not read to its end.
+    pub(super) fn closes_bracket(&self) -> bool {
+        let mut near = self.rest.chars().take(256);
+        near.find(|next| *next == ']' || is_border(*next))
+            .is_none_or(|found| found == ']')
+            && !self.rest.is_empty()
+    }
+
     /// Whether a word begins here.
     pub(super) fn at_word(&self) -> bool {
         self.rest.starts_with("<(")

@@ -1,6 +1,6 @@
 //! One simple command: assignments, words, redirections, and the here-documents after its line.
 
-use super::{Assignment, Doubt, Input, Pending, Read, Reader, Simple};
+use super::{Assignment, Doubt, Input, MAX_DEPTH, Pending, Read, Reader, Simple};
 use crate::kernel::policy::shell::word::Word;
 
 impl Reader<'_, '_> {
@@ -81,10 +81,15 @@ impl Reader<'_, '_> {
 
     /// Reads `(words)` after a `=`.
     pub(super) fn array(&mut self) -> Read<Word> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Doubt);
+        }
         self.cursor.bump();
         loop {
             self.space()?;
             if self.cursor.eat(")") {
+                self.depth -= 1;
                 return Ok(Word::anything());
             }
             if !self.cursor.at_word() {

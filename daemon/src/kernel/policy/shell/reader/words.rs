@@ -57,7 +57,7 @@ impl Reader<'_, '_> {
                 '"' => self.double_quoted(&mut word)?,
                 '$' => self.dollar(&mut word, Quoting::Bare)?,
                 '`' => self.backquoted(&mut word, Quoting::Bare)?,
-                '[' if !self.cursor.bare().contains(']') => word.push('['),
+                '[' if !self.cursor.closes_bracket() => word.push('['),
                 '*' | '?' | '[' => word.push_any(Count::Several),
                 '{' if self.cursor.peek() == Some('}') => {
                     self.cursor.bump();

@@ -41,36 +41,55 @@ pub(super) fn name(word: &Word) -> Option<&str> {
         .filter(|name| !name.is_empty())
 }
 
-pub(super) fn kind(name: &str, arguments: &[Word]) -> Kind {
+/// What the name of a program alone says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    Wrapper,
+    Special,
+    /// The tables know its options.
+    Listed,
+    Quiet,
+    Copying,
+    Runner,
+    Unknown,
+}
+
+pub(super) fn class(name: &str) -> Class {
     if table::lines(WRAPPERS).any(|line| line.is_for(name)) {
-        return Kind::Wrapper;
+        Class::Wrapper
+    } else if is_special(name) || is_interpreter(name) {
+        Class::Special
+    } else if coverage::is_listed(name) {
+        Class::Listed
+    } else if ["cp", "mv", "ln", "link", "install", "cat", "dd"].contains(&name) {
+        Class::Copying
+    } else if table::contains(QUIET, name) {
+        Class::Quiet
+    } else if runner::is_runner(name) {
+        Class::Runner
+    } else {
+        Class::Unknown
     }
-    if is_special(name) || is_interpreter(name) {
-        return Kind::Special;
+}
+
+/// What a program does with these arguments.
+pub(super) fn kind(class: Class, name: &str, arguments: &[Word]) -> Kind {
+    let runs_by_options = || {
+        let literal = arguments.iter().filter_map(Word::text);
+        let literal: Vec<String> = literal.map(str::to_owned).collect();
+        runner::runs_by_options(name, &literal)
+    };
+    match class {
+        Class::Wrapper => Kind::Wrapper,
+        Class::Special => Kind::Special,
+        Class::Runner => Kind::Running,
+        Class::Listed if coverage::runs_nothing(name, arguments) => Kind::Quiet,
+        Class::Listed => Kind::Running,
+        Class::Quiet | Class::Copying | Class::Unknown if runs_by_options() => Kind::Running,
+        Class::Quiet => Kind::Quiet,
+        Class::Copying => Kind::Copying,
+        Class::Unknown => Kind::Unknown,
     }
-    let literal: Vec<String> = arguments
-        .iter()
-        .filter_map(Word::text)
-        .map(str::to_owned)
-        .collect();
-    if let Some(listed) = coverage::runs_nothing(name, arguments) {
-        return if listed { Kind::Quiet } else { Kind::Running };
-    }
-    if table::contains(QUIET, name) {
-        if runner::runs_by_options(name, &literal) {
-            return Kind::Running;
-        }
-        let copying = ["cp", "mv", "ln", "link", "install", "cat", "dd", "tee"];
-        return if copying.contains(&name) {
-            Kind::Copying
-        } else {
-            Kind::Quiet
-        };
-    }
-    if runner::is_runner(name) || runner::runs_by_options(name, &literal) {
-        return Kind::Running;
-    }
-    Kind::Unknown
 }
 
 fn is_special(name: &str) -> bool {
