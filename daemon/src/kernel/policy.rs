@@ -31,11 +31,12 @@ pub fn judge(permissions: &Permissions, cwd: &str, request: &PermissionRequest) 
         full_command_text, ..
     } = request
     {
-        let about_shell = permissions
+        let about_shell: Vec<&PermissionRule> = permissions
             .denied
             .iter()
-            .filter(|rule| canonical(&rule.kind) == "shell");
-        match shell::denial(about_shell, full_command_text) {
+            .filter(|rule| canonical(&rule.kind) == "shell")
+            .collect();
+        match shell::denial(&about_shell, full_command_text) {
             Denial::By(rule) => return Verdict::Deny(rule.clone()),
             Denial::Possible => return Verdict::Ask,
             Denial::No => {}
@@ -45,6 +46,16 @@ pub fn judge(permissions: &Permissions, cwd: &str, request: &PermissionRequest) 
         Verdict::Allow
     } else {
         Verdict::Ask
+    }
+}
+
+/// Says what is wrong with a deny rule that cannot be understood.
+pub fn check_denied(rule: &PermissionRule) -> Result<(), shell::rule::RuleError> {
+    match rule.argument.as_deref() {
+        Some(argument) if canonical(&rule.kind) == "shell" => {
+            shell::rule::Rule::parse(argument).map(|_| ())
+        }
+        _ => Ok(()),
     }
 }
 

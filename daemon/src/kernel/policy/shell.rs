@@ -43,10 +43,18 @@ pub(super) enum Denial<'r> {
 }
 
 /// Compares a text with the deny rules that have an argument, each about shell commands.
-pub(super) fn denial<'r>(
-    rules: impl Iterator<Item = &'r PermissionRule>,
-    text: &str,
-) -> Denial<'r> {
+///
+/// Text that is typed into a shell has `{enter}` for the end of a line; in a command this is a word
+/// like any other, so a text with it is read both ways.
+pub(super) fn denial<'r>(rules: &[&'r PermissionRule], text: &str) -> Denial<'r> {
+    let denial = denial_of_line(rules, text);
+    if denial == Denial::No && text.contains("{enter}") {
+        return denial_of_line(rules, &text.replace("{enter}", "\n"));
+    }
+    denial
+}
+
+fn denial_of_line<'r>(rules: &[&'r PermissionRule], text: &str) -> Denial<'r> {
     let mut runs = None;
     let mut denial = Denial::No;
     for rule in rules {

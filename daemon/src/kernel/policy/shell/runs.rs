@@ -209,6 +209,14 @@ impl Runs {
 
     /// Reads arguments that may be command lines: `-x 'rm y'`, `--exec=rm`, `alias.x=!rm y`.
     fn arguments(&mut self, arguments: &[Word], depth: usize, texts: Texts) {
+        for braces in arguments
+            .iter()
+            .map(Word::braces)
+            .filter(|text| !text.is_empty())
+        {
+            // `{rm,x}` becomes a command of two words.
+            self.perhaps(&braces.replace(['{', '}', ','], " "), depth);
+        }
         for text in arguments.iter().filter_map(Word::text) {
             let after_letter = text
                 .strip_prefix('-')

@@ -6,6 +6,8 @@ pub struct Word {
     parts: Vec<Part>,
     /// Whether it may become several words, or none.
     several: bool,
+    /// What stands in its braces: `{a,b}` becomes two words.
+    braces: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,8 +70,9 @@ impl Word {
         }
     }
 
-    /// Forgets what came after a mark: anything may stand there.
-    pub(super) fn blur_from(&mut self, mark: Mark) {
+    /// Forgets what came after a mark, where braces stand: they become several words.
+    pub(super) fn blur_from(&mut self, mark: Mark, braces: &str) {
+        self.braces.push_str(braces);
         self.parts.truncate(mark.parts);
         if let Some(Part::Text(text)) = self.parts.last_mut() {
             text.truncate(mark.text);
@@ -93,6 +96,11 @@ impl Word {
     /// Whether it may stand for several words, or for none.
     pub fn may_be_several(&self) -> bool {
         self.several
+    }
+
+    /// What stands in its braces.
+    pub fn braces(&self) -> &str {
+        &self.braces
     }
 
     /// What it is known to begin with.

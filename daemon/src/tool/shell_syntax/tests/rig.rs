@@ -1,7 +1,8 @@
 //! A place where command lines run in real bash: programs that rules speak about are stubs that
 //! write down how they were called, wrappers are the real ones, so that a way through them shows.
 
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -31,6 +32,9 @@ const MADE: &[(&str, &str)] = &[
     ("unknownwrapper", "exec \"$@\""),
 ];
 
+/// Whom lines run as where the tests run as root: they are hostile, and must reach nothing but the rig.
+const NOBODY: u32 = 65_534;
+
 pub(super) struct Rig {
     root: tempfile::TempDir,
 }
@@ -49,6 +53,9 @@ impl Rig {
         let rig = Self { root };
         for folder in ["bin", "work", "home"] {
             std::fs::create_dir(rig.path(folder)).unwrap_or_else(|error| unreachable!("{error}"));
+        }
+        for folder in ["", "bin", "work", "home"] {
+            rig.give(folder);
         }
         for name in STUBS {
             rig.program(name, "");
@@ -77,6 +84,14 @@ impl Rig {
         self.root.path().join(name)
     }
 
+    /// Lets the lines have what the rig made.
+    fn give(&self, name: &str) {
+        if rustix::process::geteuid().is_root() {
+            chown(self.path(name), Some(NOBODY), Some(NOBODY))
+                .unwrap_or_else(|error| unreachable!("{error}"));
+        }
+    }
+
     fn program(&self, name: &str, then: &str) {
         let log = self.path("log");
         let text = format!(
@@ -101,6 +116,7 @@ impl Rig {
     /// Runs a line and says what it called.
     pub(super) fn run(&self, line: &str) -> Ran {
         std::fs::write(self.path("log"), "").unwrap_or_else(|error| unreachable!("{error}"));
+        self.give("log");
         self.bash(line);
         let log = std::fs::read(self.path("log")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
@@ -113,6 +129,8 @@ impl Rig {
         if !folder_stands {
             let made = std::fs::create_dir_all(self.path("work/x"));
             assert!(made.and_then(|()| std::fs::write(kept, "")).is_ok());
+            self.give("work/x");
+            self.give("work/x/kept");
         }
         Ran {
             calls,
@@ -121,7 +139,12 @@ impl Rig {
     }
 
     fn bash(&self, line: &str) {
-        let status = Command::new("timeout")
+        // Reading to the end waits for what the line leaves behind, too.
+        let mut command = Command::new("timeout");
+        if rustix::process::geteuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let output = command
             .args([
                 "-k",
                 "1",
@@ -138,10 +161,8 @@ impl Rig {
             .env("HOME", self.path("home"))
             .env("GIT_TERMINAL_PROMPT", "0")
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        assert!(status.is_ok(), "{line:?}: {status:?}");
+            .output();
+        assert!(output.is_ok(), "{line:?}: {output:?}");
     }
 }
 

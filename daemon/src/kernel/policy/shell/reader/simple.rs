@@ -139,6 +139,10 @@ impl Reader<'_, '_> {
             return Err(Doubt);
         }
         let word = self.word()?;
+        // Bash expands the word after `>&` a second time, quotes or not.
+        if operator.ends_with('&') && word.texts().any(|text| text.contains(['$', '`'])) {
+            self.script.doubt = true;
+        }
         match *operator {
             "<<<" => *input = Input::Text(word),
             "<" => *input = Input::File(word),

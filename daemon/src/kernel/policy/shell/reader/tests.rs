@@ -71,7 +71,7 @@ fn commands_are_found_at_every_depth() {
         ("a # b\nc", "a ; c"),
         ("a \\\n b", "a b"),
         ("a~b ~/c {d,e} f{} *.g", "a~b * * f{} *"),
-        ("{a,b} c", "* c"),
+        ("{a,b} c{d} e{f,g}h i@{0} {j", "* c{d} e* i@{0} {j"),
         ("$'a' $\"b\"", "* b*"),
         ("echo a#b", "echo a#b"),
         ("echo \\$(a", "echo $ ?"),

@@ -64,11 +64,20 @@ impl Reader<'_, '_> {
                     word.push_str("{}");
                 }
                 '{' => {
-                    braces.push(word.mark());
+                    braces.push((word.mark(), self.cursor.rest()));
                     word.push('{');
                 }
                 '}' => match braces.pop() {
-                    Some(mark) => word.blur_from(mark),
+                    // `{a}` without a comma or dots is a word like any other.
+                    Some((mark, inside)) => {
+                        let length = inside.len() - self.cursor.rest().len();
+                        let inside = inside.get(..length).unwrap_or_default();
+                        if inside.contains(',') || inside.contains("..") {
+                            word.blur_from(mark, inside);
+                        } else {
+                            word.push('}');
+                        }
+                    }
                     None => word.push('}'),
                 },
                 '=' if self.cursor.peek() == Some('(') => {

@@ -82,9 +82,8 @@ pub(super) fn kind(class: Class, name: &str, arguments: &[Word]) -> Kind {
     match class {
         Class::Wrapper => Kind::Wrapper,
         Class::Special => Kind::Special,
-        Class::Runner => Kind::Running,
         Class::Listed if coverage::runs_nothing(name, arguments) => Kind::Quiet,
-        Class::Listed => Kind::Running,
+        Class::Listed | Class::Runner => Kind::Running,
         Class::Quiet | Class::Copying | Class::Unknown if runs_by_options() => Kind::Running,
         Class::Quiet => Kind::Quiet,
         Class::Copying => Kind::Copying,
