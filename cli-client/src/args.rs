@@ -39,6 +39,12 @@ pub(crate) struct Options {
 
     /// Allow something in this session without asking: `shell`, `shell(git status)`, `shell(git:*)`,
     /// `write`, `write(PATH)`, `read(PATH)`, `url(URL)`, `mcp(SERVER)`, `custom-tool(NAME)`.
+    ///
+    /// `shell` allows every command. A rule with a command covers plain commands only: no
+    /// redirection, no substitution. `shell(git status)` covers `git status` with harmless options,
+    /// `shell(git:*)` every subcommand of git with harmless options. Options that run other programs,
+    /// overwrite files or destroy something still ask; to allow one of them, spell it out:
+    /// `shell(git push --force:*)`.
     #[arg(long, global = true, value_name = "RULE", value_parser = crate::allow::parse)]
     pub(crate) allow_tool: Vec<loopd_sdk::PermissionRule>,
 

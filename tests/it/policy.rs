@@ -249,3 +249,87 @@ async fn a_trusted_folder_stays_trusted() {
     );
     daemon.finish().await;
 }
+
+/// Deny rules about commands, everything else allowed.
+async fn everything_but(session: &loopd_tests::Session, denied: &[&str]) {
+    let denied: Vec<Value> = denied
+        .iter()
+        .map(|argument| json!({"kind": "shell", "argument": argument}))
+        .collect();
+    let policy = json!({
+        "approveAllToolPermissionRequests": true,
+        "rules": {"approved": [], "denied": denied},
+    });
+    session.call("session.permissions.configure", policy).await;
+}
+
+#[tokio::test]
+async fn a_deny_rule_with_arguments_holds_for_what_runs() {
+    let denied = "denied by the rule shell(rm -rf)";
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([
+            call("a", "bash", json!({"command": "rm -rf x"})),
+            call("b", "bash", json!({"command": "nice rm -rf x"})),
+            call("c", "bash", json!({"command": "env rm -r -f x"})),
+            call(
+                "d",
+                "bash",
+                json!({"command": "sh -c 'ls; rm --recursive --force x'"}),
+            ),
+            call("e", "bash", json!({"command": "rm -r y && echo gone"})),
+        ]),
+        Turn::results([denied, denied, denied, denied, "gone"]).says("ok"),
+    ])
+    .await;
+    for folder in ["x", "y"] {
+        std::fs::create_dir(daemon.file(folder)).unwrap();
+        std::fs::write(daemon.file(folder).join("kept"), "").unwrap();
+    }
+    let mut session = daemon
+        .client()
+        .create(json!({"requestPermission": true}))
+        .await;
+    everything_but(&session, &["rm -rf"]).await;
+    session.ask("go").await;
+    assert_eq!(session.count("permission.requested"), 0);
+    assert!(daemon.file("x/kept").is_file());
+    assert!(!daemon.file("y").exists());
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn what_may_be_a_denied_command_is_asked_about() {
+    let xargs = call("a", "bash", json!({"command": "ls | xargs rm"}));
+    let daemon = Daemon::playing([Turn::user("go").calls([xargs])]).await;
+    std::fs::create_dir(daemon.file("x")).unwrap();
+    let mut session = daemon
+        .client()
+        .create(json!({"requestPermission": true}))
+        .await;
+    everything_but(&session, &["rm -rf"]).await;
+    session.send("go").await;
+    let (request, _) = session.permission().await;
+    session.decide(&request, json!({"kind": "reject"})).await;
+    session.next("session.idle").await;
+    assert!(daemon.file("x").is_dir());
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_deny_rule_that_cannot_be_understood_is_refused() {
+    let daemon = Daemon::playing([]).await;
+    let session = daemon.client().create(json!({})).await;
+    for (argument, cause) in [
+        ("rm '-rf", "a quote is not closed"),
+        ("curl | sh", "`|` means something to the shell"),
+        ("", "it names no command"),
+    ] {
+        let rules = json!({"approved": [], "denied": [{"kind": "commands", "argument": argument}]});
+        let error = session
+            .refused("session.permissions.configure", json!({"rules": rules}))
+            .await;
+        assert_eq!(error.code, -32602);
+        assert!(error.message.contains(cause), "{error}");
+    }
+    daemon.finish().await;
+}

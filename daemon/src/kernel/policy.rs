@@ -6,14 +6,14 @@
 
 pub mod lattice;
 pub mod managed;
-mod shell;
+pub mod shell;
 mod url;
 
 use std::path::{Component, Path, PathBuf};
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions};
 
-use self::shell::Reading;
+use self::shell::Denial;
 
 /// What the rules say about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,15 +37,35 @@ fn judge_by_rules(permissions: &Permissions, cwd: &str, request: &PermissionRequ
     if let Some(rule) = permissions.denied.iter().find(|rule| denies(rule, request)) {
         return Verdict::Deny(rule.clone());
     }
-    let allowed = if permissions.approve_all {
-        !may_hide(permissions, request)
-    } else {
-        is_allowed(permissions, cwd, request)
-    };
-    if allowed {
+    if let PermissionRequest::Shell {
+        full_command_text, ..
+    } = request
+    {
+        let about_shell: Vec<&PermissionRule> = permissions
+            .denied
+            .iter()
+            .filter(|rule| canonical(&rule.kind) == "shell")
+            .collect();
+        match shell::denial(&about_shell, full_command_text) {
+            Denial::By(rule) => return Verdict::Deny(rule.clone()),
+            Denial::Possible => return Verdict::Ask,
+            Denial::No => {}
+        }
+    }
+    if permissions.approve_all || is_allowed(permissions, cwd, request) {
         Verdict::Allow
     } else {
         Verdict::Ask
+    }
+}
+
+/// Says what is wrong with a deny rule that cannot be understood.
+pub fn check_denied(rule: &PermissionRule) -> Result<(), shell::rule::RuleError> {
+    match rule.argument.as_deref() {
+        Some(argument) if canonical(&rule.kind) == "shell" => {
+            shell::rule::Rule::parse(argument).map(|_| ())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -58,19 +78,8 @@ fn denies(rule: &PermissionRule, request: &PermissionRequest) -> bool {
         return true;
     };
     match request {
-        PermissionRequest::Shell {
-            commands,
-            full_command_text,
-            can_offer_session_approval,
-            ..
-        } => {
-            let reading = if *can_offer_session_approval {
-                Reading::Certain
-            } else {
-                Reading::Uncertain
-            };
-            shell::denies(argument, full_command_text, commands, reading)
-        }
+        // Compared with what the text runs, all rules at once: see `shell::denial`.
+        PermissionRequest::Shell { .. } => false,
         PermissionRequest::Write {
             file_name,
             other_files,
@@ -95,18 +104,6 @@ fn denies(rule: &PermissionRule, request: &PermissionRequest) -> bool {
     }
 }
 
-/// Whether a text that is not understood could run what a rule denies without saying so.
-fn may_hide(permissions: &Permissions, request: &PermissionRequest) -> bool {
-    match request {
-        PermissionRequest::Shell {
-            full_command_text,
-            can_offer_session_approval: false,
-            ..
-        } => shell::may_hide(&permissions.denied, full_command_text),
-        _ => false,
-    }
-}
-
 /// An allowance has to cover every part of the request.
 fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> bool {
     let rules = || {
@@ -127,17 +124,15 @@ fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest)
             can_offer_session_approval,
             ..
         } => {
-            if blanket {
-                let hides = shell::may_hide(&permissions.denied, full_command_text);
-                return *can_offer_session_approval || !hides;
-            }
-            // Only commands from the closed plain subset may match an allow rule.
-            *can_offer_session_approval
-                && !has_write_file_redirection
-                && !commands.is_empty()
-                && commands
-                    .iter()
-                    .all(|command| matches(&|argument| shell::names(argument, &command.identifier)))
+            let arguments: Vec<&str> = rules().filter_map(|r| r.argument.as_deref()).collect();
+            blanket
+                || (!has_write_file_redirection
+                    && shell::is_covered(
+                        &arguments,
+                        full_command_text,
+                        commands,
+                        *can_offer_session_approval,
+                    ))
         }
         // What lies outside the session's directories needs a rule of its own.
         PermissionRequest::Write {

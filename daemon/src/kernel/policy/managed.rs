@@ -8,7 +8,7 @@ use loopd_proto::permission::{
     ManagedPermissions, ManagedSettingsPermissions, PermissionRequest, PermissionRule, Permissions,
 };
 
-use super::{Verdict, judge_by_rules};
+use super::{Verdict, check_denied, judge_by_rules};
 
 /// Judges a request by the managed rules and, within them, by the session's own.
 pub(super) fn judge(
@@ -120,10 +120,12 @@ fn rule(text: &str, cwd: &str, user: Option<&str>) -> Result<PermissionRule, Str
             ));
         }
     };
-    Ok(PermissionRule {
+    let rule = PermissionRule {
         kind: kind.to_owned(),
         argument,
-    })
+    };
+    check_denied(&rule).map_err(|error| format!("cannot be understood: {error}"))?;
+    Ok(rule)
 }
 
 /// The words of a command; `git push`, `git push *` and `git push:*` mean the same.

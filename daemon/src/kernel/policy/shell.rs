@@ -1,13 +1,141 @@
-//! How rules speak about shell commands. An allow rule has to name every command of a text that is
-//! fully understood; a deny rule hits a command wherever it may be hidden. Called by `policy`.
+//! How rules speak about shell commands.
+//!
+//! A deny rule with an argument is compared with everything that a line runs, at every depth:
+//! `reader` reads the line, `runs` sees through wrappers, shells and interpreters, `deny` compares.
+//! What is not certain is asked about. An allow rule covers a line only if every command of it is
+//! plain (`plain`), named by a rule (`identifier`), and called in a way that is known to be harmless
+//! (`coverage`, `runner`). The data is in `tables/`. Called by `policy`.
+
+pub mod coverage;
+mod deny;
+pub mod identifier;
+mod options;
+pub mod plain;
+pub mod reader;
+pub mod rule;
+pub mod runner;
+pub mod runs;
+mod script_text;
+mod table;
+pub mod word;
 
 use loopd_proto::permission::{PermissionRule, ShellCommand};
+
+use self::coverage::Coverage;
+use self::deny::Hit;
+use self::rule::Rule;
+use self::runs::Runs;
+
+/// A program and its arguments, free of quotes.
+pub type Argv = Vec<String>;
 
 /// Bytes that part words, seen from as far away as possible: whatever bash may read as a border.
 const BORDERS: &str = "'\"`$(){}[]<>|&;,=!#*?~^";
 
+/// What deny rules with an argument say of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Denial<'r> {
+    /// None of them hits.
+    No,
+    /// One of them may hit: words are computed, or the text is not understood.
+    Possible,
+    By(&'r PermissionRule),
+}
+
+/// Compares a text with the deny rules that have an argument, each about shell commands.
+///
+/// Text that is typed into a shell has `{enter}` for the end of a line; in a command this is a word
+/// like any other, so a text with it is read both ways.
+pub(super) fn denial<'r>(rules: &[&'r PermissionRule], text: &str) -> Denial<'r> {
+    let denial = denial_of_line(rules, text);
+    if denial == Denial::No && text.contains("{enter}") {
+        return denial_of_line(rules, &text.replace("{enter}", "\n"));
+    }
+    denial
+}
+
+fn denial_of_line<'r>(rules: &[&'r PermissionRule], text: &str) -> Denial<'r> {
+    let mut runs = None;
+    let mut denial = Denial::No;
+    for rule in rules {
+        let Some(argument) = rule.argument.as_deref() else {
+            continue;
+        };
+        if argument.trim() == text.trim() {
+            return Denial::By(rule);
+        }
+        let Some(read) = Rule::guess(argument) else {
+            // A rule of nothing but marks: nobody knows what it forbids.
+            denial = Denial::Possible;
+            continue;
+        };
+        let runs = runs.get_or_insert_with(|| Runs::of(text));
+        let mut hit = deny::hit(&read, runs);
+        let is_mentioned = || {
+            // Both ways of reading quotes: `r'm' x` is rm, and `sh -c 'rm x'` is rm too.
+            let mut ways = [Quotes::Joined, Quotes::Parting].into_iter();
+            ways.any(|quotes| deny::is_mentioned(&read, &words(text, quotes)))
+        };
+        if !read.is_certain && is_mentioned() {
+            hit = hit.max(Hit::Possible);
+        }
+        match hit {
+            Hit::Certain => return Denial::By(rule),
+            Hit::Possible if is_mentioned() => return Denial::By(rule),
+            Hit::Possible => denial = Denial::Possible,
+            Hit::No => {}
+        }
+    }
+    denial
+}
+
+/// Says whether allow rules cover every command of a text.
+pub(super) fn is_covered(
+    rules: &[&str],
+    text: &str,
+    commands: &[ShellCommand],
+    can_offer_session_approval: bool,
+) -> bool {
+    let Some(plain) = plain::parse(text) else {
+        return false;
+    };
+    // The request itself may say that no standing approval covers it, for another reason than how
+    // its commands are called.
+    let is_explained = can_offer_session_approval || !plain.iter().all(|argv| is_harmless(argv, 0));
+    is_explained
+        && plain.len() == commands.len()
+        && plain
+            .iter()
+            .all(|argv| rules.iter().any(|rule| allows(rule, argv)))
+}
+
+/// Says whether one allow rule covers a command: the very same words; or its identifier, or with
+/// `:*` words that it begins with, where what else it says is harmless.
+fn allows(rule: &str, argv: &[String]) -> bool {
+    let is_same = |text: &str| plain::words(text).is_some_and(|words| words == argv);
+    if argv.len() > 1 && is_same(rule) {
+        return true;
+    }
+    if names(rule, &identifier::of(argv)) && is_harmless(argv, 0) {
+        return true;
+    }
+    let Some(start) = rule.strip_suffix(":*").and_then(plain::words) else {
+        return false;
+    };
+    argv.starts_with(&start) && is_harmless(argv, start.len())
+}
+
+/// Says whether a command does only what its name says; the first words are allowed as they are.
+pub fn is_harmless(argv: &[String], granted: usize) -> bool {
+    match coverage::of(argv, granted) {
+        Coverage::Harmless => true,
+        Coverage::Notable | Coverage::Unknown => false,
+        Coverage::Unlisted => !runner::runs_anything(argv),
+    }
+}
+
 /// Says whether an allow rule names a command: itself or, with `:*`, all that begin with its words.
-pub(super) fn names(argument: &str, identifier: &str) -> bool {
+fn names(argument: &str, identifier: &str) -> bool {
     match argument.strip_suffix(":*") {
         Some(prefix) => {
             identifier == prefix
@@ -17,116 +145,6 @@ pub(super) fn names(argument: &str, identifier: &str) -> bool {
         }
         None => argument == identifier,
     }
-}
-
-/// What is known about the text that asks to run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
-    /// Its commands are all it runs.
-    Certain,
-    /// It may run whatever it mentions, and perhaps more.
-    Uncertain,
-}
-
-/// Says whether a deny rule hits a text.
-pub(super) fn denies(
-    argument: &str,
-    text: &str,
-    commands: &[ShellCommand],
-    reading: Reading,
-) -> bool {
-    let argument = argument.strip_suffix(":*").unwrap_or(argument).trim();
-    let rule: Vec<&str> = argument.split_whitespace().collect();
-    if rule.is_empty() {
-        return false;
-    }
-    if argument == text.trim() {
-        return true;
-    }
-    match reading {
-        Reading::Certain => commands
-            .iter()
-            .any(|command| runs(&rule, &words(&command.identifier, Quotes::Joined))),
-        // Both ways of reading quotes: `r'm' x` is rm, and `sh -c 'rm x'` is rm too.
-        Reading::Uncertain => [Quotes::Joined, Quotes::Parting]
-            .into_iter()
-            .any(|quotes| mentions(&rule, &words(text, quotes))),
-    }
-}
-
-/// Says whether a text could run a command without a word that names it.
-pub(super) fn may_hide(denied: &[PermissionRule], text: &str) -> bool {
-    let about_shell = |rule: &PermissionRule| {
-        matches!(rule.kind.as_str(), "shell" | "commands") && rule.argument.is_some()
-    };
-    denied.iter().any(about_shell) && computes_words(text)
-}
-
-/// Words that come out of an expansion cannot be read beforehand.
-fn computes_words(text: &str) -> bool {
-    let computing = [
-        "`", "$(", "${", "$'", "$\"", "$[", "<(", ">(", "\\", "eval", "base64", "xxd",
-    ];
-    if computing.iter().any(|mark| text.contains(mark)) {
-        return true;
-    }
-    // A variable, pattern or brace in the place of a program.
-    let mut starts = true;
-    for word in text.split_inclusive([' ', '\n', '\t', ';', '|', '&', '(', '{']) {
-        let bare = word.trim_end_matches([' ', '\n', '\t', ';', '|', '&', '(', '{']);
-        let is_braced = bare.len() > 1 && bare.contains('}');
-        if starts && (is_braced || bare.contains(['$', '*', '?', '[', '~', '!'])) {
-            return true;
-        }
-        if !bare.is_empty() {
-            // An assignment before a command leaves the place of the program open.
-            starts = bare.contains('=') || is_reserved(bare);
-        }
-        if word.ends_with([';', '|', '&', '(', '{', '\n']) {
-            starts = true;
-        }
-    }
-    false
-}
-
-fn is_reserved(word: &str) -> bool {
-    [
-        "if", "then", "else", "elif", "do", "while", "until", "time", "!", "coproc", "exec",
-        "command", "builtin", "nohup", "sudo", "env", "xargs",
-    ]
-    .contains(&word)
-}
-
-/// A rule hits a certain command by its program and, in order, its further words.
-fn runs(rule: &[&str], command: &[String]) -> bool {
-    let (Some(program), Some((first, rest))) = (rule.first(), command.split_first()) else {
-        return false;
-    };
-    if !is_program(program, first) {
-        return false;
-    }
-    let mut rest = rest.iter();
-    rule.iter()
-        .skip(1)
-        .all(|word| rest.any(|found| found == word))
-}
-
-/// A rule hits an uncertain text that mentions its words in order, from any word on.
-fn mentions(rule: &[&str], text: &[String]) -> bool {
-    let Some((program, further)) = rule.split_first() else {
-        return false;
-    };
-    let Some(first) = text.iter().position(|word| is_program(program, word)) else {
-        return false;
-    };
-    // From the first mention on: looking further could only find less.
-    let mut rest = text.iter().skip(first + 1);
-    further.iter().all(|word| rest.any(|found| found == word))
-}
-
-/// A program by its name or by a path that ends in it.
-fn is_program(rule: &str, word: &str) -> bool {
-    rule == word || (!rule.contains('/') && word.rsplit('/').next() == Some(rule))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

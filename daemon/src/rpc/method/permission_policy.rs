@@ -9,6 +9,7 @@ use loopd_proto::params::session::{Of, Success};
 use loopd_proto::permission::{PermissionRule, Permissions};
 
 use crate::kernel::command::Command;
+use crate::kernel::policy::check_denied;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::SessionHandle;
@@ -76,6 +77,15 @@ pub(super) async fn configure(
     let session = context.session(&params.session_id)?;
     let mut params = params;
     if let Some(rules) = &mut params.rules {
+        for rule in &rules.denied {
+            check_denied(rule).map_err(|error| {
+                let argument = rule.argument.as_deref().unwrap_or_default();
+                RpcError::InvalidParams(format!(
+                    "rules.denied: the rule {}({argument}) cannot be understood: {error}",
+                    rule.kind
+                ))
+            })?;
+        }
         let denied = std::mem::take(&mut rules.denied);
         rules.denied = tokio::task::spawn_blocking(move || with_real_places(denied))
             .await

@@ -4,6 +4,10 @@ use super::*;
 mod against_bash;
 mod bypasses;
 #[cfg(unix)]
+mod rig;
+#[cfg(unix)]
+mod rules;
+#[cfg(unix)]
 mod stubs;
 
 fn plain(commands: &[&[&str]]) -> Syntax {

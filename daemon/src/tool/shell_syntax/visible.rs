@@ -1,7 +1,7 @@
 //! Shows a person what a command really is: what cannot be seen, what turns text around and what
 //! looks like another letter is written out. Called by `shell_syntax`. Pure.
 
-use super::plain::is_invisible;
+use crate::kernel::policy::shell::plain::is_invisible;
 
 /// How many characters are named by their number.
 const NAMED: usize = 5;

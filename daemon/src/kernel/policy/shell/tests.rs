@@ -1,35 +1,83 @@
 use super::*;
 
-fn command(identifier: &str) -> ShellCommand {
-    ShellCommand {
-        identifier: identifier.to_owned(),
-        read_only: false,
+fn rule(argument: &str) -> PermissionRule {
+    PermissionRule {
+        kind: "shell".to_owned(),
+        argument: Some(argument.to_owned()),
+    }
+}
+
+/// How a rule strikes a text: `yes`, `ask` or `no`.
+fn strikes(argument: &str, text: &str) -> &'static str {
+    match denial(&[&rule(argument)], text) {
+        Denial::No => "no",
+        Denial::Possible => "ask",
+        Denial::By(_) => "yes",
     }
 }
 
 #[test]
 fn a_deny_rule_hits_a_certain_command_however_it_is_spelled() {
     let table = [
-        ("rm", "rm", true),
-        ("rm", "/bin/rm", true),
-        ("rm", "./rm", true),
-        ("rm", "'rm'", true),
-        ("rm:*", "rm", true),
-        ("git", "git push", true),
-        ("git push", "git push", true),
-        ("git push", "/usr/bin/git push", true),
-        ("git push", "git -C x push", true),
-        ("git push", "git -c a=b push origin", true),
-        ("git push", "git status", false),
-        ("rm", "rmdir", false),
-        ("rm", "echo", false),
-        ("/bin/rm", "rm", false),
+        ("rm", "rm", "yes"),
+        ("rm", "/bin/rm", "yes"),
+        ("rm", "./rm", "yes"),
+        ("rm", "'rm'", "yes"),
+        ("rm", "\\rm x", "yes"),
+        ("rm", "r'm' x", "yes"),
+        ("rm:*", "rm", "yes"),
+        ("git", "git push", "yes"),
+        ("git push", "git push", "yes"),
+        ("git push", "/usr/bin/git push", "yes"),
+        ("git push", "git -C x push", "yes"),
+        ("git push", "git -c a=b push origin", "yes"),
+        ("git push", "git status", "no"),
+        ("git push", "git log push", "no"),
+        ("git push", "git stash push", "no"),
+        ("git push", "/usr/lib/git-core/git-push x", "yes"),
+        ("git push", "git p", "ask"),
+        ("rm", "rmdir", "no"),
+        ("rm", "echo", "no"),
+        ("rm -rf", "rm -rf x", "yes"),
+        ("rm -rf", "rm -fr x", "yes"),
+        ("rm -rf", "rm -r -f x", "yes"),
+        ("rm -rf", "rm x -rvf", "yes"),
+        ("rm -rf", "rm -R x --force", "yes"),
+        ("rm -rf", "rm --recursive --force x", "yes"),
+        ("rm -rf", "rm --rec --fo x", "yes"),
+        ("rm -rf", "rm -r x", "no"),
+        ("rm -rf", "rm x", "no"),
+        ("rm -rf", "rm -r $x", "ask"),
+        ("rm -rf", "rm -r \"$x\"", "ask"),
+        ("rm -rf", "rm -r \"./$x\"", "no"),
+        ("rm -rf", "rm ./*.o", "no"),
+        ("git push --force", "git push -f", "yes"),
+        ("git push --force", "git push origin +main", "yes"),
+        ("git push --force", "git push", "no"),
+        ("git reset --hard", "git reset HEAD~1 --har", "yes"),
+        ("npm publish", "npm publ", "yes"),
+        ("npm publish", "npm run publish", "no"),
+        ("npm install", "npm i x", "yes"),
+        ("docker run", "docker container run x", "yes"),
+        ("docker run", "docker --context x run y", "yes"),
+        ("kubectl delete", "kubectl -n x delete pod y", "yes"),
+        ("kubectl delete", "kubectl get pods", "no"),
+        ("dd if=*", "dd if=/dev/zero of=x", "yes"),
+        ("rm *", "rm x", "yes"),
     ];
-    for (rule, identifier, expected) in table {
-        let commands = [command("ls"), command(identifier)];
-        let denied = denies(rule, "x", &commands, Reading::Certain);
-        assert_eq!(denied, expected, "{rule} {identifier}");
+    let mut wrong = Vec::new();
+    for (rule, text, expected) in table {
+        for text in [text.to_owned(), format!("ls && {text}")] {
+            let found = strikes(rule, &text);
+            if found != expected {
+                wrong.push(format!("{rule} | {text}: {found}"));
+            }
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    // Another path may lead to the same program.
+    assert_eq!(strikes("/bin/rm", "rm"), "ask");
+    assert_eq!(strikes("rm", "RM x"), "ask");
 }
 
 #[test]
@@ -56,24 +104,16 @@ fn a_deny_rule_hits_every_mention_in_an_uncertain_text() {
         "cat <<E\n$(rm x)\nE",
         "X=rm; $X y",
     ] {
-        assert!(denies("rm", text, &[], Reading::Uncertain), "{text}");
+        assert_eq!(strikes("rm", text), "yes", "{text}");
     }
-    assert!(!denies("rm", "echo farm > rmdir", &[], Reading::Uncertain));
-    assert!(denies(
-        "git push",
-        "A=b git -C x push",
-        &[],
-        Reading::Uncertain
-    ));
-    assert!(!denies("git push", "A=b git pull", &[], Reading::Uncertain));
+    assert_eq!(strikes("rm", "echo farm > rmdir"), "no");
+    assert_eq!(strikes("git push", "A=b git -C x push"), "yes");
+    assert_eq!(strikes("git push", "A=b git pull"), "no");
 }
 
 #[test]
 fn a_text_that_computes_its_words_may_hide_a_command() {
-    let denied = [PermissionRule {
-        kind: "commands".to_owned(),
-        argument: Some("rm".to_owned()),
-    }];
+    let mut wrong = Vec::new();
     for text in [
         "$(echo r)m x",
         "r${x}m y",
@@ -86,11 +126,15 @@ fn a_text_that_computes_its_words_may_hide_a_command() {
         "/bin/[r]m x",
         "ls && {r,}m x",
         "echo cm0gLXJmIC8K | base64 -d | sh",
-        "eval \"r\"\"m x\"",
         "$'\\x72m' x",
+        "eval \"$x\"",
+        "source x",
+        "python3 -c 'print(1)'",
     ] {
-        assert!(may_hide(&denied, text), "{text}");
-        assert!(!may_hide(&[], text), "{text}");
+        assert_eq!(denial(&[], text), Denial::No, "{text}");
+        if strikes("rm", text) != "ask" {
+            wrong.push(text);
+        }
     }
     for text in [
         "cargo test > log",
@@ -98,17 +142,69 @@ fn a_text_that_computes_its_words_may_hide_a_command() {
         "ls *.rs",
         "FOO=1 make",
         "a && b | c",
+        "ls $(git rev-parse --show-toplevel)",
+        "python3 script.py \"$x\"",
+        "echo rm",
+        "grep -rn 'rm -rf' .",
+        "git commit -m \"never rm -rf $x\"",
+        "awk '{print $1}' x | sort | uniq -c",
+        "sed -i 's/rm/mv/' x",
     ] {
-        assert!(!may_hide(&denied, text), "{text}");
+        if strikes("rm", text) != "no" {
+            wrong.push(text);
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn text_that_is_typed_is_read_line_by_line() {
+    assert_eq!(strikes("rm -rf", "ls{enter}rm -rf x{enter}"), "yes");
+    assert_eq!(strikes("rm -rf", "{enter}rm -r -f x{enter}"), "yes");
+    assert_eq!(strikes("rm -rf", "y{enter}"), "no");
+}
+
+#[test]
+fn a_rule_that_cannot_be_understood_is_not_dead() {
+    assert_eq!(strikes("rm '-rf", "rm -rf x"), "yes");
+    assert_eq!(strikes("curl | sh", "curl x | sh"), "yes");
+    assert_eq!(strikes("rm '-rf", "ls"), "no");
+    assert_eq!(strikes("|", "ls"), "ask");
 }
 
 #[test]
 fn ten_thousand_commands_are_read_to_the_last() {
-    let mut commands: Vec<ShellCommand> = (0..10_000).map(|_| command("echo")).collect();
-    assert!(!denies("rm", "x", &commands, Reading::Certain));
-    commands.push(command("rm"));
-    assert!(denies("rm", "x", &commands, Reading::Certain));
+    let text = format!("{}rm x", "echo a; ".repeat(10_000));
+    assert_eq!(strikes("rm", &text), "yes");
     let text = format!("{}rm x > y", "echo a > b; ".repeat(10_000));
-    assert!(denies("rm", &text, &[], Reading::Uncertain));
+    assert_eq!(strikes("rm", &text), "yes");
+    assert_eq!(strikes("rm", &"echo a > b; ".repeat(10_000)), "no");
+}
+
+#[test]
+fn deep_and_broken_texts_are_asked_about_in_a_moment() {
+    for piece in [
+        "$((",
+        "$(",
+        "((",
+        "(",
+        "`",
+        "${x:-",
+        "\"$(",
+        "<(",
+        "case x in a) ",
+        "a=(",
+        "nice ",
+        "parallel a ",
+        "strace -Q a ",
+        "npm --x $a ",
+        "env -S nice ",
+        "find . -exec ",
+        "xargs ",
+    ] {
+        let text = piece.repeat(3_000);
+        assert_ne!(strikes("rm -rf", &text), "yes", "{piece}");
+        let hidden = format!("{text} rm -rf x");
+        assert_ne!(strikes("rm -rf", &hidden), "no", "{piece}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Compares what was read out of a command with what bash itself runs for it.
 
+use crate::kernel::policy::shell::reader::Script;
+use crate::kernel::policy::shell::word::Word;
 use crate::tool::shell_syntax::Syntax;
 
 /// Pieces that random commands are made of: harmless ones and all that ever went wrong.
@@ -94,6 +96,18 @@ fn bash_runs_nothing_that_was_not_read() {
         if plain_texts > 400 {
             break;
         }
+        // The reader of whole scripts reads plain commands just so.
+        let script = Script::read(&text);
+        let words = script.commands.iter().map(|command| &command.words);
+        let words: Vec<Vec<Option<&str>>> = words
+            .map(|words| words.iter().map(Word::text).collect())
+            .collect();
+        let plain: Vec<Vec<Option<&str>>> = commands
+            .iter()
+            .map(|argv| argv.iter().map(|word| Some(word.as_str())).collect())
+            .collect();
+        assert_eq!(words, plain, "{text:?}");
+        assert!(!script.doubt, "{text:?}");
         let read: Vec<String> = commands.iter().map(|argv| argv.join("\u{1f}")).collect();
         for ran in ran_by_bash(&text, folder.path()) {
             assert!(

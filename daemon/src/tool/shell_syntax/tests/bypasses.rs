@@ -224,12 +224,22 @@ async fn a_denied_command_is_denied_wherever_it_stands() {
             .split(|c: char| !c.is_ascii_alphanumeric())
             .any(|word| word == "rm")
     };
-    // These run no rm, but for sed, whose own language nobody reads for it.
+    // These run no rm: it is an argument, part of another word, or in a history that is off.
     let not_seen = [
         "echo a\\\nrm",
         "%rm",
         "echo 'a\u{8}\u{8}\u{8}rm'",
-        "sed s/a/rm/e x",
+        "echo $'\\x24(rm x)'",
+        "history -s 'rm x'",
+        "echo !rm",
+        "echo \"!rm\"",
+        "echo \\; rm x",
+        "echo \"a\\\"; rm x\"",
+        "ls\u{2028}rm x",
+        "ls\u{85}rm x",
+        "ls\u{c}rm x",
+        "echo a\rrm x",
+        "ls\trm",
     ];
     commands.extend(
         BYPASSES

@@ -79,7 +79,7 @@ const WITH_NESTED_SUBCOMMANDS: &[(&str, &[&str])] = &[
 ];
 
 /// Names what a rule for this command is keyed by.
-pub(super) fn of(argv: &[String]) -> String {
+pub fn of(argv: &[String]) -> String {
     let words = match argv {
         [program, rest @ ..] if is_in(WITH_SUBCOMMANDS, program) => match rest {
             [] => 1,

@@ -65,7 +65,7 @@ const EVALUATING: &[&str] = &[
 ];
 
 /// Reads the simple commands of a text, or nothing if it is not plain.
-pub(super) fn parse(command: &str) -> Option<Vec<Argv>> {
+pub fn parse(command: &str) -> Option<Vec<Argv>> {
     let mut commands = Vec::new();
     let mut argv = Argv::new();
     let mut rest = command
@@ -94,6 +94,18 @@ pub(super) fn parse(command: &str) -> Option<Vec<Argv>> {
         commands.push(simple(argv)?);
     }
     Some(commands)
+}
+
+/// Reads one command, or words that stand for one, without a look at what they are.
+pub(super) fn words(text: &str) -> Option<Argv> {
+    let mut argv = Argv::new();
+    let mut rest = text.trim_matches(' ');
+    while !rest.is_empty() {
+        let (next, after) = word(rest)?;
+        argv.push(next);
+        rest = after.trim_start_matches(' ');
+    }
+    Some(argv)
 }
 
 /// Takes `&&`, `||`, `;` or `|`; longer operators that begin like these fail at their second part.
@@ -143,7 +155,7 @@ fn is_literal(character: char, quote: char) -> bool {
 }
 
 /// Characters that nobody sees or that turn the text around.
-pub(super) fn is_invisible(character: char) -> bool {
+pub fn is_invisible(character: char) -> bool {
     matches!(
         character,
         '\u{ad}'

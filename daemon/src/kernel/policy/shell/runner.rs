@@ -1,5 +1,5 @@
 //! Which commands run whatever their arguments, their input or a file says: a rule for such a
-//! program would allow anything, so each call is asked about. Called by `shell_syntax`.
+//! program would allow anything, so each call is asked about..
 //!
 //! A list can never be complete. It is the second line: the first is that a rule names one program,
 //! and that somebody chose it.
@@ -119,24 +119,34 @@ const RUNNING_WORDS: &[(&str, &[&str])] = &[
 ];
 
 /// Says whether a rule for this command would allow anything at all.
-pub(super) fn runs_anything(argv: &[String]) -> bool {
+pub fn runs_anything(argv: &[String]) -> bool {
     let Some((program, arguments)) = argv.split_first() else {
         return true;
     };
     let name = program.rsplit('/').next().unwrap_or(program);
     let name = name.to_ascii_lowercase();
-    // python3.12, ruby3.1, lua5.4 and the like.
-    let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
-    let is_python = name.starts_with("python") || name.starts_with("pypy");
-    is_python
-        || RUNNERS.contains(&name.as_str())
-        || RUNNERS.contains(&family)
-        || has_running_subcommand(&name, arguments)
-        || has_running_option(&name, arguments)
+    is_runner(&name)
+        || runs_by_options(&name, arguments)
         || (name == "git" && changes_git(arguments))
         // A variable given to make takes the place of one in its file, SHELL too.
         || (matches!(name.as_str(), "make" | "gmake" | "just")
             && arguments.iter().any(|argument| argument.contains('=')))
+}
+
+/// Says whether a program exists to run others, or takes programs as arguments.
+pub fn is_runner(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    // python3.12, ruby3.1, lua5.4 and the like.
+    let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
+    name.starts_with("python")
+        || name.starts_with("pypy")
+        || RUNNERS.contains(&name.as_str())
+        || RUNNERS.contains(&family)
+}
+
+/// Says whether options or a subcommand make a program run something.
+pub fn runs_by_options(name: &str, arguments: &[String]) -> bool {
+    has_running_subcommand(name, arguments) || has_running_option(name, arguments)
 }
 
 fn has_running_subcommand(program: &str, arguments: &[String]) -> bool {

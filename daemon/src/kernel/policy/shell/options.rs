@@ -1,0 +1,197 @@
+//! Options as tables list them, and a walk through the words of a command by such a list.
+//!
+//! A list is a text of words:
+//!
+//! ```text
+//! -abc        flags of one letter
+//! -n=         a letter with a value, attached or as the next word
+//! -U?         a letter with a value that is attached or left out
+//! -NUM        a number such as -5
+//! --all       a flag
+//! --sort=     with a value, after `=` or as the next word
+//! --color?    with a value after `=`, or none
+//! -name=      in a list of long words with one dash (`find`, `go`): as above
+//! ```
+
+use super::word::Word;
+
+/// How options of a program look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// Letters after one dash, words after two.
+    Letters,
+    /// Words after one dash or two.
+    Words,
+}
+
+/// The options that a table lists for a command.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Options<'a> {
+    pub(super) list: &'a str,
+    pub(super) style: Style,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Value {
+    None,
+    Required,
+    Attached,
+}
+
+/// What a word of a command is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// An option of the list.
+    Known,
+    /// An option that is not in the list.
+    Unknown,
+    /// The value of the option before it.
+    Value,
+    Operand,
+    /// A word that is computed and may be anything.
+    Computed,
+    /// `--`.
+    Separator,
+}
+
+impl Options<'_> {
+    fn tokens(&self) -> impl Iterator<Item = &str> {
+        self.list.split_ascii_whitespace()
+    }
+
+    fn letter(&self, letter: char) -> Option<Value> {
+        self.tokens().find_map(|token| {
+            let name = token.strip_prefix('-')?;
+            if name.starts_with('-') || name == "NUM" {
+                return None;
+            }
+            match (name.strip_suffix('='), name.strip_suffix('?')) {
+                (Some(one), _) => one.contains(letter).then_some(Value::Required),
+                (_, Some(one)) => one.contains(letter).then_some(Value::Attached),
+                (None, None) => name.contains(letter).then_some(Value::None),
+            }
+        })
+    }
+
+    fn word(&self, name: &str) -> Option<Value> {
+        self.tokens().find_map(|token| {
+            if let Some(with) = token.strip_suffix('=') {
+                return (with == name).then_some(Value::Required);
+            }
+            if let Some(with) = token.strip_suffix('?') {
+                return (with == name).then_some(Value::Attached);
+            }
+            (token == name).then_some(Value::None)
+        })
+    }
+
+    pub(super) fn takes_numbers(&self) -> bool {
+        self.tokens().any(|token| token == "-NUM")
+    }
+
+    /// Reads one option: whether it is listed, and whether the next word belongs to it.
+    fn option(&self, text: &str) -> Option<bool> {
+        if self.takes_numbers()
+            && let Some(number) = text.strip_prefix('-')
+            && !number.is_empty()
+            && number.chars().all(|c| c.is_ascii_digit())
+        {
+            return Some(false);
+        }
+        if text.starts_with("--") || self.style == Style::Words {
+            return match text.split_once('=') {
+                Some((name, _)) => (self.word(name)? != Value::None).then_some(false),
+                None => Some(self.word(text)? == Value::Required),
+            };
+        }
+        let mut letters = text.strip_prefix('-')?.chars();
+        while let Some(letter) = letters.next() {
+            match self.letter(letter)? {
+                Value::None => {}
+                Value::Required => return Some(letters.as_str().is_empty()),
+                Value::Attached => return Some(false),
+            }
+        }
+        Some(false)
+    }
+
+    /// Says what the words of a command are, up to the first operand or all of them.
+    pub(super) fn walk(&self, words: &[Word], extent: Extent) -> Vec<Role> {
+        let mut roles = Vec::with_capacity(words.len());
+        let mut awaits_value = false;
+        let mut only_operands = false;
+        for word in words {
+            let role = if awaits_value && !word.may_be_option() {
+                awaits_value = false;
+                Role::Value
+            } else if awaits_value && word.is_computed() {
+                awaits_value = false;
+                // A computed value may be several words, and so hold an option.
+                if word.may_be_several() {
+                    Role::Computed
+                } else {
+                    Role::Value
+                }
+            } else if only_operands {
+                Role::Operand
+            } else {
+                // A value that looks like an option counts as one: a list may be wrong about it.
+                let (role, takes_next) = self.role(word);
+                awaits_value = takes_next;
+                role
+            };
+            only_operands |= role == Role::Separator;
+            roles.push(role);
+            if extent == Extent::Options && matches!(role, Role::Operand | Role::Computed) {
+                break;
+            }
+        }
+        roles
+    }
+
+    fn role(&self, word: &Word) -> (Role, bool) {
+        let Some(text) = word.text() else {
+            return (self.computed(word), false);
+        };
+        if text == "--" {
+            return (Role::Separator, false);
+        }
+        if text.len() < 2 || !text.starts_with('-') {
+            return (Role::Operand, false);
+        }
+        match self.option(text) {
+            Some(takes_next) => (Role::Known, takes_next),
+            None => (Role::Unknown, false),
+        }
+    }
+
+    /// A word of which only the beginning is known.
+    fn computed(&self, word: &Word) -> Role {
+        let prefix = word.prefix();
+        if prefix.is_empty() || word.may_be_several() && prefix == "-" {
+            return Role::Computed;
+        }
+        if !prefix.starts_with('-') {
+            return Role::Operand;
+        }
+        let known = match prefix.split_once('=') {
+            Some((name, _)) => self.word(name).is_some_and(|value| value != Value::None),
+            None if prefix.starts_with("--") || self.style == Style::Words => false,
+            None => {
+                let mut letters = prefix.chars().skip(1);
+                letters.any(|letter| self.letter(letter).is_some_and(|v| v != Value::None))
+                    && prefix.chars().skip(1).all(|l| self.letter(l).is_some())
+            }
+        };
+        if known { Role::Known } else { Role::Unknown }
+    }
+}
+
+/// How far a walk goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Up to the first word that is no option: there the command of a wrapper begins.
+    Options,
+    /// To the end: options may stand anywhere.
+    All,
+}

@@ -1,0 +1,292 @@
+//! What a command line runs: every command in it, and those that its wrappers, shells and
+//! interpreters run for it.
+//!
+//! Deny rules are compared with the result. What is [`Sure`] runs just so if the line gets there;
+//! what is possible might. `anything` says that the line may run what nobody can read in it. Pure.
+
+mod program;
+mod special;
+
+use std::collections::BTreeMap;
+
+use super::reader::{Assignment, Input, Script, Simple};
+use super::word::{Word, base_name};
+
+/// How deep commands may be wrapped in each other before the reader gives up.
+const MAX_WRAPPING: usize = 20;
+
+/// How many words are taken apart for one line; what needs more is not understood.
+const MAX_EFFORT: usize = 400_000;
+
+/// How many pairs of files are compared.
+const MAX_PAIRS: usize = 1_000_000;
+
+/// Everything that a line may run.
+#[derive(Debug, Default)]
+pub struct Runs {
+    pub runs: Vec<Run>,
+    /// Whether it may run more than is listed.
+    pub anything: bool,
+    /// Files that are run, by the last part of their path.
+    files: Vec<String>,
+    /// Words that name files that are written or copied.
+    written: Vec<Word>,
+    commands: usize,
+    effort: usize,
+    /// What was looked up of programs already.
+    classes: BTreeMap<String, program::Class>,
+}
+
+/// One command that runs, or may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    pub words: Vec<Word>,
+    pub certainty: Certainty,
+    pub arguments: Arguments,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Certainty {
+    Sure,
+    Possible,
+}
+
+/// What the arguments of a command are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arguments {
+    /// Words only.
+    Data,
+    /// They may hold a command, because the program is not known.
+    MayRun,
+    /// They may hold a command, or a text of another language that runs one.
+    Code,
+    /// Names of files, one of which becomes a copy of another.
+    Copied,
+}
+
+impl Runs {
+    /// Reads a command line.
+    pub fn of(text: &str) -> Self {
+        let mut runs = Self::default();
+        runs.text(text, Certainty::Sure, 0);
+        runs.anything |= runs.runs_what_it_writes();
+        runs
+    }
+
+    /// Reads a text that a shell is given.
+    fn text(&mut self, text: &str, certainty: Certainty, depth: usize) {
+        if self.is_too_much(depth) {
+            self.anything = true;
+            return;
+        }
+        let script = Script::read(text);
+        self.anything |= script.doubt || hides_in_expressions(&script);
+        self.written.extend(script.written);
+        self.commands += script.commands.len();
+        for word in &script.listed {
+            self.value(word, depth);
+        }
+        for command in &script.commands {
+            for assignment in &command.assignments {
+                self.assignment(assignment, depth);
+            }
+            self.command(command, certainty, depth);
+        }
+    }
+
+    /// Reads a text that may or may not be a command; if it makes no sense, it is none.
+    fn perhaps(&mut self, text: &str, depth: usize) {
+        if self.is_too_much(depth) {
+            self.anything = true;
+            return;
+        }
+        let mut inner = Self {
+            effort: self.effort,
+            classes: std::mem::take(&mut self.classes),
+            ..Self::default()
+        };
+        inner.text(text, Certainty::Possible, depth + 1);
+        self.effort = inner.effort;
+        self.classes = inner.classes;
+        for mut run in inner.runs {
+            run.certainty = Certainty::Possible;
+            self.runs.push(run);
+        }
+    }
+
+    /// The value of a variable, or a word of a list, which later commands may run.
+    fn value(&mut self, word: &Word, depth: usize) {
+        if let Some(text) = word.text()
+            && text.contains(char::is_whitespace)
+        {
+            self.perhaps(text, depth);
+        }
+    }
+
+    fn assignment(&mut self, assignment: &Assignment, depth: usize) {
+        if matches!(assignment.name.as_str(), "BASH_ENV" | "ENV") {
+            // A file that shells run first.
+            self.anything = true;
+        } else if program::is_run_by_others(&assignment.name) {
+            match assignment.value.text() {
+                Some(text) => self.perhaps(text, depth),
+                None => self.anything = true,
+            }
+        } else {
+            self.value(&assignment.value, depth);
+        }
+    }
+
+    fn command(&mut self, command: &Simple, certainty: Certainty, depth: usize) {
+        self.words(&command.words, &command.input, certainty, depth);
+    }
+
+    /// Takes a command apart: itself, and what it runs.
+    fn words(&mut self, words: &[Word], input: &Input, certainty: Certainty, depth: usize) {
+        let Some((first, arguments)) = words.split_first() else {
+            return;
+        };
+        if self.is_too_much(depth) {
+            self.anything = true;
+            return;
+        }
+        let name = program::name(first).filter(|name| !name.starts_with(['^', '!']));
+        let Some(name) = name else {
+            // Any program, a shell as well.
+            self.push(words, certainty, Arguments::Data);
+            self.anything = true;
+            return;
+        };
+        if first.prefix().contains('/') || first.is_computed() {
+            self.files.push(name.to_owned());
+        }
+        let class = *self
+            .classes
+            .entry(name.to_owned())
+            .or_insert_with(|| program::class(name));
+        let kind = program::kind(class, name, arguments);
+        let role = match kind {
+            program::Kind::Unknown => Arguments::MayRun,
+            program::Kind::Running => Arguments::Code,
+            program::Kind::Copying => Arguments::Copied,
+            program::Kind::Quiet | program::Kind::Special | program::Kind::Wrapper => {
+                Arguments::Data
+            }
+        };
+        self.push(words, certainty, role);
+        match kind {
+            program::Kind::Quiet => {}
+            program::Kind::Copying => self.written.extend(arguments.iter().cloned()),
+            program::Kind::Wrapper => self.wrapped(name, arguments, input, certainty, depth),
+            program::Kind::Special => self.special(name, arguments, input, certainty, depth),
+            program::Kind::Running => {
+                self.anything |= arguments.iter().any(Word::is_computed);
+                self.arguments(arguments, depth, Texts::All);
+                if let Input::Text(text) = input {
+                    // Some read what to do from their input.
+                    let fed = [first.clone(), text.clone()];
+                    self.push(&fed, Certainty::Possible, Arguments::Code);
+                    self.anything |= text.is_computed();
+                    self.arguments(&fed, depth, Texts::All);
+                }
+            }
+            program::Kind::Unknown => self.arguments(arguments, depth, Texts::OfSeveralWords),
+        }
+    }
+
+    fn is_too_much(&self, depth: usize) -> bool {
+        depth > MAX_WRAPPING || self.effort > MAX_EFFORT
+    }
+
+    fn push(&mut self, words: &[Word], certainty: Certainty, arguments: Arguments) {
+        self.effort += words.len();
+        self.runs.push(Run {
+            words: words.to_vec(),
+            certainty,
+            arguments,
+        });
+    }
+
+    /// Reads arguments that may be command lines: `-x 'rm y'`, `--exec=rm`, `alias.x=!rm y`.
+    fn arguments(&mut self, arguments: &[Word], depth: usize, texts: Texts) {
+        for braces in arguments
+            .iter()
+            .map(Word::braces)
+            .filter(|text| !text.is_empty())
+        {
+            // `{rm,x}` becomes a command of two words.
+            self.perhaps(&braces.replace(['{', '}', ','], " "), depth);
+        }
+        for text in arguments.iter().filter_map(Word::text) {
+            let after_letter = text
+                .strip_prefix('-')
+                .filter(|rest| !rest.starts_with('-'))
+                .and_then(|rest| rest.get(1..));
+            let after_equals = text.match_indices('=').take(3);
+            let after_equals = after_equals.filter_map(|(place, _)| text.get(place + 1..));
+            let all = std::iter::once(text)
+                .chain(after_letter)
+                .chain(after_equals);
+            for part in all {
+                let part = part.trim_start_matches(['!', '|', '@', '+', ':', ' ']);
+                let is_worth_it = part.contains(char::is_whitespace)
+                    || (texts == Texts::All && part.len() != text.len() && !part.is_empty());
+                if is_worth_it {
+                    self.perhaps(part, depth);
+                }
+            }
+        }
+    }
+
+    /// Whether a file that the line writes is also run by it.
+    fn runs_what_it_writes(&self) -> bool {
+        let pairs = self.files.len().saturating_mul(self.written.len());
+        pairs > MAX_PAIRS
+            || self.files.iter().any(|file| {
+                self.written.iter().any(|written| match written.text() {
+                    Some(text) => base_name(text) == file,
+                    None => self.commands > 1 && written.may_name(file),
+                })
+            })
+    }
+}
+
+/// Which arguments are read as command lines.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Texts {
+    All,
+    OfSeveralWords,
+}
+
+/// Whether an expression may evaluate a text of the script that holds a command: the subscript of
+/// an array is expanded even when it comes out of quotes or a variable.
+fn hides_in_expressions(script: &Script) -> bool {
+    let names_variables = script.commands.iter().any(|command| {
+        let name = command.words.first().and_then(Word::text);
+        name.is_some_and(program::evaluates_names)
+    });
+    if !script.calculates && !names_variables {
+        return false;
+    }
+    let assigned = script.commands.iter().flat_map(|command| {
+        let values = command
+            .assignments
+            .iter()
+            .map(|assignment| &assignment.value);
+        let input = match &command.input {
+            Input::Text(word) => Some(word),
+            Input::Unknown | Input::File(_) => None,
+        };
+        values.chain(&command.words).chain(input)
+    });
+    let subscript = |text: &str| {
+        text.contains("$(") || text.contains('`') || (text.contains('\\') && text.contains('('))
+    };
+    assigned
+        .chain(&script.listed)
+        .flat_map(Word::texts)
+        .any(subscript)
+}
+
+#[cfg(test)]
+mod tests;
