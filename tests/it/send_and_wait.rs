@@ -1,16 +1,19 @@
 //! `session.sendAndWait`: each wait ends as its own message does.
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use loopd_proto::wire::ErrorObject;
 use loopd_tests::{Client, Daemon, Gate, Script, Session, Turn, call};
 use serde_json::{Value, json};
 
 const METHOD: &str = "session.sendAndWait";
 
+/// The wait for what becomes of a message.
+type Waiting = BoxFuture<'static, Result<Value, ErrorObject>>;
+
 /// Sends a prompt now and returns the wait for what becomes of it.
-fn start(
-    session: &Session,
-    prompt: &str,
-) -> impl Future<Output = Result<Value, loopd_proto::wire::ErrorObject>> + use<> {
-    session.start(METHOD, json!({ "prompt": prompt }))
+fn start(session: &Session, prompt: &str) -> Waiting {
+    session.start(METHOD, json!({ "prompt": prompt })).boxed()
 }
 
 fn text(completed: &Value) -> &str {
@@ -24,6 +27,15 @@ fn boundary(session: &Session, id: &Value) -> Value {
     let mut events = session.events().into_iter();
     let found = events.find(|event| event["id"] == *id);
     found.unwrap_or_else(|| panic!("{id} was not sent"))
+}
+
+/// The waits for a message that the model holds back, and for one in the queue.
+async fn one_runs_and_one_waits(session: &Session, gate: &Gate) -> (Waiting, Waiting) {
+    let one = start(session, "one");
+    gate.reached().await;
+    let two = start(session, "two");
+    pending(session, 1).await;
+    (one, two)
 }
 
 async fn pending(session: &Session, count: usize) {
@@ -63,10 +75,7 @@ async fn two_waits_at_once_get_each_their_own_answer() {
     ])
     .await;
     let session = daemon.client().create(json!({})).await;
-    let one = start(&session, "one");
-    gate.reached().await;
-    let two = start(&session, "two");
-    pending(&session, 1).await;
+    let (one, two) = one_runs_and_one_waits(&session, &gate).await;
     gate.open();
     let (one, two) = (one.await.unwrap(), two.await.unwrap());
     assert_eq!((text(&one), text(&two)), ("1", "2"));
@@ -79,10 +88,7 @@ async fn an_abort_ends_the_waits_and_says_so() {
     let gate = Gate::new();
     let daemon = Daemon::playing([Turn::user("one").says("1").held_by(&gate)]).await;
     let session = daemon.client().create(json!({})).await;
-    let one = start(&session, "one");
-    gate.reached().await;
-    let two = start(&session, "two");
-    pending(&session, 1).await;
+    let (one, two) = one_runs_and_one_waits(&session, &gate).await;
     session.call("session.abort", json!({})).await;
     let (one, two) = (one.await.unwrap(), two.await.unwrap());
     assert_eq!(
@@ -125,10 +131,7 @@ async fn a_message_that_leaves_the_queue_ends_its_wait_quietly() {
     let gate = Gate::new();
     let daemon = Daemon::playing([Turn::user("one").says("1").held_by(&gate)]).await;
     let session = daemon.client().create(json!({})).await;
-    let one = start(&session, "one");
-    gate.reached().await;
-    let two = start(&session, "two");
-    pending(&session, 1).await;
+    let (one, two) = one_runs_and_one_waits(&session, &gate).await;
     session.call("session.queue.clear", json!({})).await;
     let two = two.await.unwrap();
     assert_eq!(two["aborted"], true);

@@ -1,5 +1,6 @@
 //! The real `loopd` as a child process, for tests that need a process to kill.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::SystemTime;
@@ -38,6 +39,19 @@ pub fn path() -> PathBuf {
 
 fn modified(path: &Path) -> Option<SystemTime> {
     path.metadata().ok()?.modified().ok()
+}
+
+/// The daemons of a home that run, by what the kernel says.
+pub fn daemons(home: &Path) -> BTreeSet<u32> {
+    let wanted = format!("LOOPD_HOME={}", home.display());
+    let is_one = |pid: &u32| {
+        let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        let has = |bytes: &[u8], word: &str| bytes.split(|b| *b == 0).any(|w| w == word.as_bytes());
+        has(&read("cmdline"), "serve") && has(&read("environ"), &wanted)
+    };
+    let entries = std::fs::read_dir("/proc").unwrap();
+    let pids = entries.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    pids.filter(is_one).collect()
 }
 
 /// A running daemon of its own process.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use loopd_proto::place;
-use loopd_tests::binary::Loopd;
+use loopd_tests::binary::{Loopd, daemons};
 use loopd_tests::transcript::Scrub;
 use loopd_tests::{Client, Gate, Script, Turn, within};
 use serde_json::{Value, json};
@@ -67,19 +67,6 @@ fn using(script: &Script) -> Value {
 async fn daemon_of(client: &Client) -> u32 {
     let status = client.call("loopd.daemonStatus", json!({})).await;
     status["pid"].as_u64().unwrap().try_into().unwrap()
-}
-
-/// The daemons of a home that run, by what the kernel says.
-fn daemons(home: &Path) -> BTreeSet<u32> {
-    let wanted = format!("LOOPD_HOME={}", home.display());
-    let is_one = |pid: &u32| {
-        let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-        let has = |bytes: &[u8], word: &str| bytes.split(|b| *b == 0).any(|w| w == word.as_bytes());
-        has(&read("cmdline"), "serve") && has(&read("environ"), &wanted)
-    };
-    let entries = std::fs::read_dir("/proc").unwrap();
-    let pids = entries.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
-    pids.filter(is_one).collect()
 }
 
 /// Waits until only this daemon runs for the home.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use loopd_proto::place;
-use loopd_tests::binary::Loopd;
+use loopd_tests::binary::{Loopd, daemons};
 use loopd_tests::within;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -34,19 +34,6 @@ const KINDS: [Remains; 4] = [
     Remains::Garbage,
     Remains::Leaving,
 ];
-
-/// The daemons of a home, by what the kernel says of running processes.
-fn daemons(home: &Path) -> BTreeSet<u32> {
-    let wanted = format!("LOOPD_HOME={}", home.display());
-    let is_one = |pid: &u32| {
-        let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-        let has = |bytes: &[u8], word: &str| bytes.split(|b| *b == 0).any(|w| w == word.as_bytes());
-        has(&read("cmdline"), "serve") && has(&read("environ"), &wanted)
-    };
-    let entries = std::fs::read_dir("/proc").unwrap();
-    let pids = entries.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
-    pids.filter(is_one).collect()
-}
 
 fn kill(signal: &str, pid: u32) {
     let sent = std::process::Command::new("kill")

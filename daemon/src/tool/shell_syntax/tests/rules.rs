@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions, ShellCommand};
+use loopd_proto::permission::{PermissionRule, Permissions};
 
 use super::rig::{Rig, lines};
+use super::stubs::request;
 use crate::kernel::policy::{Verdict, judge};
-use crate::tool::shell_syntax::{Analysis, SessionApproval, Syntax};
+use crate::tool::shell_syntax::Syntax;
 
 #[rustfmt::skip]
 const DENIED: &[&str] = &[
@@ -30,27 +31,6 @@ const ALSO_ALLOWED: &[&str] = &[
     "rustc", "rustup:*", "gofmt", "mvn", "g++", "terraform:*", "helm:*", "kill", "uname", "whoami", "id",
     "nproc", "free", "sha256sum", "unzip", "gzip", "openssl", "ping", "dig", "pytest", "brew:*", "uv:*",
 ];
-
-fn request(command: &str) -> PermissionRequest {
-    let analysis = Analysis::of(command);
-    let identifiers = analysis.identifiers.into_iter();
-    PermissionRequest::Shell {
-        tool_call_id: None,
-        full_command_text: command.to_owned(),
-        intention: String::new(),
-        commands: identifiers
-            .map(|identifier| ShellCommand {
-                identifier,
-                read_only: false,
-            })
-            .collect(),
-        possible_paths: analysis.possible_paths,
-        possible_urls: Vec::new(),
-        has_write_file_redirection: analysis.writes_by_redirection,
-        can_offer_session_approval: analysis.session_approval == SessionApproval::Offer,
-        warning: analysis.warning,
-    }
-}
 
 fn rules(arguments: &[&str]) -> Vec<PermissionRule> {
     let rule = |argument: &&str| PermissionRule {

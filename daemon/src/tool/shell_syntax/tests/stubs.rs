@@ -47,7 +47,8 @@ fn command() -> impl Strategy<Value = String> {
     })
 }
 
-fn request(command: &str) -> PermissionRequest {
+/// What running a command asks for.
+pub(super) fn request(command: &str) -> PermissionRequest {
     let analysis = Analysis::of(command);
     let identifiers = analysis.identifiers.into_iter();
     PermissionRequest::Shell {
