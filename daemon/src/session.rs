@@ -55,9 +55,7 @@ pub enum SessionError {
     Store(Arc<StoreError>),
     #[error("the session {0} failed and was closed; resume it to go on from its log")]
     Faulted(SessionId),
-    #[error(
-        "the session {0} ended before the message was dealt with; resume it to see what is left"
-    )]
+    #[error("the session {0} ended before the message was dealt with")]
     Ended(SessionId),
     #[error("this connection has left the session {0}")]
     Left(SessionId),

@@ -71,6 +71,8 @@ pub struct ToolContext {
     pub backend: Backend,
     /// The call that the tool runs for.
     pub call: ToolCallId,
+    /// The places that rules keep from being read: a search through a folder leaves them out.
+    pub unreadable: Arc<[String]>,
 }
 
 impl ToolContext {

@@ -223,6 +223,55 @@ async fn what_managed_settings_deny_does_not_run_whatever_else_is_allowed() {
 }
 
 #[tokio::test]
+async fn what_managed_settings_keep_from_being_read_is_not_found_either() {
+    let search = call(
+        "a",
+        "grep",
+        json!({"pattern": "word", "output_mode": "content"}),
+    );
+    let list = call("b", "glob", json!({"pattern": "**/*"}));
+    let show = call(
+        "c",
+        "bash",
+        json!({"command": "cat secret/key", "description": "d"}),
+    );
+    let look = call("d", "bash", json!({"command": "ls", "description": "d"}));
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([search, list]),
+        Turn::any().calls([show]),
+        Turn::any().calls([look]),
+        Turn::any().says("ok"),
+    ])
+    .await;
+    std::fs::create_dir(daemon.file("secret")).unwrap();
+    std::fs::write(daemon.file("secret/key"), "the word").unwrap();
+    std::fs::write(daemon.file("open"), "a word").unwrap();
+    let mut params = managed(&json!({"deny": ["Read(secret/**)"]}));
+    params["requestPermission"] = true.into();
+    let mut session = daemon.client().create(params).await;
+    session.approve_all().await;
+    session.send("go").await;
+    // Nobody knows what a command reads, so a person has to look at it.
+    let (request, asked) = session.permission().await;
+    assert_eq!(asked["fullCommandText"], "ls");
+    session
+        .decide(&request, json!({"kind": "approve-once"}))
+        .await;
+    session.next("session.idle").await;
+    let requests = daemon.script().requests();
+    let results = requests[1].last_results();
+    assert!(
+        results
+            .iter()
+            .all(|text| text.contains("open") && !text.contains("key")),
+        "{results:?}"
+    );
+    let shown = &requests[2].last_results()[0];
+    assert!(shown.contains("denied"), "{shown}");
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn managed_settings_can_forbid_to_approve_everything() {
     let daemon = Daemon::playing([]).await;
     let params = managed(&json!({"disableBypassPermissionsMode": "disable"}));

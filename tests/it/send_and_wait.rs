@@ -251,6 +251,86 @@ async fn a_wait_for_idle_gets_what_background_agents_led_to() {
 }
 
 #[tokio::test]
+async fn what_an_agent_of_one_message_led_to_is_not_the_answer_to_another() {
+    let gate = Gate::new();
+    let task = call(
+        "t",
+        "task",
+        json!({"prompt": "look", "description": "d", "mode": "background", "agent_type": "general-purpose"}),
+    );
+    let script = Script::voices([
+        (
+            "go",
+            vec![
+                Turn::user("go").calls([task]),
+                Turn::any().says("started"),
+                Turn::user("aside").says("by the way"),
+                Turn::any().says("all of it"),
+            ],
+        ),
+        ("look", vec![Turn::user("look").says("seen").held_by(&gate)]),
+    ])
+    .await;
+    let daemon = Daemon::builder().script(script).yolo().start().await;
+    let session = daemon.client().create(json!({})).await;
+    let go = start(&session, "go");
+    gate.reached().await;
+    let aside = session.start(METHOD, json!({"prompt": "aside", "loopdUntil": "answer"}));
+    assert_eq!(text(&aside.await.unwrap()), "by the way");
+    gate.open();
+    let go = go.await.unwrap();
+    assert_eq!(text(&go), "all of it");
+    assert_eq!(
+        go["response"]["data"]["originatingMessageId"],
+        go["messageId"]
+    );
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn who_asks_for_a_message_that_only_waits_gets_it_going() {
+    let gate = Gate::new();
+    let mut daemon = Daemon::playing([
+        Turn::user("one").says("1").held_by(&gate),
+        Turn::user("two").says("2"),
+    ])
+    .await;
+    let session = daemon.client().create(json!({})).await;
+    session.send("one").await;
+    gate.reached().await;
+    let two = json!({"prompt": "two", "messageId": "mine"});
+    session.call("session.send", two.clone()).await;
+    let id = session.id.clone();
+    daemon.restart().await;
+    let session = daemon.client().resume(&id, json!({})).await;
+    assert_eq!(text(&session.call(METHOD, two).await), "2");
+    gate.open();
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn an_id_belongs_to_one_message() {
+    let daemon = Daemon::playing([Turn::user("one").says("1")]).await;
+    let session = daemon.client().create(json!({})).await;
+    session
+        .call(METHOD, json!({"prompt": "one", "messageId": "mine"}))
+        .await;
+    let other = json!({"prompt": "another", "messageId": "mine"});
+    for method in [METHOD, "session.send"] {
+        let refused = session.refused(method, other.clone()).await;
+        assert!(refused.message.contains("mine"), "{refused}");
+    }
+    let empty = json!({"prompt": "x", "messageId": ""});
+    let refused = session.refused(METHOD, empty).await;
+    assert!(refused.message.contains("messageId"), "{refused}");
+    let refused = session
+        .refused(METHOD, json!({"prompt": "x", "agentMode": "nonsense"}))
+        .await;
+    assert!(refused.message.contains("agentMode"), "{refused}");
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn who_asks_again_after_a_restart_gets_the_stored_answer() {
     let mut daemon = Daemon::playing([Turn::user("go").says("kept")]).await;
     let session = daemon.client().create(json!({})).await;

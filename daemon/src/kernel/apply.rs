@@ -12,7 +12,8 @@ use loopd_proto::id::ToolCallId;
 
 use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
 use super::state::{
-    CallState, CallStatus, Entry, Name, Phase, Preparing, Run, Stage, State, Totals, Turn, TurnKey,
+    Accepted, CallState, CallStatus, Entry, Name, Phase, Preparing, Run, Stage, State, Totals,
+    Turn, TurnKey, fingerprint,
 };
 use super::texts;
 
@@ -88,20 +89,30 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::SystemNotification(notification) => {
             let text = Part::Text(notification.content.clone());
             state.history.push(Entry::User(vec![text]));
+            runs::told(state, &notification.kind.task());
             state.tasks.heard(&notification.kind.task());
         }
         Durable::Woken(_) => {
             state.phase = Phase::Preparing(Preparing {
                 messages: Vec::new(),
                 joins: None,
-                run: Run::default(),
+                run: Run {
+                    woken: true,
+                    ..Run::default()
+                },
             });
         }
-        Durable::TaskStarted(started) => state.tasks.started(started),
+        Durable::TaskStarted(started) => {
+            let origin = state.origin();
+            state.tasks.started(started, origin);
+        }
         Durable::TaskProcess(process) => state.tasks.has_process(&process.id, process.pid),
         Durable::TaskPromoted(promoted) => state.tasks.promoted(&promoted.id),
         Durable::TaskAnswered(answered) => state.tasks.answered(answered),
-        Durable::TaskContinued(continued) => state.tasks.continued(continued),
+        Durable::TaskContinued(continued) => {
+            let origin = state.origin();
+            state.tasks.continued(continued, origin);
+        }
         Durable::TaskNoted(noted) => state.tasks.noted(&noted.id, &noted.note),
         Durable::TaskEnded(ended) => state.tasks.ended(ended),
         Durable::TasksHeard(known) => {
@@ -188,7 +199,14 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         }
         Durable::Permissions(set) => state.permissions = set.permissions.clone(),
         Durable::Queued(queued) => {
-            state.accepted.push_back(queued.item.id().clone());
+            let text = match &queued.item {
+                QueueItem::Message(message) => &message.prompt,
+                QueueItem::Command(command) => &command.command,
+            };
+            state.accepted.push_back(Accepted {
+                id: queued.item.id().clone(),
+                fingerprint: fingerprint(text),
+            });
             while state.accepted.len() > ACCEPTED_KEPT {
                 state.accepted.pop_front();
             }

@@ -500,6 +500,8 @@ pub enum Refusal {
     TooManyTasks { limit: usize },
     #[error("there is a task {0} already; choose another id")]
     TaskExists(TaskId),
+    #[error("the messageId {0} was used for another message; give each message an id of its own")]
+    MessageIdUsed(MessageId),
     #[error("the managed settings of this session do not let anybody approve everything at once")]
     NoApproveAll,
 }

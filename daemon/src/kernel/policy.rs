@@ -10,6 +10,7 @@ pub mod shell;
 mod url;
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions};
 
@@ -169,6 +170,15 @@ fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest)
             blanket || matches(&|argument| argument == tool_name)
         }
     }
+}
+
+/// The places that deny rules keep from being read.
+pub fn unreadable(permissions: &Permissions) -> Arc<[String]> {
+    let managed = permissions.managed.iter();
+    let managed = managed.flat_map(|managed| managed.deny.iter().chain(&managed.ask));
+    let rules = permissions.denied.iter().chain(managed);
+    let places = rules.filter(|rule| rule.kind == "read");
+    places.filter_map(|rule| rule.argument.clone()).collect()
 }
 
 /// Whether a path lies in one of the directories that the session may use.

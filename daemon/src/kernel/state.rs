@@ -38,8 +38,8 @@ pub struct State {
     /// FIFO; steering messages wait apart, before the next model call.
     pub queue: Vec<QueueItem>,
     pub steering: Vec<PendingMessage>,
-    /// The ids accepted last, oldest first.
-    pub accepted: VecDeque<MessageId>,
+    /// The messages accepted last, oldest first.
+    pub accepted: VecDeque<Accepted>,
     /// How the messages that left the loop last ended, oldest first.
     pub ended: VecDeque<EndedMessage>,
     pub phase: Phase,
@@ -137,7 +137,9 @@ pub struct Preparing {
 /// One run of the loop, from the message that started it to the loop's end.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Run {
-    /// The message that started it; none when a notification did.
+    /// Whether a notification started it, and not a message.
+    pub woken: bool,
+    /// The message that started it, or whose work it goes on with; none when there is no such one.
     pub origin: Option<MessageId>,
     /// The messages it works on: the one that started it and those that joined it.
     pub messages: Vec<MessageId>,
@@ -145,6 +147,21 @@ pub struct Run {
     pub answer: Option<Seq>,
     /// What it failed with.
     pub error: Option<EventId>,
+}
+
+/// A message that was accepted, as far as a repetition has to be known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    pub id: MessageId,
+    /// Tells its text from others.
+    pub fingerprint: u64,
+}
+
+/// A number that tells one text from others (FNV-1a); the same in every build.
+pub fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// A message that the loop is done with.
@@ -322,9 +339,9 @@ impl State {
         usage
     }
 
-    /// Whether a message with this id was accepted before.
-    pub fn has_accepted(&self, id: &MessageId) -> bool {
-        self.accepted.contains(id)
+    /// The message with this id, if it was accepted before.
+    pub fn accepted(&self, id: &MessageId) -> Option<&Accepted> {
+        self.accepted.iter().find(|accepted| accepted.id == *id)
     }
 
     /// Open permission questions, oldest first.

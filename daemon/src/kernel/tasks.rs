@@ -8,7 +8,7 @@ use loopd_proto::event::task::{
     AgentWork, Execution, ExternalWork, ShellAttachment, ShellWork, TaskAnswered, TaskContinued,
     TaskEnded, TaskOutcome, TaskStarted, TaskWork, WorkUsage,
 };
-use loopd_proto::id::{TaskId, ToolCallId};
+use loopd_proto::id::{MessageId, TaskId, ToolCallId};
 use loopd_proto::time::Timestamp;
 
 /// The tasks of a session, in the order of their ids.
@@ -23,6 +23,8 @@ pub struct Tasks {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     pub id: TaskId,
+    /// The message whose run started it, or last gave it something to do.
+    pub origin: Option<MessageId>,
     pub call: Option<ToolCallId>,
     pub description: String,
     pub started_at: Timestamp,
@@ -81,9 +83,10 @@ pub enum Told {
 const TURNS_KEPT: usize = 64;
 
 impl Task {
-    fn new(started: &TaskStarted) -> Self {
+    fn new(started: &TaskStarted, origin: Option<MessageId>) -> Self {
         Self {
             id: started.id.clone(),
+            origin,
             call: started.tool_call_id.clone(),
             description: started.description.clone(),
             started_at: started.started_at,
@@ -238,8 +241,9 @@ impl Tasks {
         untold
     }
 
-    pub(super) fn started(&mut self, started: &TaskStarted) {
-        self.all.insert(started.id.clone(), Task::new(started));
+    pub(super) fn started(&mut self, started: &TaskStarted, origin: Option<MessageId>) {
+        let task = Task::new(started, origin);
+        self.all.insert(started.id.clone(), task);
     }
 
     pub(super) fn has_process(&mut self, id: &TaskId, process: u32) {
@@ -268,8 +272,9 @@ impl Tasks {
         }
     }
 
-    pub(super) fn continued(&mut self, continued: &TaskContinued) {
+    pub(super) fn continued(&mut self, continued: &TaskContinued, origin: Option<MessageId>) {
         if let Some(task) = self.all.get_mut(&continued.id) {
+            task.origin = origin;
             task.status = TaskStatus::Running;
             task.active_since = Some(continued.continued_at);
             task.told = Told::NotYet;

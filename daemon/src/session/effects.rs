@@ -26,6 +26,7 @@ use crate::kernel::command::{
 };
 use crate::kernel::context;
 use crate::kernel::model::{Delivery, ModelRequest, ToolCall};
+use crate::kernel::policy;
 use crate::kernel::state::TurnKey;
 use crate::tool::ask_user::AskUserArgs;
 use crate::tool::{ToolContext, Web};
@@ -201,6 +202,7 @@ impl Actor {
                 .map(|lineage| lineage.tie.seat.clone()),
             backend: self.shell_backend(),
             call: call.id.clone(),
+            unreadable: policy::unreadable(&self.leave().permissions),
         };
         (context, output)
     }

@@ -66,7 +66,7 @@ struct Wait {
     until: Until,
     peer: PeerId,
     reply: WaitReply,
-    /// What is known of a run that has ended while the session goes on.
+    /// What the message came to, when its run has ended and the session goes on.
     ran: Option<Ran>,
 }
 
@@ -101,8 +101,6 @@ struct News {
 struct Said {
     at: Seq,
     line: Arc<str>,
-    /// Whether a notification started the run, and not a message.
-    unasked: bool,
 }
 
 impl SessionHandle {
@@ -137,11 +135,10 @@ impl Waits {
             return;
         }
         match event {
-            Durable::AssistantMessage(message) => {
+            Durable::AssistantMessage(_) => {
                 self.said = Some(Said {
                     at: outgoing.seq,
                     line: outgoing.line.clone(),
-                    unasked: message.originating_message_id.is_none(),
                 });
             }
             Durable::SessionError(failure) => {
@@ -210,26 +207,27 @@ impl Wait {
         if self.reply.is_closed() {
             return None;
         }
-        let ran = match self.ran.take() {
-            Some(ran) => ran,
-            None => match state.end_of(&self.message) {
+        let ran = match state.end_of(&self.message) {
+            // Its end was remembered, and so many messages have ended since that it was forgotten.
+            None => match self.ran.take() {
+                Some(ran) => ran,
                 None => return Some(self),
-                Some(MessageEnd::Removed) => {
-                    self.answer(None, Ran::REMOVED);
-                    return None;
-                }
-                Some(MessageEnd::Ran {
-                    outcome: LoopOutcome::Failed,
-                    error,
-                    ..
-                }) => {
-                    self.end(Err(news.failure(error.as_ref())));
-                    return None;
-                }
-                Some(MessageEnd::Ran {
-                    outcome, answer, ..
-                }) => Ran::new(*outcome, *answer),
             },
+            Some(MessageEnd::Removed) => {
+                self.answer(None, Ran::REMOVED);
+                return None;
+            }
+            Some(MessageEnd::Ran {
+                outcome: LoopOutcome::Failed,
+                error,
+                ..
+            }) => {
+                self.end(Err(news.failure(error.as_ref())));
+                return None;
+            }
+            Some(MessageEnd::Ran {
+                outcome, answer, ..
+            }) => Ran::new(*outcome, *answer),
         };
         let ran = ran.with(said);
         let over = match self.until {
@@ -293,14 +291,12 @@ impl Ran {
         Self { aborted, answer }
     }
 
-    /// With the line of the answer; when the session went on by itself with what the message set off,
-    /// what was said there is the newer answer.
+    /// With the line of the answer, where that is the last thing that was said.
     fn with(mut self, said: Option<&Said>) -> Self {
-        let newer = |said: &&Said, at: Seq| said.at == at || (said.unasked && said.at > at);
-        if let Some((at, _)) = self.answer
-            && let Some(said) = said.filter(|said| newer(said, at))
+        if let (Some((at, line)), Some(said)) = (&mut self.answer, said)
+            && said.at == *at
         {
-            self.answer = Some((said.at, Some(said.line.clone())));
+            *line = Some(said.line.clone());
         }
         self
     }

@@ -90,6 +90,7 @@ impl Fixture {
             seat: None,
             backend: Backend::Process,
             call: ToolCallId::from("call"),
+            unreadable: [].into(),
         };
         Self {
             context,

@@ -1,6 +1,7 @@
 //! The tool that finds files by the pattern of their path. Reads no file.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
 use schemars::JsonSchema;
@@ -85,6 +86,7 @@ struct Plan {
     place: Place,
     labels: Labels,
     matcher: GlobMatcher,
+    unreadable: Arc<[String]>,
 }
 
 fn args_pattern(plan: &Plan) -> &str {
@@ -118,6 +120,7 @@ fn plan(args: &GlobArgs, context: &ToolContext) -> Result<Plan, Outcome> {
         labels: Labels::new(&place, folder.as_deref()),
         place,
         matcher,
+        unreadable: context.unreadable.clone(),
     })
 }
 
@@ -147,7 +150,11 @@ fn split(args: &GlobArgs) -> (Option<String>, String) {
 
 fn find(plan: &Plan, stop: &CancellationToken) -> Answer {
     let mut answer = Answer::new(MAX_FILES);
-    for file in walk::files(&plan.place.real, Selection::default()) {
+    let selection = Selection {
+        unreadable: plan.unreadable.clone(),
+        ..Selection::default()
+    };
+    for file in walk::files(&plan.place.real, selection) {
         if stop.is_cancelled() {
             break;
         }

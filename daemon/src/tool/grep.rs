@@ -143,7 +143,10 @@ fn plan(args: &GrepArgs, context: &ToolContext) -> Result<Plan, Outcome> {
     let finder = Finder {
         matcher,
         root: place.real.clone(),
-        selection: selection(args, &place)?,
+        selection: Selection {
+            unreadable: context.unreadable.clone(),
+            ..selection(args, &place)?
+        },
         labels: Labels::new(&place, args.path.as_deref()),
         mode: args.output_mode.unwrap_or_default(),
         numbers: match args.line_numbers {

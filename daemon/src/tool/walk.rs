@@ -2,6 +2,7 @@
 //! with a bound on the answer that says how much was left out. Opens no file.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ignore::overrides::Override;
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::place::Place;
 use super::{Outcome, ToolContext, disk};
+use crate::kernel::policy;
 
 /// How long one search may take.
 const SEARCH_TIME: Duration = Duration::from_secs(30);
@@ -24,6 +26,8 @@ const MAX_ANSWER: usize = 48 * 1024;
 pub(super) struct Selection {
     pub(super) overrides: Override,
     pub(super) types: Types,
+    /// Left out with all that is below.
+    pub(super) unreadable: Arc<[String]>,
 }
 
 impl Default for Selection {
@@ -31,6 +35,7 @@ impl Default for Selection {
         Self {
             overrides: Override::empty(),
             types: Types::empty(),
+            unreadable: [].into(),
         }
     }
 }
@@ -45,7 +50,11 @@ pub(super) fn files(root: &Path, selection: Selection) -> impl Iterator<Item = P
         .follow_links(false)
         .overrides(selection.overrides)
         .types(selection.types)
-        .filter_entry(|entry| entry.file_name() != ".git")
+        .filter_entry(move |entry| {
+            let path = entry.path().to_string_lossy();
+            let hidden = |place: &String| policy::within(place, &path);
+            entry.file_name() != ".git" && !selection.unreadable.iter().any(hidden)
+        })
         .sort_by_file_path(Path::cmp)
         .build()
         // A folder that cannot be read is passed over, as other search tools do.

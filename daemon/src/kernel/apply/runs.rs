@@ -1,7 +1,7 @@
 //! Messages on their way through the loop: taken into a run, ended with it, or removed before.
 
 use loopd_proto::event::fact::{LoopOutcome, QueueItem};
-use loopd_proto::id::MessageId;
+use loopd_proto::id::{MessageId, TaskId};
 
 use crate::kernel::state::{EndedMessage, MessageEnd, Phase, Preparing, Run, State};
 
@@ -55,6 +55,26 @@ pub(super) fn current(state: &mut State) -> Option<&mut Run> {
         Phase::Preparing(preparing) => Some(&mut preparing.run),
         Phase::Turn(turn) => Some(&mut turn.run),
         Phase::Idle | Phase::Commanding(_) => None,
+    }
+}
+
+/// A run that a notification started goes on with what a message set off: it is that message's, or
+/// nobody's when there are several.
+pub(super) fn told(state: &mut State, task: &TaskId) {
+    let origin = state.tasks.get(task.as_str());
+    let Some(origin) = origin.and_then(|task| task.origin.clone()) else {
+        return;
+    };
+    // Only at its beginning: whose run it is does not change under way.
+    let Phase::Preparing(Preparing { run, .. }) = &mut state.phase else {
+        return;
+    };
+    if run.woken && !run.messages.contains(&origin) {
+        run.messages.push(origin);
+        run.origin = match run.messages.as_slice() {
+            [only] => Some(only.clone()),
+            _ => None,
+        };
     }
 }
 

@@ -10,17 +10,24 @@ use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::RequestId;
 
 use crate::kernel::command::{Answer, Decision, Effect, Mint, Refusal, Send, SendPlace};
-use crate::kernel::state::{Phase, State};
+use crate::kernel::state::{Phase, State, fingerprint};
 
 /// How many items may wait in one session.
 const QUEUE_LIMIT: usize = 1_000;
 
 /// Accepts a user message, once per id, and starts the loop when it rests.
 pub(super) fn send(state: &State, send: Send, mint: &mut Mint<'_>) -> Result<Decision, Refusal> {
-    if let Some(id) = &send.id
-        && state.has_accepted(id)
-    {
-        return Ok(Decision::answering(Answer::Message(id.clone())));
+    if let Some(known) = send.id.as_ref().and_then(|id| state.accepted(id)) {
+        if known.fingerprint != fingerprint(&send.prompt) {
+            return Err(Refusal::MessageIdUsed(known.id.clone()));
+        }
+        let mut decision = Decision::answering(Answer::Message(known.id.clone()));
+        // It may wait for somebody to want it: after a restart, say.
+        let waits = state.queue.iter().any(|item| *item.id() == known.id);
+        if waits && !state.is_busy() {
+            take_next(state, &mut decision);
+        }
+        return Ok(decision);
     }
     check_room(state)?;
     let busy = state.is_busy();

@@ -8,7 +8,7 @@ use loopd_proto::permission::{
     ManagedPermissions, ManagedSettingsPermissions, PermissionRequest, PermissionRule, Permissions,
 };
 
-use super::{Verdict, check_denied, judge_by_rules};
+use super::{Verdict, check_denied, judge_by_rules, within};
 
 /// Judges a request by the managed rules and, within them, by the session's own.
 pub(super) fn judge(
@@ -23,6 +23,24 @@ pub(super) fn judge(
     let verdict = judge_by_rules(&own, cwd, request);
     if let Verdict::Deny(_) = verdict {
         return verdict;
+    }
+    // Nobody sees what a command reads and writes: a person has to look at it.
+    let is_place = |rule: &&PermissionRule| {
+        matches!(rule.kind.as_str(), "read" | "write") && rule.argument.is_some()
+    };
+    if let PermissionRequest::Shell { possible_paths, .. } = request {
+        let mut places = managed.deny.iter().filter(is_place);
+        let named = |rule: &&PermissionRule| {
+            let place = rule.argument.as_deref().unwrap_or_default();
+            let named = |path: &String| within(place, &Path::new(cwd).join(path).to_string_lossy());
+            possible_paths.iter().any(named)
+        };
+        if let Some(rule) = places.clone().find(named) {
+            return Verdict::Deny(rule.clone());
+        }
+        if places.next().is_some() {
+            return Verdict::Ask;
+        }
     }
     // A rule that would hit as a deny rule has to be asked about; so has what may hide from it.
     let passes = |denied: &[PermissionRule]| {

@@ -44,7 +44,7 @@ pub(super) async fn unrestrict_urls(
 }
 
 /// Adds the real path of every denied place, so that no link leads around a rule.
-fn with_real_places(rules: Vec<PermissionRule>) -> Vec<PermissionRule> {
+pub(super) fn with_real_places(rules: Vec<PermissionRule>) -> Vec<PermissionRule> {
     let mut all = rules.clone();
     for rule in rules {
         let is_place = matches!(rule.kind.as_str(), "read" | "write");

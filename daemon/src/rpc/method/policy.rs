@@ -6,6 +6,7 @@ use loopd_proto::permission::ManagedPermissions;
 use loopd_proto::session::PolicyParams;
 use serde_json::Value;
 
+use super::permission_policy::with_real_places;
 use crate::kernel::policy::managed;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
@@ -24,9 +25,12 @@ pub(super) fn managed(
         return Ok(None);
     };
     let launch = context.connection.launch();
-    managed::read(permissions, &cwd.to_string_lossy(), launch.variable("HOME"))
-        .map(|rules| Some(Box::new(rules)))
-        .map_err(|why| RpcError::InvalidParams(format!("managedSettings.permissions.{why}")))
+    let mut rules = managed::read(permissions, &cwd.to_string_lossy(), launch.variable("HOME"))
+        .map_err(|why| RpcError::InvalidParams(format!("managedSettings.permissions.{why}")))?;
+    // A few looks at the disk, for apps that have such rules.
+    rules.deny = with_real_places(rules.deny);
+    rules.ask = with_real_places(rules.ask);
+    Ok(Some(Box::new(rules)))
 }
 
 /// What would narrow the session and cannot be done here.

@@ -63,6 +63,9 @@ async fn stored(
         .ok_or_else(|| RpcError::Failed("the answer is no longer in the session's log".to_owned()))
 }
 
+/// The modes in which the public schema lets an agent be.
+const MODES: [&str; 4] = ["interactive", "plan", "autopilot", "shell"];
+
 /// The message, unless it asks for what cannot be had.
 fn message(params: SendParams) -> Result<Send, RpcError> {
     let refused = if params.response_format.is_some() {
@@ -71,11 +74,25 @@ fn message(params: SendParams) -> Result<Send, RpcError> {
         )
     } else if params.required_tool.is_some() {
         Some("requiredTool: a message cannot be made to depend on a tool yet; leave it out")
+    } else if params
+        .message_id
+        .as_ref()
+        .is_some_and(|id| id.as_str().is_empty())
+    {
+        Some("messageId: must not be empty; leave it out to be given one")
     } else {
         None
     };
     if let Some(why) = refused {
         return Err(RpcError::InvalidParams(why.to_owned()));
+    }
+    if let Some(mode) = params.agent_mode.as_deref()
+        && !MODES.contains(&mode)
+    {
+        let modes = MODES.join(", ");
+        return Err(RpcError::InvalidParams(format!(
+            "agentMode: {mode} is none of {modes}"
+        )));
     }
     Ok(Send {
         id: params.message_id,
