@@ -1,6 +1,6 @@
 //! The command line, as the official SDKs and people use it.
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
 /// The background daemon that owns AI agent sessions.
@@ -9,23 +9,28 @@ use tracing::level_filters::LevelFilter;
 /// in the foreground for everybody on this machine's socket.
 #[derive(Debug, Parser)]
 #[command(name = "loopd", version, disable_help_subcommand = true)]
+#[command(group = ArgGroup::new("program").multiple(true))]
 pub struct Args {
     #[command(subcommand)]
     pub command: Option<Verb>,
 
     /// Serve a program instead of a person.
-    #[arg(long, visible_alias = "server")]
+    #[arg(long, group = "program")]
     pub headless: bool,
 
+    /// The same as --headless, as some SDKs say it.
+    #[arg(long, group = "program")]
+    pub server: bool,
+
     /// Speak on stdin and stdout.
-    #[arg(long, requires = "headless")]
+    #[arg(long, requires = "program")]
     pub stdio: bool,
 
     /// Listen on this TCP port of the loopback interface; 0 or nothing takes any free one.
     #[arg(
         long,
         value_name = "PORT",
-        requires = "headless",
+        requires = "program",
         conflicts_with = "stdio"
     )]
     pub port: Option<u16>,

@@ -62,13 +62,17 @@ fn runtime(args: &Args) -> std::io::Result<Runtime> {
     builder.worker_threads(2).enable_all().build()
 }
 
+fn fail(error: &anyhow::Error) -> ExitCode {
+    say(&format!("{error:#}"));
+    ExitCode::FAILURE
+}
+
 #[expect(
     clippy::print_stderr,
-    reason = "the one line that says why the daemon did not run"
+    reason = "a line for whoever started the program"
 )]
-fn fail(error: &anyhow::Error) -> ExitCode {
-    eprintln!("loopd: {error:#}");
-    ExitCode::FAILURE
+fn say(line: &str) {
+    eprintln!("loopd: {line}");
 }
 
 async fn run(args: Args) -> anyhow::Result<()> {
@@ -97,7 +101,7 @@ async fn run(args: Args) -> anyhow::Result<()> {
         };
     }
     anyhow::ensure!(
-        args.headless,
+        args.headless || args.server,
         "nothing to do: start it with `loopd serve`, or let an SDK start it with --headless (see loopd --help)"
     );
     let cwd = std::env::current_dir().context("the current directory cannot be read")?;
@@ -135,6 +139,7 @@ async fn run_private(
 ) -> anyhow::Result<()> {
     let stopped = shutdown::signal();
     let app = App::open(home, None).await?;
+    let home_gone = home_gone(&app, home);
     let launch = Arc::new(Launch::new(
         cwd,
         env,
@@ -163,6 +168,15 @@ async fn run_private(
     tokio::pin!(serving);
     tokio::select! {
         served = &mut serving => served?,
+        () = home_gone => {
+            // The client still hears why; nothing is made anew.
+            tokio::select! {
+                () = app.hand_over() => {}
+                served = &mut serving => served?,
+            }
+            app.close().await;
+            anyhow::bail!("the home {} was emptied, deleted or moved; start again", home.display());
+        }
         () = stopped => {
             // The client still hears how its sessions end.
             tokio::select! {
@@ -218,13 +232,7 @@ async fn serve(
     let (listener, socket_file) = local_socket::bind(socket)
         .await
         .with_context(|| format!("the socket {} cannot be opened", socket.display()))?;
-    let watch = app.lock_id().map(|lock| HomeWatch::begin(home, lock));
-    let home_gone = async {
-        match watch {
-            Some(watch) => watch.gone().await,
-            None => std::future::pending().await,
-        }
-    };
+    let home_gone = home_gone(&app, home);
     announce(&format!("{ready}{}", socket.display()))?;
     let environment = env.clone();
     let launch = move || Launch::new("/".into(), environment.clone(), LaunchOptions::default());
@@ -248,6 +256,17 @@ async fn serve(
     Ok(())
 }
 
+/// Resolves when the home is no longer the one that is locked; watched from now on.
+fn home_gone(app: &App, home: &Path) -> impl Future<Output = ()> + use<> {
+    let watch = app.lock_id().map(|lock| HomeWatch::begin(home, lock));
+    async {
+        match watch {
+            Some(watch) => watch.gone().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
 /// The token that TCP clients have to show: as given, else 256 bits of our own.
 fn connection_token(env: &BTreeMap<String, String>) -> anyhow::Result<String> {
     if let Some(token) = env
@@ -256,5 +275,8 @@ fn connection_token(env: &BTreeMap<String, String>) -> anyhow::Result<String> {
     {
         return Ok(token.clone());
     }
+    say(
+        "COPILOT_CONNECTION_TOKEN is not set, so nobody can connect; set it to what clients shall show",
+    );
     Ok(secret::random_hex()?)
 }

@@ -39,6 +39,7 @@ check("every flag that the SDK passes is taken", async (place) => {
 check("--server is another word for --headless, on pipes and on TCP", async (place) => {
   const { connection } = await onPipes(place, ["--server", "--stdio", "--no-auto-update"]);
   assert.equal((await connection.sendRequest("ping", { message: "hello" })).message, "pong: hello");
+  await onPipes(place, ["--server", ...STDIO]);
   const listening = place.daemon(["--server", "--port", "0", "--no-auto-update"]);
   await listening.announced(/listening on port (\d+)/);
 });

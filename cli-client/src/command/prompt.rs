@@ -69,6 +69,7 @@ async fn one_turn(desk: &Desk, session: &Session, prompt: String) -> anyhow::Res
     let mut renderer = Renderer::new(&desk.terminal, desk.options.json, Users::Hidden);
     let mut turn = session.turn(prompt, Wait::Session);
     let mut interrupted = false;
+    let mut was_told = false;
     loop {
         let event = tokio::select! {
             event = turn.next() => event,
@@ -82,7 +83,10 @@ async fn one_turn(desk: &Desk, session: &Session, prompt: String) -> anyhow::Res
             }
         };
         match event {
-            Some(event) => renderer.show(&event)?,
+            Some(event) => {
+                was_told |= matches!(event.body.kind(), "abort" | "session.idle");
+                renderer.show(&event)?;
+            }
             None => break,
         }
     }
@@ -94,6 +98,11 @@ async fn one_turn(desk: &Desk, session: &Session, prompt: String) -> anyhow::Res
         return Ok(Outcome::Interrupted);
     }
     match finished {
+        Err(Error::Aborted) if !was_told => {
+            let why = "the message left the queue before it was answered: somebody cleared it";
+            desk.terminal.notice(why);
+            Ok(Outcome::Failed)
+        }
         // Its own event has said so already.
         Err(Error::Failed(_) | Error::Aborted) => Ok(Outcome::Failed),
         Err(error) => Err(error.into()),

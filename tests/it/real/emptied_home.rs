@@ -96,6 +96,20 @@ async fn uses_a_session(client: &Client) {
 }
 
 #[tokio::test]
+async fn a_private_daemon_says_that_its_home_is_gone_and_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("home");
+    std::fs::create_dir(&home).unwrap();
+    let mut command = Loopd::command(&home);
+    command.current_dir(folder.path());
+    let (loopd, client) = Loopd::spawn(command, &["--private"], json!({"model": "offline"}));
+    client.create(json!({})).await;
+    std::fs::remove_dir_all(&home).unwrap();
+    assert_eq!(loopd.exited().await.code(), Some(1));
+    assert!(!home.exists(), "it is not made anew");
+}
+
+#[tokio::test]
 async fn the_apps_connection_goes_on_with_a_new_daemon() {
     let place = Place::new();
     let (loopd, client) = place.relay(offline());

@@ -8,7 +8,7 @@ use loopd_proto::permission::{
     ManagedPermissions, ManagedSettingsPermissions, PermissionRequest, PermissionRule, Permissions,
 };
 
-use super::{Verdict, check_denied, judge_by_rules, within};
+use super::{Verdict, check_denied, judge_by_rules, url, within};
 
 /// Judges a request by the managed rules and, within them, by the session's own.
 pub(super) fn judge(
@@ -24,21 +24,32 @@ pub(super) fn judge(
     if let Verdict::Deny(_) = verdict {
         return verdict;
     }
-    // Nobody sees what a command reads and writes: a person has to look at it.
-    let is_place = |rule: &&PermissionRule| {
-        matches!(rule.kind.as_str(), "read" | "write") && rule.argument.is_some()
-    };
-    if let PermissionRequest::Shell { possible_paths, .. } = request {
-        let mut places = managed.deny.iter().filter(is_place);
+    if let PermissionRequest::Shell {
+        possible_paths,
+        possible_urls,
+        ..
+    } = request
+    {
+        // Nobody sees what a command reads, writes and sends: a person has to look at it.
+        let beyond =
+            |rule: &&PermissionRule| matches!(rule.kind.as_str(), "read" | "write" | "url");
+        let mut beyond = managed.deny.iter().filter(beyond);
         let named = |rule: &&PermissionRule| {
-            let place = rule.argument.as_deref().unwrap_or_default();
-            let named = |path: &String| within(place, &Path::new(cwd).join(path).to_string_lossy());
-            possible_paths.iter().any(named)
+            let Some(argument) = rule.argument.as_deref() else {
+                return false;
+            };
+            if rule.kind == "url" {
+                return possible_urls.iter().any(|it| url::hits(argument, &it.url));
+            }
+            let here = |path: &String| Path::new(cwd).join(path).to_string_lossy().into_owned();
+            possible_paths
+                .iter()
+                .any(|path| within(argument, &here(path)))
         };
-        if let Some(rule) = places.clone().find(named) {
+        if let Some(rule) = beyond.clone().find(named) {
             return Verdict::Deny(rule.clone());
         }
-        if places.next().is_some() {
+        if beyond.next().is_some() {
             return Verdict::Ask;
         }
     }

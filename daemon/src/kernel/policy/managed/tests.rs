@@ -100,6 +100,15 @@ fn a_managed_deny_rule_holds_whatever_else_is_allowed() {
 }
 
 #[test]
+fn commands_are_asked_about_where_a_rule_is_about_places_or_hosts() {
+    for rule in ["Read(/etc/**)", "Read", "Write", "Domain(evil.com)"] {
+        let permissions = under("deny", &[rule], true);
+        let verdict = judge(&permissions, "/work", &shell("make all"));
+        assert_eq!(verdict, Verdict::Ask, "{rule}");
+    }
+}
+
+#[test]
 fn what_has_to_be_asked_about_is_asked_about_under_approve_all() {
     let permissions = under("ask", &["Shell(git push)", "Domain(publish.example)"], true);
     for request in [shell("git push origin"), url("https://publish.example/x")] {

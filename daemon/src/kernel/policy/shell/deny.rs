@@ -96,7 +96,12 @@ fn hits_run(rule: &Rule, run: &Run) -> Hit {
             .any(|text| text.contains('/') && base_name(text) == base_name(&rule.program)),
         Arguments::Code if rest.iter().any(|word| is_mentioned_in(rule, word)) => true,
         Arguments::MayRun | Arguments::Code => {
-            let names = |word: &Word| word.text().is_some_and(|t| is_program(&rule.program, t));
+            let names = |word: &Word| {
+                word.text().map_or_else(
+                    || is_pieced(rule, word),
+                    |text| is_program(&rule.program, text),
+                )
+            };
             let mut starts = (0..rest.len()).filter(|start| rest.get(*start).is_some_and(names));
             starts.by_ref().take(MAX_STARTS).any(|start| {
                 let after = rest.get(start + 1..).unwrap_or_default();
@@ -105,6 +110,13 @@ fn hits_run(rule: &Rule, run: &Run) -> Hit {
         }
     };
     best.max(if also { Hit::Possible } else { Hit::No })
+}
+
+/// `r${x}m`: pieces of the program's name, with something computed between them.
+fn is_pieced(rule: &Rule, word: &Word) -> bool {
+    word.texts().any(|piece| !piece.is_empty())
+        && !word.prefix().contains('/')
+        && word.may_name(base_name(&rule.program))
 }
 
 fn hits_program(rule: &Rule, word: &Word) -> Hit {

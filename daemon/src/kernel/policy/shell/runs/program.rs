@@ -137,7 +137,45 @@ fn is_special(name: &str) -> bool {
             "readarray",
         ]
         .contains(&name)
+        || CONVERSING.contains(&name)
+        || DATABASE_CLIENTS.contains(&name)
 }
+
+/// Programs that take commands while they run and let them run others, or run whatever is in a folder.
+pub(super) const CONVERSING: &[&str] = &[
+    "ed",
+    "red",
+    "ex",
+    "vi",
+    "vim",
+    "nvim",
+    "view",
+    "vimdiff",
+    "emacs",
+    "nano",
+    "less",
+    "more",
+    "most",
+    "gdb",
+    "lldb",
+    "ftp",
+    "lftp",
+    "telnet",
+    "gnuplot",
+    "mutt",
+    "mail",
+    "mc",
+    "ranger",
+    "tmux",
+    "screen",
+    "byobu",
+    "dtach",
+    "run-parts",
+    "expect",
+];
+
+/// The same for those that are mostly given one query.
+pub(super) const DATABASE_CLIENTS: &[&str] = &["sqlite3", "psql", "mysql", "mariadb"];
 
 /// Shells by their names.
 pub(super) const SHELLS: &[&str] = &[

@@ -32,7 +32,11 @@ impl Runs {
             }
             "eval" => self.joined(arguments, certainty, depth),
             "trap" => self.trapped(arguments, depth),
-            "alias" | "export" | "declare" | "typeset" | "local" | "readonly" => {
+            "alias" => {
+                self.named(arguments, depth);
+                self.aliased(arguments, depth);
+            }
+            "export" | "declare" | "typeset" | "local" | "readonly" => {
                 self.named(arguments, depth);
             }
             "env" | "genv" => self.env(arguments, input, certainty, depth),
@@ -53,6 +57,11 @@ impl Runs {
                     .and_then(Word::text)
                     .is_some_and(|first| lists.contains(&first));
                 self.anything |= !only_lists;
+            }
+            // Their own commands run others, and what is typed to them comes later.
+            conversing if program::CONVERSING.contains(&conversing) => self.anything = true,
+            client if program::DATABASE_CLIENTS.contains(&client) => {
+                self.anything |= !is_one_query(arguments);
             }
             shell if program::SHELLS.contains(&shell) => {
                 self.shell(arguments, input, certainty, depth);
@@ -117,6 +126,25 @@ impl Runs {
         }
     }
 
+    /// What an alias stands for is run later, with further words.
+    fn aliased(&mut self, arguments: &[Word], depth: usize) {
+        for word in arguments {
+            let Some((name, _)) = word.prefix().split_once('=') else {
+                continue;
+            };
+            match word.without_prefix(&format!("{name}=")) {
+                Some(value) => match value.text() {
+                    Some(text) => {
+                        let text = format!("{text} $further");
+                        self.text(&text, Certainty::Possible, depth + 1);
+                    }
+                    None => self.anything = true,
+                },
+                None => self.anything = true,
+            }
+        }
+    }
+
     /// Words joined by spaces and given to a shell.
     fn joined(&mut self, words: &[Word], certainty: Certainty, depth: usize) {
         let texts: Option<Vec<&str>> = words.iter().map(Word::text).collect();
@@ -153,6 +181,22 @@ impl Runs {
             self.anything = true;
         }
     }
+}
+
+/// Whether a client of a database is given all it has to do, and nothing that runs a program.
+fn is_one_query(arguments: &[Word]) -> bool {
+    let escapes = [
+        ".sh", ".sy", "\\!", "|", "system", ".imp", ".o", ".once", ".ex",
+    ];
+    let texts: Option<Vec<&str>> = arguments.iter().map(Word::text).collect();
+    texts.is_some_and(|texts| {
+        texts
+            .iter()
+            .any(|text| text.contains(' ') || text.starts_with('.'))
+            && !texts
+                .iter()
+                .any(|text| escapes.iter().any(|mark| text.contains(mark)))
+    })
 }
 
 fn one_unknown() -> Word {
