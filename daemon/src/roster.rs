@@ -120,6 +120,10 @@ pub fn load(input: &RosterInput) -> Roster {
     roster.problems.append(&mut found.problems);
     for mut agent in found.items {
         if agent.origin == AgentOrigin::Project && !input.trusted {
+            if let Some(problem) = trust::stands_in(&agent) {
+                roster.problems.push(problem);
+                continue;
+            }
             roster.problems.extend(trust::restrict(&mut agent));
         }
         roster.add(agent);

@@ -16,6 +16,9 @@ use crate::id::ToolCallId;
 )]
 pub enum PermissionRequest {
     Shell {
+        /// Whether the managed settings want a person to decide.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        managed_approval_required: Option<bool>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool_call_id: Option<ToolCallId>,
         full_command_text: String,
@@ -29,6 +32,9 @@ pub enum PermissionRequest {
         warning: Option<String>,
     },
     Write {
+        /// Whether the managed settings want a person to decide.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        managed_approval_required: Option<bool>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool_call_id: Option<ToolCallId>,
         intention: String,
@@ -46,6 +52,9 @@ pub enum PermissionRequest {
         also_named: Vec<String>,
     },
     Read {
+        /// Whether the managed settings want a person to decide.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        managed_approval_required: Option<bool>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool_call_id: Option<ToolCallId>,
         intention: String,
@@ -55,6 +64,9 @@ pub enum PermissionRequest {
         also_named: Vec<String>,
     },
     Url {
+        /// Whether the managed settings want a person to decide.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        managed_approval_required: Option<bool>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool_call_id: Option<ToolCallId>,
         intention: String,
@@ -104,6 +116,31 @@ pub struct PossibleUrl {
 }
 
 impl PermissionRequest {
+    /// Says that a person has to decide, where clients know what that means.
+    #[must_use]
+    pub fn for_a_person(mut self) -> Self {
+        match &mut self {
+            Self::Shell {
+                managed_approval_required,
+                ..
+            }
+            | Self::Write {
+                managed_approval_required,
+                ..
+            }
+            | Self::Read {
+                managed_approval_required,
+                ..
+            }
+            | Self::Url {
+                managed_approval_required,
+                ..
+            } => *managed_approval_required = Some(true),
+            Self::Mcp { .. } | Self::CustomTool { .. } => {}
+        }
+        self
+    }
+
     /// Names the call that asks.
     #[must_use]
     pub fn for_call(mut self, call: &ToolCallId) -> Self {

@@ -111,6 +111,7 @@ fn shell() -> impl Strategy<Value = PermissionRequest> {
         |(commands, hides, has_write_file_redirection, can_offer_session_approval)| {
             let text = commands.join(" && ");
             PermissionRequest::Shell {
+                managed_approval_required: None,
                 tool_call_id: None,
                 full_command_text: if hides { format!("$x; {text}") } else { text },
                 intention: String::new(),
@@ -134,6 +135,7 @@ fn shell() -> impl Strategy<Value = PermissionRequest> {
 fn request() -> impl Strategy<Value = PermissionRequest> {
     let write = (place(), places(), places()).prop_map(|(file_name, other_files, also_named)| {
         PermissionRequest::Write {
+            managed_approval_required: None,
             tool_call_id: None,
             intention: String::new(),
             file_name,
@@ -145,12 +147,14 @@ fn request() -> impl Strategy<Value = PermissionRequest> {
         }
     });
     let read = (place(), places()).prop_map(|(path, also_named)| PermissionRequest::Read {
+        managed_approval_required: None,
         tool_call_id: None,
         intention: String::new(),
         path,
         also_named,
     });
     let url = select(&ADDRESSES[..]).prop_map(|url| PermissionRequest::Url {
+        managed_approval_required: None,
         tool_call_id: None,
         intention: String::new(),
         url: url.to_owned(),

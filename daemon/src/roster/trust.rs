@@ -4,7 +4,24 @@
 use std::path::Path;
 
 use crate::discovery::Problem;
-use crate::discovery::agents::{AgentDefinition, PermissionMode};
+use crate::discovery::agents::{AgentDefinition, AgentMode, PermissionMode};
+
+use super::{builtin, is_same};
+
+/// Says why an agent is left out that would stand in for one of ours which people choose by name to
+/// answer: whoever asks for `plan` must not get what a folder calls so.
+pub(super) fn stands_in(agent: &AgentDefinition) -> Option<Problem> {
+    let mut primary = builtin::all().iter();
+    let ours =
+        primary.find(|own| own.mode == AgentMode::Primary && is_same(&own.name, &agent.name))?;
+    let what = format!(
+        "the agent `{}` has the name of the built-in `{}` and is left out, because this folder is not trusted; rename it, or \
+         trust the folder with session.permissions.folderTrust.addTrusted if you know who wrote it",
+        agent.name, ours.name
+    );
+    let file = agent.path.as_deref().unwrap_or(Path::new(&agent.name));
+    Some(Problem::new(file, what))
+}
 
 /// Takes out what needs trust, and says what that was and how to keep it.
 ///

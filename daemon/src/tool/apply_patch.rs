@@ -87,6 +87,7 @@ fn request(plan: &Plan) -> PermissionRequest {
         |(first, others)| (first.clone(), others.to_vec()),
     );
     PermissionRequest::Write {
+        managed_approval_required: None,
         tool_call_id: None,
         intention: match names.len() {
             1 => "Apply patch".to_owned(),

@@ -260,6 +260,7 @@ pub(crate) fn permission(
         (warning, lasting) => warning.or(lasting),
     };
     PermissionRequest::Shell {
+        managed_approval_required: None,
         tool_call_id: None,
         full_command_text: command.to_owned(),
         intention: intention.to_owned(),

@@ -37,6 +37,7 @@ impl Tool for Create {
         let (args, context) = (args.clone(), context.clone());
         let planned = disk::blocking(move || {
             plan(&args, &context).map(|(place, diff)| PermissionRequest::Write {
+                managed_approval_required: None,
                 tool_call_id: None,
                 intention: "Create file".to_owned(),
                 file_name: texts::path(&place.shown),

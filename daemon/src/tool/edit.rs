@@ -81,6 +81,7 @@ impl Tool for Edit {
         let (args, context) = (args.clone(), context.clone());
         match disk::blocking(move || plan(&args, &context)).await {
             Ok(Ok(plan)) => Need::Permission(PermissionRequest::Write {
+                managed_approval_required: None,
                 tool_call_id: None,
                 intention: "Edit file".to_owned(),
                 also_named: plan.place.other_names(),

@@ -94,6 +94,7 @@ impl Place {
             return Need::Nothing;
         }
         Need::Permission(PermissionRequest::Read {
+            managed_approval_required: None,
             tool_call_id: None,
             intention,
             path: texts::path(&self.shown),

@@ -90,6 +90,7 @@ impl Tool for WebFetch {
     async fn need(&self, args: &WebFetchArgs, _context: &ToolContext) -> Need {
         match address(&args.url) {
             Ok(url) => Need::Permission(PermissionRequest::Url {
+                managed_approval_required: None,
                 tool_call_id: None,
                 intention: format!("Fetch {url}"),
                 url: url.into(),

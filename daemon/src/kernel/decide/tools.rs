@@ -53,6 +53,12 @@ pub(super) fn assessed(state: &State, assessed: Assessed, mint: &mut Mint<'_>) -
             );
         }
         Verdict::Ask if assessed.can_ask => {
+            let permission =
+                if policy::managed::wants_a_person(&permissions, &state.cwd, &permission) {
+                    permission.for_a_person()
+                } else {
+                    permission
+                };
             decision.store(Durable::PermissionRequested(PermissionRequested {
                 request_id: mint.request(),
                 prompt_request: Some(PermissionPrompt::from(&permission)),

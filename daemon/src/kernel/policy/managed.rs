@@ -85,6 +85,20 @@ pub(super) fn judge(
     }
 }
 
+/// Whether a question is asked because of the managed rules: a person has to decide.
+pub fn wants_a_person(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> bool {
+    let Some(managed) = &permissions.managed else {
+        return false;
+    };
+    let asks = Permissions {
+        approve_all: true,
+        denied: managed.ask.clone(),
+        ..Permissions::default()
+    };
+    judge_by_rules(&asks, cwd, request) != Verdict::Allow
+        || judge_by_rules(permissions, cwd, request) == Verdict::Allow
+}
+
 /// Reads the rules of an app; `cwd` is what relative paths are against, `user` the user's home.
 /// The error names the member and the rule.
 pub fn read(

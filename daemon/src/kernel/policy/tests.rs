@@ -4,6 +4,7 @@ use super::*;
 
 fn shell(identifiers: &[&str], plain: bool) -> PermissionRequest {
     PermissionRequest::Shell {
+        managed_approval_required: None,
         tool_call_id: None,
         full_command_text: identifiers.join(" && "),
         intention: String::new(),
@@ -90,6 +91,7 @@ fn an_opaque_command_never_matches_a_narrow_allowance() {
 #[test]
 fn a_path_rule_covers_parts_of_paths_not_letters() {
     let read = |path: &str| PermissionRequest::Read {
+        managed_approval_required: None,
         tool_call_id: None,
         intention: String::new(),
         path: path.to_owned(),
@@ -102,6 +104,7 @@ fn a_path_rule_covers_parts_of_paths_not_letters() {
 
 fn read(path: &str, also_named: &[&str]) -> PermissionRequest {
     PermissionRequest::Read {
+        managed_approval_required: None,
         tool_call_id: None,
         intention: String::new(),
         path: path.to_owned(),
@@ -112,6 +115,7 @@ fn read(path: &str, also_named: &[&str]) -> PermissionRequest {
 fn write(files: &[&str]) -> PermissionRequest {
     let mut files = files.iter().map(|name| (*name).to_owned());
     PermissionRequest::Write {
+        managed_approval_required: None,
         tool_call_id: None,
         intention: String::new(),
         file_name: files.next().unwrap_or_default(),

@@ -369,6 +369,7 @@ async fn permission_says_exactly_what_runs() {
     assert_eq!(
         fixture.request(&Bash, &args).await,
         PermissionRequest::Shell {
+            managed_approval_required: None,
             tool_call_id: None,
             full_command_text: "git status && cat a/b.txt".to_owned(),
             intention: "Look around".to_owned(),
@@ -384,6 +385,7 @@ async fn permission_says_exactly_what_runs() {
     assert_eq!(
         fixture.request(&Bash, &args).await,
         PermissionRequest::Shell {
+            managed_approval_required: None,
             tool_call_id: None,
             full_command_text: "curl https://x.y/z > \"$OUT\"".to_owned(),
             intention: "Run a shell command".to_owned(),

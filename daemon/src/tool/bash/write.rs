@@ -122,6 +122,7 @@ fn request(args: &WriteArgs, job: &Job) -> PermissionRequest {
     let typed = Analysis::of(&args.input.replace("{enter}", "\n"));
     let own = [names::WRITE.to_owned()];
     PermissionRequest::Shell {
+        managed_approval_required: None,
         tool_call_id: None,
         full_command_text: args.input.clone(),
         intention: format!(

@@ -52,6 +52,7 @@ async fn permission_is_asked_for_the_exact_content() {
     assert_eq!(
         request,
         PermissionRequest::Write {
+            managed_approval_required: None,
             tool_call_id: None,
             intention: "Create file".to_owned(),
             file_name: path.clone(),

@@ -72,6 +72,7 @@ async fn permission_names_the_folder() {
         .await;
     let path = fixture.text("src");
     let expected = PermissionRequest::Read {
+        managed_approval_required: None,
         tool_call_id: None,
         intention: format!("Search files: *.ts in {path}"),
         path,

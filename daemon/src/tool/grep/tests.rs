@@ -184,6 +184,7 @@ async fn permission_names_pattern_and_place() {
     let request = fixture.request(&Grep, &json!({"pattern": "x.y"})).await;
     let path = fixture.context.cwd.display().to_string();
     let expected = PermissionRequest::Read {
+        managed_approval_required: None,
         tool_call_id: None,
         intention: format!("Search files: x.y in {path}"),
         path,

@@ -32,6 +32,7 @@ async fn permission_names_the_file() {
     let path = fixture.text("a.txt");
     let request = fixture.request(&View, &json!({"path": "a.txt"})).await;
     let expected = PermissionRequest::Read {
+        managed_approval_required: None,
         tool_call_id: None,
         intention: format!("Read file: {path}"),
         path,

@@ -93,6 +93,7 @@ async fn permission_names_the_address_in_its_one_spelling() {
         )
         .await;
     let expected = PermissionRequest::Url {
+        managed_approval_required: None,
         tool_call_id: None,
         intention: "Fetch https://example.com/b?c".to_owned(),
         url: "https://example.com/b?c".to_owned(),

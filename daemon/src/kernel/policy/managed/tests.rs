@@ -27,6 +27,7 @@ fn under(member: &str, rules: &[&str], approve_all: bool) -> Permissions {
 fn shell(text: &str) -> PermissionRequest {
     let identifier = text.split(' ').take(2).collect::<Vec<_>>().join(" ");
     PermissionRequest::Shell {
+        managed_approval_required: None,
         tool_call_id: None,
         full_command_text: text.to_owned(),
         intention: String::new(),
@@ -44,6 +45,7 @@ fn shell(text: &str) -> PermissionRequest {
 
 fn file(path: &str) -> PermissionRequest {
     PermissionRequest::Read {
+        managed_approval_required: None,
         tool_call_id: None,
         intention: String::new(),
         path: path.to_owned(),
@@ -53,6 +55,7 @@ fn file(path: &str) -> PermissionRequest {
 
 fn url(url: &str) -> PermissionRequest {
     PermissionRequest::Url {
+        managed_approval_required: None,
         tool_call_id: None,
         intention: String::new(),
         url: url.to_owned(),

@@ -52,6 +52,7 @@ pub(super) fn request(command: &str) -> PermissionRequest {
     let analysis = Analysis::of(command);
     let identifiers = analysis.identifiers.into_iter();
     PermissionRequest::Shell {
+        managed_approval_required: None,
         tool_call_id: None,
         full_command_text: command.to_owned(),
         intention: String::new(),
