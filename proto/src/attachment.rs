@@ -50,6 +50,17 @@ pub enum Attachment {
     Other(Value),
 }
 
+impl Attachment {
+    /// The place on the daemon's disk that it names.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::File { path, .. } | Self::Directory { path, .. } => Some(path),
+            Self::Selection { file_path, .. } => Some(file_path),
+            Self::Blob { .. } | Self::GithubReference { .. } | Self::Other(_) => None,
+        }
+    }
+}
+
 /// Lines of a file, both included, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineRange {

@@ -26,6 +26,50 @@ fn joining(launched: &Value, transport: &str) -> Value {
 }
 
 #[tokio::test]
+async fn who_joins_a_session_does_not_bring_its_environment_upon_it() {
+    let shows = |id: &str| {
+        call(
+            id,
+            "bash",
+            json!({"command": "echo is=$WHOSE", "description": "d"}),
+        )
+    };
+    let daemon = Daemon::builder()
+        .script(
+            Script::play([
+                Turn::user("one").calls([shows("a")]),
+                Turn::results(["is=first"]).says("1"),
+                Turn::user("two").calls([shows("b")]),
+                Turn::results(["is=second"]).says("2"),
+            ])
+            .await,
+        )
+        .start()
+        .await;
+    let launch = |whose: &str| {
+        let mut env: std::collections::BTreeMap<String, String> = std::env::vars().collect();
+        env.insert("WHOSE".to_owned(), whose.to_owned());
+        let options = loopd::launch::LaunchOptions {
+            yolo: true,
+            ..Default::default()
+        };
+        std::sync::Arc::new(loopd::launch::Launch::new(
+            daemon.work().to_owned(),
+            env,
+            options,
+        ))
+    };
+    let mut session = daemon.client_of(launch("first")).create(json!({})).await;
+    let second = daemon.client_of(launch("second"));
+    let mut theirs = second.resume(&session.id, json!({})).await;
+    session.ask("one").await;
+    theirs.next("session.idle").await;
+    session.call("session.detach", json!({})).await;
+    theirs.ask("two").await;
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn a_launch_brings_its_directory_and_its_environment() {
     let command = "pwd; echo $GREETING; echo token=$A_SECRET_TOKEN.";
     let script = Script::play([

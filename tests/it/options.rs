@@ -263,6 +263,14 @@ async fn what_managed_settings_keep_from_being_read_is_not_found_either() {
     params["requestPermission"] = true.into();
     let mut session = daemon.client().create(params).await;
     session.approve_all().await;
+    let attached = json!([{"type": "file", "path": daemon.file("secret/key")}]);
+    let refused = session
+        .refused(
+            "session.send",
+            json!({"prompt": "read", "attachments": attached}),
+        )
+        .await;
+    assert!(refused.message.contains("secret/key"), "{refused}");
     session.send("go").await;
     // Nobody knows what a command reads, so a person has to look at it.
     let (request, asked) = session.permission().await;

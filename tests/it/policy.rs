@@ -4,6 +4,31 @@ use loopd_tests::{Daemon, Turn, call};
 use serde_json::{Value, json};
 
 #[tokio::test]
+async fn a_rule_that_would_do_nothing_is_refused() {
+    let daemon = Daemon::playing([]).await;
+    let session = daemon.client().create(json!({})).await;
+    for (kind, argument, why) in [
+        ("nonsense", "rm", "no kind of rule"),
+        ("bash", "rm", "no kind of rule"),
+        ("shell", "rm --rec*", "pattern"),
+        ("shell", "r?", "pattern"),
+    ] {
+        let rules = json!({"denied": [{"kind": kind, "argument": argument}], "approved": []});
+        let error = session
+            .refused("session.permissions.configure", json!({ "rules": rules }))
+            .await;
+        assert!(error.message.contains(why), "{error}");
+    }
+    let rules = json!({"denied": [{"kind": "Shell", "argument": "rm"}], "approved": []});
+    session
+        .call("session.permissions.configure", json!({ "rules": rules }))
+        .await;
+    let denied = daemon.state(&session.id).await.permissions.denied;
+    assert_eq!(denied[0].kind, "shell");
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn rules_can_be_added_and_taken_back() {
     let bash = |id: &str| {
         [

@@ -502,6 +502,8 @@ pub enum Refusal {
     TaskExists(TaskId),
     #[error("the messageId {0} was used for another message; give each message an id of its own")]
     MessageIdUsed(MessageId),
+    #[error("attachments: {0} may not be read, by the managed settings of this session")]
+    AttachmentDenied(String),
     #[error("the managed settings of this session do not let anybody approve everything at once")]
     NoApproveAll,
 }

@@ -12,7 +12,7 @@ mod url;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions};
+use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions, ShellCommand};
 
 use self::shell::Denial;
 
@@ -39,7 +39,9 @@ fn judge_by_rules(permissions: &Permissions, cwd: &str, request: &PermissionRequ
         return Verdict::Deny(rule.clone());
     }
     if let PermissionRequest::Shell {
-        full_command_text, ..
+        full_command_text,
+        commands,
+        ..
     } = request
     {
         let about_shell: Vec<&PermissionRule> = permissions
@@ -51,6 +53,9 @@ fn judge_by_rules(permissions: &Permissions, cwd: &str, request: &PermissionRequ
             Denial::By(rule) => return Verdict::Deny(rule.clone()),
             Denial::Possible => return Verdict::Ask,
             Denial::No => {}
+        }
+        if !about_shell.is_empty() && is_typed_in_part(commands, full_command_text) {
+            return Verdict::Ask;
         }
     }
     if permissions.approve_all || is_allowed(permissions, cwd, request) {
@@ -207,6 +212,51 @@ pub fn kind(request: &PermissionRequest) -> &'static str {
 fn canonical(kind: &str) -> &str {
     if kind == "commands" { "shell" } else { kind }
 }
+
+/// The kinds of rules; those of Mcp and custom tools are by name only.
+const KINDS: [&str; 9] = [
+    "shell",
+    "commands",
+    "read",
+    "write",
+    "url",
+    "mcp",
+    "custom-tool",
+    "agent",
+    "memory",
+];
+
+/// Says what is wrong with a kind that no request has: such a rule would do nothing.
+pub fn check_kind(rule: &PermissionRule) -> Result<(), String> {
+    if KINDS.contains(&rule.kind.as_str()) {
+        return Ok(());
+    }
+    let kind = &rule.kind;
+    Err(format!(
+        "`{kind}` is no kind of rule; use one of {}",
+        KINDS.join(", ")
+    ))
+}
+
+/// Whether text is typed into a shell without the end of its line: what it becomes is not known yet.
+fn is_typed_in_part(commands: &[ShellCommand], text: &str) -> bool {
+    let typed = commands
+        .first()
+        .is_some_and(|first| TYPED.contains(&first.identifier.as_str()));
+    let mut depth = 0_u32;
+    let words = text.chars().any(|character| {
+        match character {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && character != '}'
+    });
+    typed && words && !text.ends_with("{enter}") && !text.ends_with('\n')
+}
+
+/// What requests to type into a shell are known by.
+const TYPED: [&str; 2] = ["write_bash", "write_powershell"];
 
 /// Whether a path is this one or lies below it, part by part; `..` climbs, as it does on disk.
 pub fn within(directory: &str, path: &str) -> bool {

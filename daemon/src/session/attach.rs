@@ -17,6 +17,7 @@ use super::waits::Whose;
 use crate::connection::Connection;
 use crate::kernel::command::Command;
 use crate::kernel::state::State;
+use crate::launch::Launch;
 use crate::provider::secret::Secret;
 use crate::publish::frame;
 
@@ -86,8 +87,12 @@ impl Actor {
         let peer = attachment.connection.peer.clone();
         self.options = std::mem::take(&mut self.options).updated_by(attachment.options.clone());
         self.learn_token_peers(&attachment.options, &peer);
-        // The launch of who only looks on serves until another one comes.
-        if self.launch.is_none() || self.borrowed_launch || !attachment.offer.observer {
+        // The launch of who only looks on serves until another one comes; that of who was here
+        // before serves while they are here: nobody's environment is put upon them.
+        let mut others = self.attachments.iter();
+        let others =
+            others.any(|other| other.connection.peer.id() != peer.id() && !other.offer.observer);
+        if self.launch.is_none() || self.borrowed_launch || !(attachment.offer.observer || others) {
             self.launch = Some(attachment.connection.launch().clone());
             self.borrowed_launch = attachment.offer.observer;
         }
@@ -163,6 +168,22 @@ impl Actor {
         }
     }
 
+    /// When who brought the launch has left, that of somebody who is here serves.
+    fn take_launch_of_those_left(&mut self) {
+        let here = |launch: &Arc<Launch>| {
+            let mut attachments = self.attachments.iter();
+            attachments.any(|it| Arc::ptr_eq(&it.connection.launch(), launch))
+        };
+        if self.launch.as_ref().is_some_and(here) {
+            return;
+        }
+        let mut attachments = self.attachments.iter();
+        if let Some(next) = attachments.find(|attachment| !attachment.offer.observer) {
+            self.launch = Some(next.connection.launch().clone());
+            self.borrowed_launch = false;
+        }
+    }
+
     /// What a connection brought, if it is attached.
     pub(super) fn attachment_of(&mut self, peer: PeerId) -> Option<&mut Attachment> {
         let mut attachments = self.attachments.iter_mut();
@@ -201,6 +222,7 @@ impl Actor {
         }
         let left = SessionError::Left(self.state.id.clone());
         self.waits.refuse(Whose::Of(peer), &left);
+        self.take_launch_of_those_left();
         self.end_commands_of(peer);
         if takes_commands {
             self.tell_commands();

@@ -1,5 +1,8 @@
 //! Messages and commands that wait for the loop.
 
+use std::path::Path;
+
+use loopd_proto::attachment::Attachment;
 use loopd_proto::event::ask::{CommandQueued, Completed};
 use loopd_proto::event::fact::{
     LoopOutcome, PendingCommand, PendingMessage, QueueItem, QueuePlace, Queued, Taken, Unqueued,
@@ -8,8 +11,10 @@ use loopd_proto::event::session::Empty;
 use loopd_proto::event::turn::Delivered;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::RequestId;
+use loopd_proto::permission::{PermissionRequest, Permissions};
 
 use crate::kernel::command::{Answer, Decision, Effect, Mint, Refusal, Send, SendPlace};
+use crate::kernel::policy::{self, Verdict};
 use crate::kernel::state::{Phase, State, fingerprint};
 
 /// How many items may wait in one session.
@@ -30,6 +35,7 @@ pub(super) fn send(state: &State, send: Send, mint: &mut Mint<'_>) -> Result<Dec
         return Ok(decision);
     }
     check_room(state)?;
+    check_attachments(state, &send.attachments)?;
     let busy = state.is_busy();
     let steers = send.place == SendPlace::Immediate
         && matches!(state.phase, Phase::Turn(_) | Phase::Preparing(_));
@@ -195,6 +201,34 @@ fn take(decision: &mut Decision, item: QueueItem) {
             }));
         }
     }
+}
+
+/// What managed settings keep from being read cannot be attached either.
+fn check_attachments(state: &State, attachments: &[Attachment]) -> Result<(), Refusal> {
+    let Some(managed) = &state.permissions.managed else {
+        return Ok(());
+    };
+    let denied_only = Permissions {
+        approve_all: true,
+        denied: managed.deny.clone(),
+        ..Permissions::default()
+    };
+    for path in attachments.iter().filter_map(Attachment::path) {
+        let request = PermissionRequest::Read {
+            managed_approval_required: None,
+            tool_call_id: None,
+            intention: String::new(),
+            path: Path::new(&state.cwd)
+                .join(path)
+                .to_string_lossy()
+                .into_owned(),
+            also_named: Vec::new(),
+        };
+        if policy::judge(&denied_only, &state.cwd, &request) != Verdict::Allow {
+            return Err(Refusal::AttachmentDenied(path.to_owned()));
+        }
+    }
+    Ok(())
 }
 
 fn check_room(state: &State) -> Result<(), Refusal> {

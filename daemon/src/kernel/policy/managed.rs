@@ -19,6 +19,11 @@ pub(super) fn judge(
 ) -> Verdict {
     let mut own = permissions.clone();
     own.approve_all = permissions.approves_all();
+    if managed.no_approve_all {
+        // A rule for every command is the same by another name.
+        own.approved
+            .retain(|rule| rule.argument.is_some() || super::canonical(&rule.kind) != "shell");
+    }
     own.denied.extend(managed.deny.iter().cloned());
     let verdict = judge_by_rules(&own, cwd, request);
     if let Verdict::Deny(_) = verdict {
@@ -120,8 +125,19 @@ pub fn read(
             })
             .collect::<Result<Vec<_>, _>>()
     };
+    let mut deny = rules("deny", &given.deny)?;
+    // What may not be read may not be changed either: an edit tells what is there.
+    let unreadable = deny
+        .iter()
+        .filter(|rule| rule.kind == "read" && rule.argument.is_some());
+    let unreadable = unreadable.map(|rule| PermissionRule {
+        kind: "write".to_owned(),
+        argument: rule.argument.clone(),
+    });
+    let unreadable: Vec<_> = unreadable.collect();
+    deny.extend(unreadable);
     Ok(ManagedPermissions {
-        deny: rules("deny", &given.deny)?,
+        deny,
         ask: rules("ask", &given.ask)?,
         allow: match &given.allow {
             Some(_) => vec![rules("allow", &given.allow)?],

@@ -9,7 +9,7 @@ use loopd_proto::params::session::{Of, Success};
 use loopd_proto::permission::{PermissionRule, Permissions};
 
 use crate::kernel::command::Command;
-use crate::kernel::policy::check_denied;
+use crate::kernel::policy::{check_denied, check_kind};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::SessionHandle;
@@ -70,6 +70,16 @@ fn real_path(path: &str) -> String {
     path.to_string_lossy().into_owned()
 }
 
+/// Refuses rules that would do nothing; capitals do not matter.
+fn check_kinds(member: &str, rules: &mut [PermissionRule]) -> Result<(), RpcError> {
+    for (at, rule) in rules.iter_mut().enumerate() {
+        rule.kind = rule.kind.to_ascii_lowercase();
+        check_kind(rule)
+            .map_err(|why| RpcError::InvalidParams(format!("{member}[{at}].kind: {why}")))?;
+    }
+    Ok(())
+}
+
 pub(super) async fn configure(
     context: Context,
     params: ConfigureParams,
@@ -77,6 +87,8 @@ pub(super) async fn configure(
     let session = context.session(&params.session_id)?;
     let mut params = params;
     if let Some(rules) = &mut params.rules {
+        check_kinds("rules.denied", &mut rules.denied)?;
+        check_kinds("rules.approved", &mut rules.approved)?;
         for rule in &rules.denied {
             check_denied(rule).map_err(|error| {
                 let argument = rule.argument.as_deref().unwrap_or_default();
@@ -140,6 +152,8 @@ pub(super) async fn modify_rules(
                 .to_owned(),
         ));
     }
+    let mut params = params;
+    check_kinds("add", &mut params.add)?;
     change(&session, |permissions| {
         if params.remove_all {
             permissions.approved.clear();

@@ -63,6 +63,9 @@ async fn stored(
         .ok_or_else(|| RpcError::Failed("the answer is no longer in the session's log".to_owned()))
 }
 
+/// The longest id that a client may give a message.
+const LONGEST_ID: usize = 256;
+
 /// The modes in which the public schema lets an agent be.
 const MODES: [&str; 4] = ["interactive", "plan", "autopilot", "shell"];
 
@@ -80,6 +83,12 @@ fn message(params: SendParams) -> Result<Send, RpcError> {
         .is_some_and(|id| id.as_str().is_empty())
     {
         Some("messageId: must not be empty; leave it out to be given one")
+    } else if params
+        .message_id
+        .as_ref()
+        .is_some_and(|id| id.as_str().len() > LONGEST_ID)
+    {
+        Some("messageId: must not be longer than 256 bytes")
     } else {
         None
     };

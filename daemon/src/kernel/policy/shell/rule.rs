@@ -32,6 +32,10 @@ pub enum RuleError {
         "`*` stands for the program, which would be every command; leave the argument out to deny all"
     )]
     AnyProgram,
+    #[error(
+        "`{0}` is a pattern that a rule does not know; spell the word out, or end the rule with `:*`"
+    )]
+    Pattern(char),
 }
 
 impl Rule {
@@ -49,10 +53,20 @@ impl Rule {
         if program.contains('=') {
             return Err(RuleError::Assignment);
         }
+        let words: Vec<String> = words.collect();
+        let is_pattern = |word: &String| {
+            let star = word.starts_with('-').then_some('*');
+            word.chars()
+                .find(|&c| matches!(c, '?' | '[') || Some(c) == star)
+        };
+        let mut all = std::iter::once(&program).chain(&words);
+        if let Some(mark) = all.find_map(is_pattern) {
+            return Err(RuleError::Pattern(mark));
+        }
         Ok(Self {
             program,
             // A lone star stands for whatever comes there.
-            words: words.filter(|word| word != "*").collect(),
+            words: words.into_iter().filter(|word| word != "*").collect(),
             is_certain: true,
         })
     }

@@ -128,6 +128,9 @@ pub fn runs_anything(argv: &[String]) -> bool {
     is_runner(&name)
         || runs_by_options(&name, arguments)
         || (name == "git" && changes_git(arguments))
+        // A file of options may hold any of them.
+        || (matches!(name.as_str(), "cc" | "c++" | "gcc" | "g++" | "clang" | "clang++")
+            && arguments.iter().any(|argument| argument.starts_with('@')))
         // A variable given to make takes the place of one in its file, SHELL too.
         || (matches!(name.as_str(), "make" | "gmake" | "just")
             && arguments.iter().any(|argument| argument.contains('=')))

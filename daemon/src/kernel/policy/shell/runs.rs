@@ -124,8 +124,7 @@ impl Runs {
     }
 
     fn assignment(&mut self, assignment: &Assignment, depth: usize) {
-        if matches!(assignment.name.as_str(), "BASH_ENV" | "ENV") {
-            // A file that shells run first.
+        if program::is_settings(&assignment.name) {
             self.anything = true;
         } else if program::is_run_by_others(&assignment.name) {
             match assignment.value.text() {
@@ -160,6 +159,7 @@ impl Runs {
         if first.prefix().contains('/') || first.is_computed() {
             self.files.push(name.to_owned());
         }
+        self.anything |= program::is_told_elsewhere(name, arguments);
         let class = *self
             .classes
             .entry(name.to_owned())

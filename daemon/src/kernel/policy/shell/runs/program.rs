@@ -141,6 +141,51 @@ fn is_special(name: &str) -> bool {
         || DATABASE_CLIENTS.contains(&name)
 }
 
+/// Whether a variable names a file that is run first, or holds options by which a program runs others.
+pub(super) fn is_settings(name: &str) -> bool {
+    let whole = [
+        "BASH_ENV",
+        "ENV",
+        "TAR_OPTIONS",
+        "GIT_CONFIG_PARAMETERS",
+        "MAKEFLAGS",
+        "GNUMAKEFLAGS",
+        "PERL5OPT",
+        "RUBYOPT",
+        "PYTHONSTARTUP",
+        "NODE_OPTIONS",
+        "LD_PRELOAD",
+        "LD_AUDIT",
+        "LESSOPEN",
+        "ZIPOPT",
+    ];
+    whole.contains(&name) || name.starts_with("GIT_CONFIG_")
+}
+
+/// Whether options make a program run what a file of options or its input says.
+pub(super) fn is_told_elsewhere(name: &str, arguments: &[Word]) -> bool {
+    let any = |test: &dyn Fn(&Word) -> bool| arguments.iter().any(test);
+    if matches!(name, "make" | "gmake") {
+        let chosen = |word: &Word| {
+            ["-f", "--f", "--m"]
+                .iter()
+                .any(|it| word.prefix().starts_with(it))
+        };
+        let input = |word: &Word| {
+            word.prefix().ends_with("f-") || word.prefix() == "-" || word.prefix().contains("/dev/")
+        };
+        return any(&chosen) && any(&input);
+    }
+    let runs =
+        |word: &Word| word.prefix().starts_with('@') || word.prefix().starts_with("-wrapper");
+    COMPILERS.contains(&name) && any(&runs)
+}
+
+/// Compilers, which run another program for each step when they are told to.
+const COMPILERS: &[&str] = &[
+    "gcc", "g++", "cc", "c++", "c99", "c89", "clang", "clang++", "gfortran", "nvcc",
+];
+
 /// Programs that take commands while they run and let them run others, or run whatever is in a folder.
 pub(super) const CONVERSING: &[&str] = &[
     "ed",

@@ -171,13 +171,13 @@ impl Runs {
     }
 
     fn awk(&mut self, arguments: &[Word]) {
-        if script_text::awk_runs(arguments) {
+        if script_text::awk_runs(arguments) || arguments.iter().any(is_input) {
             self.anything = true;
         }
     }
 
     fn sed(&mut self, arguments: &[Word]) {
-        if script_text::sed_runs(arguments) {
+        if script_text::sed_runs(arguments) || arguments.iter().any(is_input) {
             self.anything = true;
         }
     }
@@ -197,6 +197,11 @@ fn is_one_query(arguments: &[Word]) -> bool {
                 .iter()
                 .any(|text| escapes.iter().any(|mark| text.contains(mark)))
     })
+}
+
+/// Whether a word names what comes from elsewhere at the same moment: `/dev/stdin`, `<(…)`.
+fn is_input(word: &Word) -> bool {
+    word.prefix().contains("/dev/")
 }
 
 fn one_unknown() -> Word {

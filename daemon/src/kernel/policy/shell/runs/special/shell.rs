@@ -127,6 +127,17 @@ impl Runs {
                     return;
                 }
                 if foreign.contains(letter) {
+                    // Modules that run a text or a program in their arguments.
+                    let runs = [
+                        "timeit", "pdb", "code", "runpy", "trace", "profile", "cProfile",
+                    ];
+                    let module = letters.get(place + letter.len_utf8()..).unwrap_or_default();
+                    let module = if module.is_empty() {
+                        rest.next().and_then(Word::text)
+                    } else {
+                        Some(module)
+                    };
+                    self.anything |= module.is_none_or(|module| runs.contains(&module));
                     return;
                 }
                 if valued.contains(letter) {
