@@ -25,6 +25,12 @@ async fn whoever_takes_over_is_told_what_was_asked_and_answered() {
         assert!(told.contains(part), "{part} is not in {told}");
     }
     assert!(!told.contains("current_datetime"), "{told}");
+    for (method, word) in [
+        ("session.history.cancelBackgroundCompaction", "cancelled"),
+        ("session.history.abortManualCompaction", "aborted"),
+    ] {
+        assert_eq!(session.call(method, json!({})).await, json!({word: false}));
+    }
     daemon.finish().await;
 }
 

@@ -10,7 +10,6 @@ pub mod shell;
 mod url;
 
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions, ShellCommand};
 
@@ -178,7 +177,7 @@ fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest)
 }
 
 /// The places that deny rules keep from being read.
-pub fn unreadable(permissions: &Permissions) -> Arc<[String]> {
+pub fn unreadable(permissions: &Permissions) -> Vec<String> {
     let managed = permissions.managed.iter();
     let managed = managed.flat_map(|managed| managed.deny.iter().chain(&managed.ask));
     let rules = permissions.denied.iter().chain(managed);

@@ -202,7 +202,7 @@ impl Actor {
                 .map(|lineage| lineage.tie.seat.clone()),
             backend: self.shell_backend(),
             call: call.id.clone(),
-            unreadable: policy::unreadable(&self.leave().permissions),
+            unreadable: policy::unreadable(&self.leave().permissions).into(),
         };
         (context, output)
     }
