@@ -38,6 +38,21 @@ async fn one_runs_and_one_waits(session: &Session, gate: &Gate) -> (Waiting, Wai
     (one, two)
 }
 
+/// A daemon whose model starts an agent in the background when it is told to go, says so, and goes on
+/// with these turns; the agent answers when the gate opens.
+async fn with_an_agent(gate: &Gate, more: impl IntoIterator<Item = Turn>) -> Daemon {
+    let task = call(
+        "t",
+        "task",
+        json!({"prompt": "look", "description": "d", "mode": "background", "agent_type": "general-purpose"}),
+    );
+    let mut turns = vec![Turn::user("go").calls([task]), Turn::any().says("started")];
+    turns.extend(more);
+    let agent = vec![Turn::user("look").says("seen").held_by(gate)];
+    let script = Script::voices([("go", turns), ("look", agent)]).await;
+    Daemon::builder().script(script).yolo().start().await
+}
+
 async fn pending(session: &Session, count: usize) {
     let queue = session.call("session.queue.pendingItems", json!({})).await;
     assert_eq!(queue["items"].as_array().unwrap().len(), count);
@@ -211,24 +226,7 @@ async fn steering_waits_for_the_run_that_it_joined() {
 #[tokio::test]
 async fn a_wait_for_idle_gets_what_background_agents_led_to() {
     let gate = Gate::new();
-    let task = call(
-        "t",
-        "task",
-        json!({"prompt": "look", "description": "d", "mode": "background", "agent_type": "general-purpose"}),
-    );
-    let script = Script::voices([
-        (
-            "go",
-            vec![
-                Turn::user("go").calls([task]),
-                Turn::any().says("started"),
-                Turn::any().says("all of it"),
-            ],
-        ),
-        ("look", vec![Turn::user("look").says("seen").held_by(&gate)]),
-    ])
-    .await;
-    let daemon = Daemon::builder().script(script).yolo().start().await;
+    let daemon = with_an_agent(&gate, [Turn::any().says("all of it")]).await;
     let session = daemon.client().create(json!({})).await;
     let answer = session.start(METHOD, json!({"prompt": "go", "loopdUntil": "answer"}));
     let answered = answer.await.unwrap();
@@ -253,25 +251,14 @@ async fn a_wait_for_idle_gets_what_background_agents_led_to() {
 #[tokio::test]
 async fn what_an_agent_of_one_message_led_to_is_not_the_answer_to_another() {
     let gate = Gate::new();
-    let task = call(
-        "t",
-        "task",
-        json!({"prompt": "look", "description": "d", "mode": "background", "agent_type": "general-purpose"}),
-    );
-    let script = Script::voices([
-        (
-            "go",
-            vec![
-                Turn::user("go").calls([task]),
-                Turn::any().says("started"),
-                Turn::user("aside").says("by the way"),
-                Turn::any().says("all of it"),
-            ],
-        ),
-        ("look", vec![Turn::user("look").says("seen").held_by(&gate)]),
-    ])
+    let daemon = with_an_agent(
+        &gate,
+        [
+            Turn::user("aside").says("by the way"),
+            Turn::any().says("all of it"),
+        ],
+    )
     .await;
-    let daemon = Daemon::builder().script(script).yolo().start().await;
     let session = daemon.client().create(json!({})).await;
     let go = start(&session, "go");
     gate.reached().await;

@@ -212,7 +212,7 @@ fn canonical(kind: &str) -> &str {
     if kind == "commands" { "shell" } else { kind }
 }
 
-/// The kinds of rules; those of Mcp and custom tools are by name only.
+/// The kinds of rules.
 const KINDS: [&str; 9] = [
     "shell",
     "commands",

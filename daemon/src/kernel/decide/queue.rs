@@ -11,10 +11,10 @@ use loopd_proto::event::session::Empty;
 use loopd_proto::event::turn::Delivered;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::RequestId;
-use loopd_proto::permission::{PermissionRequest, Permissions};
+use loopd_proto::permission::PermissionRequest;
 
 use crate::kernel::command::{Answer, Decision, Effect, Mint, Refusal, Send, SendPlace};
-use crate::kernel::policy::{self, Verdict};
+use crate::kernel::policy::{Verdict, managed};
 use crate::kernel::state::{Phase, State, fingerprint};
 
 /// How many items may wait in one session.
@@ -205,13 +205,8 @@ fn take(decision: &mut Decision, item: QueueItem) {
 
 /// What managed settings keep from being read cannot be attached either.
 fn check_attachments(state: &State, attachments: &[Attachment]) -> Result<(), Refusal> {
-    let Some(managed) = &state.permissions.managed else {
+    let Some(rules) = &state.permissions.managed else {
         return Ok(());
-    };
-    let denied_only = Permissions {
-        approve_all: true,
-        denied: managed.deny.clone(),
-        ..Permissions::default()
     };
     for path in attachments.iter().filter_map(Attachment::path) {
         let request = PermissionRequest::Read {
@@ -224,7 +219,7 @@ fn check_attachments(state: &State, attachments: &[Attachment]) -> Result<(), Re
                 .into_owned(),
             also_named: Vec::new(),
         };
-        if policy::judge(&denied_only, &state.cwd, &request) != Verdict::Allow {
+        if managed::against(&rules.deny, &state.cwd, &request) != Verdict::Allow {
             return Err(Refusal::AttachmentDenied(path.to_owned()));
         }
     }

@@ -59,15 +59,7 @@ pub(super) fn judge(
         }
     }
     // A rule that would hit as a deny rule has to be asked about; so has what may hide from it.
-    let passes = |denied: &[PermissionRule]| {
-        let only = Permissions {
-            approve_all: true,
-            denied: denied.to_vec(),
-            ..Permissions::default()
-        };
-        judge_by_rules(&only, cwd, request) == Verdict::Allow
-    };
-    if !managed.ask.is_empty() && !passes(&managed.ask) {
+    if !managed.ask.is_empty() && against(&managed.ask, cwd, request) != Verdict::Allow {
         return Verdict::Ask;
     }
     if managed.allow.is_empty() {
@@ -90,17 +82,22 @@ pub(super) fn judge(
     }
 }
 
+/// What deny rules alone say of a request: nothing else could keep it from being allowed.
+pub fn against(rules: &[PermissionRule], cwd: &str, request: &PermissionRequest) -> Verdict {
+    let only = Permissions {
+        approve_all: true,
+        denied: rules.to_vec(),
+        ..Permissions::default()
+    };
+    judge_by_rules(&only, cwd, request)
+}
+
 /// Whether a question is asked because of the managed rules: a person has to decide.
 pub fn wants_a_person(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> bool {
     let Some(managed) = &permissions.managed else {
         return false;
     };
-    let asks = Permissions {
-        approve_all: true,
-        denied: managed.ask.clone(),
-        ..Permissions::default()
-    };
-    judge_by_rules(&asks, cwd, request) != Verdict::Allow
+    against(&managed.ask, cwd, request) != Verdict::Allow
         || judge_by_rules(permissions, cwd, request) == Verdict::Allow
 }
 

@@ -11,14 +11,14 @@ use loopd_proto::params::shell::{
     UserRequested, UserRequestedParams,
 };
 use loopd_proto::params::task::Cancelled;
-use loopd_proto::permission::{ManagedPermissions, Permissions};
+use loopd_proto::permission::ManagedPermissions;
 use loopd_proto::wire::{Class, notification};
 use tokio::sync::oneshot;
 
 use crate::agent::model_call::say;
 use crate::jobs::JobError;
 use crate::kernel::command::{CallOutcome, CallStatusReport, Command};
-use crate::kernel::policy::{self, Verdict};
+use crate::kernel::policy::{Verdict, managed};
 use crate::kernel::texts;
 use crate::process::Signal;
 use crate::rpc::context::Context;
@@ -140,20 +140,15 @@ pub(super) async fn execute_user_requested(
 
 /// People run what they like, but for what managed settings deny.
 fn check_managed(
-    managed: Option<Box<ManagedPermissions>>,
+    rules: Option<Box<ManagedPermissions>>,
     cwd: &Path,
     command: &str,
 ) -> Result<(), RpcError> {
-    let Some(managed) = managed else {
+    let Some(rules) = rules else {
         return Ok(());
     };
-    let denied_only = Permissions {
-        approve_all: true,
-        denied: managed.deny,
-        ..Permissions::default()
-    };
     let request = bash::permission(command, "Run a command of the user", None);
-    match policy::judge(&denied_only, &cwd.to_string_lossy(), &request) {
+    match managed::against(&rules.deny, &cwd.to_string_lossy(), &request) {
         Verdict::Allow => Ok(()),
         Verdict::Deny(rule) => Err(RpcError::Failed(texts::denied_by_rule(
             &rule.kind,

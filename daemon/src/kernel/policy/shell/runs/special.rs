@@ -185,9 +185,7 @@ impl Runs {
 
 /// Whether a client of a database is given all it has to do, and nothing that runs a program.
 fn is_one_query(arguments: &[Word]) -> bool {
-    let escapes = [
-        ".sh", ".sy", "\\!", "|", "system", ".imp", ".o", ".once", ".ex",
-    ];
+    let escapes = [".sh", ".sy", "\\!", "|", "system", ".imp", ".o", ".ex"];
     let texts: Option<Vec<&str>> = arguments.iter().map(Word::text).collect();
     texts.is_some_and(|texts| {
         texts
