@@ -28,9 +28,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::jobs::TaskLog;
-use crate::kernel::command::{Command, TaskStart};
 use crate::ports::Ports;
 use crate::presence::Presence;
+use loopd_kernel::command::{Command, TaskStart};
 
 pub use child::{Birth, Child, Isolation, Nursery, Plan, Rested, Standing, Tie, WorktreeEnd};
 pub use run::{End, Ending, Run};

@@ -26,11 +26,11 @@ use loopd_proto::id::{SessionId, ShellId, ToolCallId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::kernel::command::{Command, TaskEnd};
-use crate::kernel::state::State;
 use crate::ports::Ports;
 use crate::process::{Lifetime, Processes};
 use crate::shell::{Backend, Shell, ShellSpec, StartError};
+use loopd_kernel::command::{Command, TaskEnd};
+use loopd_kernel::state::State;
 
 pub use detached::{DetachedJob, LogPart};
 pub use direct::{Direct, DirectEnd};

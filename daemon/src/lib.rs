@@ -67,6 +67,3 @@ pub mod presence;
 pub mod redaction;
 pub mod shutdown;
 pub mod sys;
-
-// The functional core.
-pub mod kernel;

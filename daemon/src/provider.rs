@@ -39,7 +39,7 @@ use futures::future::BoxFuture;
 
 pub use error::{ErrorKind, ProviderError};
 
-use crate::kernel::model::{ModelInfo, ModelReply, ModelRequest};
+use loopd_kernel::model::{ModelInfo, ModelReply, ModelRequest};
 
 /// A source of models: an HTTP endpoint or something built in.
 pub trait Provider: Send + Sync + 'static {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use loopd_proto::id::SessionId;
 
 use crate::config::Config;
-use crate::kernel::model::ToolSpec;
 use crate::ports::Ports;
 use crate::presence::Presence;
 use crate::process::Processes;
@@ -17,6 +16,7 @@ use crate::provider::replay::RecordingLock;
 use crate::store::Store;
 use crate::tool::catalog::Catalog;
 use crate::worktree::Worktrees;
+use loopd_kernel::model::ToolSpec;
 
 /// What sessions need from the daemon.
 pub struct Services {

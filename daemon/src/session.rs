@@ -31,11 +31,11 @@ use loopd_proto::session::ClientTool;
 use loopd_proto::wire::PeerId;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::kernel::command::{Answer, Command, Refusal};
-use crate::kernel::state::State;
 use crate::store::StoreError;
 pub use ask::ElicitationAnswer;
 use attach::{Attachment, Goodbye};
+use loopd_kernel::command::{Answer, Command, Refusal};
+use loopd_kernel::state::State;
 use provide::ProviderChange;
 pub use slash::ClientRan;
 

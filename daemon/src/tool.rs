@@ -17,7 +17,6 @@ mod grep;
 pub mod large_output;
 mod place;
 pub mod shell_output;
-pub mod shell_syntax;
 mod texts;
 mod view;
 mod walk;
@@ -42,9 +41,9 @@ use loopd_proto::permission::PermissionRequest;
 use crate::agents::{Agents, Seat};
 use crate::gate::Grant;
 use crate::jobs::{Jobs, Surroundings};
-use crate::kernel::command::Rest;
-use crate::kernel::tasks::Task;
 use crate::shell::Backend;
+use loopd_kernel::command::Rest;
+use loopd_kernel::tasks::Task;
 
 /// Where and for whom a tool runs: a value of the session and its launch, never of the process.
 #[derive(Debug, Clone)]

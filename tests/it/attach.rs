@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use loopd::kernel::state::Phase;
 use loopd::launch::{Launch, LaunchOptions};
+use loopd_kernel::state::Phase;
 use loopd_tests::{Client, Daemon, Gate, Lifeline, Script, Session, Turn, call};
 use serde_json::{Value, json};
 
@@ -158,7 +158,7 @@ async fn when_the_only_client_vanishes_the_turn_ends_and_no_new_one_begins() {
     session.send("two").await;
     client.vanish().await;
     gate.open();
-    let rests = |state: &loopd::kernel::state::State| matches!(state.phase, Phase::Idle);
+    let rests = |state: &loopd_kernel::state::State| matches!(state.phase, Phase::Idle);
     let state = daemon.until(&session.id, "the turn to end", rests).await;
     assert_eq!(
         state.queue.len(),
@@ -362,7 +362,7 @@ async fn left_with_a_queue(daemon: &Daemon, gate: &Gate) -> String {
     session.send("two").await;
     client.vanish().await;
     gate.open();
-    let rests = |state: &loopd::kernel::state::State| matches!(state.phase, Phase::Idle);
+    let rests = |state: &loopd_kernel::state::State| matches!(state.phase, Phase::Idle);
     daemon.until(&session.id, "the turn to end", rests).await;
     session.id
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use loopd::kernel::policy::lattice::{Ground, Leave, narrowed};
-use loopd::kernel::policy::{Verdict, judge, within};
+use loopd_kernel::policy::lattice::{Ground, Leave, narrowed};
+use loopd_kernel::policy::{Verdict, judge, within};
 use loopd_proto::event::agent::Stance;
 use loopd_proto::permission::{
     ManagedPermissions, PermissionRequest, PermissionRule, Permissions, ShellCommand,

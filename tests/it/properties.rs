@@ -83,7 +83,7 @@ fn a_session_can_always_be_brought_to_rest_and_used_again() {
 fn a_late_preparation_does_not_enter_another_message() {
     let mut world = World::new();
     let first = world.send("first");
-    world.give(loopd::kernel::command::Command::Abort);
+    world.give(loopd_kernel::command::Command::Abort);
     world.send("second");
     world.give(World::prepared(&first));
     let texts = world.user_texts();

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use loopd::app::App;
 use loopd::connection::Trust;
-use loopd::kernel::state::State;
 use loopd::launch::{Launch, LaunchOptions};
 use loopd::provider::secret::Secret;
 use loopd::session::SessionHandle;
 use loopd::store::{Location, SqliteStore};
+use loopd_kernel::state::State;
 use loopd_proto::id::SessionId;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use loopd::app::App;
-use loopd::kernel::apply::apply;
-use loopd::kernel::context;
-use loopd::kernel::state::{Phase, State};
 use loopd::session::registry::Sessions;
 use loopd::store::{StoredEvent, Visibility};
+use loopd_kernel::apply::apply;
+use loopd_kernel::context;
+use loopd_kernel::state::{Phase, State};
 use loopd_proto::event::read_durable;
 use loopd_proto::id::{Seq, SessionId};
 use serde_json::Value;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use loopd::kernel::model::{ModelMessage, Part};
+use loopd_kernel::model::{ModelMessage, Part};
 use serde_json::{Value, json};
 
 /// Checks the body of a chat completions request.

@@ -11,13 +11,13 @@ use tokio::sync::mpsc;
 
 use super::model_call::say;
 use crate::gate::Grant;
-use crate::kernel::command::{CallNeed, CallOutcome, CallStatusReport};
-use crate::kernel::model::ToolCall;
-use crate::kernel::texts;
 use crate::publish::Audience;
 use crate::redaction::{Pieces, Redaction};
 use crate::services::Services;
 use crate::tool::{DynTool, Need, Outcome, Status, ToolContext};
+use loopd_kernel::command::{CallNeed, CallOutcome, CallStatusReport};
+use loopd_kernel::model::ToolCall;
+use loopd_kernel::texts;
 
 pub struct CallInput {
     pub call: ToolCall,

@@ -18,8 +18,8 @@ use super::instructions;
 use super::prompt::{self, PromptInput, Sections};
 use super::route::Route;
 use crate::discovery::Host;
-use crate::kernel::command::{ModelFailure, Prepared, PreparedMessage};
 use crate::roster::{self, RosterInput};
+use loopd_kernel::command::{ModelFailure, Prepared, PreparedMessage};
 
 /// How long a client may take to rewrite a section.
 const TRANSFORM_WAIT: Duration = Duration::from_secs(30);

@@ -21,14 +21,14 @@ use loopd_proto::id::SessionId;
 use loopd_proto::session::{ProviderConfig, SessionOptions};
 use loopd_proto::wire::Peer;
 
-use crate::kernel::command::ModelFailure;
-use crate::kernel::model::ModelInfo;
 use crate::launch::Launch;
 use crate::provider::client_http::AgentErrand;
 use crate::provider::replay::{self, Recorder, ReplayModel};
 use crate::provider::secret::Secret;
 use crate::provider::{Provider, ProviderError, offline};
 use crate::services::Services;
+use loopd_kernel::command::ModelFailure;
+use loopd_kernel::model::ModelInfo;
 use target::{Facts, Format, Key, Target};
 
 /// Where the API of Copilot is, when a launch has it.

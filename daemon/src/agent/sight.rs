@@ -1,6 +1,6 @@
 //! Conversations for models that cannot see: images go, and the model is told so.
 
-use crate::kernel::model::{ModelMessage, Part};
+use loopd_kernel::model::{ModelMessage, Part};
 
 /// Stands in a user's message where an image was.
 const NOTE: &str = "[An image was attached here. This model cannot see images.]";

@@ -14,7 +14,7 @@ use loopd_proto::id::{SessionId, TaskId, ToolCallId};
 use super::Order;
 use super::slots::{Seat, Slots};
 use super::watcher::Watcher;
-use crate::kernel::tasks::Task;
+use loopd_kernel::tasks::Task;
 
 /// How an agent is kept apart from its parent's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,9 +21,9 @@ use super::child::{Birth, Child, Nursery, Plan, Rested, Standing, Tie, WorktreeE
 use super::slots::Slots;
 use super::{Agents, Order, Setup};
 use crate::jobs::TaskLog;
-use crate::kernel::command::Command;
-use crate::kernel::tasks::Task;
 use crate::presence::Presence;
+use loopd_kernel::command::Command;
+use loopd_kernel::tasks::Task;
 
 /// What the log was told, and every child that was made, in order.
 pub(crate) struct Home {

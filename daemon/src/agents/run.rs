@@ -14,7 +14,7 @@ use super::child::{Birth, Child, Rested, Standing, Tie, WorktreeEnd};
 use super::slots::Seat;
 use super::watcher::{Progress, Watcher};
 use super::{Agents, Cancel, output};
-use crate::kernel::command::{Command, TaskAnswer, TaskEnd};
+use loopd_kernel::command::{Command, TaskAnswer, TaskEnd};
 
 /// How long a cancelled child may take to say how it ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);

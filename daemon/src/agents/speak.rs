@@ -7,8 +7,8 @@ use loopd_proto::id::TaskId;
 
 use super::run::{Begin, Posted, Run};
 use super::{AgentError, Agents};
-use crate::kernel::command::Command;
-use crate::kernel::tasks::Task;
+use loopd_kernel::command::Command;
+use loopd_kernel::tasks::Task;
 
 /// What became of a message to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use super::Jobs;
 use super::error::{Closed, JobError};
 use super::job::{Job, Place};
 use super::seat::Keep;
-use crate::kernel::command::{Command, TaskStart};
 use crate::shell::RunState;
+use loopd_kernel::command::{Command, TaskStart};
 
 impl Jobs {
     /// Tells clients when the command waits for somebody to type; returns when it has ended.

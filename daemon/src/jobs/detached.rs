@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 use super::error::JobError;
 use super::job::{Ending, Pause};
 use super::{Jobs, Order, task_end};
-use crate::kernel::command::{Command, TaskEnd, TaskStart};
-use crate::kernel::tasks::Task;
 use crate::process::{Exit, Io, Lifetime, Owned, Processes, Spawn};
 use crate::shell::{Body, Saved, Shown};
+use loopd_kernel::command::{Command, TaskEnd, TaskStart};
+use loopd_kernel::tasks::Task;
 
 /// How long a detached command may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(5);

@@ -10,8 +10,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{Order, task_end};
-use crate::kernel::command::TaskEnd;
 use crate::shell::{Backend, Body, End, Run, RunState, Shown, WaitingFor};
+use loopd_kernel::command::TaskEnd;
 
 /// Whether the loop waits for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

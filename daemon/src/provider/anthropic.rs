@@ -15,7 +15,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::kernel::model::{ModelInfo, ModelReply, ModelRequest};
+use loopd_kernel::model::{ModelInfo, ModelReply, ModelRequest};
 
 use super::body::{self, Deltas};
 use super::endpoint::{Answer, Endpoint, Outgoing};

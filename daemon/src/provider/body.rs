@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::kernel::model::Delivery;
+use loopd_kernel::model::Delivery;
 
 use super::DeltaSink;
 use super::error::ProviderError;

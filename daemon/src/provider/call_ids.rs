@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use loopd_proto::id::ToolCallId;
 
-use crate::kernel::model::{ModelMessage, ModelRequest};
+use loopd_kernel::model::{ModelMessage, ModelRequest};
 
 /// Gives out ids that are unique in the conversation, the server's own where possible.
 pub(super) struct CallIds {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::kernel::model::ModelInfo;
+use loopd_kernel::model::ModelInfo;
 
 /// Lists by provider, kept for the life of the daemon.
 #[derive(Default)]

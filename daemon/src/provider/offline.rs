@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use loopd_proto::id::ToolCallId;
 
-use crate::kernel::model::{
+use loopd_kernel::model::{
     AssistantTurn, Delivery, Finish, ModelInfo, ModelMessage, ModelReply, ModelRequest, Part,
     ToolCall, Usage,
 };

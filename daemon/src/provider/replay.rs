@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::kernel::model::{
+use loopd_kernel::model::{
     AssistantTurn, Delivery, Finish, ModelInfo, ModelReply, ModelRequest, Usage,
 };
 

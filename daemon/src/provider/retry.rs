@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::kernel::model::{ModelReply, ModelRequest};
+use loopd_kernel::model::{ModelReply, ModelRequest};
 
 use super::error::{ErrorKind, ProviderError};
 use super::{DeltaSink, Provider};

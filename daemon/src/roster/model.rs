@@ -5,7 +5,7 @@ use super::AgentSettings;
 use super::family::{family, has_word, is_chat, is_small};
 use super::start::listed;
 use crate::discovery::agents::ModelPolicy;
-use crate::kernel::model::ModelInfo;
+use loopd_kernel::model::ModelInfo;
 
 /// How many models an error lists.
 const MOST_NAMES: usize = 40;

@@ -28,15 +28,15 @@ use super::{Done, Message, SessionError};
 use crate::agent::route::TokenPeers;
 use crate::agents::Agents;
 use crate::jobs::Jobs;
-use crate::kernel::command::{Answer, Command, Decision, Mint};
-use crate::kernel::decide::decide;
-use crate::kernel::state::State;
 use crate::launch::{Launch, Lifecycle, LifecycleMetadata};
 use crate::provider::secret::Secret;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
 use crate::services::Services;
 use crate::store::SessionRecord;
+use loopd_kernel::command::{Answer, Command, Decision, Mint};
+use loopd_kernel::decide::decide;
+use loopd_kernel::state::State;
 
 /// Whether there is a log to begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 
 use super::actor::Actor;
 use super::journal;
-use crate::kernel::command::Command;
 use crate::publish::frame;
+use loopd_kernel::command::Command;
 
 /// What came of a form.
 #[derive(Debug, Clone)]

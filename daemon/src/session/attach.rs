@@ -15,11 +15,11 @@ use super::actor::{Actor, Flow};
 use super::tree::Asks;
 use super::waits::Whose;
 use crate::connection::Connection;
-use crate::kernel::command::Command;
-use crate::kernel::state::State;
 use crate::launch::Launch;
 use crate::provider::secret::Secret;
 use crate::publish::frame;
+use loopd_kernel::command::Command;
+use loopd_kernel::state::State;
 
 /// A connection that listens to a session and answers for it.
 #[derive(Clone)]

@@ -29,12 +29,12 @@ use super::{Message, SessionHandle};
 use crate::agents::{
     Agents, Birth, Child, Nursery, Order, Plan, Rested, Setup, Slots, Standing, Tie, WorktreeEnd,
 };
-use crate::kernel::command::{Command, Create, Enlist, Send};
-use crate::kernel::state::{Entry, State};
-use crate::kernel::tasks::Task;
 use crate::roster::Roster;
 use crate::services::Services;
 use crate::store::StoredEvent;
+use loopd_kernel::command::{Command, Create, Enlist, Send};
+use loopd_kernel::state::{Entry, State};
+use loopd_kernel::tasks::Task;
 
 /// The child sessions that live now.
 #[derive(Clone, Default)]

@@ -8,10 +8,10 @@ use super::Message;
 use super::actor::Actor;
 use crate::config::ShellBackend;
 use crate::jobs::{Jobs, Setup, Surroundings, TaskLog};
-use crate::kernel::command::Command;
 use crate::services::Services;
 use crate::shell::Backend;
 use crate::tool::large_output;
+use loopd_kernel::command::Command;
 
 /// The mailbox as the jobs see it.
 struct Mailbox(mpsc::Sender<Message>);

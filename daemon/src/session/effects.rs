@@ -21,15 +21,15 @@ use crate::agent::model_call::{self, ModelCallInput};
 use crate::agent::prepare::{self, PrepareInput};
 use crate::agent::route::Route;
 use crate::agents::Cancel;
-use crate::kernel::command::{
-    Assessed, CallNeed, CallOutcome, Command, Effect, ModelFailure, Prepared, RememberScope,
-};
-use crate::kernel::context;
-use crate::kernel::model::{Delivery, ModelRequest, ToolCall};
-use crate::kernel::policy;
-use crate::kernel::state::TurnKey;
 use crate::tool::ask_user::AskUserArgs;
 use crate::tool::{ToolContext, Web};
+use loopd_kernel::command::{
+    Assessed, CallNeed, CallOutcome, Command, Effect, ModelFailure, Prepared, RememberScope,
+};
+use loopd_kernel::context;
+use loopd_kernel::model::{Delivery, ModelRequest, ToolCall};
+use loopd_kernel::policy;
+use loopd_kernel::state::TurnKey;
 
 /// How long an abort waits for running tools to say how they ended.
 const ABORT_GRACE: Duration = Duration::from_millis(250);

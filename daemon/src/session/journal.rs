@@ -6,10 +6,10 @@ use loopd_proto::event::{self, Durable, Ephemeral, Head, Visibility};
 use loopd_proto::id::{AgentId, EventId, Seq};
 use loopd_proto::wire::Class;
 
-use crate::kernel::apply::apply;
-use crate::kernel::state::State;
 use crate::ports::Ports;
 use crate::store::StoredEvent;
+use loopd_kernel::apply::apply;
+use loopd_kernel::state::State;
 
 /// An event on its way to those who listen.
 #[derive(Debug)]

@@ -14,13 +14,13 @@ use super::tree::{Asks, Tree, TreeQuestion};
 use super::{Message, SessionHandle};
 use crate::agent::route::TokenPeers;
 use crate::agents::{Slots, Tie};
-use crate::kernel::command::Grant;
-use crate::kernel::policy::lattice::{Ground, Leave, narrowed};
 use crate::launch::Launch;
 use crate::provider::client_http::AgentErrand;
 use crate::provider::secret::Secret;
 use crate::publish::{Upstream, frame};
 use crate::roster::Roster;
+use loopd_kernel::command::Grant;
+use loopd_kernel::policy::lattice::{Ground, Leave, narrowed};
 
 /// What a session hands down to its agents; anew whenever it changes.
 #[derive(Clone)]
@@ -277,7 +277,7 @@ impl Actor {
         let Some(lineage) = &self.lineage else {
             return;
         };
-        let command = Box::new(crate::kernel::command::Command::Grant(grant));
+        let command = Box::new(loopd_kernel::command::Command::Grant(grant));
         if let Err(error) = lineage.tree.top.post(Message::Report(command)) {
             tracing::warn!(session = %self.state.id, %error, "what was allowed for good is allowed once");
         }

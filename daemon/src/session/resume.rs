@@ -11,12 +11,12 @@ use loopd_proto::time::Timestamp;
 use super::SessionError;
 use super::actor::{Actor, Start};
 use super::children::{is_at_work, rested};
-use crate::kernel::apply::apply;
-use crate::kernel::command::{Command, Fate, TaskAnswer, TaskEnd};
-use crate::kernel::state::{Entry, State};
-use crate::kernel::tasks::Task;
-use crate::kernel::texts;
 use crate::store::StoredEvent;
+use loopd_kernel::apply::apply;
+use loopd_kernel::command::{Command, Fate, TaskAnswer, TaskEnd};
+use loopd_kernel::state::{Entry, State};
+use loopd_kernel::tasks::Task;
+use loopd_kernel::texts;
 
 impl Actor {
     /// Folds the log; what was in flight when it ended is closed, unless it goes on elsewhere.

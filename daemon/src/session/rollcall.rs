@@ -10,9 +10,9 @@ use super::effects::Reporter;
 use crate::approvals;
 use crate::discovery::Host;
 use crate::discovery::agents::AgentOrigin;
-use crate::kernel::command::{Command, LogLevel};
 use crate::roster::{self, Roster, RosterInput};
 use crate::services::Services;
+use loopd_kernel::command::{Command, LogLevel};
 
 /// The agents that may be started, as the last message found them.
 #[derive(Clone, Default)]

@@ -9,13 +9,13 @@ use loopd_proto::session::{ClientTool, SessionOptions};
 use serde_json::json;
 
 use super::attach::Attachment;
-use crate::kernel::model::ToolSpec;
-use crate::kernel::state::State;
 use crate::roster::{self, Roster, ToolOrigin};
 use crate::services::Services;
 use crate::shell::Backend;
 use crate::tool::DynTool;
 use crate::tool::agents::TASK;
+use loopd_kernel::model::ToolSpec;
+use loopd_kernel::state::State;
 
 /// The name of the tool that asks a person.
 pub(super) const ASK_USER: &str = "ask_user";

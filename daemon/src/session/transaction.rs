@@ -13,9 +13,9 @@ use loopd_proto::wire::Class;
 use super::actor::Actor;
 use super::journal::{self, Outgoing};
 use super::{Done, SessionError};
-use crate::kernel::command::{Answer, Effect, Step};
 use crate::publish::Spoken;
 use crate::store::{Batch, StoredEvent};
+use loopd_kernel::command::{Answer, Effect, Step};
 
 /// What the steps of one transaction came to.
 #[derive(Default)]

@@ -12,13 +12,13 @@ use super::tree::Tree;
 use crate::agent::route::Route;
 use crate::agents::Agents;
 use crate::jobs::{Jobs, Surroundings};
-use crate::kernel::model::ToolSpec;
-use crate::kernel::state::State;
 use crate::launch::Launch;
 use crate::provider::secret::Secret;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
 use crate::roster::Roster;
+use loopd_kernel::model::ToolSpec;
+use loopd_kernel::state::State;
 
 /// What can be looked at from outside.
 pub struct View<'a> {

@@ -16,8 +16,8 @@ use tokio::sync::oneshot;
 use super::actor::{Actor, Flow};
 use super::journal::Outgoing;
 use super::{Message, SessionError, SessionHandle};
-use crate::kernel::command::{Command, Send};
-use crate::kernel::state::{MessageEnd, State};
+use loopd_kernel::command::{Command, Send};
+use loopd_kernel::state::{MessageEnd, State};
 
 /// What became of a message.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::kernel::command::Command;
+use loopd_kernel::command::Command;
 
 /// Work that ends in one command or none, and in another one if it panics.
 pub(super) struct Work {

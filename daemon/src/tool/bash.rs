@@ -15,8 +15,8 @@ use crate::gate::Grant;
 use crate::jobs::{Job, JobError, Order, Pause, Place};
 
 use super::shell_output;
-use super::shell_syntax::{Analysis, SessionApproval};
 use super::{Need, Outcome, Tool, ToolContext, texts};
+use loopd_kernel::policy::shell::analysis::{Analysis, SessionApproval};
 
 mod follow;
 mod list;

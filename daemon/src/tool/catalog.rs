@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::kernel::model::ToolSpec;
+use loopd_kernel::model::ToolSpec;
 
 use super::DynTool;
 use super::agents;

@@ -18,10 +18,10 @@ use loopd_proto::permission::PermissionRequest;
 
 use crate::gate::Grant;
 use crate::jobs::{Jobs, Setup, TaskLog};
-use crate::kernel::command::Command;
 use crate::presence::Presence;
 use crate::process::Processes;
 use crate::shell::Backend;
+use loopd_kernel::command::Command;
 
 use super::{DynTool, Need, Outcome, ToolContext};
 

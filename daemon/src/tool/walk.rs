@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::place::Place;
 use super::{Outcome, ToolContext, disk};
-use crate::kernel::policy;
+use loopd_kernel::policy;
 
 /// How long one search may take.
 const SEARCH_TIME: Duration = Duration::from_secs(30);

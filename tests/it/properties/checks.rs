@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopd::kernel::apply::apply;
-use loopd::kernel::command::Command;
-use loopd::kernel::state::{CallState, CallStatus, Phase, State};
+use loopd_kernel::apply::apply;
+use loopd_kernel::command::Command;
+use loopd_kernel::state::{CallState, CallStatus, Phase, State};
 use loopd_proto::event::fact::QueueItem;
 use loopd_proto::event::task::{NotificationKind, TasksHeard, TasksRemoved};
 use loopd_proto::event::{Durable, read_durable};

@@ -1,14 +1,14 @@
 //! A session without a daemon: the state, its log, and the work that has not reported yet. Work
 //! that was cancelled stays, because a report may always cross a cancel.
 
-use loopd::kernel::apply::apply;
-use loopd::kernel::command::{
+use loopd_kernel::apply::apply;
+use loopd_kernel::command::{
     Command, Create, Effect, Mint, Prepared, PreparedMessage, Resume, Send, SendPlace, Step,
     TaskEnd, TaskStart,
 };
-use loopd::kernel::context;
-use loopd::kernel::decide::decide;
-use loopd::kernel::state::{CallStatus, Phase, State};
+use loopd_kernel::context;
+use loopd_kernel::decide::decide;
+use loopd_kernel::state::{CallStatus, Phase, State};
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{Asked, NamedBy, PendingMessage};
 use loopd_proto::event::session::WorkContext;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loopd::kernel::texts::OUTCOME_UNKNOWN;
+use loopd_kernel::texts::OUTCOME_UNKNOWN;
 use loopd_tests::binary::Loopd;
 use loopd_tests::dice::{Dice, number};
 use loopd_tests::script::Recorded;

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use loopd::kernel::tasks::Task;
+use loopd_kernel::tasks::Task;
 use loopd_tests::{Daemon, Gate, Script, Session, Turn, call};
 use serde_json::{Value, json};
 

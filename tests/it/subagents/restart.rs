@@ -1,6 +1,6 @@
 //! Agents of a daemon that was stopped: what they answered is told, what they knew is not lost.
 
-use loopd::kernel::tasks::Task;
+use loopd_kernel::tasks::Task;
 use loopd_tests::{Daemon, Gate, Session, Turn, call};
 use serde_json::{Value, json};
 

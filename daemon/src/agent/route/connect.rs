@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::target::{Format, Key, Target};
 use super::token::ClientToken;
 use super::{Route, failure, refused};
-use crate::kernel::command::ModelFailure;
 use crate::launch::Launch;
 use crate::provider::Provider;
 use crate::provider::anthropic::{Anthropic, Citations};
@@ -14,6 +13,7 @@ use crate::provider::endpoint::{Credential, Endpoint};
 use crate::provider::offline::OfflineModel;
 use crate::provider::openai_chat::{Flavor, OpenAiChat};
 use crate::provider::openai_responses::OpenAiResponses;
+use loopd_kernel::command::ModelFailure;
 
 impl Route {
     /// Builds the provider; nothing is sent.

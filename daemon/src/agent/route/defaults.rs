@@ -8,12 +8,12 @@ use std::time::Duration;
 use super::target::{self, Facts, Format, Key, Target};
 use super::{Route, refused};
 use crate::config::ProviderSettings;
-use crate::kernel::command::ModelFailure;
-use crate::kernel::model::ModelInfo;
 use crate::launch::Launch;
 use crate::provider::http::{HeaderMap, HttpCarrier, HttpMethod, HttpRequest, Url};
 use crate::provider::offline;
 use crate::provider::secret::Secret;
+use loopd_kernel::command::ModelFailure;
+use loopd_kernel::model::ModelInfo;
 
 const OPENAI_URL: &str = "https://api.openai.com/v1";
 const ANTHROPIC_URL: &str = "https://api.anthropic.com";

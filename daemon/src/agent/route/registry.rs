@@ -4,8 +4,8 @@ use loopd_proto::session::{ModelConfig, ProviderConfig, SessionOptions};
 
 use super::refused;
 use super::target::{Facts, Target};
-use crate::kernel::command::ModelFailure;
-use crate::kernel::model::ModelInfo;
+use loopd_kernel::command::ModelFailure;
+use loopd_kernel::model::ModelInfo;
 
 /// Finds the named provider that a model id means; none when it means something else.
 pub(super) fn find(options: &SessionOptions, model: &str) -> Result<Option<Target>, ModelFailure> {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use loopd_proto::session::{ModelConfig, ProviderConfig};
 
 use super::refused;
-use crate::kernel::command::ModelFailure;
 use crate::provider::secret::Secret;
+use loopd_kernel::command::ModelFailure;
 
 /// The format that a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

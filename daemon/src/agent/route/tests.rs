@@ -266,8 +266,8 @@ fn what_clients_bring_is_checked() {
 
 #[tokio::test]
 async fn what_a_launch_records_another_one_repeats() {
-    use crate::kernel::model::{Delivery, ModelMessage, ModelRequest, Part};
     use crate::provider::NoDeltas;
+    use loopd_kernel::model::{Delivery, ModelMessage, ModelRequest, Part};
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("talk.yaml");

@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
-use crate::kernel::model::ModelInfo;
 use crate::provider::error::ProviderError;
+use loopd_kernel::model::ModelInfo;
 
 /// The context size of every model that does not say another.
 const CONTEXT_TOKENS: u64 = 200_000;

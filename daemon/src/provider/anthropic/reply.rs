@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::kernel::model::{
-    AssistantTurn, Finish, ModelReply, ModelRequest, Reasoning, ToolCall, Usage,
-};
 use crate::provider::DeltaSink;
 use crate::provider::call_ids::{CallIds, parse_arguments};
 use crate::provider::error::ProviderError;
 use crate::provider::opaque::{self, Format};
+use loopd_kernel::model::{
+    AssistantTurn, Finish, ModelReply, ModelRequest, Reasoning, ToolCall, Usage,
+};
 
 /// A piece of a streamed reply that a reader may see at once.
 pub(super) enum Piece<'a> {

@@ -5,10 +5,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::kernel::model::{
+use crate::provider::error::ProviderError;
+use loopd_kernel::model::{
     AssistantTurn, Delivery, ModelMessage, ModelRequest, Part, ToolCall, ToolSpec,
 };
-use crate::provider::error::ProviderError;
 
 use super::{Citations, thinking};
 

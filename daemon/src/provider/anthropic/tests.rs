@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kernel::model::{Delivery, Finish, ModelMessage, Part, Usage};
 use crate::provider::NoDeltas;
 use crate::provider::endpoint::Credential;
 use crate::provider::error::ErrorKind;
@@ -13,6 +12,7 @@ use crate::provider::http_client::{HttpClient, HttpSettings};
 use crate::provider::opaque::{self, Format};
 use crate::provider::secret::Secret;
 use crate::provider::test_server::{Ending, Scripted, TestServer};
+use loopd_kernel::model::{Delivery, Finish, ModelMessage, Part, Usage};
 
 const KEY: &str = "key-that-must-not-leak";
 

@@ -4,8 +4,8 @@
 
 use serde_json::{Value, json};
 
-use crate::kernel::model::{AssistantTurn, ModelMessage, ModelRequest};
 use crate::provider::opaque::{self, Format};
+use loopd_kernel::model::{AssistantTurn, ModelMessage, ModelRequest};
 
 use super::models::{self, ThinkingStyle};
 

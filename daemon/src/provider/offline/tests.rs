@@ -1,8 +1,8 @@
 //! Conversations with the offline model.
 
 use super::*;
-use crate::kernel::model::ToolSpec;
 use crate::provider::NoDeltas;
+use loopd_kernel::model::ToolSpec;
 
 const ALL_TOOLS: [&str; 6] = ["bash", "view", "grep", "glob", "create", "ask_user"];
 

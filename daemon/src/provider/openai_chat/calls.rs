@@ -7,8 +7,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::kernel::model::ToolCall;
 use crate::provider::call_ids::{CallIds, parse_arguments};
+use loopd_kernel::model::ToolCall;
 
 /// A call or a piece of one, as it stands in the JSON.
 #[derive(Debug, Deserialize)]

@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use crate::kernel::model::ModelInfo;
 use crate::provider::error::ProviderError;
+use loopd_kernel::model::ModelInfo;
 
 /// Reads the body of `GET /models`, in the server's order.
 pub(in crate::provider) fn parse(body: &[u8]) -> Result<Vec<ModelInfo>, ProviderError> {

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::kernel::model::{AssistantTurn, Finish, ModelReply, ModelRequest, Reasoning, Usage};
 use crate::provider::DeltaSink;
 use crate::provider::call_ids::CallIds;
 use crate::provider::error::ProviderError;
+use loopd_kernel::model::{AssistantTurn, Finish, ModelReply, ModelRequest, Reasoning, Usage};
 
 use super::calls::{CallList, WireCall};
 

@@ -7,12 +7,12 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::kernel::model::{
-    AssistantTurn, Delivery, ModelMessage, ModelRequest, Part, ToolCall, ToolSpec,
-};
 use crate::provider::body;
 use crate::provider::error::ProviderError;
 use crate::provider::opaque;
+use loopd_kernel::model::{
+    AssistantTurn, Delivery, ModelMessage, ModelRequest, Part, ToolCall, ToolSpec,
+};
 
 use super::Flavor;
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kernel::model::{Delivery, Finish, ModelMessage, Part};
 use crate::provider::NoDeltas;
 use crate::provider::endpoint::Credential;
 use crate::provider::http::Timeouts;
 use crate::provider::http_client::{HttpClient, HttpSettings};
 use crate::provider::secret::Secret;
 use crate::provider::test_server::{Ending, Scripted, TestServer};
+use loopd_kernel::model::{Delivery, Finish, ModelMessage, Part};
 
 const KEY: &str = "key-that-must-not-leak";
 

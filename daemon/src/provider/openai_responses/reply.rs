@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::kernel::model::{
-    AssistantTurn, Finish, ModelReply, ModelRequest, Reasoning, ToolCall, Usage,
-};
 use crate::provider::DeltaSink;
 use crate::provider::call_ids::{CallIds, parse_arguments};
 use crate::provider::error::ProviderError;
 use crate::provider::opaque::{self, Format};
+use loopd_kernel::model::{
+    AssistantTurn, Finish, ModelReply, ModelRequest, Reasoning, ToolCall, Usage,
+};
 
 /// Stands between two paragraphs of a summary.
 const PARAGRAPH: &str = "\n\n";

@@ -5,11 +5,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::kernel::model::{
-    AssistantTurn, Delivery, ModelMessage, ModelRequest, Part, ToolCall, ToolSpec,
-};
 use crate::provider::error::ProviderError;
 use crate::provider::opaque::{self, Format};
+use loopd_kernel::model::{
+    AssistantTurn, Delivery, ModelMessage, ModelRequest, Part, ToolCall, ToolSpec,
+};
 
 /// How the names of models begin that cannot think and refuse to be asked for sealed thinking.
 const PLAIN_MODELS: [&str; 4] = ["gpt-3", "gpt-4", "chatgpt-4", "gpt-5-chat"];

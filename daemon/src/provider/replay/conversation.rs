@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::model::{AssistantTurn, ModelRequest, ToolCall};
 use crate::provider::call_ids::{CallIds, parse_arguments};
+use loopd_kernel::model::{AssistantTurn, ModelRequest, ToolCall};
 
 use super::normal::{self, WORKDIR};
 

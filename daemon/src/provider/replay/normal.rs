@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::kernel::model::{ModelMessage, Part};
+use loopd_kernel::model::{ModelMessage, Part};
 
 use super::conversation::{Function, Message, Role, WireCall};
 

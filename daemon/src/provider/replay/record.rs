@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::kernel::model::{ModelInfo, ModelMessage, ModelReply, ModelRequest};
 use crate::provider::error::ProviderError;
 use crate::provider::{DeltaSink, EndpointDescription, Provider};
+use loopd_kernel::model::{ModelInfo, ModelMessage, ModelReply, ModelRequest};
 
 use super::conversation::{self, Conversation, File, LARGEST_FILE, Message};
 use super::{misconfigured, normal};

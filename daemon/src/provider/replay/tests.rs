@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::kernel::model::{ModelMessage, Part, ToolCall};
 use crate::provider::NoDeltas;
 use crate::provider::offline::OfflineModel;
+use loopd_kernel::model::{ModelMessage, Part, ToolCall};
 
 const RECORDING: &str = r#"
 models: [some-model]

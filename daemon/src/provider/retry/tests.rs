@@ -7,9 +7,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use super::*;
-use crate::kernel::model::{Delivery, ModelInfo};
 use crate::provider::EndpointDescription;
 use crate::provider::error::{Rejection, TimeoutPhase};
+use loopd_kernel::model::{Delivery, ModelInfo};
 
 /// A provider that fails as told and then answers, showing one delta per attempt where told.
 struct Flaky {

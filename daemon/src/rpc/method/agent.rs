@@ -12,11 +12,11 @@ use loopd_proto::session::SessionOptions;
 use super::discover::{describe, host, look};
 use crate::approvals;
 use crate::discovery::agents::{AgentDefinition, AgentOrigin};
-use crate::kernel::command::{AgentChoice, Command, LogLevel};
 use crate::roster::{self, Roster, RosterInput, ToolOrigin, is_same};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::SessionHandle;
+use loopd_kernel::command::{AgentChoice, Command, LogLevel};
 
 /// How many warnings a reload gives.
 const MOST_WARNINGS: usize = 20;

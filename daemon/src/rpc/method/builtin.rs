@@ -14,11 +14,11 @@ use loopd_proto::params::session::Of;
 use loopd_proto::session::Mode;
 
 use super::{agent, commands, model};
-use crate::kernel::command::Command;
-use crate::kernel::state::State;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::SessionHandle;
+use loopd_kernel::command::Command;
+use loopd_kernel::state::State;
 
 /// How many models or tasks a text names.
 const MOST_LINES: usize = 50;

@@ -10,10 +10,10 @@ use loopd_proto::params::session::Success;
 use loopd_proto::session::ClientCommand;
 
 use super::builtin::{self, Builtin};
-use crate::kernel::command::{Command, Send, SendPlace};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::SessionHandle;
+use loopd_kernel::command::{Command, Send, SendPlace};
 
 pub(super) async fn list(context: Context, params: ListParams) -> Result<Commands, RpcError> {
     let session = context.session(&params.session_id)?;

@@ -4,9 +4,9 @@ use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
 use loopd_proto::params::server::NoParams;
 
 use crate::build_id;
-use crate::kernel::state::{CallState, CallStatus, State};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use loopd_kernel::state::{CallState, CallStatus, State};
 
 pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus, RpcError> {
     let app = &context.app;

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use loopd_proto::params::history::{CompactionAborted, CompactionCancelled, Handoff};
 use loopd_proto::params::session::Of;
 
-use crate::kernel::model::Part;
-use crate::kernel::state::{Entry, State};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use loopd_kernel::model::Part;
+use loopd_kernel::state::{Entry, State};
 
 /// How many of the last user messages are told.
 const MESSAGES: usize = 20;

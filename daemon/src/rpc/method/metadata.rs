@@ -7,10 +7,10 @@ use loopd_proto::params::server::NoResult;
 use loopd_proto::params::session::Of;
 
 use super::{permission_path, workspace};
-use crate::kernel::command::Command;
-use crate::kernel::state::State;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use loopd_kernel::command::Command;
+use loopd_kernel::state::State;
 
 pub(super) async fn snapshot(context: Context, params: Of) -> Result<Snapshot, RpcError> {
     let session = context.session(&params.session_id)?;

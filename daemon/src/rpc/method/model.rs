@@ -10,11 +10,11 @@ use loopd_proto::session::SessionOptions;
 
 use crate::agent::route::target::Key;
 use crate::agent::route::{Route, TokenPeers};
-use crate::kernel::command::Command;
-use crate::kernel::model::ModelInfo;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::provide::ProviderChange;
+use loopd_kernel::command::Command;
+use loopd_kernel::model::ModelInfo;
 
 /// The context size told for a model that does not say.
 const DEFAULT_CONTEXT: u64 = 128_000;

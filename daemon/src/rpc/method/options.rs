@@ -5,10 +5,10 @@ use loopd_proto::params::session::Success;
 use serde_json::{Map, Value};
 
 use super::permission_path;
-use crate::kernel::command::Command;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::provide::ProviderChange;
+use loopd_kernel::command::Command;
 
 /// Members that are honoured as `session.create` honours them.
 const HONOURED: &[&str] = &[

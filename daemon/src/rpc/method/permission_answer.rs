@@ -5,9 +5,9 @@ use loopd_proto::params::permission::{HandleParams, Pending, PendingItem, Prompt
 use loopd_proto::params::session::{Of, Success};
 use loopd_proto::permission::{PermissionPrompt, PermissionRequest};
 
-use crate::kernel::command::{Answer, Command};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use loopd_kernel::command::{Answer, Command};
 
 pub(super) async fn handle(context: Context, params: HandleParams) -> Result<Success, RpcError> {
     let session = context

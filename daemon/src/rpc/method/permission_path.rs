@@ -6,10 +6,10 @@ use loopd_proto::params::permission::{Allowed, PathParams, Paths};
 use loopd_proto::params::session::{Of, Success};
 
 use super::permission_policy::change;
-use crate::kernel::policy::within;
-use crate::kernel::state::State;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use loopd_kernel::policy::within;
+use loopd_kernel::state::State;
 
 fn primary(state: &State) -> String {
     let own = state.permissions.primary_directory.as_ref();

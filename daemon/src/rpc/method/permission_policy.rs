@@ -8,11 +8,11 @@ use loopd_proto::params::permission::{
 use loopd_proto::params::session::{Of, Success};
 use loopd_proto::permission::{PermissionRule, Permissions};
 
-use crate::kernel::command::Command;
-use crate::kernel::policy::{check_denied, check_kind};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::SessionHandle;
+use loopd_kernel::command::Command;
+use loopd_kernel::policy::{check_denied, check_kind};
 
 /// Reads the rules, changes them, writes them back.
 pub(super) async fn change(

@@ -6,9 +6,9 @@ use loopd_proto::event::session::FileOperation;
 use loopd_proto::params::session::Of;
 use loopd_proto::params::settings::{Plan, PlanParams};
 
-use crate::kernel::command::Command;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use loopd_kernel::command::Command;
 
 fn plan_file(context: &Context, id: &loopd_proto::id::SessionId) -> std::path::PathBuf {
     context.app.services.session_folder(id).join("plan.md")

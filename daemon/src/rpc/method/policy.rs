@@ -7,9 +7,9 @@ use loopd_proto::session::PolicyParams;
 use serde_json::Value;
 
 use super::permission_policy::with_real_places;
-use crate::kernel::policy::managed;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use loopd_kernel::policy::managed;
 
 /// The rules of an app, if it has any.
 pub(super) fn managed(

@@ -6,10 +6,10 @@ use loopd_proto::params::queue::{
 };
 use loopd_proto::params::session::{Of, Success};
 
-use crate::kernel::command::{Answer, Command};
-use crate::kernel::state::State;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use loopd_kernel::command::{Answer, Command};
+use loopd_kernel::state::State;
 
 pub(super) async fn pending(context: Context, params: Of) -> Result<Pending, RpcError> {
     let session = context.session(&params.session_id)?;

@@ -12,13 +12,13 @@ use super::host::check_session_files;
 use super::policy;
 use crate::agent::route::registry;
 use crate::approvals;
-use crate::kernel::command::{Command, Create};
 use crate::launch::{Lifecycle, LifecycleMetadata};
 use crate::provider::secret::Secret;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::rpc::server::Server;
 use crate::session::attach::{Attachment, PendingWork};
+use loopd_kernel::command::{Command, Create};
 
 pub(super) async fn create(
     context: Context,

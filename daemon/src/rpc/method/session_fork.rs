@@ -4,9 +4,9 @@ use loopd_proto::event::fact::NamedBy;
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::params::session::{ForkParams, Forked};
 
-use crate::kernel::command::Command;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use loopd_kernel::command::Command;
 
 pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked, RpcError> {
     let services = &context.app.services;

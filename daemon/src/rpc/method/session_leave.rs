@@ -4,12 +4,12 @@ use loopd_proto::params::metadata::{Ending, ShutdownParams};
 use loopd_proto::params::session::{Deleted, Of, Success};
 
 use super::family::Families;
-use crate::kernel::command::Command;
 use crate::launch::Lifecycle;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::SessionError;
 use crate::session::attach::Goodbye;
+use loopd_kernel::command::Command;
 
 pub(super) async fn destroy(context: Context, params: Of) -> Result<Success, RpcError> {
     let id = params.session_id;

@@ -10,12 +10,12 @@ use super::host::check_session_files;
 use super::policy;
 use super::session_create::{opened, working_directory};
 use crate::agent::route::registry;
-use crate::kernel::command::{Command, Resume};
 use crate::provider::secret::Secret;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::attach::{Attachment, PendingWork};
 use crate::session::registry::Opened;
+use loopd_kernel::command::{Command, Resume};
 
 pub(super) async fn resume(
     context: Context,

@@ -6,10 +6,10 @@ use loopd_proto::params::session::{
 };
 use serde_json::value::RawValue;
 
-use crate::kernel::command::{Answer, Command, Send, SendPlace};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::waits::Response;
+use loopd_kernel::command::{Answer, Command, Send, SendPlace};
 
 /// Answers when the message is stored; the turn runs on its own.
 pub(super) async fn send(context: Context, params: SendParams) -> Result<Sent, RpcError> {

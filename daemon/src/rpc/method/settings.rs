@@ -8,9 +8,9 @@ use loopd_proto::params::settings::{
 };
 use loopd_proto::session::Mode;
 
-use crate::kernel::command::{Answer, Command, LogLevel};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use loopd_kernel::command::{Answer, Command, LogLevel};
 
 pub(super) async fn name(context: Context, params: Of) -> Result<NameResult, RpcError> {
     let session = context.session(&params.session_id)?;

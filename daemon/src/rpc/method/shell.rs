@@ -17,15 +17,15 @@ use tokio::sync::oneshot;
 
 use crate::agent::model_call::say;
 use crate::jobs::JobError;
-use crate::kernel::command::{CallOutcome, CallStatusReport, Command};
-use crate::kernel::policy::{Verdict, managed};
-use crate::kernel::texts;
 use crate::process::Signal;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::SessionHandle;
 use crate::shell::{End, Run, RunState};
 use crate::tool::{bash, shell_output};
+use loopd_kernel::command::{CallOutcome, CallStatusReport, Command};
+use loopd_kernel::policy::{Verdict, managed};
+use loopd_kernel::texts;
 
 pub(super) async fn exec(context: Context, params: ExecParams) -> Result<Executing, RpcError> {
     let session = context.session(&params.session_id)?;

@@ -15,11 +15,11 @@ use loopd_proto::params::task::{
 
 use super::task_info::{node, of_job};
 use crate::agents::{AgentError, Agents, Cancel, Delivered, Order};
-use crate::kernel::command::{Answer, Command, TaskEnd, TaskStart};
-use crate::kernel::tasks::Task;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::SessionHandle;
+use loopd_kernel::command::{Answer, Command, TaskEnd, TaskStart};
+use loopd_kernel::tasks::Task;
 
 /// How deep a tree is shown.
 const DEEPEST: usize = 32;

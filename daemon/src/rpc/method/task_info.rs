@@ -9,7 +9,7 @@ use loopd_proto::time::Timestamp;
 
 use crate::agents::Progress;
 use crate::jobs::Job;
-use crate::kernel::tasks::{Task, TaskStatus};
+use loopd_kernel::tasks::{Task, TaskStatus};
 
 /// A command that the loop waits for.
 pub(super) fn of_job(job: &Job) -> ShellInfo {

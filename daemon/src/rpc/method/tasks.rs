@@ -14,12 +14,12 @@ use loopd_proto::params::task::{
 use super::task_info::{of_job, of_task, steps};
 use crate::agents::{Agents, Cancel};
 use crate::jobs::{Closed, Found, Job};
-use crate::kernel::command::{Answer, Command};
-use crate::kernel::state::State;
-use crate::kernel::tasks::Task;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::shell::{Body, Shown};
+use loopd_kernel::command::{Answer, Command};
+use loopd_kernel::state::State;
+use loopd_kernel::tasks::Task;
 
 /// How much of a command's output counts as recent.
 const RECENT: usize = 2_000;

@@ -4,10 +4,10 @@ use loopd_proto::event::tool::ToolResult;
 use loopd_proto::params::session::Success;
 use loopd_proto::params::tool::{ClientToolResult, FullResult, HandleParams};
 
-use crate::kernel::command::{Answer, CallOutcome, CallStatusReport, Command};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::tool::large_output;
+use loopd_kernel::command::{Answer, CallOutcome, CallStatusReport, Command};
 
 pub(super) async fn handle(context: Context, params: HandleParams) -> Result<Success, RpcError> {
     let session = context

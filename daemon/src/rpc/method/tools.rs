@@ -6,9 +6,9 @@ use loopd_proto::params::tool::{
     CurrentTool, CurrentTools, ListParams, SetParams, SubagentParams, ToolInfo, ToolList,
 };
 
-use crate::kernel::command::Command;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use loopd_kernel::command::Command;
 
 pub(super) async fn list(context: Context, _params: ListParams) -> Result<ToolList, RpcError> {
     let specs = context.app.services.tool_specs.iter();
@@ -26,7 +26,7 @@ pub(super) async fn list(context: Context, _params: ListParams) -> Result<ToolLi
 pub(super) async fn current(context: Context, params: Of) -> Result<CurrentTools, RpcError> {
     let session = context.session(&params.session_id)?;
     let specs = session.view(|view| (view.tools)()).await?;
-    let describe = |spec: crate::kernel::model::ToolSpec| CurrentTool {
+    let describe = |spec: loopd_kernel::model::ToolSpec| CurrentTool {
         name: spec.name,
         description: spec.description,
         input_schema: spec.parameters,

@@ -5,9 +5,9 @@ use loopd_proto::params::ui::{
     ElicitationParams, ElicitationResult, HandleElicitationParams, HandleUserInputParams,
 };
 
-use crate::kernel::command::{Answer, Command};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use loopd_kernel::command::{Answer, Command};
 
 pub(super) async fn elicit(
     context: Context,

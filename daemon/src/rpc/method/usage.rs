@@ -3,9 +3,9 @@
 use loopd_proto::params::session::Of;
 use loopd_proto::params::usage::{CodeChanges, Metrics};
 
-use crate::kernel::state::State;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use loopd_kernel::state::State;
 
 pub(super) async fn metrics(context: Context, params: Of) -> Result<Metrics, RpcError> {
     let session = context.session(&params.session_id)?;

@@ -13,10 +13,10 @@ use loopd_proto::params::workspace::{
 use loopd_proto::time::Timestamp;
 
 use super::discover::{look, shown};
-use crate::kernel::command::Command;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use files::{FileError, Inside};
+use loopd_kernel::command::Command;
 
 /// Where the files of a session are.
 fn folder(context: &Context, id: &SessionId) -> PathBuf {

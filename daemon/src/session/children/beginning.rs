@@ -1,7 +1,7 @@
 //! How an agent's session is when a run of it begins, which decides how it is spoken to.
 
-use crate::kernel::command::SendPlace;
-use crate::kernel::state::State;
+use loopd_kernel::command::SendPlace;
+use loopd_kernel::state::State;
 
 /// Why an agent that was interrupted at once cannot go on.
 pub(super) const NEVER_BEGAN: &str =

@@ -10,11 +10,11 @@ use loopd_proto::id::SessionId;
 use super::{Kin, depth, environment};
 use crate::agents::{Isolation, Order, Plan, WorktreeEnd};
 use crate::discovery::agents::{self, AgentDefinition, ModelPolicy, PermissionMode};
-use crate::kernel::model::ModelInfo;
 use crate::roster::model::{Choice, Wish, choose};
 use crate::roster::{AgentSettings, AskedBy, is_same};
 use crate::services::Services;
 use crate::worktree::{Settled, Worktree};
+use loopd_kernel::model::ModelInfo;
 
 /// The agent for calls that name none.
 const GENERAL: &str = "general-purpose";

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use super::words;
 use crate::agents::{Run, Wait, first};
 use crate::gate::Grant;
-use crate::kernel::tasks::Task;
 use crate::ports::Ports;
 use crate::tool::{Need, Outcome, Tool, ToolContext};
+use loopd_kernel::tasks::Task;
 
 /// How long a call waits unless it says otherwise, and at most.
 const WAIT: Duration = Duration::from_secs(30);

@@ -8,8 +8,8 @@ use loopd_proto::time::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::agents::{End, Ending, Progress, Started};
-use crate::kernel::tasks::{Task, TaskStatus};
 use crate::tool::Outcome;
+use loopd_kernel::tasks::{Task, TaskStatus};
 
 /// An agent works in the background.
 pub(super) fn launched(started: &Started) -> Outcome {

@@ -7,6 +7,8 @@ use super::*;
 use crate::tool::fixture::{Fixture, names};
 use crate::tool::{DynTool, Status};
 
+mod bypasses;
+
 fn make_pipe(path: &Path) {
     let made = std::process::Command::new("mkfifo").arg(path).status();
     assert!(made.unwrap().success());

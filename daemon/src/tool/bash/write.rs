@@ -12,8 +12,8 @@ use super::{names, read, words};
 use crate::gate::Grant;
 use crate::jobs::{Found, Job};
 use crate::shell::{Backend, InputError, parse_input};
-use crate::tool::shell_syntax::Analysis;
 use crate::tool::{Need, Outcome, Tool, ToolContext, texts};
+use loopd_kernel::policy::shell::analysis::Analysis;
 
 /// How long the call waits for an answer to what it typed unless it says otherwise.
 const DELAY: Duration = Duration::from_secs(2);

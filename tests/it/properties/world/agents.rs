@@ -1,6 +1,6 @@
 //! Agents of a random life: started, let go, heard, spoken to again, ended.
 
-use loopd::kernel::command::{Command, TaskAnswer, TaskEnd, TaskStart};
+use loopd_kernel::command::{Command, TaskAnswer, TaskEnd, TaskStart};
 use loopd_proto::event::session::ModelMetrics;
 use loopd_proto::event::task::{
     AgentWork, Execution, ExternalWork, TaskOutcome, TaskWork, WorkUsage,

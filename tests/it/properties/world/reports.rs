@@ -1,11 +1,11 @@
 //! How work may end: every effect has several ways to report.
 
-use loopd::kernel::command::{
+use loopd_kernel::command::{
     Assessed, CallNeed, CallOutcome, CallStatusReport, Command, Effect, ModelFailure, ModelReplied,
 };
-use loopd::kernel::model::{AssistantTurn, ModelReply, ToolCall};
-use loopd::kernel::state::TurnKey;
-use loopd::kernel::texts;
+use loopd_kernel::model::{AssistantTurn, ModelReply, ToolCall};
+use loopd_kernel::state::TurnKey;
+use loopd_kernel::texts;
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::id::ToolCallId;
 use loopd_proto::permission::{PermissionDecision, PermissionRequest};

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopd::kernel::apply::apply;
-use loopd::kernel::state::{Phase, State};
 use loopd::store::{SqliteStore, Store};
+use loopd_kernel::apply::apply;
+use loopd_kernel::state::{Phase, State};
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::{TaskOutcome, TaskWork};
 use loopd_proto::event::{Durable, Head, read_durable};

@@ -1,8 +1,8 @@
 //! Requests as JSON.
 
 use super::*;
-use crate::kernel::model::Reasoning;
 use crate::provider::opaque::{self, Format};
+use loopd_kernel::model::Reasoning;
 
 fn request(messages: Vec<ModelMessage>) -> ModelRequest {
     ModelRequest {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::kernel::model::{Delivery, ModelMessage, ToolCall};
+use loopd_kernel::model::{Delivery, ModelMessage, ToolCall};
 
 fn request(messages: Vec<ModelMessage>) -> ModelRequest {
     ModelRequest {

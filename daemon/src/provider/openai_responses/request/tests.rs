@@ -1,7 +1,7 @@
 //! Requests as JSON.
 
 use super::*;
-use crate::kernel::model::Reasoning;
+use loopd_kernel::model::Reasoning;
 
 fn request(model: &str, messages: Vec<ModelMessage>) -> ModelRequest {
     ModelRequest {

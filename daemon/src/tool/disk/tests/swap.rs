@@ -10,10 +10,10 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 
 use crate::gate::Grant;
-use crate::kernel::policy::{Verdict, judge};
 use crate::tool::catalog::Catalog;
 use crate::tool::fixture::{Fixture, names};
 use crate::tool::{Need, Outcome, Status};
+use loopd_kernel::policy::{Verdict, judge};
 
 const SECRET: &str = "the secret outside";
 const ROUNDS: u32 = 300;

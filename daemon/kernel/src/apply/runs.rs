@@ -1,0 +1,126 @@
+//! Messages on their way through the loop: taken into a run, ended with it, or removed before.
+
+use loopd_proto::event::fact::{LoopOutcome, QueueItem};
+use loopd_proto::id::{MessageId, TaskId};
+
+use crate::state::{EndedMessage, MessageEnd, Phase, Preparing, Run, State};
+
+/// How many ends of messages are remembered: more than can wait in one queue, so that who waits for
+/// them learns of each, also when the whole queue is cleared at once.
+const ENDED_KEPT: usize = 1_024;
+
+/// Moves items from the queue into the phase that works on them.
+pub(super) fn take(state: &mut State, ids: &[MessageId]) {
+    let mut messages = Vec::new();
+    let mut command = None;
+    let mut waiting = Vec::with_capacity(state.queue.len());
+    let steering: Vec<_> = state.steering.drain(..).collect();
+    for message in steering {
+        if ids.contains(&message.id) {
+            messages.push(message);
+        } else {
+            state.steering.push(message);
+        }
+    }
+    for item in state.queue.drain(..) {
+        match item {
+            QueueItem::Message(message) if ids.contains(&message.id) => messages.push(message),
+            QueueItem::Command(pending) if ids.contains(&pending.id) => command = Some(pending),
+            item @ (QueueItem::Message(_) | QueueItem::Command(_)) => waiting.push(item),
+        }
+    }
+    state.queue = waiting;
+    let joins = state.turn().map(|turn| turn.key.clone());
+    if let Some(command) = command {
+        state.phase = Phase::Commanding(command);
+    } else if let Some(first) = messages.first() {
+        let started = || Run {
+            origin: Some(first.id.clone()),
+            ..Run::default()
+        };
+        let mut run = current(state).map_or_else(started, std::mem::take);
+        run.messages
+            .extend(messages.iter().map(|message| message.id.clone()));
+        state.phase = Phase::Preparing(Preparing {
+            messages,
+            joins,
+            run,
+        });
+    }
+}
+
+/// The run that is under way.
+pub(super) fn current(state: &mut State) -> Option<&mut Run> {
+    match &mut state.phase {
+        Phase::Preparing(preparing) => Some(&mut preparing.run),
+        Phase::Turn(turn) => Some(&mut turn.run),
+        Phase::Idle | Phase::Commanding(_) => None,
+    }
+}
+
+/// A run that a notification started goes on with what a message set off: it is that message's, or
+/// nobody's when there are several.
+pub(super) fn told(state: &mut State, task: &TaskId) {
+    let origin = state.tasks.get(task.as_str());
+    let Some(origin) = origin.and_then(|task| task.origin.clone()) else {
+        return;
+    };
+    // Only at its beginning: whose run it is does not change under way.
+    let Phase::Preparing(Preparing { run, .. }) = &mut state.phase else {
+        return;
+    };
+    if run.woken && !run.messages.contains(&origin) {
+        run.messages.push(origin);
+        run.origin = match run.messages.as_slice() {
+            [only] => Some(only.clone()),
+            _ => None,
+        };
+    }
+}
+
+/// Takes messages out of the queue, or out of the run that was to work on them.
+pub(super) fn remove(state: &mut State, ids: &[MessageId]) {
+    let of_run = |id: &MessageId| state.run().is_some_and(|run| run.messages.contains(id));
+    let removed = ids.iter().filter(|id| !of_run(id)).map(|id| EndedMessage {
+        id: id.clone(),
+        end: MessageEnd::Removed,
+    });
+    let removed = removed.collect();
+    remember(state, removed);
+    state.queue.retain(|item| !ids.contains(item.id()));
+    state.steering.retain(|message| !ids.contains(&message.id));
+    if let Phase::Preparing(preparing) = &mut state.phase {
+        let waiting = &mut preparing.messages;
+        waiting.retain(|message| !ids.contains(&message.id));
+    }
+}
+
+/// The loop is over, and with it the run. Messages that the model never got wait again, in their old
+/// order; the others have ended.
+pub(super) fn end(state: &mut State, outcome: LoopOutcome) {
+    let run = current(state).map(std::mem::take).unwrap_or_default();
+    let unread = match std::mem::replace(&mut state.phase, Phase::Idle) {
+        Phase::Preparing(preparing) => preparing.messages,
+        Phase::Turn(_) | Phase::Idle | Phase::Commanding(_) => Vec::new(),
+    };
+    let heard = run.messages.into_iter();
+    let heard = heard.filter(|id| !unread.iter().any(|message| message.id == *id));
+    let ended = heard.map(|id| EndedMessage {
+        id,
+        end: MessageEnd::Ran {
+            outcome,
+            answer: run.answer,
+            error: run.error.clone(),
+        },
+    });
+    remember(state, ended.collect());
+    let late = std::mem::take(&mut state.steering).into_iter();
+    let back = late.chain(unread).map(QueueItem::Message);
+    state.queue.splice(0..0, back);
+}
+
+fn remember(state: &mut State, ended: Vec<EndedMessage>) {
+    state.ended.extend(ended);
+    let surplus = state.ended.len().saturating_sub(ENDED_KEPT);
+    state.ended.drain(..surplus);
+}

@@ -1,0 +1,105 @@
+//! Abort: one command with one meaning, at any point of a turn.
+
+use loopd_proto::event::Durable;
+use loopd_proto::event::ask::PermissionCompleted;
+use loopd_proto::event::fact::{Answered, LoopOutcome, Unqueued};
+use loopd_proto::event::turn::Abort;
+use loopd_proto::permission::PermissionOutcome;
+
+use super::{rest, tools, turn};
+use crate::command::{Answer, CallOutcome, Decision, Effect, Mint};
+use crate::state::{CallStatus, Phase, State, Turn, TurnKey};
+use crate::texts;
+
+/// Stops the turn at any point; running tools get a short grace to say how they ended.
+pub(super) fn abort(state: &State, mint: &Mint<'_>) -> Decision {
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    match &state.phase {
+        Phase::Idle => return decision,
+        Phase::Turn(turn) if turn.aborting => return decision,
+        Phase::Preparing(_) | Phase::Commanding(_) | Phase::Turn(_) => {}
+    }
+    decision.store(Durable::Abort(Abort {
+        reason: "user_initiated".to_owned(),
+    }));
+    decision.run(Effect::CancelTurn);
+    let waiting: Vec<_> = state
+        .steering
+        .iter()
+        .map(|message| message.id.clone())
+        .chain(state.queue.iter().map(|item| item.id().clone()))
+        .collect();
+    if !waiting.is_empty() {
+        decision.store(Durable::Unqueued(Unqueued { ids: waiting }));
+    }
+    match &state.phase {
+        Phase::Idle => {}
+        Phase::Commanding(_) => rest(state, &mut decision, LoopOutcome::Aborted, mint),
+        Phase::Preparing(preparing) => {
+            turn::hear_unanswered(&mut decision, preparing);
+            rest(state, &mut decision, LoopOutcome::Aborted, mint);
+        }
+        Phase::Turn(turn) => {
+            let running = close_waiting(&mut decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
+            if running == 0 {
+                turn::end_turn(&mut decision, &turn.key);
+                rest(state, &mut decision, LoopOutcome::Aborted, mint);
+            } else {
+                decision.run(Effect::StartGrace(turn.key.clone()));
+            }
+        }
+    }
+    decision
+}
+
+/// The code of a result that an abort made.
+pub(super) const INTERRUPT_CODE: &str = "interrupted";
+
+/// The grace is over: what has not reported by now is recorded as interrupted.
+pub(super) fn grace_over(state: &State, key: &TurnKey, mint: &Mint<'_>) -> Decision {
+    let mut decision = Decision::default();
+    let Some(turn) = state.turn_named(key).filter(|turn| turn.aborting) else {
+        return decision;
+    };
+    for call in turn.calls().iter().filter(|call| call.is_open()) {
+        let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
+        tools::complete(&mut decision, turn, &call.call.id, outcome);
+    }
+    turn::end_turn(&mut decision, key);
+    rest(state, &mut decision, LoopOutcome::Aborted, mint);
+    decision
+}
+
+/// Closes the calls that wait for a client; says how many really run.
+pub(super) fn close_waiting(decision: &mut Decision, turn: &Turn, code: &str, text: &str) -> usize {
+    let mut running = 0;
+    for call in turn.calls() {
+        let id = &call.call.id;
+        match &call.status {
+            CallStatus::Done => continue,
+            CallStatus::Started => {
+                running += 1;
+                continue;
+            }
+            CallStatus::Asking { request, .. } => {
+                decision.store(Durable::PermissionCompleted(PermissionCompleted {
+                    request_id: request.clone(),
+                    tool_call_id: Some(id.clone()),
+                    result: PermissionOutcome::Cancelled { reason: None },
+                }));
+            }
+            CallStatus::External { request } => {
+                tools::tell_external_done(decision, request);
+            }
+            CallStatus::UserInput { request } => {
+                decision
+                    .store(Durable::Answered(Answered {
+                        request_id: request.clone(),
+                    }))
+                    .run(Effect::Withdraw(request.clone()));
+            }
+        }
+        tools::complete(decision, turn, id, CallOutcome::failure(code, text));
+    }
+    running
+}

@@ -1,0 +1,165 @@
+//! What the clients are told of sub-agents, and the beginning of a session that is one itself.
+
+use loopd_proto::event::Durable;
+use loopd_proto::event::agent::{Enlisted, SubagentCompleted, SubagentFailed, SubagentStarted};
+use loopd_proto::event::fact::{Configured, LoopEnded, LoopOutcome, Unqueued};
+use loopd_proto::event::task::{
+    AgentWork, NotificationKind, TaskOutcome, TaskStarted, TaskWork, TasksRemoved, WorkUsage,
+};
+use loopd_proto::event::turn::TurnEnd;
+use loopd_proto::id::ToolCallId;
+use loopd_proto::time::Timestamp;
+
+use super::tools::complete;
+use crate::command::{CallOutcome, Decision, Enlist, TaskAnswer, TaskEnd};
+use crate::state::State;
+use crate::tasks::Task;
+use crate::texts;
+
+/// The event that says that an agent begins.
+pub(super) fn started(state: &State, started: &TaskStarted) -> Option<Durable> {
+    let TaskWork::Agent(work) = &started.work else {
+        return None;
+    };
+    let parent = state.enlisted.as_deref();
+    Some(Durable::SubagentStarted(SubagentStarted {
+        tool_call_id: call(started.tool_call_id.as_ref(), started.id.as_str()),
+        agent_name: work.agent_type.clone(),
+        agent_display_name: work.name.clone(),
+        agent_description: started.description.clone(),
+        model: work.model.clone(),
+        parent_id: parent.map(Enlisted::agent_id),
+        agent_type: Some(work.agent_type.clone()),
+        execution_mode: Some(work.execution),
+    }))
+}
+
+/// An agent that nobody's call started is known by its own id.
+fn call(call: Option<&ToolCallId>, id: &str) -> ToolCallId {
+    call.cloned().unwrap_or_else(|| ToolCallId::new(id))
+}
+
+/// The event that says how an agent ended.
+pub(super) fn ended(task: &Task, end: &TaskEnd, now: Timestamp) -> Option<Durable> {
+    let work = task.agent()?;
+    let usage = end.usage.as_ref().unwrap_or(&task.usage);
+    if end.outcome == TaskOutcome::Failed {
+        let error = end.reason.clone().unwrap_or_default();
+        return Some(failed(task, work, usage, error, now));
+    }
+    let cancelled = (end.outcome == TaskOutcome::Cancelled).then_some(true);
+    Some(completed(task, work, usage, cancelled, now))
+}
+
+/// The event that says that an agent has answered.
+pub(super) fn answered(task: &Task, answer: &TaskAnswer, now: Timestamp) -> Option<Durable> {
+    let work = task.agent()?;
+    Some(completed(task, work, &answer.usage, None, now))
+}
+
+fn completed(
+    task: &Task,
+    work: &AgentWork,
+    usage: &WorkUsage,
+    cancelled: Option<bool>,
+    now: Timestamp,
+) -> Durable {
+    Durable::SubagentCompleted(SubagentCompleted {
+        tool_call_id: call(task.call.as_ref(), task.id.as_str()),
+        agent_name: work.agent_type.clone(),
+        agent_display_name: work.name.clone(),
+        model: work.model.clone(),
+        explicit_model_override: work.requested_model.clone(),
+        total_tool_calls: Some(usage.tool_calls),
+        total_tokens: Some(usage.tokens()),
+        duration_ms: Some(task.worked_ms(now)),
+        cancelled,
+    })
+}
+
+fn failed(
+    task: &Task,
+    work: &AgentWork,
+    usage: &WorkUsage,
+    error: String,
+    now: Timestamp,
+) -> Durable {
+    Durable::SubagentFailed(SubagentFailed {
+        tool_call_id: call(task.call.as_ref(), task.id.as_str()),
+        agent_name: work.agent_type.clone(),
+        agent_display_name: work.name.clone(),
+        error,
+        model: work.model.clone(),
+        explicit_model_override: work.requested_model.clone(),
+        total_tool_calls: Some(usage.tool_calls),
+        total_tokens: Some(usage.tokens()),
+        duration_ms: Some(task.worked_ms(now)),
+    })
+}
+
+/// What a notification says an agent's rest or end is.
+pub(super) fn notification(task: &Task, description: Option<String>) -> NotificationKind {
+    let agent_type = match &task.work {
+        TaskWork::Agent(work) => work.agent_type.clone(),
+        TaskWork::External(work) => work.agent_type.clone(),
+        TaskWork::Shell(_) => String::new(),
+    };
+    let display_name = task.agent().map(|work| work.name.clone());
+    let Some(ending) = task.ending() else {
+        return NotificationKind::AgentIdle {
+            agent_id: task.id.clone(),
+            display_name,
+            agent_type,
+            description,
+        };
+    };
+    let status = match ending.outcome {
+        TaskOutcome::Completed => "completed",
+        TaskOutcome::Failed | TaskOutcome::Cancelled => "failed",
+    };
+    NotificationKind::AgentCompleted {
+        agent_id: task.id.clone(),
+        display_name,
+        agent_type,
+        status: status.to_owned(),
+        description,
+        prompt: task.agent().map(|work| work.prompt.clone()),
+    }
+}
+
+/// A copy of another session's log becomes an agent of that session. What went on there goes on
+/// there: here every call of the last message has the same short answer, nothing waits, nothing runs.
+pub(super) fn enlist(state: &State, enlist: Enlist) -> Decision {
+    let mut decision = Decision::default();
+    if let Some(cwd) = enlist.cwd {
+        decision.store(Durable::Configured(Box::new(Configured {
+            options: state.options.clone(),
+            working_directory: cwd,
+        })));
+    }
+    if let Some(turn) = state.turn() {
+        for call in turn.calls().iter().filter(|call| call.is_open()) {
+            let outcome = CallOutcome::success(texts::FORKED);
+            complete(&mut decision, turn, &call.call.id, outcome);
+        }
+        decision.store(Durable::TurnEnd(TurnEnd {
+            turn_id: turn.key.turn_id(),
+        }));
+    }
+    decision.store(Durable::LoopEnded(LoopEnded {
+        outcome: LoopOutcome::Done,
+    }));
+    let waiting = state.queue.iter().map(|item| item.id().clone());
+    let steering = state.steering.iter().map(|message| message.id.clone());
+    let ids: Vec<_> = waiting.chain(steering).collect();
+    if !ids.is_empty() {
+        decision.store(Durable::Unqueued(Unqueued { ids }));
+    }
+    let ids: Vec<_> = state.tasks.iter().map(|task| task.id.clone()).collect();
+    if !ids.is_empty() {
+        decision.store(Durable::TasksRemoved(TasksRemoved { ids }));
+    }
+    // Last: what came before is not its own doing.
+    decision.store(Durable::Enlisted(Box::new(enlist.enlisted)));
+    decision
+}

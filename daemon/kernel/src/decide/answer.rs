@@ -1,0 +1,279 @@
+//! Answers of the clients to open questions: the first valid one counts, later ones change nothing.
+
+use loopd_proto::event::ask::{
+    ElicitationAction, ElicitationCompleted, ElicitationRequested, PermissionCompleted,
+    UserInputCompleted,
+};
+use loopd_proto::event::fact::{Answered, Asked, PermissionsSet};
+use loopd_proto::event::tool::ToolResult;
+use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::id::RequestId;
+use loopd_proto::permission::{
+    Approval, PermissionDecision, PermissionOutcome, PermissionRequest, Permissions,
+};
+use serde_json::Value;
+
+use super::tools::{finish_into, run, tell_external_done, waiting_call};
+use crate::command::{
+    Answer, CallOutcome, CallStatusReport, Decision, Effect, Grant, Mint, RememberScope,
+};
+use crate::state::{CallStatus, State};
+use crate::texts;
+
+/// A client decided about a permission.
+pub(super) fn permission(
+    state: &State,
+    request: &RequestId,
+    decided: PermissionDecision,
+    mint: &Mint<'_>,
+) -> Decision {
+    let Some((turn, call)) = waiting_call(state, request) else {
+        return Decision::answering(Answer::Accepted(false));
+    };
+    let CallStatus::Asking { permission, .. } = &call.status else {
+        return Decision::answering(Answer::Accepted(false));
+    };
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    let (result, refusal) = weigh(state, permission, decided, &mut decision);
+    decision.store(Durable::PermissionCompleted(PermissionCompleted {
+        request_id: request.clone(),
+        tool_call_id: Some(call.call.id.clone()),
+        result,
+    }));
+    match refusal {
+        None => run(&mut decision, turn, call, Some(permission.clone())),
+        Some(outcome) => finish_into(state, turn, call, outcome, &mut decision, mint),
+    }
+    decision
+}
+
+/// What a decision comes to, and how the call ends when it is a no.
+fn weigh(
+    state: &State,
+    permission: &PermissionRequest,
+    decided: PermissionDecision,
+    decision: &mut Decision,
+) -> (PermissionOutcome, Option<CallOutcome>) {
+    match decided {
+        PermissionDecision::ApproveOnce {} => (PermissionOutcome::Approved {}, None),
+        PermissionDecision::ApproveForSession { approval, domain } => {
+            let approval = approval.or_else(|| approval_for(permission));
+            allow(state, decision, approval.as_ref(), domain);
+            let outcome = approval.map_or(PermissionOutcome::Approved {}, |approval| {
+                PermissionOutcome::ApprovedForSession { approval }
+            });
+            (outcome, None)
+        }
+        PermissionDecision::ApproveForLocation {
+            approval,
+            location_key,
+        } => {
+            allow(state, decision, Some(&approval), None);
+            decision.run(Effect::Remember(
+                approval.clone(),
+                RememberScope::Location(location_key.clone()),
+            ));
+            let outcome = PermissionOutcome::ApprovedForLocation {
+                approval,
+                location_key,
+            };
+            (outcome, None)
+        }
+        PermissionDecision::ApprovePermanently { domain, approval } => {
+            let approval = approval.or_else(|| approval_for(permission));
+            allow(state, decision, approval.as_ref(), domain);
+            if let Some(approval) = approval {
+                decision.run(Effect::Remember(approval, RememberScope::Always));
+            }
+            (PermissionOutcome::Approved {}, None)
+        }
+        PermissionDecision::Reject { feedback } => {
+            let text = match &feedback {
+                Some(feedback) => texts::rejected_with_feedback(feedback),
+                None => texts::REJECTED_BY_USER.to_owned(),
+            };
+            (
+                PermissionOutcome::DeniedInteractivelyByUser { feedback },
+                Some(CallOutcome::failure(texts::REJECTED_CODE, text)),
+            )
+        }
+        PermissionDecision::UserNotAvailable {} => (
+            PermissionOutcome::DeniedNoApprovalRuleAndCouldNotRequestFromUser {},
+            Some(CallOutcome::failure("denied", texts::COULD_NOT_ASK)),
+        ),
+        PermissionDecision::Cancelled { reason } => (
+            PermissionOutcome::Cancelled { reason },
+            Some(CallOutcome::failure("denied", texts::COULD_NOT_ASK)),
+        ),
+    }
+}
+
+/// The narrowest standing approval that covers a request again.
+fn approval_for(permission: &PermissionRequest) -> Option<Approval> {
+    match permission {
+        PermissionRequest::Shell {
+            commands,
+            can_offer_session_approval: true,
+            ..
+        } => Some(Approval::Commands {
+            command_identifiers: commands.iter().map(|c| c.identifier.clone()).collect(),
+        }),
+        PermissionRequest::Shell { .. } | PermissionRequest::Url { .. } => None,
+        PermissionRequest::Write { .. } => Some(Approval::Write {}),
+        PermissionRequest::Read { .. } => Some(Approval::Read {}),
+        PermissionRequest::Mcp {
+            server_name,
+            tool_name,
+            ..
+        } => Some(Approval::Mcp {
+            server_name: server_name.clone(),
+            tool_name: Some(tool_name.clone()),
+        }),
+        PermissionRequest::CustomTool { tool_name, .. } => Some(Approval::CustomTool {
+            tool_name: tool_name.clone(),
+        }),
+    }
+}
+
+/// A client allowed something for good when an agent asked.
+pub(super) fn grant(state: &State, grant: &Grant) -> Decision {
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    allow(
+        state,
+        &mut decision,
+        grant.approval.as_ref(),
+        grant.domain.clone(),
+    );
+    decision
+}
+
+fn allow(
+    state: &State,
+    decision: &mut Decision,
+    approval: Option<&Approval>,
+    domain: Option<String>,
+) {
+    if state.enlisted.is_some() {
+        // An agent has what its parents have; so it is theirs to have it.
+        decision.run(Effect::GrantAbove(Grant {
+            approval: approval.cloned(),
+            domain,
+        }));
+        return;
+    }
+    let mut permissions: Permissions = state.permissions.clone();
+    for rule in approval.map(Approval::rules).unwrap_or_default() {
+        if !permissions.approved.contains(&rule) {
+            permissions.approved.push(rule);
+        }
+    }
+    permissions.allowed_urls.extend(domain);
+    if permissions != state.permissions {
+        decision.store(Durable::Permissions(PermissionsSet { permissions }));
+    }
+}
+
+/// A client ran its tool.
+pub(super) fn tool(
+    state: &State,
+    request: &RequestId,
+    outcome: CallOutcome,
+    mint: &Mint<'_>,
+) -> Decision {
+    let Some((turn, call)) = waiting_call(state, request) else {
+        return Decision::answering(Answer::Accepted(false));
+    };
+    if !matches!(call.status, CallStatus::External { .. }) {
+        return Decision::answering(Answer::Accepted(false));
+    }
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    tell_external_done(&mut decision, request);
+    finish_into(state, turn, call, outcome, &mut decision, mint);
+    decision
+}
+
+/// A person answered the model's question.
+pub(super) fn user_input(
+    state: &State,
+    request: &RequestId,
+    answer: String,
+    freeform: bool,
+    mint: &Mint<'_>,
+) -> Decision {
+    let Some((turn, call)) = waiting_call(state, request) else {
+        return Decision::answering(Answer::Accepted(false));
+    };
+    if !matches!(call.status, CallStatus::UserInput { .. }) {
+        return Decision::answering(Answer::Accepted(false));
+    }
+    let text = if freeform {
+        texts::user_responded(&answer)
+    } else {
+        texts::user_selected(&answer)
+    };
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    decision
+        .store(Durable::Answered(Answered {
+            request_id: request.clone(),
+        }))
+        .tell(Ephemeral::UserInputCompleted(UserInputCompleted {
+            request_id: request.clone(),
+            answer: Some(answer),
+            was_freeform: Some(freeform),
+        }))
+        .run(Effect::Withdraw(request.clone()));
+    let outcome = CallOutcome {
+        status: CallStatusReport::Success,
+        result: ToolResult {
+            detailed_content: Some(text.clone()),
+            content: text,
+            binary_results_for_llm: None,
+        },
+        telemetry: None,
+        heard: Vec::new(),
+    };
+    finish_into(state, turn, call, outcome, &mut decision, mint);
+    decision
+}
+
+/// Somebody wants a form filled in.
+pub(super) fn elicit(request: RequestId, message: String, schema: Value) -> Decision {
+    let asked = ElicitationRequested {
+        request_id: request,
+        message,
+        mode: None,
+        requested_schema: Some(schema),
+    };
+    let mut decision = Decision::default();
+    decision
+        .store(Durable::Asked(Asked::Elicitation(asked.clone())))
+        .tell(Ephemeral::ElicitationRequested(asked));
+    decision
+}
+
+pub(super) fn elicitation(
+    state: &State,
+    request: &RequestId,
+    action: ElicitationAction,
+    content: Option<Value>,
+) -> Decision {
+    if !matches!(state.questions.get(request), Some(Asked::Elicitation(_))) {
+        return Decision::answering(Answer::Accepted(false));
+    }
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    decision
+        .store(Durable::Answered(Answered {
+            request_id: request.clone(),
+        }))
+        .tell(Ephemeral::ElicitationCompleted(ElicitationCompleted {
+            request_id: request.clone(),
+            action: Some(action),
+            content: content.clone(),
+        }))
+        .run(Effect::Resolve {
+            request: request.clone(),
+            action,
+            content,
+        });
+    decision
+}

@@ -1,0 +1,273 @@
+//! A session's beginning, its resumes, what a crash left behind, and its end.
+
+use loopd_proto::event::ask::PermissionCompleted;
+use loopd_proto::event::fact::{Answered, Configured, LoopEnded, LoopOutcome, PermissionsSet};
+use loopd_proto::event::session::{Idle, Resume as Resumed, Shutdown, ShutdownType, Start};
+use loopd_proto::event::turn::{AssistantIdle, TurnEnd};
+use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::permission::PermissionOutcome;
+
+use super::abort::{INTERRUPT_CODE, close_waiting};
+use super::tools::{complete, tell_external_done};
+use super::{queue, tasks};
+
+use crate::command::{CallOutcome, Create, Decision, Effect, Fate, Mint, Resume};
+use crate::state::{CallStatus, Phase, Stage, State, Turn};
+use crate::texts;
+
+/// The version of the session's log, as the public schema counts it.
+const LOG_VERSION: u32 = 1;
+
+pub(super) fn create(state: &State, create: Create, mint: &mut Mint<'_>) -> Decision {
+    let mut decision = Decision::default();
+    let options = create.options.without_secrets();
+    decision.store(Durable::SessionStart(Start {
+        session_id: state.id.clone(),
+        version: LOG_VERSION,
+        producer: "loopd".to_owned(),
+        copilot_version: create.version,
+        start_time: mint.now,
+        selected_model: options.model.clone(),
+        reasoning_effort: options.reasoning_effort.clone(),
+        session_limits: options.session_limits,
+        context: Some(create.context.clone()),
+        already_in_use: Some(false),
+        remote_steerable: Some(false),
+    }));
+    decision.store(Durable::Configured(Box::new(Configured {
+        options,
+        working_directory: create.context.cwd,
+    })));
+    if let Some(enlisted) = create.enlisted {
+        decision.store(Durable::Enlisted(enlisted));
+    }
+    if let Some(choice) = create.agent {
+        decision.store(Durable::AgentSelected(choice.into()));
+    }
+    if create.permissions != state.permissions {
+        decision.store(Durable::Permissions(PermissionsSet {
+            permissions: create.permissions,
+        }));
+    }
+    decision
+}
+
+/// Somebody attached. Unless the session is live or its pending work shall go on, what was open is
+/// closed as interrupted; no model is called.
+pub(super) fn resume(state: &State, resume: Resume, mint: &mut Mint<'_>) -> Decision {
+    let mut decision = Decision::default();
+    if !resume.was_active && !resume.continue_pending_work {
+        decision.run(Effect::CancelTurn);
+        interrupt(state, &mut decision, Why::Resumed);
+    }
+    let options = state
+        .options
+        .clone()
+        .updated_by(resume.options)
+        .without_secrets();
+    let cwd = resume
+        .working_directory
+        .unwrap_or_else(|| state.cwd.clone());
+    if options != state.options || cwd != state.cwd {
+        decision.store(Durable::Configured(Box::new(Configured {
+            options: options.clone(),
+            working_directory: cwd.clone(),
+        })));
+    }
+    if let Some(managed) = resume.managed {
+        let mut permissions = state.permissions.clone();
+        let known = permissions.managed.take().unwrap_or_default();
+        permissions.managed = Some(Box::new(known.and(*managed)));
+        if permissions != state.permissions {
+            decision.store(Durable::Permissions(PermissionsSet { permissions }));
+        }
+    }
+    if let Some(choice) = resume.agent
+        && state.agent.as_ref() != Some(&choice.name)
+    {
+        decision.store(Durable::AgentSelected(choice.into()));
+    }
+    if resume.announce {
+        let mut context = resume.context;
+        context.cwd = cwd;
+        decision.store(Durable::SessionResume(Resumed {
+            resume_time: mint.now,
+            event_count: state.visible,
+            selected_model: options.model.or_else(|| state.model.clone()),
+            session_limits: options.session_limits,
+            context: Some(context),
+            already_in_use: Some(resume.already_in_use),
+            session_was_active: Some(resume.was_active),
+            remote_steerable: Some(false),
+            continue_pending_work: Some(resume.continue_pending_work),
+        }));
+    }
+    decision
+}
+
+/// Somebody came who wants what waits to go on.
+pub(super) fn take_up(state: &State) -> Decision {
+    let mut decision = Decision::default();
+    if matches!(state.phase, Phase::Idle) && !queue::take_next(state, &mut decision) {
+        tasks::wake(state, &mut decision);
+    }
+    decision
+}
+
+/// The log was loaded by a new process: what ran in the old one is gone, and said to be so.
+pub(super) fn recover(state: &State, fates: Vec<Fate>, mint: &Mint<'_>) -> Decision {
+    let mut decision = Decision::default();
+    tasks::close_user_commands(state, &mut decision, texts::OUTCOME_UNKNOWN);
+    tasks::close_lost(state, &mut decision, fates, mint);
+    match &state.phase {
+        Phase::Turn(turn) if only_waits(turn) => {
+            // Open questions are durable: the turn goes on when they are answered.
+        }
+        Phase::Idle => {}
+        Phase::Preparing(_) | Phase::Commanding(_) | Phase::Turn(_) => {
+            interrupt(state, &mut decision, Why::Crashed);
+        }
+    }
+    decision
+}
+
+/// Stops work but keeps everything for a later resume.
+pub(super) fn suspend(state: &State, mint: &Mint<'_>) -> Decision {
+    let mut decision = Decision::default();
+    decision.run(Effect::CancelTurn);
+    interrupt(state, &mut decision, Why::Suspended);
+    tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
+    tasks::close_attached(state, &mut decision, mint);
+    decision.run(Effect::CancelAgents);
+    decision
+}
+
+/// The session ends for now; its log stays.
+pub(super) fn shutdown(state: &State, error: Option<String>, mint: &Mint<'_>) -> Decision {
+    let mut decision = Decision::default();
+    decision.run(Effect::CancelTurn);
+    interrupt(state, &mut decision, Why::Suspended);
+    tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
+    tasks::close_attached(state, &mut decision, mint);
+    decision.run(Effect::CancelAgents);
+    if state.closed {
+        return decision;
+    }
+    let usage = state.usage();
+    decision.store(Durable::SessionShutdown(Shutdown {
+        shutdown_type: if error.is_some() {
+            ShutdownType::Error
+        } else {
+            ShutdownType::Routine
+        },
+        error_reason: error,
+        total_premium_requests: Some(state.totals.user_requests),
+        total_api_duration_ms: usage.api_duration_ms,
+        session_start_time: state.created.0,
+        code_changes: state.totals.code_changes.clone(),
+        model_metrics: usage.models,
+        current_model: state.model.clone(),
+    }));
+    decision
+}
+
+/// Why work is closed before its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    Crashed,
+    Resumed,
+    Suspended,
+}
+
+/// Whether nothing of the turn runs and at least one client still has to answer.
+fn only_waits(turn: &Turn) -> bool {
+    let Stage::Tools(calls) = &turn.stage else {
+        return false;
+    };
+    !turn.aborting
+        && calls.iter().any(super::super::state::CallState::is_open)
+        && calls
+            .iter()
+            .all(|call| !matches!(call.status, CallStatus::Started))
+}
+
+/// Closes whatever is in flight, honestly, and brings the loop to rest.
+fn interrupt(state: &State, decision: &mut Decision, why: Why) {
+    for (request, asked) in &state.questions {
+        use loopd_proto::event::fact::Asked;
+        if matches!(asked, Asked::Elicitation(_)) && why != Why::Crashed {
+            decision
+                .store(Durable::Answered(Answered {
+                    request_id: request.clone(),
+                }))
+                .run(Effect::Withdraw(request.clone()));
+        }
+    }
+    match &state.phase {
+        Phase::Idle => return,
+        Phase::Preparing(_) | Phase::Commanding(_) => {}
+        Phase::Turn(turn) => {
+            if why == Why::Crashed {
+                close_crashed(decision, turn);
+            } else {
+                close_waiting(decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
+                for call in turn.calls() {
+                    if matches!(call.status, CallStatus::Started) {
+                        let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
+                        complete(decision, turn, &call.call.id, outcome);
+                    }
+                }
+            }
+            decision.store(Durable::TurnEnd(TurnEnd {
+                turn_id: turn.key.turn_id(),
+            }));
+        }
+    }
+    let outcome = LoopOutcome::Interrupted;
+    decision.store(Durable::LoopEnded(LoopEnded { outcome }));
+    if why != Why::Crashed {
+        decision
+            .tell(Ephemeral::AssistantIdle(AssistantIdle {
+                aborted: Some(true),
+            }))
+            .tell(Ephemeral::SessionIdle(Idle {
+                aborted: Some(true),
+                mode: Some(state.mode),
+            }));
+    }
+}
+
+/// After a crash, a call that waited never ran; one that was started may have.
+fn close_crashed(decision: &mut Decision, turn: &Turn) {
+    for call in turn.calls() {
+        let id = &call.call.id;
+        let text = match &call.status {
+            CallStatus::Done => continue,
+            CallStatus::Started => texts::OUTCOME_UNKNOWN,
+            CallStatus::Asking { request, .. } => {
+                decision.store(Durable::PermissionCompleted(PermissionCompleted {
+                    request_id: request.clone(),
+                    tool_call_id: Some(id.clone()),
+                    result: PermissionOutcome::Cancelled { reason: None },
+                }));
+                texts::INTERRUPTED
+            }
+            CallStatus::External { request } => {
+                tell_external_done(decision, request);
+                texts::OUTCOME_UNKNOWN
+            }
+            CallStatus::UserInput { request } => {
+                decision.store(Durable::Answered(Answered {
+                    request_id: request.clone(),
+                }));
+                texts::INTERRUPTED
+            }
+        };
+        complete(
+            decision,
+            turn,
+            id,
+            CallOutcome::failure(INTERRUPT_CODE, text),
+        );
+    }
+}

@@ -1,0 +1,238 @@
+//! Messages and commands that wait for the loop.
+
+use std::path::Path;
+
+use loopd_proto::attachment::Attachment;
+use loopd_proto::event::ask::{CommandQueued, Completed};
+use loopd_proto::event::fact::{
+    LoopOutcome, PendingCommand, PendingMessage, QueueItem, QueuePlace, Queued, Taken, Unqueued,
+};
+use loopd_proto::event::session::Empty;
+use loopd_proto::event::turn::Delivered;
+use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::id::RequestId;
+use loopd_proto::permission::PermissionRequest;
+
+use crate::command::{Answer, Decision, Effect, Mint, Refusal, Send, SendPlace};
+use crate::policy::{Verdict, managed};
+use crate::state::{Phase, State, fingerprint};
+
+/// How many items may wait in one session.
+const QUEUE_LIMIT: usize = 1_000;
+
+/// Accepts a user message, once per id, and starts the loop when it rests.
+pub(super) fn send(state: &State, send: Send, mint: &mut Mint<'_>) -> Result<Decision, Refusal> {
+    if let Some(known) = send.id.as_ref().and_then(|id| state.accepted(id)) {
+        if known.fingerprint != fingerprint(&send.prompt) {
+            return Err(Refusal::MessageIdUsed(known.id.clone()));
+        }
+        let mut decision = Decision::answering(Answer::Message(known.id.clone()));
+        // It may wait for somebody to want it: after a restart, say.
+        let waits = state.queue.iter().any(|item| *item.id() == known.id);
+        if waits && !state.is_busy() {
+            take_next(state, &mut decision);
+        }
+        return Ok(decision);
+    }
+    check_room(state)?;
+    check_attachments(state, &send.attachments)?;
+    let busy = state.is_busy();
+    let steers = send.place == SendPlace::Immediate
+        && matches!(state.phase, Phase::Turn(_) | Phase::Preparing(_));
+    let message = PendingMessage {
+        id: send.id.unwrap_or_else(|| mint.message()),
+        prompt: send.prompt,
+        display_prompt: send.display_prompt,
+        attachments: send.attachments,
+        agent_mode: send.agent_mode,
+        source: send.source,
+        delivery: if steers {
+            Delivered::Steering
+        } else if busy {
+            Delivered::Queued
+        } else {
+            Delivered::Idle
+        },
+    };
+    let place = if steers {
+        QueuePlace::Steering
+    } else if send.place == SendPlace::Enqueue {
+        QueuePlace::Last
+    } else {
+        QueuePlace::First
+    };
+    let mut decision = Decision::answering(Answer::Message(message.id.clone()));
+    let item = QueueItem::Message(message);
+    decision
+        .store(Durable::Queued(Queued {
+            item: item.clone(),
+            place,
+        }))
+        .tell(modified());
+    if !busy {
+        let first = match place {
+            QueuePlace::Last | QueuePlace::Steering => state.queue.first().cloned().unwrap_or(item),
+            QueuePlace::First => item,
+        };
+        take(&mut decision, first);
+    }
+    Ok(decision)
+}
+
+/// Puts a slash command in line for the clients.
+pub(super) fn enqueue_command(
+    state: &State,
+    command: String,
+    mint: &mut Mint<'_>,
+) -> Result<Decision, Refusal> {
+    check_room(state)?;
+    let item = QueueItem::Command(PendingCommand {
+        id: mint.message(),
+        request: mint.request(),
+        command,
+    });
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    decision
+        .store(Durable::Queued(Queued {
+            item: item.clone(),
+            place: QueuePlace::Last,
+        }))
+        .tell(modified());
+    if !state.is_busy() {
+        let first = state.queue.first().cloned().unwrap_or(item);
+        take(&mut decision, first);
+    }
+    Ok(decision)
+}
+
+/// A client has dealt with the command it was handed.
+pub(super) fn command_handled(
+    state: &State,
+    request: &RequestId,
+    stop: bool,
+    mint: &Mint<'_>,
+) -> Decision {
+    let Phase::Commanding(pending) = &state.phase else {
+        return Decision::answering(Answer::Accepted(false));
+    };
+    if pending.request != *request {
+        return Decision::answering(Answer::Accepted(false));
+    }
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    decision.tell(Ephemeral::CommandCompleted(Completed {
+        request_id: request.clone(),
+    }));
+    let outcome = if stop {
+        LoopOutcome::Interrupted
+    } else {
+        LoopOutcome::Done
+    };
+    super::rest(state, &mut decision, outcome, mint);
+    decision
+}
+
+pub(super) fn clear(state: &State) -> Decision {
+    let mut ids: Vec<_> = state.queue.iter().map(|item| item.id().clone()).collect();
+    ids.extend(state.steering.iter().map(|message| message.id.clone()));
+    unqueue(ids)
+}
+
+pub(super) fn remove_last(state: &State) -> Decision {
+    let last = state
+        .queue
+        .last()
+        .map(QueueItem::id)
+        .or(state.steering.last().map(|message| &message.id));
+    unqueue(last.cloned().into_iter().collect())
+}
+
+fn unqueue(ids: Vec<loopd_proto::id::MessageId>) -> Decision {
+    let mut decision = Decision::answering(Answer::Accepted(!ids.is_empty()));
+    if !ids.is_empty() {
+        decision
+            .store(Durable::Unqueued(Unqueued { ids }))
+            .tell(modified());
+    }
+    decision
+}
+
+/// Takes the next item when the loop has come to rest; steering that came too late goes first.
+pub(super) fn take_next(state: &State, decision: &mut Decision) -> bool {
+    let late = state.steering.first().cloned().map(QueueItem::Message);
+    let Some(item) = late.or_else(|| state.queue.first().cloned()) else {
+        return false;
+    };
+    take(decision, item);
+    true
+}
+
+/// Takes steering messages into the running loop before its next model call.
+pub(super) fn take_steering(state: &State, decision: &mut Decision) -> bool {
+    if state.steering.is_empty() {
+        return false;
+    }
+    decision
+        .store(Durable::Taken(Taken {
+            ids: state.steering.iter().map(|m| m.id.clone()).collect(),
+        }))
+        .tell(modified())
+        .run(Effect::Prepare {
+            messages: state.steering.clone(),
+        });
+    true
+}
+
+fn take(decision: &mut Decision, item: QueueItem) {
+    decision
+        .store(Durable::Taken(Taken {
+            ids: vec![item.id().clone()],
+        }))
+        .tell(modified());
+    match item {
+        QueueItem::Message(message) => {
+            decision.run(Effect::Prepare {
+                messages: vec![message],
+            });
+        }
+        QueueItem::Command(command) => {
+            decision.tell(Ephemeral::CommandQueued(CommandQueued {
+                request_id: command.request,
+                command: command.command,
+            }));
+        }
+    }
+}
+
+/// What managed settings keep from being read cannot be attached either.
+fn check_attachments(state: &State, attachments: &[Attachment]) -> Result<(), Refusal> {
+    let Some(rules) = &state.permissions.managed else {
+        return Ok(());
+    };
+    for path in attachments.iter().filter_map(Attachment::path) {
+        let request = PermissionRequest::Read {
+            managed_approval_required: None,
+            tool_call_id: None,
+            intention: String::new(),
+            path: Path::new(&state.cwd)
+                .join(path)
+                .to_string_lossy()
+                .into_owned(),
+            also_named: Vec::new(),
+        };
+        if managed::against(&rules.deny, &state.cwd, &request) != Verdict::Allow {
+            return Err(Refusal::AttachmentDenied(path.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+fn check_room(state: &State) -> Result<(), Refusal> {
+    if state.queue.len() + state.steering.len() >= QUEUE_LIMIT {
+        return Err(Refusal::QueueFull { limit: QUEUE_LIMIT });
+    }
+    Ok(())
+}
+
+fn modified() -> Ephemeral {
+    Ephemeral::PendingModified(Empty {})
+}

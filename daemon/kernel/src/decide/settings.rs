@@ -1,0 +1,228 @@
+//! Small changes: name, mode, model, permissions, agent, plan, files, directory, log lines.
+
+use loopd_proto::event::fact::{Configured, Named, NamedBy, PermissionsSet};
+use loopd_proto::event::session::{
+    Empty, Failure, FileChanged, FileOperation, Info, ModeChanged, ModelChange, PlanChanged,
+    TitleChanged, Warning, WorkContext,
+};
+use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::params::options::OptionsPatch;
+use loopd_proto::params::tool::SubagentSettings;
+use loopd_proto::permission::Permissions;
+use loopd_proto::session::{Mode, SessionOptions};
+
+use crate::command::{AgentChoice, Answer, Decision, LogLevel, Refusal};
+use crate::state::State;
+
+/// Names the session; a name that a person gave is not replaced by an automatic one.
+pub(super) fn name(state: &State, name: String, by: NamedBy) -> Decision {
+    let named_by_user = state.name.as_ref().is_some_and(|name| name.by_user);
+    if by == NamedBy::Auto && named_by_user {
+        return Decision::answering(Answer::Accepted(false));
+    }
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    decision
+        .store(Durable::Named(Named {
+            name: name.clone(),
+            by,
+        }))
+        .tell(Ephemeral::TitleChanged(TitleChanged { title: name }));
+    decision
+}
+
+pub(super) fn mode(state: &State, mode: Mode) -> Decision {
+    let mut decision = Decision::answering(Answer::Accepted(mode != state.mode));
+    if mode != state.mode {
+        decision.store(Durable::ModeChanged(ModeChanged {
+            previous_mode: state.mode,
+            new_mode: mode,
+        }));
+    }
+    decision
+}
+
+pub(super) fn model(state: &State, model: String, reasoning_effort: Option<String>) -> Decision {
+    let mut decision = Decision::default();
+    decision.store(Durable::ModelChange(ModelChange {
+        previous_model: state.model.clone(),
+        new_model: model,
+        previous_reasoning_effort: state.reasoning_effort.clone(),
+        reasoning_effort,
+        cause: None,
+    }));
+    decision
+}
+
+/// Sets how sub-agents run, or goes back to what is usual.
+pub(super) fn subagents(state: &State, subagents: Option<SubagentSettings>) -> Decision {
+    let mut decision = Decision::default();
+    if state.options.subagents != subagents {
+        let mut options = state.options.clone();
+        options.subagents = subagents;
+        decision.store(Durable::Configured(Box::new(Configured {
+            options,
+            working_directory: state.cwd.clone(),
+        })));
+    }
+    decision
+}
+
+pub(super) fn permissions(
+    state: &State,
+    mut permissions: Permissions,
+) -> Result<Decision, Refusal> {
+    // Nobody but an app that opens the session decides about these.
+    permissions.managed.clone_from(&state.permissions.managed);
+    if permissions.approve_all && permissions.forbids_approve_all() {
+        return Err(Refusal::NoApproveAll);
+    }
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    if permissions != state.permissions {
+        decision.store(Durable::Permissions(PermissionsSet { permissions }));
+    }
+    Ok(decision)
+}
+
+pub(super) fn agent(state: &State, choice: Option<AgentChoice>) -> Decision {
+    let mut decision = Decision::default();
+    match choice {
+        Some(choice) => {
+            decision.store(Durable::AgentSelected(choice.into()));
+        }
+        None if state.agent.is_some() => {
+            decision.store(Durable::AgentDeselected(Empty {}));
+        }
+        None => {}
+    }
+    decision
+}
+
+pub(super) fn plan(operation: FileOperation) -> Decision {
+    let mut decision = Decision::default();
+    decision.store(Durable::PlanChanged(PlanChanged { operation }));
+    decision
+}
+
+pub(super) fn file(changed: FileChanged) -> Decision {
+    let mut decision = Decision::default();
+    decision.store(Durable::FileChanged(changed));
+    decision
+}
+
+/// Changes what a patch names, and nothing else.
+pub(super) fn options(state: &State, patch: &OptionsPatch) -> Decision {
+    let options = patch.applied_to(state.options.clone());
+    let mut decision = Decision::answering(Answer::Accepted(options != state.options));
+    let cwd = patch.options.working_directory.as_ref();
+    let cwd = cwd.unwrap_or(&state.cwd).clone();
+    configure(state, &mut decision, options, cwd);
+    let model = patch.options.model.as_ref().or(state.model.as_ref());
+    let effort = patch.options.reasoning_effort.as_ref();
+    let effort = effort.or(state.reasoning_effort.as_ref());
+    let changes = model != state.model.as_ref() || effort != state.reasoning_effort.as_ref();
+    if let Some(new_model) = model.filter(|_| changes) {
+        decision.store(Durable::ModelChange(ModelChange {
+            previous_model: state.model.clone(),
+            new_model: new_model.clone(),
+            previous_reasoning_effort: state.reasoning_effort.clone(),
+            reasoning_effort: effort.cloned(),
+            cause: None,
+        }));
+    }
+    decision
+}
+
+/// Lets the session work in another directory, which becomes its primary one.
+pub(super) fn working_directory(state: &State, cwd: String) -> Decision {
+    let mut decision = Decision::answering(Answer::Accepted(cwd != state.cwd));
+    let mut options = state.options.clone();
+    if cwd != state.cwd {
+        options.working_directory = Some(cwd.clone());
+    }
+    configure(state, &mut decision, options, cwd);
+    if state.permissions.primary_directory.is_some() {
+        let mut permissions = state.permissions.clone();
+        permissions.primary_directory = None;
+        decision.store(Durable::Permissions(PermissionsSet { permissions }));
+    }
+    decision
+}
+
+/// Stores the options and the directory where they are new.
+fn configure(state: &State, decision: &mut Decision, options: SessionOptions, cwd: String) {
+    if cwd == state.cwd && options == state.options {
+        return;
+    }
+    decision.store(Durable::Configured(Box::new(Configured {
+        options,
+        working_directory: cwd.clone(),
+    })));
+    if cwd != state.cwd {
+        decision.store(Durable::ContextChanged(WorkContext {
+            cwd,
+            ..WorkContext::default()
+        }));
+    }
+}
+
+/// Takes note of where the session works. What is said of another directory is not about it.
+pub(super) fn context(state: &State, context: WorkContext) -> Decision {
+    let fits = context.cwd == state.cwd;
+    let mut decision = Decision::answering(Answer::Accepted(fits));
+    if fits {
+        decision.store(Durable::ContextChanged(context));
+    }
+    decision
+}
+
+pub(super) fn log(
+    level: LogLevel,
+    kind: String,
+    message: String,
+    url: Option<String>,
+    tip: Option<String>,
+    stored: bool,
+) -> Decision {
+    let mut decision = Decision::default();
+    match level {
+        LogLevel::Info => {
+            let info = Info {
+                info_type: kind,
+                message,
+                url,
+                tip,
+            };
+            if stored {
+                decision.store(Durable::SessionInfo(info));
+            } else {
+                decision.tell(Ephemeral::SessionInfo(info));
+            }
+        }
+        LogLevel::Warning => {
+            let warning = Warning {
+                warning_type: kind,
+                message,
+                url,
+            };
+            if stored {
+                decision.store(Durable::SessionWarning(warning));
+            } else {
+                decision.tell(Ephemeral::SessionWarning(warning));
+            }
+        }
+        LogLevel::Error => {
+            let failure = Failure {
+                error_type: kind,
+                message,
+                url,
+                ..Failure::default()
+            };
+            if stored {
+                decision.store(Durable::SessionError(failure));
+            } else {
+                decision.tell(Ephemeral::SessionError(failure));
+            }
+        }
+    }
+    decision
+}

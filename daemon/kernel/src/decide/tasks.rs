@@ -1,0 +1,413 @@
+//! Work beside the loop: its beginning, its end, and who is told.
+//!
+//! The event that puts a notification into the conversation is also the one that marks it as told,
+//! so that a task's end is told at most once, whatever crashes in between.
+
+use loopd_proto::event::fact::LoopOutcome;
+use loopd_proto::event::session::{Empty, Idle};
+use loopd_proto::event::task::{
+    NotificationKind, SystemNotification, TaskAnswered, TaskContinued, TaskEnded, TaskNoted,
+    TaskOutcome, TaskProcess, TaskPromoted, TaskStarted, TaskWork, TasksHeard, TasksRemoved,
+};
+use loopd_proto::event::tool::{ToolComplete, ToolError, ToolStart};
+use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::id::{TaskId, ToolCallId};
+use serde_json::json;
+
+use super::abort::INTERRUPT_CODE;
+use super::agents;
+use crate::command::{
+    Answer, CallOutcome, CallStatusReport, Decision, Effect, Fate, Mint, Refusal, Rest, Step,
+    TaskAnswer, TaskEnd, TaskStart,
+};
+use crate::state::State;
+use crate::tasks::{Task, Told};
+use crate::texts;
+
+/// How many tasks are listed; ended ones that the model knows of make room.
+const TASK_LIMIT: usize = 256;
+
+/// Something goes on in the background from now on.
+pub(super) fn started(
+    state: &State,
+    start: TaskStart,
+    mint: &Mint<'_>,
+) -> Result<Decision, Refusal> {
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    if let Some(known) = state.tasks.get(start.id.as_str())
+        && (known.shell().is_none() || start.work.is_agent())
+    {
+        return Err(Refusal::TaskExists(start.id));
+    }
+    if state.tasks.get(start.id.as_str()).is_none() && state.tasks.len() >= TASK_LIMIT {
+        // What the model has not heard of stays.
+        let told = |task: &&Task| !task.is_running() && !task.is_untold();
+        let ended = state.tasks.iter().filter(told);
+        let Some(oldest) = ended.min_by_key(|task| task.started_at) else {
+            return Err(Refusal::TooManyTasks { limit: TASK_LIMIT });
+        };
+        decision.store(Durable::TasksRemoved(TasksRemoved {
+            ids: vec![oldest.id.clone()],
+        }));
+    }
+    let started = TaskStarted {
+        id: start.id,
+        tool_call_id: start.call,
+        description: start.description,
+        started_at: start.started_at.unwrap_or(mint.now),
+        work: start.work,
+    };
+    let told = agents::started(state, &started);
+    decision.store(Durable::TaskStarted(started));
+    if let Some(told) = told {
+        decision.store(told);
+    }
+    decision.tell(changed());
+    Ok(decision)
+}
+
+/// A task that was announced has its process now.
+pub(super) fn process(state: &State, id: TaskId, pid: u32) -> Decision {
+    let mut decision = Decision::default();
+    if state
+        .tasks
+        .get(id.as_str())
+        .and_then(Task::shell)
+        .is_some_and(|shell| shell.pid != Some(pid))
+    {
+        decision
+            .store(Durable::TaskProcess(TaskProcess { id, pid }))
+            .tell(changed());
+    }
+    decision
+}
+
+/// A task ended; a session that rests and is attended wakes to tell the model.
+pub(super) fn ended(state: &State, id: &TaskId, end: TaskEnd, mint: &Mint<'_>) -> Decision {
+    let Some(task) = state
+        .tasks
+        .get(id.as_str())
+        .filter(|t| t.ending().is_none())
+    else {
+        return Decision::answering(Answer::Accepted(false));
+    };
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    let heard = end.heard || task.told == Told::Yes;
+    store_end(&mut decision, task, end, mint);
+    come_to_rest(state, task, &mut decision, heard, mint);
+    decision
+}
+
+/// An agent has answered and waits for more.
+pub(super) fn answered(
+    state: &State,
+    id: &TaskId,
+    answer: TaskAnswer,
+    mint: &Mint<'_>,
+) -> Decision {
+    let Some(task) = state.tasks.get(id.as_str()).filter(|t| t.is_running()) else {
+        return Decision::answering(Answer::Accepted(false));
+    };
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    let heard = answer.heard;
+    store_answer(&mut decision, task, answer, mint);
+    come_to_rest(state, task, &mut decision, heard, mint);
+    decision
+}
+
+/// Something came to rest: the model is told, or knows; the session may be idle only now.
+fn come_to_rest(state: &State, task: &Task, decision: &mut Decision, heard: bool, mint: &Mint<'_>) {
+    if heard {
+        decision.store(Durable::TasksHeard(TasksHeard {
+            ids: vec![task.id.clone()],
+        }));
+    }
+    if state.is_busy() {
+        return;
+    }
+    let mut others = state.tasks.running().filter(|other| other.id != task.id);
+    // The abort that let go of it has told clients already; a parent wants to know in any case.
+    let aborted = state.last_outcome == Some(LoopOutcome::Aborted);
+    let known = aborted && task.is_waited_for() && state.enlisted.is_none();
+    if !heard && mint.attended {
+        begin(decision);
+    } else if task.agent().is_some() && !known && !others.any(|other| other.agent().is_some()) {
+        decision.tell(Ephemeral::SessionIdle(Idle {
+            aborted: None,
+            mode: Some(state.mode),
+        }));
+    }
+}
+
+fn store_end(decision: &mut Decision, task: &Task, end: TaskEnd, mint: &Mint<'_>) {
+    let told = agents::ended(task, &end, mint.now);
+    decision
+        .store(Durable::TaskEnded(TaskEnded {
+            id: task.id.clone(),
+            outcome: end.outcome,
+            exit_code: end.exit_code,
+            reason: end.reason,
+            result: end.result,
+            usage: end.usage,
+            ended_at: mint.now,
+        }))
+        .tell(changed());
+    if let Some(told) = told {
+        decision.store(told);
+    }
+}
+
+fn store_answer(decision: &mut Decision, task: &Task, answer: TaskAnswer, mint: &Mint<'_>) {
+    let told = agents::answered(task, &answer, mint.now);
+    decision
+        .store(Durable::TaskAnswered(TaskAnswered {
+            id: task.id.clone(),
+            response: answer.response,
+            usage: answer.usage,
+            answered_at: mint.now,
+        }))
+        .tell(changed());
+    if let Some(told) = told {
+        decision.store(told);
+    }
+}
+
+/// Nobody waits for an agent any more.
+pub(super) fn promoted(state: &State, id: TaskId) -> Decision {
+    let waited = state
+        .tasks
+        .get(id.as_str())
+        .is_some_and(Task::is_waited_for);
+    let mut decision = Decision::answering(Answer::Accepted(waited));
+    if waited {
+        decision
+            .store(Durable::TaskPromoted(TaskPromoted { id }))
+            .tell(changed());
+    }
+    decision
+}
+
+/// An agent that had come to rest is given more to do.
+pub(super) fn continued(state: &State, id: TaskId, message: String, mint: &Mint<'_>) -> Decision {
+    let rests = state.tasks.get(id.as_str()).is_some_and(|task| {
+        !task.is_running() && (task.agent().is_some() || task.external().is_some())
+    });
+    let mut decision = Decision::answering(Answer::Accepted(rests));
+    if rests {
+        decision
+            .store(Durable::TaskContinued(TaskContinued {
+                id,
+                message,
+                continued_at: mint.now,
+            }))
+            .tell(changed());
+    }
+    decision
+}
+
+/// Whoever does the work says how far it is.
+pub(super) fn noted(state: &State, id: TaskId, note: String) -> Decision {
+    let open = state.tasks.get(id.as_str());
+    let open = open.is_some_and(|task| task.is_running() && task.external().is_some());
+    let mut decision = Decision::answering(Answer::Accepted(open));
+    if open {
+        decision
+            .store(Durable::TaskNoted(TaskNoted { id, note }))
+            .tell(changed());
+    }
+    decision
+}
+
+/// The model knows how these tasks ended, or will not want to.
+pub(super) fn heard(state: &State, ids: Vec<TaskId>) -> Decision {
+    let untold = |id: &TaskId| {
+        let task = state.tasks.get(id.as_str());
+        task.is_some_and(|task| task.told == Told::NotYet)
+    };
+    let ids: Vec<TaskId> = ids.into_iter().filter(untold).collect();
+    let mut decision = Decision::default();
+    if !ids.is_empty() {
+        decision.store(Durable::TasksHeard(TasksHeard { ids }));
+    }
+    decision
+}
+
+/// The model learns from a result how these tasks came to rest, unless they work again.
+pub(super) fn heard_by_result(state: &State, rests: &[Rest]) -> Option<Durable> {
+    let news = rests.iter().filter(|rest| {
+        let task = state.tasks.get(rest.task.as_str());
+        task.is_some_and(|task| task.is_untold() && task.rested_at() == Some(rest.at))
+    });
+    let ids: Vec<TaskId> = news.map(|rest| rest.task.clone()).collect();
+    (!ids.is_empty()).then_some(Durable::TasksHeard(TasksHeard { ids }))
+}
+
+/// Takes a task that has ended off the list.
+pub(super) fn remove(state: &State, id: TaskId) -> Decision {
+    let ended = state.tasks.get(id.as_str()).filter(|t| !t.is_running());
+    let mut decision = Decision::answering(Answer::Accepted(ended.is_some()));
+    if ended.is_some() {
+        decision
+            .store(Durable::TasksRemoved(TasksRemoved { ids: vec![id] }))
+            .tell(changed());
+    }
+    decision
+}
+
+/// Ends what dies with the session; detached commands go on.
+pub(super) fn close_attached(state: &State, decision: &mut Decision, mint: &Mint<'_>) {
+    for task in state.tasks.running().filter(|task| !task.is_detached()) {
+        let reason = match task.shell() {
+            Some(_) => texts::SHELL_CLOSED,
+            None => texts::AGENT_CLOSED,
+        };
+        let end = TaskEnd::new(TaskOutcome::Cancelled).because(reason);
+        store_end(decision, task, end, mint);
+    }
+}
+
+/// Closes what the last daemon left: agents as their own logs say, the rest as lost. Detached
+/// commands go on.
+pub(super) fn close_lost(
+    state: &State,
+    decision: &mut Decision,
+    mut fates: Vec<Fate>,
+    mint: &Mint<'_>,
+) {
+    for task in state.tasks.running().filter(|task| !task.is_detached()) {
+        if task.external().is_some() {
+            // Whoever does it may still do so.
+            continue;
+        }
+        let known = fates.iter().position(|fate| *fate.task() == task.id);
+        match known.map(|index| fates.swap_remove(index)) {
+            Some(Fate::Answered(_, answer)) => store_answer(decision, task, answer, mint),
+            Some(Fate::Ended(_, end)) => store_end(decision, task, end, mint),
+            None => {
+                let reason = match task.shell() {
+                    Some(_) => texts::SHELL_LOST,
+                    None => texts::AGENT_LOST,
+                };
+                let end = TaskEnd::new(TaskOutcome::Failed).because(reason);
+                store_end(decision, task, end, mint);
+            }
+        }
+    }
+}
+
+/// Starts a loop of its own for notifications that wait; says whether there are any.
+pub(super) fn wake(state: &State, decision: &mut Decision) -> bool {
+    if state.tasks.untold().is_empty() {
+        return false;
+    }
+    begin(decision);
+    true
+}
+
+fn begin(decision: &mut Decision) {
+    decision
+        .store(Durable::Woken(Empty {}))
+        .run(Effect::Prepare {
+            messages: Vec::new(),
+        });
+}
+
+/// Puts what the model has not heard of into the conversation; says how much there was.
+pub(super) fn deliver(state: &State, decision: &mut Decision) -> usize {
+    let mut untold = state.tasks.untold();
+    // What is decided already is not in the state yet.
+    untold.retain(|task| !decision.steps.iter().any(|step| tells(step, &task.id)));
+    for task in &untold {
+        decision.store(Durable::SystemNotification(SystemNotification {
+            content: texts::task_rested(task),
+            kind: notification(task),
+        }));
+    }
+    untold.len()
+}
+
+/// Whether the model learns how a task came to rest by this step.
+fn tells(step: &Step, task: &TaskId) -> bool {
+    matches!(step, Step::Store(Durable::TasksHeard(heard)) if heard.ids.contains(task))
+}
+
+fn notification(task: &Task) -> NotificationKind {
+    let description = Some(task.description.clone()).filter(|text| !text.is_empty());
+    match &task.work {
+        TaskWork::Shell(shell) if task.is_detached() => NotificationKind::ShellDetachedCompleted {
+            shell_id: shell.shell_id.clone(),
+            description,
+        },
+        TaskWork::Shell(shell) => NotificationKind::ShellCompleted {
+            shell_id: shell.shell_id.clone(),
+            exit_code: task.ending().and_then(|ending| ending.exit_code),
+            description,
+        },
+        TaskWork::Agent(_) | TaskWork::External(_) => agents::notification(task, description),
+    }
+}
+
+/// A person runs a command themselves; it is no call of the model.
+pub(super) fn user_command_started(call: ToolCallId, tool: String, command: &str) -> Decision {
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    decision.store(Durable::ToolStart(ToolStart {
+        tool_call_id: call,
+        tool_name: tool,
+        arguments: Some(json!({ "command": command })),
+        model: None,
+        turn_id: None,
+    }));
+    decision
+}
+
+/// Such a command ended.
+pub(super) fn user_command_ended(
+    state: &State,
+    call: &ToolCallId,
+    outcome: CallOutcome,
+) -> Decision {
+    let mut decision = Decision::answering(Answer::Accepted(state.user_calls.contains(call)));
+    if state.user_calls.contains(call) {
+        complete_user_command(&mut decision, call, outcome);
+    }
+    decision
+}
+
+fn complete_user_command(decision: &mut Decision, call: &ToolCallId, outcome: CallOutcome) {
+    let (success, result, error) = match outcome.status {
+        CallStatusReport::Success => (true, Some(outcome.result), None),
+        CallStatusReport::Failure { code } => {
+            let error = ToolError {
+                message: outcome.result.content,
+                code: Some(code),
+            };
+            (false, None, Some(error))
+        }
+    };
+    decision.store(Durable::ToolComplete(ToolComplete {
+        tool_call_id: call.clone(),
+        success,
+        model: None,
+        interaction_id: None,
+        is_user_requested: Some(true),
+        result,
+        error,
+        tool_telemetry: outcome.telemetry,
+        turn_id: None,
+    }));
+}
+
+/// Closes commands of people that ran when the daemon or the session ended.
+pub(super) fn close_user_commands(state: &State, decision: &mut Decision, text: &str) {
+    for call in &state.user_calls {
+        complete_user_command(decision, call, CallOutcome::failure(INTERRUPT_CODE, text));
+    }
+}
+
+fn changed() -> Ephemeral {
+    Ephemeral::BackgroundTasksChanged(Empty {})
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+mod tests;

@@ -1,0 +1,385 @@
+//! The turn: messages enter, the model is called, its reply is recorded, the loop goes on or ends.
+
+use std::collections::{BTreeMap, HashSet};
+
+use loopd_proto::event::fact::{LoopOutcome, NamedBy, PendingMessage, Reminded, UsageRecorded};
+use loopd_proto::event::session::{Failure, ModelChange, TitleChanged, TokenMetrics, ToolsUpdated};
+use loopd_proto::event::tool::ToolStart;
+use loopd_proto::event::turn::{
+    AssistantMessage, SystemMessage, ToolRequest, TurnEnd, TurnStart, Usage, UserMessage,
+};
+use loopd_proto::event::{Durable, Ephemeral, fact, turn};
+use loopd_proto::id::{MessageId, ToolCallId};
+
+use super::{limits, queue, rest, tasks};
+use crate::command::{Decision, Effect, Mint, ModelFailure, ModelReplied, Prepared};
+use crate::model::{Finish, ToolCall};
+use crate::state::{Phase, Preparing, Stage, State, Turn, TurnKey};
+
+/// How much of the first message becomes the session's title.
+const TITLE_CHARS: usize = 200;
+
+/// The messages are ready: they enter the conversation and the model is called.
+pub(super) fn prepared(state: &State, prepared: Prepared, mint: &mut Mint<'_>) -> Decision {
+    let mut decision = Decision::default();
+    let Some(preparing) = preparing(state, prepared.messages.iter().map(|message| &message.id))
+    else {
+        return decision;
+    };
+    if let Some(failure) = limits::exhausted(state) {
+        hear_unanswered(&mut decision, preparing);
+        fail(state, &mut decision, failure, mint);
+        return decision;
+    }
+    let key = match &preparing.joins {
+        Some(running) => running.next(),
+        None => TurnKey {
+            interaction: mint.interaction(),
+            number: 0,
+        },
+    };
+    let turn_id = key.turn_id();
+    if state.model.as_deref() != Some(prepared.model.as_str())
+        || state.reasoning_effort != prepared.reasoning_effort
+    {
+        decision.store(Durable::ModelChange(ModelChange {
+            previous_model: state.model.clone(),
+            new_model: prepared.model.clone(),
+            previous_reasoning_effort: state.reasoning_effort.clone(),
+            reasoning_effort: prepared.reasoning_effort,
+            cause: None,
+        }));
+    }
+    for message in &preparing.messages {
+        let text = prepared
+            .messages
+            .iter()
+            .find(|ready| ready.id == message.id)
+            .map(|ready| ready.text.clone());
+        let shown = message.display_prompt.as_ref().unwrap_or(&message.prompt);
+        if state.name.is_none() && !shown.trim().is_empty() {
+            let title: String = shown.trim().chars().take(TITLE_CHARS).collect();
+            decision
+                .store(Durable::Named(fact::Named {
+                    name: title.clone(),
+                    by: NamedBy::Auto,
+                }))
+                .tell(Ephemeral::TitleChanged(TitleChanged { title }));
+        }
+        decision.store(Durable::UserMessage(UserMessage {
+            transformed_content: text,
+            interaction_id: Some(key.interaction.clone()),
+            turn_id: Some(turn_id.clone()),
+            ..as_sent(message)
+        }));
+    }
+    if let Some(text) = limits::status(state) {
+        decision.store(Durable::Reminded(Reminded { text }));
+    }
+    decision.tell(Ephemeral::ToolsUpdated(ToolsUpdated {
+        model: prepared.model,
+    }));
+    if state.system.as_deref() != Some(prepared.system.as_str()) {
+        decision.store(Durable::SystemMessage(SystemMessage {
+            role: "system".to_owned(),
+            content: prepared.system,
+            interaction_id: Some(key.interaction.clone()),
+        }));
+    }
+    if preparing.messages.is_empty() && tasks::deliver(state, &mut decision) == 0 {
+        // The model learnt by itself what it was to be told.
+        rest(state, &mut decision, LoopOutcome::Done, mint);
+        return decision;
+    }
+    call_model(&mut decision, key);
+    decision
+}
+
+/// Nothing could be sent to a model; the messages were heard, the session stays usable.
+pub(super) fn prepare_failed(
+    state: &State,
+    messages: &[MessageId],
+    failure: ModelFailure,
+    mint: &Mint<'_>,
+) -> Decision {
+    let mut decision = Decision::default();
+    let Some(preparing) = preparing(state, messages.iter()) else {
+        return decision;
+    };
+    hear_unanswered(&mut decision, preparing);
+    fail(state, &mut decision, failure, mint);
+    decision
+}
+
+/// Puts messages into the conversation that no model call will answer.
+pub(super) fn hear_unanswered(decision: &mut Decision, preparing: &Preparing) {
+    if preparing.messages.is_empty() {
+        return;
+    }
+    for message in &preparing.messages {
+        decision.store(Durable::UserMessage(as_sent(message)));
+    }
+    decision.store(Durable::Unqueued(fact::Unqueued {
+        ids: preparing.messages.iter().map(|m| m.id.clone()).collect(),
+    }));
+}
+
+/// A message as it was sent, before it was made ready for a model.
+fn as_sent(message: &PendingMessage) -> UserMessage {
+    let shown = message.display_prompt.as_ref().unwrap_or(&message.prompt);
+    UserMessage {
+        message_id: Some(message.id.clone()),
+        content: shown.clone(),
+        transformed_content: None,
+        attachments: (!message.attachments.is_empty()).then(|| message.attachments.clone()),
+        source: message.source.clone(),
+        delivery: Some(message.delivery),
+        agent_mode: message.agent_mode.clone(),
+        interaction_id: None,
+        turn_id: None,
+    }
+}
+
+/// The messages being prepared, if they are these: a late report must not stand for others.
+fn preparing<'a>(
+    state: &'a State,
+    ids: impl Iterator<Item = &'a MessageId>,
+) -> Option<&'a Preparing> {
+    let Phase::Preparing(preparing) = &state.phase else {
+        return None;
+    };
+    let waiting = preparing.messages.iter().map(|message| &message.id);
+    waiting.eq(ids).then_some(preparing)
+}
+
+fn call_model(decision: &mut Decision, key: TurnKey) {
+    decision
+        .store(Durable::TurnStart(TurnStart {
+            turn_id: key.turn_id(),
+            model: None,
+            interaction_id: Some(key.interaction.clone()),
+        }))
+        .run(Effect::CallModel(key));
+}
+
+pub(super) fn end_turn(decision: &mut Decision, key: &TurnKey) {
+    decision.store(Durable::TurnEnd(TurnEnd {
+        turn_id: key.turn_id(),
+    }));
+}
+
+/// The model has answered: with tools to run, or with the last word.
+pub(super) fn model_replied(state: &State, replied: ModelReplied, mint: &Mint<'_>) -> Decision {
+    let mut decision = Decision::default();
+    let Some(turn) = state.turn_named(&replied.turn) else {
+        return decision;
+    };
+    if turn.aborting || !matches!(turn.stage, Stage::Calling) {
+        return decision;
+    }
+    let calls = with_distinct_ids(replied.reply.turn.calls);
+    let usage = &replied.reply.usage;
+    let tokens = TokenMetrics {
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        cache_read_tokens: usage.cache_read_tokens,
+        cache_write_tokens: usage.cache_write_tokens,
+        reasoning_tokens: usage.reasoning_tokens,
+    };
+    decision.tell(Ephemeral::Usage(Usage {
+        model: replied.model.clone(),
+        input_tokens: tokens.input_tokens,
+        output_tokens: tokens.output_tokens,
+        cache_read_tokens: tokens.cache_read_tokens,
+        cache_write_tokens: tokens.cache_write_tokens,
+        reasoning_tokens: tokens.reasoning_tokens,
+        cost: None,
+        duration: replied.duration_ms,
+        time_to_first_token_ms: replied.first_token_ms,
+        initiator: Some(replied.initiator.to_owned()),
+        interaction_type: Some(
+            match &state.enlisted {
+                Some(_) => "conversation-subagent",
+                None => "conversation-agent",
+            }
+            .to_owned(),
+        ),
+        api_call_id: replied.reply.api_call_id.clone(),
+        provider_call_id: replied.reply.provider_call_id.clone(),
+        api_endpoint: replied.endpoint,
+        available_tool_count: Some(replied.tool_count),
+        num_tool_calls: Some(calls.len() as u64),
+        tool_counts: Some(count_by_name(&calls)),
+        finish_reason: Some(finish_name(replied.reply.finish).to_owned()),
+    }));
+    let reasoning = replied.reply.turn.reasoning.unwrap_or_default();
+    decision
+        .store(Durable::UsageRecorded(UsageRecorded {
+            model: replied.model.clone(),
+            tokens,
+            duration_ms: replied.duration_ms,
+            nano_credits: usage.nano_credits,
+        }))
+        .store(Durable::AssistantMessage(AssistantMessage {
+            message_id: replied.message,
+            originating_message_id: turn.run.origin.clone(),
+            model: Some(replied.model.clone()),
+            content: replied.reply.turn.text,
+            tool_requests: calls.iter().map(request).collect(),
+            reasoning_opaque: reasoning.opaque,
+            reasoning_text: reasoning.text,
+            output_tokens: Some(tokens.output_tokens),
+            interaction_id: Some(turn.key.interaction.clone()),
+            turn_id: Some(turn.key.turn_id()),
+            api_call_id: replied.reply.api_call_id,
+        }));
+    if calls.is_empty() {
+        end_turn(&mut decision, &turn.key);
+        if !queue::take_steering(state, &mut decision) {
+            rest(state, &mut decision, LoopOutcome::Done, mint);
+        }
+        return decision;
+    }
+    for call in &calls {
+        decision.store(Durable::ToolStart(ToolStart {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            arguments: Some(call.arguments.clone()),
+            model: Some(replied.model.clone()),
+            turn_id: Some(turn.key.turn_id()),
+        }));
+    }
+    for call in calls {
+        decision.run(Effect::Assess {
+            turn: turn.key.clone(),
+            call,
+        });
+    }
+    decision
+}
+
+pub(super) fn model_failed(
+    state: &State,
+    key: &TurnKey,
+    failure: ModelFailure,
+    mint: &Mint<'_>,
+) -> Decision {
+    let mut decision = Decision::default();
+    let Some(turn) = state.turn_named(key) else {
+        return decision;
+    };
+    if turn.aborting || !matches!(turn.stage, Stage::Calling) {
+        return decision;
+    }
+    let model_call = turn::ModelCallFailure {
+        model: failure.model.clone(),
+        status_code: failure.status,
+        source: match &state.enlisted {
+            Some(_) => "subagent",
+            None => "top_level",
+        }
+        .to_owned(),
+        error_message: Some(failure.message.clone()),
+        error_code: failure.code.clone(),
+        error_type: Some(failure.kind.clone()),
+        provider_call_id: failure.provider_call_id.clone(),
+        duration_ms: None,
+    };
+    decision.tell(Ephemeral::ModelCallFailure(model_call));
+    end_turn(&mut decision, key);
+    fail(state, &mut decision, failure, mint);
+    decision
+}
+
+fn fail(state: &State, decision: &mut Decision, failure: ModelFailure, mint: &Mint<'_>) {
+    decision.store(Durable::SessionError(Failure {
+        error_type: failure.kind,
+        originating_message_id: state.origin(),
+        error_code: failure.code,
+        message: failure.message,
+        stack: None,
+        status_code: failure.status,
+        provider_call_id: failure.provider_call_id,
+        url: None,
+    }));
+    rest(state, decision, LoopOutcome::Failed, mint);
+}
+
+/// What happens once no call of the turn is open any more.
+pub(super) fn after_tools(
+    state: &State,
+    turn: &Turn,
+    decision: &mut Decision,
+    stop: Stop,
+    mint: &Mint<'_>,
+) {
+    end_turn(decision, &turn.key);
+    if turn.aborting {
+        rest(state, decision, LoopOutcome::Aborted, mint);
+    } else if stop == Stop::Rejected {
+        // A person said no: the model does not get to argue before they speak again.
+        rest(state, decision, LoopOutcome::Done, mint);
+    } else if !queue::take_steering(state, decision) {
+        let key = turn.key.next();
+        if let Some(failure) =
+            limits::exhausted(state).or_else(|| limits::out_of_turns(state, &key))
+        {
+            fail(state, decision, failure, mint);
+        } else {
+            tasks::deliver(state, decision);
+            if let Some(text) = limits::last_turn(state, &key) {
+                decision.store(Durable::Reminded(Reminded { text }));
+            }
+            call_model(decision, key);
+        }
+    }
+}
+
+/// Whether the results let the loop go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    No,
+    Rejected,
+}
+
+/// Some models repeat an id within one message; results could not be told apart.
+fn with_distinct_ids(calls: Vec<ToolCall>) -> Vec<ToolCall> {
+    let mut seen = HashSet::new();
+    calls
+        .into_iter()
+        .enumerate()
+        .map(|(index, mut call)| {
+            if !seen.insert(call.id.clone()) {
+                call.id = ToolCallId::new(format!("{}-{index}", call.id));
+                seen.insert(call.id.clone());
+            }
+            call
+        })
+        .collect()
+}
+
+fn request(call: &ToolCall) -> ToolRequest {
+    ToolRequest {
+        tool_call_id: call.id.clone(),
+        name: call.name.clone(),
+        arguments: call.arguments.clone(),
+        kind: "function".to_owned(),
+    }
+}
+
+fn count_by_name(calls: &[ToolCall]) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for call in calls {
+        *counts.entry(call.name.clone()).or_default() += 1;
+    }
+    counts
+}
+
+fn finish_name(finish: Finish) -> &'static str {
+    match finish {
+        Finish::Stop => "stop",
+        Finish::ToolCalls => "tool_calls",
+        Finish::Length => "length",
+        Finish::ContentFilter => "content_filter",
+    }
+}

@@ -1,0 +1,23 @@
+//! The functional core: what a session is and how it changes, free of IO, clocks and randomness.
+//!
+//! `decide` turns a command into steps, `apply` folds stored events into the state, `context` reads
+//! the conversation for the model out of it. Imports `proto` and `std` (and serde for its data),
+//! nothing else of the daemon.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "tests spawn helpers and read the clock as they like"
+    )
+)]
+
+pub mod apply;
+pub mod command;
+pub mod context;
+pub mod decide;
+pub mod model;
+pub mod policy;
+pub mod state;
+pub mod tasks;
+pub mod texts;

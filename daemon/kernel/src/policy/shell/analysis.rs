@@ -1,0 +1,84 @@
+//! Reads a shell command for its permission: what it certainly runs, or that this cannot be told.
+//!
+//! Only a closed, plain subset of bash is understood: words and quoted literals joined by `&&`,
+//! `||`, `;` and `|`. Everything else is [`Syntax::Opaque`] and stands for itself alone, because a
+//! parse tree is no proof of what bash runs: it evaluates even quoted text in some places. Called
+//! by `bash`; decides nothing and runs nothing.
+
+mod hints;
+mod visible;
+
+use crate::policy::shell::{Argv, identifier, is_harmless, plain};
+
+/// What is known about a command text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Syntax {
+    /// These programs with exactly these arguments, in this order, some perhaps skipped.
+    Plain(Vec<Argv>),
+    /// Anything could run.
+    Opaque,
+}
+
+impl Syntax {
+    /// Reads a command text.
+    pub fn of(command: &str) -> Self {
+        match plain::parse(command) {
+            Some(commands) => Self::Plain(commands),
+            None => Self::Opaque,
+        }
+    }
+}
+
+/// Whether one approval may cover later commands with the same identifiers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionApproval {
+    Offer,
+    Withhold,
+}
+
+/// Everything a permission request says about a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Analysis {
+    pub syntax: Syntax,
+    /// One for each simple command; of an opaque command, its whole text.
+    pub identifiers: Vec<String>,
+    pub session_approval: SessionApproval,
+    /// Words that look like paths, as written. A hint, never a proof of what is touched.
+    pub possible_paths: Vec<String>,
+    /// Words that look like addresses. A hint as well.
+    pub possible_urls: Vec<String>,
+    pub writes_by_redirection: bool,
+    /// What a person should know before saying yes.
+    pub warning: Option<String>,
+}
+
+impl Analysis {
+    /// Analyses a command text.
+    pub fn of(command: &str) -> Self {
+        let syntax = Syntax::of(command);
+        let (identifiers, session_approval) = match &syntax {
+            Syntax::Plain(commands) => (
+                commands.iter().map(|argv| identifier::of(argv)).collect(),
+                if commands.iter().all(|argv| is_harmless(argv, 0)) {
+                    SessionApproval::Offer
+                } else {
+                    SessionApproval::Withhold
+                },
+            ),
+            Syntax::Opaque => (vec![command.to_owned()], SessionApproval::Withhold),
+        };
+        let words = hints::words(command, &syntax);
+        Self {
+            possible_paths: hints::paths(&words),
+            possible_urls: hints::urls(&words),
+            writes_by_redirection: hints::writes_by_redirection(command, &syntax),
+            warning: visible::warning(command),
+            syntax,
+            identifiers,
+            session_approval,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

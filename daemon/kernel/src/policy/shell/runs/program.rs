@@ -1,0 +1,306 @@
+//! What is known of programs by their names.
+
+use crate::policy::shell::coverage;
+use crate::policy::shell::reader;
+use crate::policy::shell::runner;
+use crate::policy::shell::table;
+use crate::policy::shell::word::{Word, base_name};
+
+pub(super) const WRAPPERS: &str = include_str!("../tables/wrappers.txt");
+pub(super) const INTERPRETERS: &str = include_str!("../tables/interpreters.txt");
+const QUIET: &str = include_str!("../tables/quiet.txt");
+
+/// What a program does with its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It runs nothing that stands in them.
+    Quiet,
+    /// It makes copies of files.
+    Copying,
+    /// It runs the command in them.
+    Wrapper,
+    /// It has a function of its own in `special.rs`.
+    Special,
+    /// It runs something by the options that are used.
+    Running,
+    Unknown,
+}
+
+/// The name that a program is known by, if its word says it.
+pub(super) fn name(word: &Word) -> Option<&str> {
+    if let Some(text) = word.text() {
+        return Some(base_name(text));
+    }
+    // `$HOME/bin/tool` is called tool; `$x`, `/bin/$x` and even `$x/tool` can be anything.
+    if word.may_be_several() && word.prefix().is_empty() {
+        return None;
+    }
+    let end = word.ending()?;
+    end.contains('/')
+        .then(|| base_name(end))
+        .filter(|name| !name.is_empty())
+}
+
+/// What the name of a program alone says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    Wrapper,
+    Special,
+    /// The tables know its options.
+    Listed,
+    Quiet,
+    Copying,
+    Runner,
+    Unknown,
+}
+
+pub(super) fn class(name: &str) -> Class {
+    if table::lines(WRAPPERS).any(|line| line.is_for(name)) {
+        Class::Wrapper
+    } else if is_special(name) || is_interpreter(name) {
+        Class::Special
+    } else if coverage::is_listed(name) {
+        Class::Listed
+    } else if ["cp", "mv", "ln", "link", "install", "cat", "dd"].contains(&name) {
+        Class::Copying
+    } else if table::contains(QUIET, name) {
+        Class::Quiet
+    } else if runner::is_runner(name) {
+        Class::Runner
+    } else {
+        Class::Unknown
+    }
+}
+
+/// What a program does with these arguments.
+pub(super) fn kind(class: Class, name: &str, arguments: &[Word]) -> Kind {
+    let runs_by_options = || {
+        let literal = arguments.iter().filter_map(Word::text);
+        let literal: Vec<String> = literal.map(str::to_owned).collect();
+        runner::runs_by_options(name, &literal)
+    };
+    match class {
+        Class::Wrapper => Kind::Wrapper,
+        Class::Special => Kind::Special,
+        Class::Listed if coverage::runs_nothing(name, arguments) => Kind::Quiet,
+        Class::Listed | Class::Runner => Kind::Running,
+        Class::Quiet | Class::Copying | Class::Unknown if runs_by_options() => Kind::Running,
+        Class::Quiet => Kind::Quiet,
+        Class::Copying => Kind::Copying,
+        Class::Unknown => Kind::Unknown,
+    }
+}
+
+fn is_special(name: &str) -> bool {
+    SHELLS.contains(&name)
+        || [
+            ".",
+            "source",
+            "eval",
+            "trap",
+            "alias",
+            "env",
+            "genv",
+            "find",
+            "gfind",
+            "busybox",
+            "toybox",
+            "ssh",
+            "su",
+            "runuser",
+            "sg",
+            "script",
+            "flock",
+            "parallel",
+            "awk",
+            "gawk",
+            "mawk",
+            "nawk",
+            "sed",
+            "gsed",
+            "fc",
+            "hash",
+            "export",
+            "declare",
+            "typeset",
+            "local",
+            "readonly",
+            "at",
+            "batch",
+            "crontab",
+            "enable",
+            "complete",
+            "compgen",
+            "bind",
+            "tee",
+            "mapfile",
+            "readarray",
+        ]
+        .contains(&name)
+        || CONVERSING.contains(&name)
+        || DATABASE_CLIENTS.contains(&name)
+}
+
+/// Whether a variable names a file that is run first, or holds options by which a program runs others.
+pub(super) fn is_settings(name: &str) -> bool {
+    let whole = [
+        "BASH_ENV",
+        "ENV",
+        "TAR_OPTIONS",
+        "GIT_CONFIG_PARAMETERS",
+        "MAKEFLAGS",
+        "GNUMAKEFLAGS",
+        "PERL5OPT",
+        "RUBYOPT",
+        "PYTHONSTARTUP",
+        "NODE_OPTIONS",
+        "LD_PRELOAD",
+        "LD_AUDIT",
+        "LESSOPEN",
+        "ZIPOPT",
+    ];
+    whole.contains(&name) || name.starts_with("GIT_CONFIG_")
+}
+
+/// Whether options make a program run what a file of options or its input says.
+pub(super) fn is_told_elsewhere(name: &str, arguments: &[Word]) -> bool {
+    let any = |test: &dyn Fn(&Word) -> bool| arguments.iter().any(test);
+    if matches!(name, "make" | "gmake") {
+        let chosen = |word: &Word| {
+            ["-f", "--f", "--m"]
+                .iter()
+                .any(|it| word.prefix().starts_with(it))
+        };
+        let input = |word: &Word| {
+            word.prefix().ends_with("f-") || word.prefix() == "-" || word.prefix().contains("/dev/")
+        };
+        return any(&chosen) && any(&input);
+    }
+    let runs =
+        |word: &Word| word.prefix().starts_with('@') || word.prefix().starts_with("-wrapper");
+    COMPILERS.contains(&name) && any(&runs)
+}
+
+/// Compilers, which run another program for each step when they are told to.
+const COMPILERS: &[&str] = &[
+    "gcc", "g++", "cc", "c++", "c99", "c89", "clang", "clang++", "gfortran", "nvcc",
+];
+
+/// Programs that take commands while they run and let them run others, or run whatever is in a folder.
+pub(super) const CONVERSING: &[&str] = &[
+    "ed",
+    "red",
+    "ex",
+    "vi",
+    "vim",
+    "nvim",
+    "view",
+    "vimdiff",
+    "emacs",
+    "nano",
+    "less",
+    "more",
+    "most",
+    "gdb",
+    "lldb",
+    "ftp",
+    "lftp",
+    "telnet",
+    "gnuplot",
+    "mutt",
+    "mail",
+    "mc",
+    "ranger",
+    "tmux",
+    "screen",
+    "byobu",
+    "dtach",
+    "run-parts",
+    "expect",
+];
+
+/// The same for those that are mostly given one query.
+pub(super) const DATABASE_CLIENTS: &[&str] = &["sqlite3", "psql", "mysql", "mariadb"];
+
+/// Shells by their names.
+pub(super) const SHELLS: &[&str] = &[
+    "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "yash",
+];
+
+/// The line of an interpreter, with or without a version in its name: `python3.12`.
+pub(super) fn interpreter(name: &str) -> Option<table::Line> {
+    let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    table::lines(INTERPRETERS).find(|line| line.is_for(name) || line.is_for(family))
+}
+
+fn is_interpreter(name: &str) -> bool {
+    interpreter(name).is_some()
+}
+
+/// Builtins that evaluate the names of variables in their arguments.
+pub(super) fn evaluates_names(name: &str) -> bool {
+    [
+        "printf",
+        "test",
+        "[",
+        "[[",
+        "read",
+        "unset",
+        "let",
+        "declare",
+        "typeset",
+        "local",
+        "export",
+        "readonly",
+        "mapfile",
+        "readarray",
+        "wait",
+        "getopts",
+    ]
+    .contains(&name)
+}
+
+/// Variables whose value other programs run.
+pub(super) fn is_run_by_others(variable: &str) -> bool {
+    variable.starts_with("GIT_")
+        || reader::IS_ONE_WORD.contains(&variable)
+        || [
+            "BASH_ENV",
+            "ENV",
+            "PROMPT_COMMAND",
+            "PS0",
+            "PS1",
+            "PS2",
+            "PS4",
+            "SHELLOPTS",
+            "BASHOPTS",
+            "EDITOR",
+            "VISUAL",
+            "FCEDIT",
+            "PAGER",
+            "MANPAGER",
+            "SYSTEMD_PAGER",
+            "LESSOPEN",
+            "LESSCLOSE",
+            "LD_PRELOAD",
+            "LD_AUDIT",
+            "RUSTC_WRAPPER",
+            "RUSTC",
+            "MAKEFLAGS",
+            "SHELL",
+            "PERL5OPT",
+            "PERL5DB",
+            "RUBYOPT",
+            "NODE_OPTIONS",
+            "PYTHONSTARTUP",
+            "BROWSER",
+            "TAR_OPTIONS",
+            "SUDO_ASKPASS",
+            "SSH_ASKPASS",
+            "RSYNC_RSH",
+            "CARGO_BUILD_RUSTC_WRAPPER",
+            "npm_config_script_shell",
+            "SUDO_EDITOR",
+        ]
+        .contains(&variable)
+}

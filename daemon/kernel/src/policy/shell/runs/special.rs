@@ -1,0 +1,209 @@
+//! Programs that run what their arguments say, each in its own way: `special/wrapper.rs`,
+//! `special/shell.rs` and `special/find.rs` have the larger ones.
+
+mod find;
+mod shell;
+mod wrapper;
+
+use super::{Certainty, Runs, program};
+use crate::policy::shell::reader::{Assignment, Input};
+use crate::policy::shell::script_text;
+use crate::policy::shell::word::{Count, Word};
+
+/// How many words are tried as the beginning of a command; more are not understood.
+const MAX_SUFFIXES: usize = 50;
+
+impl Runs {
+    pub(super) fn special(
+        &mut self,
+        name: &str,
+        arguments: &[Word],
+        input: &Input,
+        certainty: Certainty,
+        depth: usize,
+    ) {
+        match name {
+            "." | "source" | "fc" | "bind" | "enable" | "complete" | "compgen" => {
+                self.anything = true;
+            }
+            "hash" => self.anything |= arguments.iter().any(Word::may_be_option),
+            "mapfile" | "readarray" => {
+                self.anything |= arguments.iter().any(|word| word.prefix().starts_with("-C"));
+            }
+            "eval" => self.joined(arguments, certainty, depth),
+            "trap" => self.trapped(arguments, depth),
+            "alias" => {
+                self.named(arguments, depth);
+                self.aliased(arguments, depth);
+            }
+            "export" | "declare" | "typeset" | "local" | "readonly" => {
+                self.named(arguments, depth);
+            }
+            "env" | "genv" => self.env(arguments, input, certainty, depth),
+            "find" | "gfind" => self.find(arguments, certainty, depth),
+            "busybox" | "toybox" => self.words(arguments, input, certainty, depth + 1),
+            "ssh" => self.ssh(arguments, certainty, depth),
+            "su" | "runuser" | "sg" | "script" => self.with_command(arguments, certainty, depth),
+            "flock" => self.flock(arguments, input, certainty, depth),
+            "parallel" => self.parallel(arguments, certainty, depth),
+            "awk" | "gawk" | "mawk" | "nawk" => self.awk(arguments),
+            "sed" | "gsed" => self.sed(arguments),
+            "tee" => self.written.extend(arguments.iter().cloned()),
+            // They read commands from their input, or a file.
+            "at" | "batch" | "crontab" => {
+                let lists = ["-l", "-r", "-q"];
+                let only_lists = arguments
+                    .first()
+                    .and_then(Word::text)
+                    .is_some_and(|first| lists.contains(&first));
+                self.anything |= !only_lists;
+            }
+            // Their own commands run others, and what is typed to them comes later.
+            conversing if program::CONVERSING.contains(&conversing) => self.anything = true,
+            client if program::DATABASE_CLIENTS.contains(&client) => {
+                self.anything |= !is_one_query(arguments);
+            }
+            shell if program::SHELLS.contains(&shell) => {
+                self.shell(arguments, input, certainty, depth);
+            }
+            other => {
+                if let Some(line) = program::interpreter(other) {
+                    self.interpreted(line, arguments, input);
+                }
+            }
+        }
+    }
+
+    /// Every word may begin a command.
+    fn suffixes(&mut self, arguments: &[Word], input: &Input, depth: usize) {
+        if arguments.len() > MAX_SUFFIXES {
+            self.anything = true;
+            return;
+        }
+        for start in 0..arguments.len() {
+            let rest = arguments.get(start..).unwrap_or_default();
+            if rest.first().is_some_and(|first| first.text().is_some()) {
+                self.words(rest, input, Certainty::Possible, depth + 8);
+            }
+        }
+    }
+
+    /// Skips `NAME=value` words before a command.
+    fn after_variables<'w>(&mut self, words: &'w [Word], depth: usize) -> &'w [Word] {
+        let mut rest = words;
+        while let Some((first, others)) = rest.split_first() {
+            if !self.is_variable(first, depth) {
+                break;
+            }
+            rest = others;
+        }
+        rest
+    }
+
+    /// Reads a word of the form `NAME=value` as an assignment.
+    fn is_variable(&mut self, word: &Word, depth: usize) -> bool {
+        let Some((name, _)) = word.prefix().split_once('=') else {
+            return false;
+        };
+        if name.is_empty() || name.starts_with('-') {
+            return false;
+        }
+        let value = word.without_prefix(&format!("{name}="));
+        self.assignment(
+            &Assignment {
+                name: name.to_owned(),
+                value: value.unwrap_or_default(),
+            },
+            depth,
+        );
+        true
+    }
+
+    /// `alias a='…'`, `export A=…`: texts that are run later.
+    fn named(&mut self, arguments: &[Word], depth: usize) {
+        for word in arguments {
+            self.is_variable(word, depth);
+        }
+    }
+
+    /// What an alias stands for is run later, with further words.
+    fn aliased(&mut self, arguments: &[Word], depth: usize) {
+        for word in arguments {
+            let Some((name, _)) = word.prefix().split_once('=') else {
+                continue;
+            };
+            match word.without_prefix(&format!("{name}=")) {
+                Some(value) => match value.text() {
+                    Some(text) => {
+                        let text = format!("{text} $further");
+                        self.text(&text, Certainty::Possible, depth + 1);
+                    }
+                    None => self.anything = true,
+                },
+                None => self.anything = true,
+            }
+        }
+    }
+
+    /// Words joined by spaces and given to a shell.
+    fn joined(&mut self, words: &[Word], certainty: Certainty, depth: usize) {
+        let texts: Option<Vec<&str>> = words.iter().map(Word::text).collect();
+        match texts {
+            Some(texts) => self.text(&texts.join(" "), certainty, depth + 1),
+            None => self.anything = true,
+        }
+    }
+
+    fn script(&mut self, word: &Word, certainty: Certainty, depth: usize) {
+        match word.text() {
+            Some(text) => self.text(text, certainty, depth + 1),
+            None => self.anything = true,
+        }
+    }
+
+    fn trapped(&mut self, arguments: &[Word], depth: usize) {
+        let action = arguments.iter().find(|word| word.text() != Some("--"));
+        if let Some(action) = action
+            && !matches!(action.text(), Some("-" | "-l" | "-p" | ""))
+        {
+            self.script(action, Certainty::Possible, depth);
+        }
+    }
+
+    fn awk(&mut self, arguments: &[Word]) {
+        if script_text::awk_runs(arguments) || arguments.iter().any(is_input) {
+            self.anything = true;
+        }
+    }
+
+    fn sed(&mut self, arguments: &[Word]) {
+        if script_text::sed_runs(arguments) || arguments.iter().any(is_input) {
+            self.anything = true;
+        }
+    }
+}
+
+/// Whether a client of a database is given all it has to do, and nothing that runs a program.
+fn is_one_query(arguments: &[Word]) -> bool {
+    let escapes = [".sh", ".sy", "\\!", "|", "system", ".imp", ".o", ".ex"];
+    let texts: Option<Vec<&str>> = arguments.iter().map(Word::text).collect();
+    texts.is_some_and(|texts| {
+        texts
+            .iter()
+            .any(|text| text.contains(' ') || text.starts_with('.'))
+            && !texts
+                .iter()
+                .any(|text| escapes.iter().any(|mark| text.contains(mark)))
+    })
+}
+
+/// Whether a word names what comes from elsewhere at the same moment: `/dev/stdin`, `<(…)`.
+fn is_input(word: &Word) -> bool {
+    word.prefix().contains("/dev/")
+}
+
+fn one_unknown() -> Word {
+    let mut word = Word::default();
+    word.push_any(Count::One);
+    word
+}
