@@ -27,9 +27,9 @@ use loopd_proto::id::{SessionId, TaskId, ToolCallId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::jobs::TaskLog;
-use crate::ports::Ports;
-use crate::presence::Presence;
+use loopd_exec::clock::Clock;
+use loopd_exec::keep_alive::KeepAlive;
+use loopd_exec::shells::TaskLog;
 use loopd_kernel::command::{Command, TaskStart};
 
 pub use child::{Birth, Child, Isolation, Nursery, Plan, Rested, Standing, Tie, WorktreeEnd};
@@ -92,7 +92,7 @@ pub struct Setup {
     pub folder: PathBuf,
     pub log: Arc<dyn TaskLog>,
     pub nursery: Arc<dyn Nursery>,
-    pub presence: Presence,
+    pub keep_alive: KeepAlive,
 }
 
 /// The agents of one session.
@@ -101,7 +101,7 @@ pub struct Agents(Arc<Inner>);
 
 struct Inner {
     setup: Setup,
-    ports: Ports,
+    clock: Clock,
     table: Mutex<Table>,
     tasks: TaskTracker,
     ended: CancellationToken,
@@ -129,7 +129,7 @@ impl Agents {
     pub fn new(setup: Setup, ended: CancellationToken) -> Self {
         Self(Arc::new(Inner {
             setup,
-            ports: Ports::default(),
+            clock: Clock::default(),
             table: Mutex::default(),
             tasks: TaskTracker::new(),
             ended,
@@ -145,7 +145,7 @@ impl Agents {
         self.check_room()?;
         let plan = self.0.setup.nursery.plan(order.clone()).await;
         let plan = plan.map_err(AgentError::Refused)?;
-        let session: SessionId = self.0.ports.id().into();
+        let session: SessionId = self.0.clock.id().into();
         let id = self.table().reserve(&plan, &order);
         let started = self.begin(&id, session, order, plan).await;
         self.table().reserved.remove(&id);
@@ -247,7 +247,7 @@ impl Agents {
     fn launch(&self, run: &Arc<Run>, work: AgentWork, begin: run::Begin, prompt: String) {
         let (agents, own) = (self.clone(), run.clone());
         let file = self.output_file(&run.id);
-        let stay = self.0.setup.presence.work();
+        let stay = self.0.setup.keep_alive.work();
         self.0.tasks.spawn(async move {
             agents.drive(own, work, begin, prompt, file).await;
             drop(stay);

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use crate::build_id;
 use crate::config::Config;
-use crate::ports::Ports;
-use crate::presence::Presence;
-use crate::process::Processes;
 use crate::rpc::server::Server;
 use crate::rpc::{Table, TableError};
 use crate::services::Services;
 use crate::store::lock::{HomeLock, LockError, Owner};
 use crate::store::{Location, SqliteStore, Store, StoreError};
 use crate::tool::catalog::Catalog;
-use crate::worktree::Worktrees;
+use loopd_exec::clock::Clock;
+use loopd_exec::keep_alive::KeepAlive;
+use loopd_exec::process::Processes;
+use loopd_exec::worktree::Worktrees;
 
 /// The daemon's version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -62,11 +62,11 @@ impl Server {
         lock: Option<HomeLock>,
     ) -> Result<Arc<Self>, StartError> {
         let catalog = Catalog::new();
-        let presence = Presence::default();
-        let processes = Processes::new(home, presence.clone());
+        let keep_alive = KeepAlive::default();
+        let processes = Processes::new(home, keep_alive.clone());
         let services = Arc::new(Services {
             store,
-            ports: Ports::default(),
+            clock: Clock::default(),
             tool_specs: catalog.specs(),
             catalog,
             config: Config::load(home),
@@ -75,7 +75,7 @@ impl Server {
             home: home.to_path_buf(),
             worktrees: Worktrees::new(home, processes.clone()),
             processes,
-            presence,
+            keep_alive,
             version: VERSION,
         });
         Ok(Arc::new(Self::new(services, Table::new()?, lock)))

@@ -5,7 +5,7 @@ pub fn prepare() {
     if !std::env::args().any(|argument| argument == "--background") {
         return;
     }
-    crate::sys::close_inherited_descriptors();
+    loopd_exec::sys::close_inherited_descriptors();
     #[cfg(unix)]
     {
         // Fails only for a process that leads its group already, which then has its own session.

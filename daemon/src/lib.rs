@@ -49,21 +49,10 @@ pub mod tool;
 // The agents of sessions.
 pub mod agents;
 
-// The commands of sessions.
-pub mod jobs;
-
-pub mod shell;
-
-pub mod worktree;
-
-pub mod process;
 pub mod publish;
 pub mod store;
 
 // Values and small parts that everyone may use.
 pub mod build_id;
-pub mod ports;
-pub mod presence;
 pub mod redaction;
 pub mod shutdown;
-pub mod sys;

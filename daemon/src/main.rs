@@ -13,13 +13,13 @@ use loopd::args::{Args, Verb};
 use loopd::connection::Trust;
 use loopd::home::watch::HomeWatch;
 use loopd::launch::{Launch, LaunchOptions};
-#[cfg(target_os = "linux")]
-use loopd::process;
 use loopd::provider::secret::{self, Secret};
 use loopd::relay::{RelayOptions, RelayTransport};
 use loopd::store::lock::LockError;
 use loopd::transport::{announce, local_socket, stdio, tcp};
 use loopd::{background, relay, shutdown, sys};
+#[cfg(target_os = "linux")]
+use loopd_exec::process;
 use loopd_proto::place;
 use tokio::runtime::{Builder, Runtime};
 
@@ -238,7 +238,7 @@ async fn serve(
     let launch = move || Launch::new("/".into(), environment.clone(), LaunchOptions::default());
     let alone = async {
         match idle {
-            Some(time) => app.services.presence.gone_for(time).await,
+            Some(time) => app.services.keep_alive.gone_for(time).await,
             None => std::future::pending().await,
         }
     };

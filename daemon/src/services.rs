@@ -8,20 +8,20 @@ use std::sync::Arc;
 use loopd_proto::id::SessionId;
 
 use crate::config::Config;
-use crate::ports::Ports;
-use crate::presence::Presence;
-use crate::process::Processes;
 use crate::provider::model_lists::ModelLists;
 use crate::provider::replay::RecordingLock;
 use crate::store::Store;
 use crate::tool::catalog::Catalog;
-use crate::worktree::Worktrees;
+use loopd_exec::clock::Clock;
+use loopd_exec::keep_alive::KeepAlive;
+use loopd_exec::process::Processes;
+use loopd_exec::worktree::Worktrees;
 use loopd_kernel::model::ToolSpec;
 
 /// What sessions need from the daemon.
 pub struct Services {
     pub store: Arc<dyn Store>,
-    pub ports: Ports,
+    pub clock: Clock,
     pub catalog: Catalog,
     /// What models are told of the built-in tools; schemas are made once.
     pub tool_specs: Vec<ToolSpec>,
@@ -30,7 +30,7 @@ pub struct Services {
     /// Keeps recordings of conversations from each other.
     pub recording: RecordingLock,
     pub home: PathBuf,
-    pub presence: Presence,
+    pub keep_alive: KeepAlive,
     /// Every program that is started is started here.
     pub processes: Processes,
     /// Copies of repositories in which agents work alone.

@@ -40,8 +40,8 @@ use loopd_proto::permission::PermissionRequest;
 
 use crate::agents::{Agents, Seat};
 use crate::gate::Grant;
-use crate::jobs::{Jobs, Surroundings};
-use crate::shell::Backend;
+use loopd_exec::shells::{CommandContext, Shells};
+use loopd_exec::terminal::Backend;
 use loopd_kernel::command::Rest;
 use loopd_kernel::tasks::Task;
 
@@ -61,7 +61,7 @@ pub struct ToolContext {
     /// Where partial output goes while the tool runs; a full channel drops it.
     pub partial: mpsc::Sender<String>,
     /// The commands of the session.
-    pub jobs: Jobs,
+    pub shells: Shells,
     /// The agents of the session.
     pub agents: Agents,
     /// The slot of the agent that the tool runs for, lent while it waits for others.
@@ -76,8 +76,8 @@ pub struct ToolContext {
 
 impl ToolContext {
     /// Where a command of this moment runs.
-    pub fn surroundings(&self) -> Surroundings {
-        Surroundings {
+    pub fn command_context(&self) -> CommandContext {
+        CommandContext {
             backend: self.backend,
             cwd: self.cwd.clone(),
             env: self.env.clone(),

@@ -135,8 +135,8 @@ fn what_is_foreign_stays_in_its_place() {
         ("rustls", vec!["provider"]),
         ("interprocess", vec!["transport"]),
         ("portable_pty", vec!["shell"]),
-        ("SystemTime::now", vec!["ports"]),
-        ("env::var", vec!["ports", "main"]),
+        ("SystemTime::now", vec!["clock"]),
+        ("env::var", vec!["clock", "main"]),
         ("unbounded_channel", vec![]),
         ("println!", vec![]),
     ];

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use loopd::worktree::{Settled, Worktree};
+use loopd_exec::worktree::{Settled, Worktree};
 use loopd_proto::id::SessionId;
 use loopd_tests::Daemon;
 use serde_json::{Value, json};

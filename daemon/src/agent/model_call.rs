@@ -53,7 +53,7 @@ pub async fn call(input: ModelCallInput) -> Command {
         }
     };
     let provider = chosen.provider;
-    let started = input.services.ports.instant();
+    let started = input.services.clock.instant();
     let mut voice = Voice {
         session: input.session.clone(),
         tip: input.tip.clone(),
@@ -78,12 +78,12 @@ pub async fn call(input: ModelCallInput) -> Command {
     if chosen.facts.vision == Some(false) {
         sight::take_images_out(&mut request.messages);
     }
-    let ports = input.services.clone();
-    let mut random = move || fraction(ports.ports.id().0);
+    let clock = input.services.clone();
+    let mut random = move || fraction(clock.clock.id().0);
     let policy = &input.services.config.retry;
     let outcome =
         call_with_retries(policy, provider.as_ref(), &request, &mut voice, &mut random).await;
-    let elapsed = input.services.ports.instant().duration_since(started);
+    let elapsed = input.services.clock.instant().duration_since(started);
     match outcome {
         Ok(reply) => Command::ModelReplied(Box::new(ModelReplied {
             turn: input.turn,
@@ -180,7 +180,7 @@ impl Voice {
             return;
         }
         self.began = true;
-        let elapsed = self.services.ports.instant().duration_since(self.started);
+        let elapsed = self.services.clock.instant().duration_since(self.started);
         self.first_token_ms = Some(elapsed.as_secs_f64() * 1_000.0);
         self.say(&Ephemeral::MessageStart(MessageStart {
             message_id: self.message.clone(),
@@ -197,8 +197,8 @@ pub fn say(
     event: &Ephemeral,
 ) {
     let head = Head {
-        id: services.ports.id().into(),
-        timestamp: services.ports.now(),
+        id: services.clock.id().into(),
+        timestamp: services.clock.now(),
         parent_id: tip,
         agent_id: audience.agent(),
         ephemeral: Some(true),

@@ -195,7 +195,7 @@ const GUIDELINES: &str = "<guidelines>\n\
 </guidelines>";
 
 const SAFETY: &str = "<safety>\n\
-- Stay within the user's project unless asked to go elsewhere.\n\
+- KeepAliveGuard within the user's project unless asked to go elsewhere.\n\
 - Never show, send or store secrets that you come across.\n\
 - Do not take actions that destroy work or reach outside systems unless the user asked for exactly that.\n\
 - A permission that was refused is an answer: do not work around it.\n\

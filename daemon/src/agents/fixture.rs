@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use super::child::{Birth, Child, Nursery, Plan, Rested, Standing, Tie, WorktreeEnd};
 use super::slots::Slots;
 use super::{Agents, Order, Setup};
-use crate::jobs::TaskLog;
-use crate::presence::Presence;
+use loopd_exec::keep_alive::KeepAlive;
+use loopd_exec::shells::TaskLog;
 use loopd_kernel::command::Command;
 use loopd_kernel::tasks::Task;
 
@@ -124,7 +124,7 @@ impl Home {
             folder: std::env::temp_dir().join("loopd-no-such-folder"),
             log: Arc::new(Log(self.clone())),
             nursery: Arc::new(House(self.clone())),
-            presence: Presence::default(),
+            keep_alive: KeepAlive::default(),
         };
         Agents::new(setup, CancellationToken::new())
     }

@@ -248,7 +248,7 @@ impl Agents {
             Ok(terms) => terms,
             Err(why) => return (failed(why), true),
         };
-        watcher.queues(self.0.ports.now());
+        watcher.queues(self.0.clock.now());
         let seat = tokio::select! {
             biased;
             () = run.cancel.cancelled() => return (cancelled(), multi_turn),

@@ -67,7 +67,7 @@ mod changes {
                 | WatchFlags::DELETE
                 | WatchFlags::MOVED_FROM;
             inotify::add_watch(&fd, home, told)?;
-            crate::sys::watch_descriptor(fd).map(Self)
+            loopd_exec::sys::watch_descriptor(fd).map(Self)
         }
 
         /// Resolves when something happened; what it was is for the caller to look at.

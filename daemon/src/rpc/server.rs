@@ -66,7 +66,7 @@ impl Server {
     pub fn new(services: Arc<Services>, table: Table, lock: Option<HomeLock>) -> Self {
         Self {
             sessions: Arc::new(Sessions::new(services.clone())),
-            started: services.ports.now(),
+            started: services.clock.now(),
             services,
             table,
             ending: CancellationToken::new(),
@@ -108,7 +108,7 @@ impl Server {
             return CloseReason::Abandoned;
         }
         launch.join(&connection);
-        let _present = self.services.presence.connection();
+        let _present = self.services.keep_alive.connection();
         let watchdog = async {
             tokio::time::sleep(HANDSHAKE_WAIT).await;
             if !connection.is_authenticated() {

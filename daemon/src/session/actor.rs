@@ -27,13 +27,13 @@ use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
 use crate::agent::route::TokenPeers;
 use crate::agents::Agents;
-use crate::jobs::Jobs;
 use crate::launch::{Launch, Lifecycle, LifecycleMetadata};
 use crate::provider::secret::Secret;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
 use crate::services::Services;
 use crate::store::SessionRecord;
+use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, Decision, Mint};
 use loopd_kernel::decide::decide;
 use loopd_kernel::state::State;
@@ -81,7 +81,7 @@ pub(super) struct Actor {
     pub(super) headers: BTreeMap<String, String>,
     pub(super) can_elicit: bool,
     /// The commands that run in shells.
-    pub(super) jobs: Jobs,
+    pub(super) shells: Shells,
     /// The agents of the session, and the sessions of those that live now.
     pub(super) agents: Agents,
     pub(super) children: Children,
@@ -112,10 +112,10 @@ impl Actor {
         mailbox: mpsc::Sender<Message>,
         inbox: mpsc::Receiver<Message>,
     ) -> Self {
-        let now = services.ports.now().0;
+        let now = services.clock.now().0;
         let children = Children::default();
         #[expect(clippy::cast_possible_truncation, reason = "the random half is enough")]
-        let epoch = services.ports.id().0 as u64;
+        let epoch = services.clock.id().0 as u64;
         Self {
             record: SessionRecord {
                 id: id.clone(),
@@ -132,7 +132,7 @@ impl Actor {
                 agent: None,
                 event_count: 0,
             },
-            jobs: commands::jobs(&id, &services, &mailbox),
+            shells: commands::shells(&id, &services, &mailbox),
             agents: children::agents(&id, &services, &sessions, &mailbox, &children),
             children,
             lineage: None,
@@ -191,7 +191,7 @@ impl Actor {
         self.turn.cancel();
         self.agents.close().await;
         self.leave_tree();
-        self.jobs.close().await;
+        self.shells.close().await;
     }
 
     /// The next message; `None` when the session was idle for as long as its launch lets it.
@@ -391,10 +391,10 @@ impl Actor {
     }
 
     pub(super) fn decide(&self, command: Command) -> Result<Decision, SessionError> {
-        let ports = &self.services.ports;
-        let mut ids = || ports.id();
+        let clock = &self.services.clock;
+        let mut ids = || clock.id();
         let mut mint = Mint {
-            now: ports.now(),
+            now: clock.now(),
             attended: self.is_attended(),
             ids: &mut ids,
         };
@@ -411,7 +411,7 @@ impl Actor {
     }
 
     pub(super) fn tell(&mut self, event: &Ephemeral) {
-        match journal::pass(&self.state, &self.services.ports, event) {
+        match journal::pass(&self.state, &self.services.clock, event) {
             Ok(outgoing) => {
                 self.publish(vec![outgoing]);
             }
@@ -425,7 +425,7 @@ impl Actor {
         let state = &self.state;
         let name = state.name.as_ref();
         self.record.created_ms = state.created.0;
-        self.record.modified_ms = self.services.ports.now().0;
+        self.record.modified_ms = self.services.clock.now().0;
         self.record.summary = name.map(|name| name.text.clone());
         // Only a name that a person gave is one; the other is the first message's beginning.
         self.record.name = name

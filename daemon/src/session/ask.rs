@@ -112,7 +112,7 @@ impl Actor {
                 continue;
             };
             let event = Ephemeral::ElicitationRequested(form.clone());
-            match journal::pass(&self.state, &self.services.ports, &event) {
+            match journal::pass(&self.state, &self.services.clock, &event) {
                 Ok(outgoing) => {
                     // A peer that is gone already is detached by its connection's end.
                     peer.push(outgoing.class, frame(&self.state.id, &outgoing.line))
@@ -131,7 +131,7 @@ impl Actor {
         schema: Value,
         reply: oneshot::Sender<ElicitationAnswer>,
     ) {
-        let request: RequestId = self.services.ports.id().into();
+        let request: RequestId = self.services.clock.id().into();
         self.elicitations.insert(request.clone(), reply);
         let command = Command::Elicit {
             request: request.clone(),

@@ -104,7 +104,7 @@ pub(super) fn agents(
         folder: services.session_folder(id).join("agents"),
         log: super::commands::log(mailbox),
         nursery: Arc::new(Shared(Arc::new(cradle))),
-        presence: services.presence.clone(),
+        keep_alive: services.keep_alive.clone(),
     };
     Agents::new(setup, ended)
 }
@@ -224,7 +224,7 @@ impl Cradle {
         let (mut record, events) = loaded.ok_or_else(|| "its parent has no log".to_owned())?;
         let through = asked_at(&events, birth.call.as_ref());
         let through = through.ok_or_else(|| "its parent's log has no such call".to_owned())?;
-        let now = self.services.ports.now().0;
+        let now = self.services.clock.now().0;
         record.id = birth.session.clone();
         record.parent = Some(self.session.clone());
         record.agent = Some(birth.task.to_string());

@@ -7,13 +7,13 @@ use tokio::sync::{mpsc, oneshot};
 use super::Message;
 use super::actor::Actor;
 use crate::config::ShellBackend;
-use crate::jobs::{Jobs, Setup, Surroundings, TaskLog};
 use crate::services::Services;
-use crate::shell::Backend;
 use crate::tool::large_output;
+use loopd_exec::shells::{CommandContext, Shells, ShellsSetup, TaskLog};
+use loopd_exec::terminal::Backend;
 use loopd_kernel::command::Command;
 
-/// The mailbox as the jobs see it.
+/// The mailbox as the shells see it.
 struct Mailbox(mpsc::Sender<Message>);
 
 impl TaskLog for Mailbox {
@@ -43,12 +43,12 @@ pub(super) fn log(mailbox: &mpsc::Sender<Message>) -> std::sync::Arc<dyn TaskLog
 }
 
 /// The commands of a new session.
-pub(super) fn jobs(
+pub(super) fn shells(
     id: &loopd_proto::id::SessionId,
     services: &Services,
     mailbox: &mpsc::Sender<Message>,
-) -> Jobs {
-    Jobs::new(Setup {
+) -> Shells {
+    Shells::new(ShellsSetup {
         session: id.clone(),
         processes: services.processes.clone(),
         scratch: services.scratch_folder(id),
@@ -72,8 +72,8 @@ impl Actor {
     }
 
     /// Where a command of this moment runs.
-    pub(super) fn surroundings(&self) -> Surroundings {
-        Surroundings {
+    pub(super) fn command_context(&self) -> CommandContext {
+        CommandContext {
             backend: self.shell_backend(),
             cwd: self.state.cwd.clone().into(),
             env: self.child_environment(),

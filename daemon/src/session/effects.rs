@@ -194,7 +194,7 @@ impl Actor {
                 .as_ref()
                 .map(|launch| Web::new(launch.http.clone())),
             partial,
-            jobs: self.jobs.clone(),
+            shells: self.shells.clone(),
             agents: self.agents.clone(),
             seat: self
                 .lineage
@@ -210,7 +210,7 @@ impl Actor {
     /// Runs work beside the session and reports what it came to.
     fn spawn_reporting(&mut self, work: Work) {
         let reporter = self.reporter();
-        let at_work = self.services.presence.work();
+        let at_work = self.services.keep_alive.work();
         self.effects.spawn(async move {
             let _at_work = at_work;
             if let Some(command) = work.done().await {
@@ -226,7 +226,7 @@ impl Actor {
         let gone: Vec<String> = self.told_tools.difference(&client_tools).cloned().collect();
         let input = PrepareInput {
             messages,
-            now: self.services.ports.now(),
+            now: self.services.clock.now(),
             cwd: self.state.cwd.clone(),
             session: self.state.id.clone(),
             options: self.state.options.clone(),
@@ -313,7 +313,7 @@ impl Actor {
         let input = ModelCallInput {
             turn: turn.clone(),
             request,
-            message: self.services.ports.id().into(),
+            message: self.services.clock.id().into(),
             session: self.state.id.clone(),
             tip: self.state.tip.clone(),
             audience: self.audience.clone(),

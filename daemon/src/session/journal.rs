@@ -6,8 +6,8 @@ use loopd_proto::event::{self, Durable, Ephemeral, Head, Visibility};
 use loopd_proto::id::{AgentId, EventId, Seq};
 use loopd_proto::wire::Class;
 
-use crate::ports::Ports;
 use crate::store::StoredEvent;
+use loopd_exec::clock::Clock;
 use loopd_kernel::apply::apply;
 use loopd_kernel::state::State;
 
@@ -29,12 +29,12 @@ pub(super) struct Outgoing {
 /// the commit and throws the state away when the commit fails.
 pub(super) fn record(
     state: &mut State,
-    ports: &Ports,
+    clock: &Clock,
     event: &Durable,
 ) -> Result<(StoredEvent, Outgoing), serde_json::Error> {
     let head = Head {
-        id: ports.id().into(),
-        timestamp: ports.now(),
+        id: clock.id().into(),
+        timestamp: clock.now(),
         parent_id: state.tip.clone(),
         agent_id: agent(state, event),
         ephemeral: None,
@@ -78,12 +78,12 @@ fn agent(state: &State, event: &Durable) -> Option<AgentId> {
 /// Writes an ephemeral event's line.
 pub(super) fn pass(
     state: &State,
-    ports: &Ports,
+    clock: &Clock,
     event: &Ephemeral,
 ) -> Result<Outgoing, serde_json::Error> {
     let head = Head {
-        id: ports.id().into(),
-        timestamp: ports.now(),
+        id: clock.id().into(),
+        timestamp: clock.now(),
         parent_id: state.tip.clone(),
         agent_id: state.enlisted.as_ref().map(|own| own.agent_id()),
         ephemeral: Some(true),

@@ -228,7 +228,7 @@ impl Actor {
         let Some(lineage) = &self.lineage else {
             return;
         };
-        lineage.tie.watcher.stored(self.services.ports.now(), event);
+        lineage.tie.watcher.stored(self.services.clock.now(), event);
         let (request, asks) = match event {
             Durable::PermissionRequested(asked) => {
                 let permission = Box::new(asked.permission_request.clone());

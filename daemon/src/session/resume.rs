@@ -51,7 +51,7 @@ impl Actor {
         }
         let fates = self.fates().await;
         self.execute(Command::Recover(fates)).await?;
-        self.jobs.take_over(&self.state);
+        self.shells.take_over(&self.state);
         Ok(())
     }
 }

@@ -60,14 +60,14 @@ impl Actor {
         let Some(owner) = owner else {
             return Err(format!("the client that runs /{name} has left"));
         };
-        let request: RequestId = self.services.ports.id().into();
+        let request: RequestId = self.services.clock.id().into();
         let event = Ephemeral::CommandExecute(CommandExecute {
             request_id: request.clone(),
             command: format!("/{name} {args}").trim_end().to_owned(),
             command_name: name.to_owned(),
             args,
         });
-        let outgoing = journal::pass(&self.state, &self.services.ports, &event)
+        let outgoing = journal::pass(&self.state, &self.services.clock, &event)
             .map_err(|error| format!("the command could not be written as JSON: {error}"))?;
         let peer = &owner.connection.peer;
         // A peer that is gone already is detached by its connection's end, which ends the command.

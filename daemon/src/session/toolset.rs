@@ -11,9 +11,9 @@ use serde_json::json;
 use super::attach::Attachment;
 use crate::roster::{self, Roster, ToolOrigin};
 use crate::services::Services;
-use crate::shell::Backend;
 use crate::tool::DynTool;
 use crate::tool::agents::TASK;
+use loopd_exec::terminal::Backend;
 use loopd_kernel::model::ToolSpec;
 use loopd_kernel::state::State;
 

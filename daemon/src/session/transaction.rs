@@ -88,7 +88,7 @@ impl Actor {
             self.hand_down();
         }
         if !self.state.is_busy() {
-            self.jobs.rest();
+            self.shells.rest();
         }
         Ok(Done { answer, event })
     }
@@ -98,7 +98,7 @@ impl Actor {
         for step in steps {
             let line = match step {
                 Step::Store(event) => {
-                    journal::record(&mut self.state, &self.services.ports, &event).map(
+                    journal::record(&mut self.state, &self.services.clock, &event).map(
                         |(stored, out)| {
                             self.remember_question(&event, &stored.json);
                             self.show_stored(&event, &stored.json);
@@ -110,7 +110,7 @@ impl Actor {
                 }
                 Step::Tell(event) => {
                     self.show_told(&event);
-                    journal::pass(&self.state, &self.services.ports, &event).map(|out| {
+                    journal::pass(&self.state, &self.services.clock, &event).map(|out| {
                         self.waits.told(&event, &out);
                         written.outgoing.push(out);
                     })

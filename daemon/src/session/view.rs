@@ -11,12 +11,12 @@ use super::attach::Attachment;
 use super::tree::Tree;
 use crate::agent::route::Route;
 use crate::agents::Agents;
-use crate::jobs::{Jobs, Surroundings};
 use crate::launch::Launch;
 use crate::provider::secret::Secret;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
 use crate::roster::Roster;
+use loopd_exec::shells::{CommandContext, Shells};
 use loopd_kernel::model::ToolSpec;
 use loopd_kernel::state::State;
 
@@ -39,14 +39,14 @@ pub struct View<'a> {
     /// How the session's model calls find their provider.
     pub route: &'a dyn Fn() -> Route,
     /// The commands of the session.
-    pub jobs: &'a Jobs,
+    pub shells: &'a Shells,
     /// The agents of the session.
     pub agents: &'a Agents,
     /// What the agents below share, once there are any.
     pub tree: Option<&'a Arc<Tree>>,
     /// The agents that may be started.
     pub roster: &'a dyn Fn() -> Arc<Roster>,
-    pub surroundings: &'a dyn Fn() -> Surroundings,
+    pub command_context: &'a dyn Fn() -> CommandContext,
     /// Those who listen.
     pub audience: &'a Audience,
 }
@@ -63,7 +63,7 @@ impl View<'_> {
 impl Actor {
     pub(super) fn show(&self, look: Box<dyn FnOnce(&View<'_>) + Send>) {
         let tools = || self.toolset().specs();
-        let surroundings = || self.surroundings();
+        let command_context = || self.command_context();
         let route = || self.route();
         let roster = || self.roster.get();
         let commands = || {
@@ -86,11 +86,11 @@ impl Actor {
             commands: &commands,
             elicitation: self.can_elicit,
             route: &route,
-            jobs: &self.jobs,
+            shells: &self.shells,
             agents: &self.agents,
             tree: self.tree.as_ref(),
             roster: &roster,
-            surroundings: &surroundings,
+            command_context: &command_context,
             audience: &self.audience,
         });
     }

@@ -318,7 +318,7 @@ impl Actor {
             peer,
             reply,
         } = wanted;
-        let new = || self.services.ports.id().into();
+        let new = || self.services.clock.id().into();
         let message = send.id.get_or_insert_with(new).clone();
         // Before it is sent: all may be over with the transaction that takes it.
         self.waits.waiting.push(Wait {

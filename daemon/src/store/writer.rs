@@ -41,23 +41,23 @@ struct Job {
 /// The way into the queue.
 #[derive(Debug)]
 pub(super) struct Queue {
-    jobs: mpsc::Sender<Job>,
+    shells: mpsc::Sender<Job>,
     bytes: Arc<Semaphore>,
 }
 
 /// The task's end of the queue.
 pub(super) struct Inbox {
-    jobs: mpsc::Receiver<Job>,
+    shells: mpsc::Receiver<Job>,
 }
 
 /// Makes an empty queue.
 pub(super) fn queue() -> (Queue, Inbox) {
     let (sender, receiver) = mpsc::channel(QUEUE_WRITES);
     let queue = Queue {
-        jobs: sender,
+        shells: sender,
         bytes: Arc::new(Semaphore::new(QUEUE_BYTES as usize)),
     };
-    (queue, Inbox { jobs: receiver })
+    (queue, Inbox { shells: receiver })
 }
 
 impl Queue {
@@ -86,7 +86,7 @@ impl Queue {
             answer,
             _share: share,
         };
-        self.jobs.try_send(job).map_err(|refused| match refused {
+        self.shells.try_send(job).map_err(|refused| match refused {
             mpsc::error::TrySendError::Full(_) => self.overloaded(),
             mpsc::error::TrySendError::Closed(_) => StoreError::Closed,
         })?;
@@ -95,7 +95,7 @@ impl Queue {
 
     fn overloaded(&self) -> StoreError {
         StoreError::Overloaded {
-            waiting: QUEUE_WRITES - self.jobs.capacity(),
+            waiting: QUEUE_WRITES - self.shells.capacity(),
             bytes: QUEUE_BYTES as usize - self.bytes.available_permits(),
         }
     }
@@ -109,8 +109,8 @@ pub(super) async fn run(
     counters: Arc<Counters>,
     closing: CancellationToken,
 ) -> Result<(), StoreError> {
-    while let Some(first) = next(&mut inbox.jobs, &closing).await {
-        let group = gather(first, &mut inbox.jobs);
+    while let Some(first) = next(&mut inbox.shells, &closing).await {
+        let group = gather(first, &mut inbox.shells);
         let disk = Arc::clone(&disk);
         let counters = Arc::clone(&counters);
         let work = move || {
@@ -129,22 +129,22 @@ pub(super) async fn run(
         .unwrap_or(Err(StoreError::Lost))
 }
 
-async fn next(jobs: &mut mpsc::Receiver<Job>, closing: &CancellationToken) -> Option<Job> {
+async fn next(shells: &mut mpsc::Receiver<Job>, closing: &CancellationToken) -> Option<Job> {
     tokio::select! {
         biased;
         () = closing.cancelled() => {
-            jobs.close();
-            jobs.recv().await
+            shells.close();
+            shells.recv().await
         }
-        job = jobs.recv() => job,
+        job = shells.recv() => job,
     }
 }
 
-fn gather(first: Job, jobs: &mut mpsc::Receiver<Job>) -> Vec<Job> {
+fn gather(first: Job, shells: &mut mpsc::Receiver<Job>) -> Vec<Job> {
     let mut bytes = first.bytes;
     let mut group = vec![first];
     while bytes < GROUP_BYTES && group.len() < GROUP_WRITES {
-        let Ok(job) = jobs.try_recv() else {
+        let Ok(job) = shells.try_recv() else {
             break;
         };
         bytes = bytes.saturating_add(job.bytes);

@@ -1,5 +1,5 @@
 //! The tool that runs a shell command: waits for it, moves it to the background, or detaches it.
-//! `jobs` runs commands, `bash/` holds the tools beside it and their words, `shell_syntax` reads the
+//! `shells` runs commands, `bash/` holds the tools beside it and their words, `shell_syntax` reads the
 //! command text for the permission.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use loopd_proto::id::ShellId;
 use loopd_proto::permission::{PermissionRequest, PossibleUrl, ShellCommand};
 
 use crate::gate::Grant;
-use crate::jobs::{Job, JobError, Order, Pause, Place};
+use loopd_exec::shells::{AttachedCommand, CommandOrder, RunIn, ShellError, WaitOutcome};
 
 use super::shell_output;
 use super::{Need, Outcome, Tool, ToolContext, texts};
@@ -90,7 +90,7 @@ impl Tool for Bash {
             return Need::Refused(outcome);
         }
         if args.shell_id.is_none() && args.mode.unwrap_or_default() == Mode::Sync {
-            context.jobs.warm(&context.surroundings());
+            context.shells.warm(&context.command_context());
         }
         Need::Permission(request(args))
     }
@@ -109,58 +109,62 @@ impl Tool for Bash {
         if context.cancel.is_cancelled() {
             return Outcome::failure(words::INTERRUPTED);
         }
-        let place = match args.mode.unwrap_or_default() {
-            Mode::Sync => Place::Front,
-            Mode::Async => Place::Back,
+        let run_in = match args.mode.unwrap_or_default() {
+            Mode::Sync => RunIn::Foreground,
+            Mode::Async => RunIn::Background,
         };
-        let order = Order {
+        let order = CommandOrder {
             shell: args.shell_id,
             command: args.command,
             description: args.description,
             call: Some(context.call.clone()),
-            surroundings: context.surroundings(),
+            context: context.command_context(),
             patience: wait,
             cancel: context.cancel.clone(),
-            place,
+            run_in,
         };
         if args.detach == Some(true) {
             return detached(order, context).await;
         }
-        let job = match context.jobs.start(order).await {
-            Ok(job) => job,
+        let command = match context.shells.start(order).await {
+            Ok(command) => command,
             Err(error) => return words::refused(&error),
         };
-        match place {
-            Place::Front => in_front(&job, wait, context).await,
-            Place::Back => in_background(&job, context).await,
+        match run_in {
+            RunIn::Foreground => in_front(&command, wait, context).await,
+            RunIn::Background => in_background(&command, context).await,
         }
     }
 }
 
 /// Waits for a command as long as the call may.
-async fn in_front(job: &Arc<Job>, wait: Duration, context: &ToolContext) -> Outcome {
-    let _abandoned = Abandoned { job, context };
-    let pause = follow::follow(job, wait, &context.cancel, &context.partial).await;
+async fn in_front(
+    command: &Arc<AttachedCommand>,
+    wait: Duration,
+    context: &ToolContext,
+) -> Outcome {
+    let _abandoned = Abandoned { command, context };
+    let pause = follow::follow(command, wait, &context.cancel, &context.partial).await;
     match pause {
-        Pause::Ended => {
-            let text = shell_output::whole(job.run.output());
-            context.jobs.finish(job, &context.surroundings());
-            words::ended(text, job.ending())
+        WaitOutcome::Ended => {
+            let text = shell_output::whole(command.run.output());
+            context.shells.finish(command, &context.command_context());
+            words::ended(text, command.ending())
         }
-        Pause::Cancelled => {
+        WaitOutcome::Cancelled => {
             // The abort waits for nothing but this answer.
-            job.stop().await;
-            context.jobs.release(job);
+            command.stop().await;
+            context.shells.release(command);
             Outcome::failure(words::INTERRUPTED)
         }
-        Pause::OutOfTime | Pause::Promoted | Pause::WaitsForInput => {
-            if let Err(error) = context.jobs.to_background(job).await {
+        WaitOutcome::OutOfTime | WaitOutcome::Promoted | WaitOutcome::WaitsForInput => {
+            if let Err(error) = context.shells.to_background(command).await {
                 return words::refused(&error);
             }
-            let shown = shell_output::whole(job.run.output());
+            let shown = shell_output::whole(command.run.output());
             Outcome::success(words::with_note(
                 shown,
-                &words::moved(job, pause, wait.as_secs()),
+                &words::moved(command, pause, wait.as_secs()),
             ))
         }
     }
@@ -168,37 +172,37 @@ async fn in_front(job: &Arc<Job>, wait: Duration, context: &ToolContext) -> Outc
 
 /// A call that is dropped while it waits takes its command along.
 struct Abandoned<'a> {
-    job: &'a Job,
+    command: &'a AttachedCommand,
     context: &'a ToolContext,
 }
 
 impl Drop for Abandoned<'_> {
     fn drop(&mut self) {
-        if self.job.place() == Place::Front && self.job.is_running() {
-            self.context.jobs.abandon(&self.job.id);
+        if self.command.run_in() == RunIn::Foreground && self.command.is_running() {
+            self.context.shells.abandon(&self.command.id);
         }
     }
 }
 
 /// Lets a command run in the background and says how it begins.
-async fn in_background(job: &Arc<Job>, context: &ToolContext) -> Outcome {
-    let pause = job.pause(GLANCE, &context.cancel).await;
-    if pause == Pause::Ended {
+async fn in_background(command: &Arc<AttachedCommand>, context: &ToolContext) -> Outcome {
+    let pause = command.pause(GLANCE, &context.cancel).await;
+    if pause == WaitOutcome::Ended {
         // There is nothing left to be told of later.
-        let text = shell_output::whole(job.run.unread());
-        return words::ended_in_background(text, &job.id, job.ending());
+        let text = shell_output::whole(command.run.unread());
+        return words::ended_in_background(text, &command.id, command.ending());
     }
-    if let Err(error) = context.jobs.to_background(job).await {
+    if let Err(error) = context.shells.to_background(command).await {
         return words::refused(&error);
     }
-    let shown = shell_output::whole(job.run.unread());
-    Outcome::success(words::with_note(shown, &words::started(job, pause)))
+    let shown = shell_output::whole(command.run.unread());
+    Outcome::success(words::with_note(shown, &words::started(command, pause)))
 }
 
-async fn detached(order: Order, context: &ToolContext) -> Outcome {
-    match context.jobs.detach(order).await {
-        Ok(job) => Outcome::success(words::detached(&job)),
-        Err(error @ JobError::StillBusy { .. }) => {
+async fn detached(order: CommandOrder, context: &ToolContext) -> Outcome {
+    match context.shells.detach(order).await {
+        Ok(command) => Outcome::success(words::detached(&command)),
+        Err(error @ ShellError::StillBusy { .. }) => {
             Outcome::failure(words::detached_needs_own_name(&error))
         }
         Err(error) => words::refused(&error),

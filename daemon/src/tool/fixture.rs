@@ -17,15 +17,15 @@ use loopd_proto::id::{SessionId, ToolCallId};
 use loopd_proto::permission::PermissionRequest;
 
 use crate::gate::Grant;
-use crate::jobs::{Jobs, Setup, TaskLog};
-use crate::presence::Presence;
-use crate::process::Processes;
-use crate::shell::Backend;
+use loopd_exec::keep_alive::KeepAlive;
+use loopd_exec::process::Processes;
+use loopd_exec::shells::{Shells, ShellsSetup, TaskLog};
+use loopd_exec::terminal::Backend;
 use loopd_kernel::command::Command;
 
 use super::{DynTool, Need, Outcome, ToolContext};
 
-/// What the jobs told the session.
+/// What the shells told the session.
 #[derive(Default)]
 pub(super) struct Noted(watch::Sender<Vec<String>>);
 
@@ -79,9 +79,9 @@ impl Fixture {
             cancel: CancellationToken::new(),
             web: None,
             partial: sender,
-            jobs: Jobs::new(Setup {
+            shells: Shells::new(ShellsSetup {
                 session: SessionId::from("session"),
-                processes: Processes::new(&base, Presence::default()),
+                processes: Processes::new(&base, KeepAlive::default()),
                 scratch: base.join("scratch"),
                 name_output: super::large_output::file_name,
                 log: noted.clone(),

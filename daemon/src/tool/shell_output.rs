@@ -3,7 +3,7 @@
 
 use std::io;
 
-use crate::shell::{Body, HEAD_CHARS, Saved, Shown, TAIL_CHARS};
+use loopd_exec::terminal::{Body, HEAD_CHARS, Saved, Shown, TAIL_CHARS};
 
 use super::{bash, large_output, texts};
 

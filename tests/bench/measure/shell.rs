@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use loopd::presence::Presence;
-use loopd::process::{Lifetime, Processes};
-use loopd::shell::{Backend, Shell, ShellSpec};
+use loopd_exec::keep_alive::KeepAlive;
+use loopd_exec::process::{Lifetime, Processes};
+use loopd_exec::terminal::{Backend, Shell, ShellSpec};
 
 use super::Bench;
 use crate::samples::Samples;
@@ -16,7 +16,7 @@ const ROUNDS: usize = 100;
 pub(crate) async fn measure(bench: &mut Bench) -> Vec<Row> {
     let folder = bench.folder.join("shell");
     std::fs::create_dir_all(&folder).unwrap();
-    let processes = Processes::new(&folder, Presence::default());
+    let processes = Processes::new(&folder, KeepAlive::default());
     let spec = || ShellSpec {
         cwd: folder.clone(),
         env: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),

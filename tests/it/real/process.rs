@@ -1,4 +1,4 @@
-//! The process itself: its ports and pipes, its signals, its home.
+//! The process itself: its clock and pipes, its signals, its home.
 
 use std::process::Stdio;
 

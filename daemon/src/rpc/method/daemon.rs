@@ -10,7 +10,7 @@ use loopd_kernel::state::{CallState, CallStatus, State};
 
 pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus, RpcError> {
     let app = &context.app;
-    let reasons = app.services.presence.reasons();
+    let reasons = app.services.keep_alive.reasons();
     let mut sessions = Vec::new();
     for id in app.sessions.ids() {
         let Some(session) = app.sessions.get(&id) else {
@@ -35,7 +35,7 @@ pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus
         pid: std::process::id(),
         home: app.services.home.to_string_lossy().into_owned(),
         started: app.started,
-        uptime_ms: app.services.ports.now().millis_since(app.started),
+        uptime_ms: app.services.clock.now().millis_since(app.started),
         connections: reasons.connections,
         work: reasons.work,
         sessions,

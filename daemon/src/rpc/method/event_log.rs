@@ -251,7 +251,7 @@ pub(super) async fn register(
     params: InterestParams,
 ) -> Result<Interest, RpcError> {
     context.session(&params.session_id)?;
-    let id = loopd_proto::id::as_uuid(context.app.services.ports.id());
+    let id = loopd_proto::id::as_uuid(context.app.services.clock.id());
     Ok(Interest {
         handle: format!("{}:{id}", params.event_type),
     })

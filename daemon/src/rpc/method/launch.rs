@@ -15,7 +15,7 @@ use crate::rpc::error::RpcError;
 pub(super) async fn launch(context: Context, params: LaunchParams) -> Result<Launched, RpcError> {
     let app = &context.app;
     let own = build_id::current();
-    let reasons = app.services.presence.reasons();
+    let reasons = app.services.keep_alive.reasons();
     // Only the caller itself is here: a daemon of another build makes room.
     let makes_room = params.build != own && reasons.connections <= 1 && reasons.work == 0;
     // A daemon without a home is about to leave by itself.

@@ -68,7 +68,7 @@ pub(super) async fn headers_refresh(
 
 pub(super) async fn register_direct(context: Context, params: Of) -> Result<Handle, RpcError> {
     context.session(&params.session_id)?;
-    let handle = loopd_proto::id::as_uuid(context.app.services.ports.id());
+    let handle = loopd_proto::id::as_uuid(context.app.services.clock.id());
     context
         .connection
         .register(params.session_id, handle.clone())

@@ -3,9 +3,9 @@
 use loopd_proto::params::process::{Process, ProcessList};
 use loopd_proto::params::server::NoParams;
 
-use crate::process::Entry;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
+use loopd_exec::process::Entry;
 
 pub(super) async fn list(context: Context, _: NoParams) -> Result<ProcessList, RpcError> {
     let entries = context.app.services.processes.list();

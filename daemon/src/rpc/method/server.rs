@@ -12,7 +12,7 @@ pub(super) async fn ping(context: Context, params: PingParams) -> Result<Pong, R
             Some(message) => format!("pong: {message}"),
             None => "pong".to_owned(),
         },
-        timestamp: context.app.services.ports.now(),
+        timestamp: context.app.services.clock.now(),
         protocol_version: PROTOCOL_VERSION,
     })
 }

@@ -34,7 +34,7 @@ pub(super) async fn create(
     .map_err(RpcError::InvalidParams)?;
     let id = match params.session_id {
         Some(id) => checked(id)?,
-        None => app.services.ports.id().into(),
+        None => app.services.clock.id().into(),
     };
     let cwd = working_directory(&context, params.options.working_directory.as_deref());
     let managed = policy::managed(&context, &params.policy, &cwd)?;
@@ -75,7 +75,7 @@ pub(super) async fn create(
         });
     }
     context.connection.attach(id.clone());
-    let now = app.services.ports.now();
+    let now = app.services.clock.now();
     context.connection.launch().announce(&Lifecycle {
         kind: "session.created",
         session_id: &id,

@@ -27,8 +27,8 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
             Seq(at.seq.0.saturating_sub(1))
         }
     };
-    let id: SessionId = services.ports.id().into();
-    let now = services.ports.now().0;
+    let id: SessionId = services.clock.id().into();
+    let now = services.clock.now().0;
     let given = params.name;
     let name = given.clone().or_else(|| record.name.clone());
     let shown = name.clone().or_else(|| record.summary.clone());

@@ -16,13 +16,13 @@ use loopd_proto::wire::{Class, notification};
 use tokio::sync::oneshot;
 
 use crate::agent::model_call::say;
-use crate::jobs::JobError;
-use crate::process::Signal;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::SessionHandle;
-use crate::shell::{End, Run, RunState};
 use crate::tool::{bash, shell_output};
+use loopd_exec::process::Signal;
+use loopd_exec::shells::ShellError;
+use loopd_exec::terminal::{CommandEnd, CommandRun, CommandState};
 use loopd_kernel::command::{CallOutcome, CallStatusReport, Command};
 use loopd_kernel::policy::{Verdict, managed};
 use loopd_kernel::texts;
@@ -30,31 +30,31 @@ use loopd_kernel::texts;
 pub(super) async fn exec(context: Context, params: ExecParams) -> Result<Executing, RpcError> {
     let session = context.session(&params.session_id)?;
     check(&params.command)?;
-    let (jobs, mut surroundings, audience, managed) = session
+    let (shells, mut command_context, audience, managed) = session
         .view(|view| {
-            let surroundings = (view.surroundings)();
+            let command_context = (view.command_context)();
             let managed = view.state.permissions.managed.clone();
             (
-                view.jobs.clone(),
-                surroundings,
+                view.shells.clone(),
+                command_context,
                 view.audience.clone(),
                 managed,
             )
         })
         .await?;
-    check_managed(managed, &surroundings.cwd, &params.command)?;
+    check_managed(managed, &command_context.cwd, &params.command)?;
     if let Some(cwd) = params.cwd {
-        surroundings.cwd = surroundings.cwd.join(PathBuf::from(cwd));
+        command_context.cwd = command_context.cwd.join(PathBuf::from(cwd));
     }
-    let (id, direct, output) = jobs
-        .exec(&params.command, &surroundings)
+    let (id, direct, output) = shells
+        .exec(&params.command, &command_context)
         .await
         .map_err(|error| RpcError::Failed(error.to_string()))?;
     let limit = params.timeout.map(Duration::from_millis);
     let process_id = id.clone();
     context.after_reply(move || {
-        let streaming = jobs.clone();
-        jobs.keep_working(async move {
+        let streaming = shells.clone();
+        shells.keep_working(async move {
             let tell = |data: String| {
                 let piece = ShellOutput {
                     process_id: id.clone(),
@@ -76,13 +76,15 @@ pub(super) async fn exec(context: Context, params: ExecParams) -> Result<Executi
 
 pub(super) async fn kill(context: Context, params: KillParams) -> Result<Killed, RpcError> {
     let session = context.session(&params.session_id)?;
-    let jobs = session.view(|view| view.jobs.clone()).await?;
+    let shells = session.view(|view| view.shells.clone()).await?;
     let signal = match params.signal.unwrap_or(KillSignal::Terminate) {
         KillSignal::Terminate => Signal::Terminate,
         KillSignal::Kill => Signal::Kill,
         KillSignal::Interrupt => Signal::Interrupt,
     };
-    let killed = jobs.signal_direct(params.process_id.as_str(), signal).await;
+    let killed = shells
+        .signal_direct(params.process_id.as_str(), signal)
+        .await;
     Ok(Killed { killed })
 }
 
@@ -92,22 +94,22 @@ pub(super) async fn execute_user_requested(
 ) -> Result<UserRequested, RpcError> {
     let session = context.session(&params.session_id)?;
     check(&params.command)?;
-    let (jobs, surroundings, managed) = session
+    let (shells, command_context, managed) = session
         .view(|view| {
             let managed = view.state.permissions.managed.clone();
-            (view.jobs.clone(), (view.surroundings)(), managed)
+            (view.shells.clone(), (view.command_context)(), managed)
         })
         .await?;
-    check_managed(managed, &surroundings.cwd, &params.command)?;
-    let failed = |error: JobError| RpcError::Failed(error.to_string());
+    check_managed(managed, &command_context.cwd, &params.command)?;
+    let failed = |error: ShellError| RpcError::Failed(error.to_string());
     let key = params.request_id.to_string();
-    let reserved = jobs.reserve_for_user(&key).map_err(failed)?;
+    let reserved = shells.reserve_for_user(&key).map_err(failed)?;
     let reserved = reserved.ok_or_else(|| {
         RpcError::InvalidParams(format!(
             "requestId: a command with the id {key} runs already"
         ))
     })?;
-    let call = ToolCallId::from(context.app.services.ports.id());
+    let call = ToolCallId::from(context.app.services.clock.id());
     session
         .command(Command::UserCommandStarted {
             call: call.clone(),
@@ -115,7 +117,7 @@ pub(super) async fn execute_user_requested(
             command: params.command.clone(),
         })
         .await?;
-    let started = jobs.run_for_user(&reserved, &params.command, &surroundings);
+    let started = shells.run_for_user(&reserved, &params.command, &command_context);
     let run = match started.await {
         Ok(run) => run,
         Err(error) => {
@@ -127,7 +129,7 @@ pub(super) async fn execute_user_requested(
         }
     };
     let (finished, finishing) = oneshot::channel();
-    jobs.keep_working(async move {
+    shells.keep_working(async move {
         let result = follow(&context, &session, &call, &run).await;
         drop(reserved);
         // Who asked may have gone; the session knows how it ended.
@@ -147,7 +149,7 @@ fn check_managed(
     let Some(rules) = rules else {
         return Ok(());
     };
-    let request = bash::permission(command, "Run a command of the user", None);
+    let request = bash::permission(command, "CommandRun a command of the user", None);
     match managed::against(&rules.deny, &cwd.to_string_lossy(), &request) {
         Verdict::Allow => Ok(()),
         Verdict::Deny(rule) => Err(RpcError::Failed(texts::denied_by_rule(
@@ -165,7 +167,7 @@ async fn follow(
     context: &Context,
     session: &SessionHandle,
     call: &ToolCallId,
-    run: &Run,
+    run: &CommandRun,
 ) -> UserRequested {
     let mut changes = run.changes();
     let end = loop {
@@ -174,22 +176,22 @@ async fn follow(
             let partial_output = shell_output::piece(run.unread());
             show(context, session, call, partial_output).await;
         }
-        if let RunState::Ended(end) = state {
+        if let CommandState::Ended(end) = state {
             break end;
         }
         if changes.changed().await.is_err() {
-            break End::Closed;
+            break CommandEnd::Closed;
         }
     };
     let output = shell_output::whole(run.output());
     let (exit_code, error) = match end {
-        End::Exited(code) => (Some(code), None),
-        End::Killed(signal) => (
+        CommandEnd::Exited(code) => (Some(code), None),
+        CommandEnd::Killed(signal) => (
             Some(128 + signal),
             Some(format!("The command was killed by signal {signal}.")),
         ),
-        End::Interrupted => (None, Some("The command was cancelled.".to_owned())),
-        End::Closed => (None, Some("The command ended with its session.".to_owned())),
+        CommandEnd::Interrupted => (None, Some("The command was cancelled.".to_owned())),
+        CommandEnd::Closed => (None, Some("The command ended with its session.".to_owned())),
     };
     let success = exit_code == Some(0);
     let status = match &error {
@@ -248,8 +250,8 @@ pub(super) async fn cancel_user_requested(
     params: CancelParams,
 ) -> Result<Cancelled, RpcError> {
     let session = context.session(&params.session_id)?;
-    let jobs = session.view(|view| view.jobs.clone()).await?;
-    let cancelled = jobs.cancel_for_user(params.request_id.as_str()).await;
+    let shells = session.view(|view| view.shells.clone()).await?;
+    let cancelled = shells.cancel_for_user(params.request_id.as_str()).await;
     Ok(Cancelled { cancelled })
 }
 

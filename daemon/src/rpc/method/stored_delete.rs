@@ -99,7 +99,7 @@ async fn remove(context: &Context, id: &SessionId) -> Result<Option<u64>, RpcErr
 pub(super) async fn prune(context: Context, params: PruneParams) -> Result<Pruned, RpcError> {
     let services = &context.app.services;
     let age = i64::from(params.older_than_days).saturating_mul(DAY_MS);
-    let newest = services.ports.now().0.saturating_sub(age);
+    let newest = services.clock.now().0.saturating_sub(age);
     let never: BTreeSet<SessionId> = params.exclude_session_ids.into_iter().flatten().collect();
     let mut pruned = Pruned {
         dry_run: params.dry_run,

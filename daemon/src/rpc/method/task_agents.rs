@@ -108,7 +108,7 @@ pub(super) async fn read(context: Context, params: ReadParams) -> Result<TaskRea
         task = agents.find(task.id.as_str()).await.map_err(failed)?;
     }
     let progress = agents.run(&task.id).map(|run| run.progress());
-    let now = context.app.services.ports.now();
+    let now = context.app.services.clock.now();
     let turns = task.turns.iter().map(|turn| AnswerRead {
         response: turn.response.clone(),
         at: turn.at,
@@ -135,10 +135,10 @@ fn below(
         let (tasks, agents, in_front) = session
             .view(|view| {
                 let tasks: Vec<Task> = view.state.tasks.iter().cloned().collect();
-                (tasks, view.agents.clone(), view.jobs.in_front())
+                (tasks, view.agents.clone(), view.shells.in_front())
             })
             .await?;
-        let now = context.app.services.ports.now();
+        let now = context.app.services.clock.now();
         let waited_for = in_front.into_iter().map(|job| TaskNode {
             task: loopd_proto::params::task::TaskInfo::Shell(of_job(&job)),
             latest_intent: None,

@@ -8,23 +8,23 @@ use loopd_proto::params::task::{
 use loopd_proto::time::Timestamp;
 
 use crate::agents::Progress;
-use crate::jobs::Job;
+use loopd_exec::shells::AttachedCommand;
 use loopd_kernel::tasks::{Task, TaskStatus};
 
 /// A command that the loop waits for.
-pub(super) fn of_job(job: &Job) -> ShellInfo {
+pub(super) fn of_job(command: &AttachedCommand) -> ShellInfo {
     ShellInfo {
-        id: TaskId::new(job.id.as_str()),
-        description: described(&job.description, &job.command),
+        id: TaskId::new(command.id.as_str()),
+        description: described(&command.description, &command.command),
         status: Status::Running,
-        started_at: job.started_at,
+        started_at: command.started_at,
         completed_at: None,
-        command: job.command.clone(),
+        command: command.command.clone(),
         attachment_mode: ShellAttachment::Attached,
         execution_mode: Some(Execution::Sync),
         can_promote_to_background: Some(true),
         log_path: None,
-        pid: job.pid,
+        pid: command.pid,
     }
 }
 

@@ -13,10 +13,10 @@ use loopd_proto::params::task::{
 
 use super::task_info::{of_job, of_task, steps};
 use crate::agents::{Agents, Cancel};
-use crate::jobs::{Closed, Found, Job};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
-use crate::shell::{Body, Shown};
+use loopd_exec::shells::{AttachedCommand, Closed, FoundShell};
+use loopd_exec::terminal::{Body, Shown};
 use loopd_kernel::command::{Answer, Command};
 use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
@@ -26,10 +26,10 @@ const RECENT: usize = 2_000;
 
 pub(super) async fn list(context: Context, params: Of) -> Result<TaskList, RpcError> {
     let session = context.session(&params.session_id)?;
-    let now = context.app.services.ports.now();
+    let now = context.app.services.clock.now();
     let tasks = session.view(move |view| {
-        let in_front = view.jobs.in_front().into_iter();
-        let waited_for = in_front.map(|job| TaskInfo::Shell(of_job(&job)));
+        let in_front = view.shells.in_front().into_iter();
+        let waited_for = in_front.map(|command| TaskInfo::Shell(of_job(&command)));
         let others = view.state.tasks.iter().map(|task| of_task(task, now));
         waited_for.chain(others).collect()
     });
@@ -54,7 +54,7 @@ pub(super) async fn progress(context: Context, params: TaskOf) -> Result<Progres
         .view(move |view| {
             let task = view.state.tasks.get(wanted.as_str()).cloned();
             let run = task.as_ref().and_then(|task| view.agents.run(&task.id));
-            (view.jobs.find(&wanted).ok(), task, run)
+            (view.shells.find(&wanted).ok(), task, run)
         })
         .await?;
     if let Some(task) = task.as_ref().filter(|task| task.shell().is_none()) {
@@ -66,14 +66,14 @@ pub(super) async fn progress(context: Context, params: TaskOf) -> Result<Progres
         });
     }
     let progress = match (found, task) {
-        (Some(Found::Attached(job)), _) => Some(ShellProgress {
-            recent_output: recent(job.run.output()),
-            pid: job.pid,
+        (Some(FoundShell::Attached(command)), _) => Some(ShellProgress {
+            recent_output: recent(command.run.output()),
+            pid: command.pid,
         }),
-        (Some(Found::Detached(job)), _) => Some(ShellProgress {
+        (Some(FoundShell::Detached(command)), _) => Some(ShellProgress {
             // A log that is not there yet is an empty one.
-            recent_output: job.tail().await.unwrap_or_default(),
-            pid: job.pid,
+            recent_output: command.tail().await.unwrap_or_default(),
+            pid: command.pid,
         }),
         (None, Some(task)) => Some(ShellProgress {
             recent_output: String::new(),
@@ -99,49 +99,51 @@ fn recent(shown: Shown) -> String {
 async fn waited_for(
     context: &Context,
     session: &SessionId,
-) -> Result<(Vec<Arc<Job>>, Vec<Task>, Agents), RpcError> {
+) -> Result<(Vec<Arc<AttachedCommand>>, Vec<Task>, Agents), RpcError> {
     let session = context.session(session)?;
     let seen = session.view(|view| {
         let tasks = view.state.tasks.iter();
         let tasks: Vec<Task> = tasks.filter(|task| task.is_waited_for()).cloned().collect();
-        (view.jobs.in_front(), tasks, view.agents.clone())
+        (view.shells.in_front(), tasks, view.agents.clone())
     });
     Ok(seen.await?)
 }
 
 pub(super) async fn promotable(context: Context, params: Of) -> Result<MaybeTask, RpcError> {
-    let (jobs, agents, _) = waited_for(&context, &params.session_id).await?;
-    let now = context.app.services.ports.now();
-    let job = jobs.first().map(|job| TaskInfo::Shell(of_job(job)));
+    let (shells, agents, _) = waited_for(&context, &params.session_id).await?;
+    let now = context.app.services.clock.now();
+    let command = shells
+        .first()
+        .map(|command| TaskInfo::Shell(of_job(command)));
     Ok(MaybeTask {
-        task: job.or_else(|| agents.first().map(|task| of_task(task, now))),
+        task: command.or_else(|| agents.first().map(|task| of_task(task, now))),
     })
 }
 
 pub(super) async fn promote(context: Context, params: TaskOf) -> Result<Promoted, RpcError> {
-    let (jobs, _, agents) = waited_for(&context, &params.session_id).await?;
-    let job = jobs
+    let (shells, _, agents) = waited_for(&context, &params.session_id).await?;
+    let command = shells
         .iter()
-        .find(|job| job.id.as_str() == params.id.as_str());
-    let promoted = match job {
-        Some(job) => job.promote(),
+        .find(|command| command.id.as_str() == params.id.as_str());
+    let promoted = match command {
+        Some(command) => command.promote(),
         None => agents.promote(&params.id).await,
     };
     Ok(Promoted { promoted })
 }
 
 pub(super) async fn promote_current(context: Context, params: Of) -> Result<MaybeTask, RpcError> {
-    let (jobs, tasks, agents) = waited_for(&context, &params.session_id).await?;
-    if let Some(job) = jobs.into_iter().find(|job| job.promote()) {
+    let (shells, tasks, agents) = waited_for(&context, &params.session_id).await?;
+    if let Some(command) = shells.into_iter().find(|command| command.promote()) {
         return Ok(MaybeTask {
             task: Some(TaskInfo::Shell(ShellInfo {
                 execution_mode: Some(Execution::Background),
                 can_promote_to_background: Some(false),
-                ..of_job(&job)
+                ..of_job(&command)
             })),
         });
     }
-    let now = context.app.services.ports.now();
+    let now = context.app.services.clock.now();
     for task in tasks {
         if agents.promote(&task.id).await {
             let mut info = of_task(&task, now);
@@ -159,10 +161,10 @@ pub(super) async fn cancel(context: Context, params: TaskOf) -> Result<Cancelled
     let session = context.session(&params.session_id)?;
     let id = ShellId::from(params.id.as_str());
     let wanted = id.clone();
-    let (jobs, found, agents) = session
+    let (shells, found, agents) = session
         .view(move |view| {
-            let found = view.jobs.find(&wanted).ok();
-            (view.jobs.clone(), found, view.agents.clone())
+            let found = view.shells.find(&wanted).ok();
+            (view.shells.clone(), found, view.agents.clone())
         })
         .await?;
     if agents.run(&params.id).is_some() {
@@ -171,11 +173,11 @@ pub(super) async fn cancel(context: Context, params: TaskOf) -> Result<Cancelled
         });
     }
     let runs = match found {
-        Some(Found::Attached(job)) => job.is_running(),
-        Some(Found::Detached(job)) => job.is_running(),
+        Some(FoundShell::Attached(command)) => command.is_running(),
+        Some(FoundShell::Detached(command)) => command.is_running(),
         None => false,
     };
-    let cancelled = runs && jobs.stop(&id, Closed::Cancelled).await.is_ok();
+    let cancelled = runs && shells.stop(&id, Closed::Cancelled).await.is_ok();
     if cancelled {
         // Who cancels wants to find the task ended.
         let mut changed = true;

@@ -71,7 +71,7 @@ pub(super) async fn save_paste(
     context: Context,
     params: PasteParams,
 ) -> Result<SavedPaste, RpcError> {
-    let id = loopd_proto::id::as_uuid(context.app.services.ports.id());
+    let id = loopd_proto::id::as_uuid(context.app.services.clock.id());
     let filename = format!("paste-{id}.txt");
     let size_bytes = params.content.len() as u64;
     let path = inside(&filename)?;

@@ -11,7 +11,7 @@ use loopd_proto::params::worktree::{
 
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
-use crate::worktree::{Contents, Entry, Force, WorktreeError};
+use loopd_exec::worktree::{Contents, Entry, Force, WorktreeError};
 
 pub(super) async fn list(context: Context, _: NoParams) -> Result<WorktreeList, RpcError> {
     let env = context.connection.launch().child_environment();

@@ -13,7 +13,7 @@ use crate::discovery::agents::{self, AgentDefinition, ModelPolicy, PermissionMod
 use crate::roster::model::{Choice, Wish, choose};
 use crate::roster::{AgentSettings, AskedBy, is_same};
 use crate::services::Services;
-use crate::worktree::{Settled, Worktree};
+use loopd_exec::worktree::{Settled, Worktree};
 use loopd_kernel::model::ModelInfo;
 
 /// The agent for calls that name none.

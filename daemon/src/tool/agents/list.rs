@@ -5,13 +5,13 @@ use serde::Deserialize;
 
 use super::words;
 use crate::gate::Grant;
-use crate::ports::Ports;
 use crate::tool::{Need, Outcome, Tool, ToolContext};
+use loopd_exec::clock::Clock;
 
 /// The tool `list_agents`.
 #[derive(Debug, Default)]
 pub(in crate::tool) struct List {
-    ports: Ports,
+    clock: Clock,
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ impl Tool for List {
             Ok(tasks) => tasks,
             Err(error) => return Outcome::failure(error.to_string()),
         };
-        let now = self.ports.now();
+        let now = self.clock.now();
         let mut agents: Vec<_> = tasks.iter().filter(|task| task.shell().is_none()).collect();
         agents.sort_by_key(|task| task.started_at);
         let lines: Vec<String> = agents

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use super::words;
 use crate::agents::{Run, Wait, first};
 use crate::gate::Grant;
-use crate::ports::Ports;
 use crate::tool::{Need, Outcome, Tool, ToolContext};
+use loopd_exec::clock::Clock;
 use loopd_kernel::tasks::Task;
 
 /// How long a call waits unless it says otherwise, and at most.
@@ -19,7 +19,7 @@ const MAX_WAIT: Duration = Duration::from_secs(600);
 /// The tool `read_agent`.
 #[derive(Debug, Default)]
 pub(in crate::tool) struct Read {
-    ports: Ports,
+    clock: Clock,
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -70,7 +70,7 @@ impl Tool for Read {
             &task,
             progress.as_ref(),
             since,
-            self.ports.now(),
+            self.clock.now(),
         ))
         .with_news_of(&task)
     }

@@ -5,42 +5,42 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::jobs::{Job, Pause};
-use crate::shell::RunState;
 use crate::tool::shell_output;
+use loopd_exec::shells::{AttachedCommand, WaitOutcome};
+use loopd_exec::terminal::CommandState;
 
 /// Waits, passing on what the command prints. Nobody who watches holds it up.
 pub(super) async fn follow(
-    job: &Job,
+    command: &AttachedCommand,
     wait: Duration,
     cancel: &CancellationToken,
     partial: &mpsc::Sender<String>,
-) -> Pause {
+) -> WaitOutcome {
     let pass_on = async {
-        let mut changes = job.run.changes();
+        let mut changes = command.run.changes();
         // Ends with the command; what it printed last is passed on below.
         while changes.changed().await.is_ok() {
-            if matches!(changes.borrow_and_update().state, RunState::Ended(_)) {
+            if matches!(changes.borrow_and_update().state, CommandState::Ended(_)) {
                 break;
             }
-            pass(job, partial);
+            pass(command, partial);
         }
         std::future::pending::<()>().await;
     };
     let pause = tokio::select! {
         biased;
-        pause = job.pause(wait, cancel) => pause,
-        () = pass_on => Pause::Ended,
+        pause = command.pause(wait, cancel) => pause,
+        () = pass_on => WaitOutcome::Ended,
     };
-    pass(job, partial);
+    pass(command, partial);
     pause
 }
 
-fn pass(job: &Job, partial: &mpsc::Sender<String>) {
-    if !job.run.has_unread() {
+fn pass(command: &AttachedCommand, partial: &mpsc::Sender<String>) {
+    if !command.run.has_unread() {
         return;
     }
-    let piece = shell_output::piece(job.run.unread());
+    let piece = shell_output::piece(command.run.unread());
     if !piece.is_empty() && partial.try_send(piece).is_err() {
         tracing::trace!("partial output was dropped: nobody takes it fast enough");
     }

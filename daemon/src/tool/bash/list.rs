@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::{names, words};
 use crate::gate::Grant;
-use crate::jobs::{Found, Place};
 use crate::tool::{Need, Outcome, Tool, ToolContext};
+use loopd_exec::shells::{FoundShell, RunIn};
 
 /// The tool `list_bash`.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,7 @@ impl Tool for List {
     }
 
     async fn run(&self, _grant: &Grant, _args: ListArgs, context: &ToolContext) -> Outcome {
-        let shells = context.jobs.list();
+        let shells = context.shells.list();
         if shells.is_empty() {
             return Outcome::success(format!(
                 "No shells are open. Start one with {}.",
@@ -38,32 +38,32 @@ impl Tool for List {
     }
 }
 
-fn describe(shell: &Found) -> String {
+fn describe(shell: &FoundShell) -> String {
     let process = |pid: Option<u32>| pid.map_or(String::new(), |pid| format!(", process {pid}"));
     match shell {
-        Found::Attached(job) => {
-            let place = match job.place() {
-                Place::Front => "sync",
-                Place::Back => "background",
+        FoundShell::Attached(command) => {
+            let place = match command.run_in() {
+                RunIn::Foreground => "sync",
+                RunIn::Background => "background",
             };
-            let unread = if job.run.has_unread() {
+            let unread = if command.run.has_unread() {
                 ", unread output"
             } else {
                 ""
             };
             format!(
                 "{} `{}` ({place}{}{unread})",
-                words::state(&job.id, job.ending()),
-                job.command,
-                process(job.pid)
+                words::state(&command.id, command.ending()),
+                command.command,
+                process(command.pid)
             )
         }
-        Found::Detached(job) => format!(
+        FoundShell::Detached(command) => format!(
             "{} `{}` (detached{}, log {})",
-            words::state(&job.id, job.ending()),
-            job.command,
-            process(job.pid),
-            job.log.display()
+            words::state(&command.id, command.ending()),
+            command.command,
+            process(command.pid),
+            command.log.display()
         ),
     }
 }

@@ -9,8 +9,10 @@ use loopd_proto::id::ShellId;
 
 use super::{names, words};
 use crate::gate::Grant;
-use crate::jobs::{DetachedJob, Ending, Found, Job, Pause};
 use crate::tool::{Need, Outcome, Tool, ToolContext, shell_output};
+use loopd_exec::shells::{
+    AttachedCommand, CommandStatus, DetachedCommand, FoundShell, WaitOutcome,
+};
 
 /// How long a read waits unless it says otherwise.
 const DELAY: Duration = Duration::from_secs(5);
@@ -50,9 +52,9 @@ impl Tool for Read {
             Ok(delay) => delay,
             Err(outcome) => return outcome,
         };
-        match context.jobs.find(&args.shell_id) {
-            Ok(Found::Attached(job)) => attached(&job, delay, context).await,
-            Ok(Found::Detached(job)) => detached(&job, delay, context).await,
+        match context.shells.find(&args.shell_id) {
+            Ok(FoundShell::Attached(command)) => attached(&command, delay, context).await,
+            Ok(FoundShell::Detached(command)) => detached(&command, delay, context).await,
             Err(error) => words::refused(&error),
         }
     }
@@ -67,31 +69,38 @@ pub(super) fn delay(asked: Option<f64>, usual: Duration) -> Result<Duration, Out
 }
 
 /// Waits, then shows what is new; a command read to its end needs no notification.
-pub(super) async fn attached(job: &Job, delay: Duration, context: &ToolContext) -> Outcome {
-    if job.pause(delay, &context.cancel).await == Pause::Cancelled {
+pub(super) async fn attached(
+    command: &AttachedCommand,
+    delay: Duration,
+    context: &ToolContext,
+) -> Outcome {
+    if command.pause(delay, &context.cancel).await == WaitOutcome::Cancelled {
         return Outcome::failure(words::INTERRUPTED);
     }
     // Asked first: what is printed in between is read with the next call, never lost.
-    let ending = job.ending();
-    let text = shell_output::whole(job.run.unread());
-    if !matches!(ending, Ending::Running | Ending::Waiting(_)) {
-        context.jobs.heard(&job.id).await;
+    let ending = command.ending();
+    let text = shell_output::whole(command.run.unread());
+    if !matches!(ending, CommandStatus::Running | CommandStatus::Waiting(_)) {
+        context.shells.heard(&command.id).await;
     }
-    Outcome::success(words::with_note(text, &words::state(&job.id, ending)))
+    Outcome::success(words::with_note(text, &words::state(&command.id, ending)))
 }
 
-async fn detached(job: &DetachedJob, delay: Duration, context: &ToolContext) -> Outcome {
-    if job.pause(delay, &context.cancel).await == Pause::Cancelled {
+async fn detached(command: &DetachedCommand, delay: Duration, context: &ToolContext) -> Outcome {
+    if command.pause(delay, &context.cancel).await == WaitOutcome::Cancelled {
         return Outcome::failure(words::INTERRUPTED);
     }
-    match job.unread().await {
+    match command.unread().await {
         Ok(part) => {
-            if part.ending != Ending::Running {
-                context.jobs.heard(&job.id).await;
+            if part.ending != CommandStatus::Running {
+                context.shells.heard(&command.id).await;
             }
             let text = shell_output::whole(part.shown);
-            Outcome::success(words::with_note(text, &words::state(&job.id, part.ending)))
+            Outcome::success(words::with_note(
+                text,
+                &words::state(&command.id, part.ending),
+            ))
         }
-        Err(error) => Outcome::failure(words::log_unreadable(job, &error)),
+        Err(error) => Outcome::failure(words::log_unreadable(command, &error)),
     }
 }

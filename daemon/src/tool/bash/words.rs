@@ -6,9 +6,11 @@ use std::time::Duration;
 use loopd_proto::id::ShellId;
 
 use super::names::{LIST, READ, RUN, STOP, WRITE};
-use crate::jobs::{Closed, DetachedJob, Ending, Job, JobError, Pause};
-use crate::shell::{Backend, WaitingFor};
 use crate::tool::{Outcome, texts};
+use loopd_exec::shells::{
+    AttachedCommand, Closed, CommandStatus, DetachedCommand, ShellError, WaitOutcome,
+};
+use loopd_exec::terminal::{Backend, WaitingFor};
 
 pub(super) const INTERRUPTED: &str =
     "<interrupted: the command was stopped because the turn was aborted>";
@@ -38,40 +40,42 @@ pub(super) fn with_note(mut text: String, note: &str) -> String {
 }
 
 /// A command ended while the call waited for it.
-pub(super) fn ended(text: String, ending: Ending) -> Outcome {
+pub(super) fn ended(text: String, ending: CommandStatus) -> Outcome {
     match ending {
-        Ending::Exited(code) => Outcome::success(with_note(text, &texts::exited(code))),
-        Ending::Killed(signal) => {
+        CommandStatus::Exited(code) => Outcome::success(with_note(text, &texts::exited(code))),
+        CommandStatus::Killed(signal) => {
             Outcome::success(with_note(text, &texts::killed_by_signal(signal)))
         }
-        Ending::Stopped => Outcome::failure(with_note(
+        CommandStatus::Stopped => Outcome::failure(with_note(
             text,
             "<the command was stopped before it ended by itself>",
         )),
-        Ending::Running | Ending::Waiting(_) | Ending::Unknown => Outcome::failure(with_note(
-            text,
-            "<the shell was closed while the command ran, so its exit code is unknown; check what it did before running it again>",
-        )),
+        CommandStatus::Running | CommandStatus::Waiting(_) | CommandStatus::Unknown => {
+            Outcome::failure(with_note(
+                text,
+                "<the shell was closed while the command ran, so its exit code is unknown; check what it did before running it again>",
+            ))
+        }
     }
 }
 
 /// A command in the background has ended and all of it is shown.
-pub(super) fn ended_in_background(text: String, id: &ShellId, ending: Ending) -> Outcome {
+pub(super) fn ended_in_background(text: String, id: &ShellId, ending: CommandStatus) -> Outcome {
     Outcome::success(with_note(text, &state(id, ending)))
 }
 
 /// How a command stands, in one line.
-pub(super) fn state(id: &ShellId, ending: Ending) -> String {
+pub(super) fn state(id: &ShellId, ending: CommandStatus) -> String {
     match ending {
-        Ending::Exited(code) => format!("<shellId: {id} completed with exit code {code}>"),
-        Ending::Killed(signal) => format!(
+        CommandStatus::Exited(code) => format!("<shellId: {id} completed with exit code {code}>"),
+        CommandStatus::Killed(signal) => format!(
             "<shellId: {id} was killed by signal {signal}>\n<shellId: {id} completed with exit code {}>",
             128 + signal
         ),
-        Ending::Stopped => format!("<shellId: {id} was stopped>"),
-        Ending::Unknown => format!("<shellId: {id} is over, and nobody saw its exit code>"),
-        Ending::Running => format!("<shellId: {id} is still running>"),
-        Ending::Waiting(what) => format!(
+        CommandStatus::Stopped => format!("<shellId: {id} was stopped>"),
+        CommandStatus::Unknown => format!("<shellId: {id} is over, and nobody saw its exit code>"),
+        CommandStatus::Running => format!("<shellId: {id} is still running>"),
+        CommandStatus::Waiting(what) => format!(
             "<shellId: {id} waits for input ({}); answer with {WRITE} or stop it with {STOP}>",
             wanted(what)
         ),
@@ -87,51 +91,57 @@ fn wanted(what: WaitingFor) -> &'static str {
 }
 
 /// A command that the call does not wait for any longer.
-pub(super) fn moved(job: &Job, pause: Pause, waited: u64) -> String {
-    let id = &job.id;
-    match (pause, job.ending()) {
-        (Pause::WaitsForInput, Ending::Waiting(what)) => format!(
+pub(super) fn moved(command: &AttachedCommand, pause: WaitOutcome, waited: u64) -> String {
+    let id = &command.id;
+    match (pause, command.ending()) {
+        (WaitOutcome::WaitsForInput, CommandStatus::Waiting(what)) => format!(
             "<the command waits for input: {}. It goes on in the background as shellId {id}. {}>",
             wanted(what),
-            answer(job)
+            answer(command)
         ),
-        (Pause::Promoted, _) => format!(
+        (WaitOutcome::Promoted, _) => format!(
             "<the user moved the command to the background, where it goes on as shellId {id}. {}>",
-            later(job)
+            later(command)
         ),
-        (Pause::OutOfTime | Pause::WaitsForInput | Pause::Ended | Pause::Cancelled, _) => format!(
+        (
+            WaitOutcome::OutOfTime
+            | WaitOutcome::WaitsForInput
+            | WaitOutcome::Ended
+            | WaitOutcome::Cancelled,
+            _,
+        ) => format!(
             "<the command still runs after {waited} seconds and goes on in the background as shellId {id}. {}>",
-            later(job)
+            later(command)
         ),
     }
 }
 
 /// A command that was started in the background.
-pub(super) fn started(job: &Job, pause: Pause) -> String {
-    let id = &job.id;
-    if let (Pause::WaitsForInput, Ending::Waiting(what)) = (pause, job.ending()) {
+pub(super) fn started(command: &AttachedCommand, pause: WaitOutcome) -> String {
+    let id = &command.id;
+    if let (WaitOutcome::WaitsForInput, CommandStatus::Waiting(what)) = (pause, command.ending()) {
         return format!(
             "<the command runs in the background as shellId {id} and waits for input: {}. {}>",
             wanted(what),
-            answer(job)
+            answer(command)
         );
     }
     format!(
         "<the command runs in the background as shellId {id}. {}>",
-        later(job)
+        later(command)
     )
 }
 
-fn answer(job: &Job) -> String {
-    let id = &job.id;
+fn answer(command: &AttachedCommand) -> String {
+    let id = &command.id;
     format!(
         "Answer with {WRITE}, shellId \"{id}\" and the input, ending it with {{enter}}; or stop it with {STOP}."
     )
 }
 
-fn later(job: &Job) -> String {
-    let id = &job.id;
-    let typing = match job.backend {
+fn later(command: &AttachedCommand) -> String {
+    let id = &command.id;
+    let typing = match command.backend {
         Backend::Terminal => format!(", {WRITE} to type to it"),
         Backend::Process => String::new(),
     };
@@ -140,25 +150,25 @@ fn later(job: &Job) -> String {
     )
 }
 
-pub(super) fn detached(job: &DetachedJob) -> String {
-    let (id, log) = (&job.id, job.log.display());
-    let process = job.pid.map(|pid| format!(" (process {pid})"));
+pub(super) fn detached(command: &DetachedCommand) -> String {
+    let (id, log) = (&command.id, command.log.display());
+    let process = command.pid.map(|pid| format!(" (process {pid})"));
     format!(
         "<the command runs detached as shellId {id}{} and writes to {log}. It outlives this session; you will be notified when it ends while the session is open. Use {READ} with shellId \"{id}\" to see its log, {STOP} to stop it; it cannot be typed to.>",
         process.unwrap_or_default()
     )
 }
 
-pub(super) fn detached_needs_own_name(error: &JobError) -> String {
+pub(super) fn detached_needs_own_name(error: &ShellError) -> String {
     format!(
         "Nothing was run: {error}, and a detached command needs a shellId of its own. Choose another shellId or leave it out."
     )
 }
 
 /// Why a call did nothing, and what to do instead.
-pub(super) fn refused(error: &JobError) -> Outcome {
+pub(super) fn refused(error: &ShellError) -> Outcome {
     Outcome::failure(match error {
-        JobError::Unknown { id, known } => match known.as_slice() {
+        ShellError::Unknown { id, known } => match known.as_slice() {
             [] => format!(
                 "There is no shell with the shellId \"{id}\", and no other shell is open. Start one with {RUN}."
             ),
@@ -170,24 +180,24 @@ pub(super) fn refused(error: &JobError) -> Outcome {
                 )
             }
         },
-        JobError::Closed { id, how } => closed(id, *how),
-        JobError::Detached(id) => format!(
+        ShellError::Closed { id, how } => closed(id, *how),
+        ShellError::Detached(id) => format!(
             "The shellId \"{id}\" belongs to a detached command that still runs; it has only a log and takes no input. Use {READ} to see the log, {STOP} to stop it, or another shellId."
         ),
-        JobError::StillBusy { id, command } => format!(
+        ShellError::StillBusy { id, command } => format!(
             "Nothing was run: the shell \"{id}\" still runs `{command}`. Wait for it with {READ}, stop it with {STOP}, or use another shellId."
         ),
-        JobError::TooManyShells { limit } => format!(
+        ShellError::TooManyShells { limit } => format!(
             "Nothing was run: {limit} shells are open already and none of them rests. Stop some with {STOP}; {LIST} shows them."
         ),
-        JobError::Interrupted => INTERRUPTED.to_owned(),
-        JobError::SessionEnded => "Nothing was run: the session has ended.".to_owned(),
-        JobError::Open(error) => {
+        ShellError::Interrupted => INTERRUPTED.to_owned(),
+        ShellError::SessionEnded => "Nothing was run: the session has ended.".to_owned(),
+        ShellError::Open(error) => {
             format!("Nothing was run: the shell could not be opened: {error}.")
         }
-        JobError::Start(error) => format!("Nothing was run: {error}."),
-        JobError::Spawn(error) => format!("Nothing was run: {error}."),
-        JobError::NotStored(why) => {
+        ShellError::Start(error) => format!("Nothing was run: {error}."),
+        ShellError::Spawn(error) => format!("Nothing was run: {error}."),
+        ShellError::NotStored(why) => {
             format!("The command was stopped, because the session could not note it: {why}.")
         }
     })
@@ -213,11 +223,16 @@ fn closed(id: &ShellId, how: Closed) -> String {
     }
 }
 
-pub(super) fn nothing_to_type_to(job: &Job) -> String {
-    let id = &job.id;
-    match job.ending() {
-        Ending::Running | Ending::Waiting(_) => format!("The shell \"{id}\" takes no input."),
-        Ending::Exited(_) | Ending::Killed(_) | Ending::Stopped | Ending::Unknown => format!(
+pub(super) fn nothing_to_type_to(command: &AttachedCommand) -> String {
+    let id = &command.id;
+    match command.ending() {
+        CommandStatus::Running | CommandStatus::Waiting(_) => {
+            format!("The shell \"{id}\" takes no input.")
+        }
+        CommandStatus::Exited(_)
+        | CommandStatus::Killed(_)
+        | CommandStatus::Stopped
+        | CommandStatus::Unknown => format!(
             "Nothing was typed: the command of shell \"{id}\" has ended. Read its output with {READ}, or run another command in this shell with {RUN} and shellId \"{id}\"."
         ),
     }
@@ -235,24 +250,24 @@ pub(super) fn detached_takes_no_input(id: &ShellId) -> String {
     )
 }
 
-pub(super) fn log_unreadable(job: &DetachedJob, error: &std::io::Error) -> String {
+pub(super) fn log_unreadable(command: &DetachedCommand, error: &std::io::Error) -> String {
     format!(
         "The log of shell \"{}\" ({}) cannot be read: {error}.",
-        job.id,
-        job.log.display()
+        command.id,
+        command.log.display()
     )
 }
 
-pub(super) fn stopped(id: &ShellId, ending: Ending) -> String {
+pub(super) fn stopped(id: &ShellId, ending: CommandStatus) -> String {
     match ending {
-        Ending::Exited(code) => format!(
+        CommandStatus::Exited(code) => format!(
             "The command of shell \"{id}\" had ended already with exit code {code}; the shell is closed now."
         ),
-        Ending::Killed(_)
-        | Ending::Stopped
-        | Ending::Unknown
-        | Ending::Running
-        | Ending::Waiting(_) => {
+        CommandStatus::Killed(_)
+        | CommandStatus::Stopped
+        | CommandStatus::Unknown
+        | CommandStatus::Running
+        | CommandStatus::Waiting(_) => {
             format!("The command of shell \"{id}\" was stopped and the shell is closed.")
         }
     }

@@ -10,9 +10,9 @@ use loopd_proto::permission::{PermissionRequest, ShellCommand};
 
 use super::{names, read, words};
 use crate::gate::Grant;
-use crate::jobs::{Found, Job};
-use crate::shell::{Backend, InputError, parse_input};
 use crate::tool::{Need, Outcome, Tool, ToolContext, texts};
+use loopd_exec::shells::{AttachedCommand, FoundShell};
+use loopd_exec::terminal::{Backend, InputError, parse_input};
 use loopd_kernel::policy::shell::analysis::Analysis;
 
 /// How long the call waits for an answer to what it typed unless it says otherwise.
@@ -50,13 +50,13 @@ impl Tool for Write {
 
     async fn need(&self, args: &WriteArgs, context: &ToolContext) -> Need {
         match check(args, context) {
-            Ok((job, _)) => Need::Permission(request(args, &job)),
+            Ok((command, _)) => Need::Permission(request(args, &command)),
             Err(outcome) => Need::Refused(outcome),
         }
     }
 
     async fn run(&self, grant: &Grant, args: WriteArgs, context: &ToolContext) -> Outcome {
-        let (job, delay) = match check(&args, context) {
+        let (command, delay) = match check(&args, context) {
             Ok(checked) => checked,
             Err(outcome) => return outcome,
         };
@@ -67,13 +67,13 @@ impl Tool for Write {
             _ => return Outcome::failure(texts::not_granted("the input")),
         }
         let sent = match parse_input(&args.input) {
-            Ok(input) => job.run.send(&input).await,
+            Ok(input) => command.run.send(&input).await,
             Err(error) => Err(error),
         };
         match sent {
-            Ok(()) => read::attached(&job, delay, context).await,
-            Err(InputError::Ended) => Outcome::failure(words::nothing_to_type_to(&job)),
-            Err(InputError::NoTerminal) => Outcome::failure(words::no_terminal(&job.id)),
+            Ok(()) => read::attached(&command, delay, context).await,
+            Err(InputError::Ended) => Outcome::failure(words::nothing_to_type_to(&command)),
+            Err(InputError::NoTerminal) => Outcome::failure(words::no_terminal(&command.id)),
             Err(error @ (InputError::UnknownKey(_) | InputError::NotRead)) => {
                 Outcome::failure(format!("Nothing was typed: {error}."))
             }
@@ -85,7 +85,7 @@ impl Tool for Write {
 fn check(
     args: &WriteArgs,
     context: &ToolContext,
-) -> Result<(std::sync::Arc<Job>, Duration), Outcome> {
+) -> Result<(std::sync::Arc<AttachedCommand>, Duration), Outcome> {
     let delay = read::delay(args.delay, DELAY)?;
     if args.input.is_empty() {
         return Err(Outcome::failure(
@@ -101,24 +101,26 @@ fn check(
     if let Err(error) = parse_input(&args.input) {
         return Err(Outcome::failure(format!("Nothing was typed: {error}.")));
     }
-    let job = match context.jobs.find(&args.shell_id) {
-        Ok(Found::Attached(job)) => job,
-        Ok(Found::Detached(job)) => {
-            return Err(Outcome::failure(words::detached_takes_no_input(&job.id)));
+    let command = match context.shells.find(&args.shell_id) {
+        Ok(FoundShell::Attached(command)) => command,
+        Ok(FoundShell::Detached(command)) => {
+            return Err(Outcome::failure(words::detached_takes_no_input(
+                &command.id,
+            )));
         }
         Err(error) => return Err(words::refused(&error)),
     };
-    if !job.is_running() {
-        return Err(Outcome::failure(words::nothing_to_type_to(&job)));
+    if !command.is_running() {
+        return Err(Outcome::failure(words::nothing_to_type_to(&command)));
     }
-    if job.backend == Backend::Process {
-        return Err(Outcome::failure(words::no_terminal(&job.id)));
+    if command.backend == Backend::Process {
+        return Err(Outcome::failure(words::no_terminal(&command.id)));
     }
-    Ok((job, delay))
+    Ok((command, delay))
 }
 
 /// Shows exactly what is typed; no standing approval of commands covers it, but a denial does.
-fn request(args: &WriteArgs, job: &Job) -> PermissionRequest {
+fn request(args: &WriteArgs, command: &AttachedCommand) -> PermissionRequest {
     let typed = Analysis::of(&args.input.replace("{enter}", "\n"));
     let own = [names::WRITE.to_owned()];
     PermissionRequest::Shell {
@@ -127,7 +129,7 @@ fn request(args: &WriteArgs, job: &Job) -> PermissionRequest {
         full_command_text: args.input.clone(),
         intention: format!(
             "Type into the shell {}, which runs `{}`",
-            job.id, job.command
+            command.id, command.command
         ),
         commands: own
             .into_iter()

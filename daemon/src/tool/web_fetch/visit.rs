@@ -196,7 +196,7 @@ fn redirect(url: &Url, response: &HttpResponse) -> Result<Option<Url>, VisitErro
     Ok(Some(next))
 }
 
-/// The same origin, or the same host moving from plain to secure on the usual ports.
+/// The same origin, or the same host moving from plain to secure on the usual clock.
 fn is_same_host(from: &Url, to: &Url) -> bool {
     let bare = to.username().is_empty() && to.password().is_none();
     let upgraded = from.scheme() == "http"

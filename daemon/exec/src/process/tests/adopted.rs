@@ -1,0 +1,204 @@
+//! Detached commands, which outlive the daemon and are found again.
+
+use std::path::Path;
+
+use super::nasty::Brood;
+use super::owned::{kill, parent};
+use super::*;
+use crate::process::census::{self, Identity};
+use crate::process::ledger::{self, Ledger, Line};
+
+fn detached(command: &str, log: &Path) -> Spawn {
+    let mut spawn = bash(command);
+    spawn.io = Io::Log;
+    spawn.lifetime = Lifetime::Detached {
+        log: log.to_path_buf(),
+    };
+    spawn
+}
+
+/// Makes a pipe that a command can be held by.
+fn gate(path: &Path) -> String {
+    let made = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(made.unwrap().success());
+    path.display().to_string()
+}
+
+#[tokio::test]
+async fn a_detached_command_is_found_again_and_loses_no_output() {
+    let (home, first) = processes();
+    let log = home.path().join("out.log");
+    let gate = gate(&home.path().join("gate"));
+    let command = format!(
+        "for i in {{1..2000}}; do echo line $i; done; read -r _ < {gate}; echo end; exit 5"
+    );
+    let owned = first.spawn(detached(&command, &log)).await.unwrap();
+    first.shutdown().await;
+    drop(first);
+    let second = Processes::new(home.path(), KeepAlive::default());
+    let found = second.recover().await;
+    assert_eq!(found.len(), 1);
+    assert_eq!(second.list(), [owned.entry()]);
+    let again = second.adopted(&owned.id).unwrap();
+    let pid = std::fs::read_to_string(home.path().join("out.pid")).unwrap();
+    assert_eq!(pid.trim(), again.pid.to_string());
+    tokio::fs::write(&gate, "go\n").await.unwrap();
+    assert_eq!(again.exit().await, Exit::Code(5));
+    again.gone().await;
+    let said = std::fs::read_to_string(&log).unwrap();
+    let lines: Vec<&str> = said.lines().collect();
+    let expected: Vec<String> = (1..=2000)
+        .map(|i| format!("line {i}"))
+        .chain(["end".to_owned()])
+        .collect();
+    assert_eq!(lines, expected);
+    assert_eq!(second.list(), []);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&log.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn a_detached_command_that_ended_meanwhile_is_told_once() {
+    let (home, first) = processes();
+    let log = home.path().join("out.log");
+    let owned = first.spawn(detached("exit 9", &log)).await.unwrap();
+    assert_eq!(owned.exit().await, Exit::Code(9));
+    owned.gone().await;
+    assert_eq!(
+        std::fs::read_to_string(home.path().join("out.exit")).unwrap(),
+        "9\n"
+    );
+    // As if the keeper had been killed between two steps of its end.
+    let ledger = Ledger::of(home.path());
+    let line = Line {
+        command: Some(Identity {
+            pid: owned.pid.cast_signed(),
+            start: 1,
+        }),
+        ..line(&owned.id, &log)
+    };
+    ledger::write(&ledger.path(&owned.id), &line).unwrap();
+    let second = Processes::new(home.path(), KeepAlive::default());
+    let found = second.recover().await;
+    assert_eq!(found.first().unwrap().exit().await, Exit::Code(9));
+    found.first().unwrap().gone().await;
+    let third = Processes::new(home.path(), KeepAlive::default());
+    assert!(third.recover().await.is_empty());
+}
+
+fn line(id: &ProcessId, log: &Path) -> Line {
+    Line {
+        id: id.clone(),
+        class: Class::Detached,
+        session: None,
+        label: String::new(),
+        started: Timestamp(0),
+        log: Some(log.to_path_buf()),
+        boot: census::boot(),
+        command: None,
+        keeper: None,
+    }
+}
+
+#[tokio::test]
+async fn nasty_detached_children_outlive_the_daemon_and_can_be_stopped_by_the_next() {
+    let (home, first) = processes();
+    let (brood, attached) = (Brood::new(), Brood::new());
+    for number in 0..100 {
+        let log = home.path().join(format!("{number}.log"));
+        first
+            .spawn(brood.child(number, Lifetime::Detached { log }))
+            .await
+            .unwrap();
+    }
+    let others = attached.start(&first, 12, "s", &Lifetime::Daemon).await;
+    soon("all are ready", || {
+        (0..100).all(|number| {
+            let log = std::fs::read(home.path().join(format!("{number}.log")));
+            log.is_ok_and(|said| said.starts_with(b"ready"))
+        })
+    })
+    .await;
+    first.shutdown().await;
+    assert_eq!(attached.alive(), 0);
+    drop(others);
+    assert!(brood.alive() >= 100);
+    let second = Processes::new(home.path(), KeepAlive::default());
+    let found = second.recover().await;
+    assert_eq!(found.len(), 100);
+    let stops = found
+        .iter()
+        .map(|owned| owned.stop(Duration::from_millis(50)));
+    futures::future::join_all(stops).await;
+    assert_eq!(brood.alive(), 0);
+    assert_eq!(second.list(), []);
+}
+
+#[tokio::test]
+async fn a_detached_command_whose_keeper_was_killed_is_still_known() {
+    let (home, first) = processes();
+    let brood = Brood::new();
+    let log = home.path().join("out.log");
+    let owned = first
+        .spawn(brood.child(0, Lifetime::Detached { log }))
+        .await
+        .unwrap();
+    kill(parent(owned.pid));
+    let second = Processes::new(home.path(), KeepAlive::default());
+    let found = second.recover().await;
+    let again = found.first().unwrap();
+    assert_eq!((again.pid, again.is_gone()), (owned.pid, false));
+    again.kill().await;
+    assert_eq!(again.exit().await, Exit::Unknown);
+    brood.is_dead("it was killed").await;
+}
+
+#[tokio::test]
+async fn nobody_elses_process_is_ever_signalled() {
+    let home = TempDir::new().unwrap();
+    let ledger = Ledger::of(home.path());
+    ledger.prepare().unwrap();
+    let mut foreign = tokio::process::Command::new("sleep")
+        .arg("1000")
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let identity = Identity::of(foreign.id().unwrap().cast_signed()).unwrap();
+    let reused = Identity {
+        start: identity.start - 1,
+        ..identity
+    };
+    for (id, class, boot) in [
+        ("reused", Class::Session, census::boot()),
+        ("rebooted", Class::Turn, "another boot".to_owned()),
+        ("detached", Class::Detached, census::boot()),
+    ] {
+        let id = ProcessId::from(id);
+        let known = if boot == census::boot() {
+            reused
+        } else {
+            identity
+        };
+        let line = Line {
+            class,
+            boot,
+            command: Some(known),
+            keeper: Some(known),
+            ..line(&id, &home.path().join("none.log"))
+        };
+        ledger::write(&ledger.path(&id), &line).unwrap();
+    }
+    std::fs::write(home.path().join("processes/broken.json"), "{").unwrap();
+    let processes = Processes::new(home.path(), KeepAlive::default());
+    let found = processes.recover().await;
+    let detached = found.first().unwrap();
+    detached.kill().await;
+    assert_eq!(detached.exit().await, Exit::Unknown);
+    assert!(foreign.try_wait().unwrap().is_none(), "it lives");
+    assert!(
+        home.path()
+            .join("processes/unreadable/broken.json")
+            .exists()
+    );
+    assert_eq!(ledger.read(), []);
+}

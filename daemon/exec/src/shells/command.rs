@@ -1,0 +1,190 @@
+//! One command in a shell of the session: what it is, where it runs, and waiting for it.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use loopd_proto::event::task::{ShellWaiting, TaskOutcome};
+use loopd_proto::id::{ShellId, ToolCallId};
+use loopd_proto::time::Timestamp;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{CommandOrder, task_end};
+use crate::terminal::{Backend, Body, CommandEnd, CommandRun, CommandState, Shown, WaitingFor};
+use loopd_kernel::command::TaskEnd;
+
+/// Whether the loop waits for a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunIn {
+    Foreground,
+    Background,
+}
+
+/// How a command stands at the moment, for people and models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandStatus {
+    Running,
+    Waiting(WaitingFor),
+    Exited(i32),
+    Killed(i32),
+    Stopped,
+    /// Nobody knows how it ended.
+    Unknown,
+}
+
+/// Why waiting for a command came to an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitOutcome {
+    Ended,
+    /// It waits for somebody to type.
+    WaitsForInput,
+    /// A client wants it to go on in the background.
+    Promoted,
+    OutOfTime,
+    /// The turn was aborted.
+    Cancelled,
+}
+
+/// A running or ended command.
+#[derive(Debug)]
+pub struct AttachedCommand {
+    pub id: ShellId,
+    pub command: String,
+    pub description: String,
+    pub call: Option<ToolCallId>,
+    pub pid: Option<u32>,
+    pub started_at: Timestamp,
+    pub run: CommandRun,
+    pub backend: Backend,
+    run_in: watch::Sender<RunIn>,
+    stopped: Mutex<bool>,
+}
+
+impl AttachedCommand {
+    pub(super) fn new(
+        id: ShellId,
+        order: &CommandOrder,
+        run: CommandRun,
+        pid: u32,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            command: order.command.clone(),
+            description: order.description.clone(),
+            call: order.call.clone(),
+            pid: (pid != 0).then_some(pid),
+            started_at: now,
+            run,
+            backend: order.context.backend,
+            run_in: watch::Sender::new(order.run_in),
+            stopped: Mutex::new(false),
+        }
+    }
+
+    pub fn run_in(&self) -> RunIn {
+        *self.run_in.borrow()
+    }
+
+    pub(super) fn set_run_in(&self, run_in: RunIn) {
+        self.run_in.send_replace(run_in);
+    }
+
+    pub fn is_running(&self) -> bool {
+        !matches!(self.run.state(), CommandState::Ended(_))
+    }
+
+    /// Lets the command go on in the background; says whether it was in front and ran.
+    pub fn promote(&self) -> bool {
+        self.is_running()
+            && self.run_in.send_if_modified(|run_in| {
+                let front = *run_in == RunIn::Foreground;
+                *run_in = RunIn::Background;
+                front
+            })
+    }
+
+    /// Waits until something happens that the one who waits has to know.
+    pub async fn pause(&self, limit: Duration, cancel: &CancellationToken) -> WaitOutcome {
+        let mut changes = self.run.changes();
+        let mut run_in = self.run_in.subscribe();
+        let front = *run_in.borrow_and_update() == RunIn::Foreground;
+        let halts = changes.wait_for(|progress| !matches!(progress.state, CommandState::Running));
+        let promoted = async {
+            if front {
+                // The sender lives as long as `self`: waiting cannot fail.
+                run_in
+                    .wait_for(|run_in| *run_in == RunIn::Background)
+                    .await
+                    .ok();
+            } else {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            halted = halts => match halted.map(|progress| progress.state) {
+                Ok(CommandState::Waiting(_)) => WaitOutcome::WaitsForInput,
+                Ok(CommandState::Running | CommandState::Ended(_)) | Err(_) => WaitOutcome::Ended,
+            },
+            () = cancel.cancelled() => WaitOutcome::Cancelled,
+            () = promoted => WaitOutcome::Promoted,
+            () = tokio::time::sleep(limit) => WaitOutcome::OutOfTime,
+        }
+    }
+
+    /// Stops the command.
+    pub async fn stop(&self) {
+        if self.is_running() {
+            *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            self.run.stop().await;
+        }
+    }
+
+    pub fn ending(&self) -> CommandStatus {
+        match self.run.state() {
+            CommandState::Running => CommandStatus::Running,
+            CommandState::Waiting(what) => CommandStatus::Waiting(what),
+            CommandState::Ended(CommandEnd::Exited(code)) => CommandStatus::Exited(code),
+            CommandState::Ended(CommandEnd::Killed(signal)) => CommandStatus::Killed(signal),
+            CommandState::Ended(CommandEnd::Interrupted) => CommandStatus::Stopped,
+            CommandState::Ended(CommandEnd::Closed) => CommandStatus::Unknown,
+        }
+    }
+
+    /// Waits for the end and says it in the words of the log.
+    pub(super) async fn end(&self) -> TaskEnd {
+        let end = self.run.ended().await;
+        let stopped = *self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        match end {
+            _ if stopped => TaskEnd::new(TaskOutcome::Cancelled).because("it was stopped"),
+            CommandEnd::Exited(code) => task_end(Some(code), None),
+            CommandEnd::Killed(signal) => task_end(
+                Some(128 + signal),
+                Some(format!("it was killed by signal {signal}")),
+            ),
+            CommandEnd::Interrupted => task_end(None, Some("it was stopped".to_owned())),
+            CommandEnd::Closed => task_end(None, Some("its shell was closed".to_owned())),
+        }
+    }
+
+    /// What clients are told when the command waits for somebody to type.
+    pub(super) fn waiting(&self) -> ShellWaiting {
+        ShellWaiting {
+            shell_id: self.id.clone(),
+            command: self.command.clone(),
+            shown: question(&self.run.output()),
+        }
+    }
+}
+
+/// The end of what a command shows, which is its question as a rule.
+fn question(shown: &Shown) -> String {
+    let text = match (&shown.screen, &shown.body) {
+        (Some(screen), _) => &screen.text,
+        (None, Body::Whole(text)) => text,
+        (None, Body::Preview { tail, .. }) => tail,
+    };
+    let line = text.trim_end_matches(['\r', '\n']).lines().next_back();
+    line.unwrap_or_default().to_owned()
+}

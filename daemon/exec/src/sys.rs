@@ -1,0 +1,99 @@
+//! The one place for what the standard library has no safe word for.
+
+#[cfg(target_os = "linux")]
+pub(crate) mod alone;
+
+/// Closes every descriptor above stderr that was inherited.
+///
+/// Must be called before the process has opened anything itself.
+#[cfg(target_os = "linux")]
+#[expect(
+    unsafe_code,
+    reason = "descriptors from outside have no owner in this process that could be dropped"
+)]
+pub fn close_inherited_descriptors() {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
+        return;
+    };
+    let descriptors: Vec<i32> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|descriptor| *descriptor > 2)
+        .collect();
+    for descriptor in descriptors {
+        // The one that listed the folder is closed by now, and must not be closed again.
+        if std::fs::symlink_metadata(format!("/proc/self/fd/{descriptor}")).is_err() {
+            continue;
+        }
+        // SAFETY: called first thing in `main`, when nothing of this process owns a descriptor
+        // above stderr.
+        unsafe { rustix::io::close(descriptor) };
+    }
+}
+
+/// Lets all threads share one heap, which grows in large steps.
+///
+/// A heap per thread keeps more than it needs and, in glibc, grows page by page: folding a long log
+/// took a system call for every few events. Must be called before a second thread runs.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(
+    unsafe_code,
+    reason = "the allocator is set up by a call of the C library"
+)]
+pub fn share_one_heap() {
+    // SAFETY: changes a number inside the allocator; called while this is the only thread. A
+    // refusal leaves the allocator as it was.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+}
+
+/// Other C libraries have one heap, or their own way.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn share_one_heap() {}
+
+/// Another descriptor of a file that only tells the number of its own.
+///
+/// The owner has to be alive; it is borrowed to show it.
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "a number says nothing about who keeps it open")]
+pub fn duplicate_descriptor<Owner: ?Sized>(
+    _owner: &Owner,
+    number: std::os::fd::RawFd,
+) -> std::io::Result<std::os::fd::OwnedFd> {
+    // SAFETY: its owner keeps the descriptor open for as long as it is borrowed here.
+    let descriptor = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
+    Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)
+}
+
+/// Lets the runtime watch a descriptor that it then owns.
+#[cfg(unix)]
+#[expect(
+    unsafe_code,
+    reason = "the runtime asks for the promise that is made here"
+)]
+pub fn watch_descriptor(
+    descriptor: std::os::fd::OwnedFd,
+) -> std::io::Result<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>> {
+    // SAFETY: an `OwnedFd` names the same open descriptor for as long as it lives, and the
+    // `AsyncFd` is its only owner.
+    Ok(unsafe { tokio::io::unix::AsyncFd::register(descriptor) }?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn close_inherited_descriptors() {}
+
+/// Gives a child a session of its own whose controlling terminal is its standard input.
+#[cfg(unix)]
+#[expect(
+    unsafe_code,
+    reason = "only the child itself can lead a session of its own"
+)]
+pub fn own_terminal_on_stdin(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: both calls are bare system calls: they allocate nothing and take no lock.
+    unsafe {
+        command.pre_exec(|| {
+            rustix::process::setsid()?;
+            rustix::process::ioctl_tiocsctty(std::os::fd::BorrowedFd::borrow_raw(0))?;
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,57 @@
+//! What the terminal answers to programs that ask it something. A question without an answer here
+//! gets none, as on a terminal that does not know it.
+
+use crate::terminal::lines::{HEIGHT, WIDTH};
+
+/// A question of a program.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// A control sequence with its marks, first parameter and last letter.
+    Control {
+        marks: String,
+        first: usize,
+        action: char,
+    },
+    /// A colour by the number of the command and, of the palette, the index.
+    Color {
+        number: String,
+        index: Option<String>,
+    },
+    /// A request for a capability or setting by a device control string.
+    Device(char),
+}
+
+/// The answer, which may be nothing.
+pub(super) fn answer(question: &Question, (row, column): (usize, usize)) -> String {
+    match question {
+        Question::Control {
+            marks,
+            first,
+            action,
+        } => match (marks.as_str(), first, action) {
+            ("", 5, 'n') => "\x1b[0n".to_owned(),
+            ("", 6, 'n') => format!("\x1b[{row};{column}R"),
+            ("?", 6, 'n') => format!("\x1b[?{row};{column}R"),
+            // A terminal of the VT220 kind with colours.
+            ("", 0, 'c') => "\x1b[?62;22c".to_owned(),
+            (">", 0, 'c') => "\x1b[>1;10;0c".to_owned(),
+            (">", 0, 'q') => "\x1bP>|loopd\x1b\\".to_owned(),
+            ("?$", mode, 'p') => format!("\x1b[?{mode};0$y"),
+            ("$", mode, 'p') => format!("\x1b[{mode};0$y"),
+            ("", 18, 't') => format!("\x1b[8;{HEIGHT};{WIDTH}t"),
+            ("", 19, 't') => format!("\x1b[9;{HEIGHT};{WIDTH}t"),
+            _ => String::new(),
+        },
+        Question::Color { number, index } => match (number.as_str(), index) {
+            ("10", None) => "\x1b]10;rgb:ffff/ffff/ffff\x1b\\".to_owned(),
+            ("11", None) => "\x1b]11;rgb:0000/0000/0000\x1b\\".to_owned(),
+            ("12", None) => "\x1b]12;rgb:ffff/ffff/ffff\x1b\\".to_owned(),
+            ("4", Some(index)) if index.len() <= 3 && index.parse::<u8>().is_ok() => {
+                format!("\x1b]4;{index};rgb:8080/8080/8080\x1b\\")
+            }
+            _ => String::new(),
+        },
+        Question::Device('r') => "\x1bP0+r\x1b\\".to_owned(),
+        Question::Device(_) => "\x1bP0$r\x1b\\".to_owned(),
+    }
+}
