@@ -1,6 +1,6 @@
 //! The agents of one session: who works, who waits for whom, who is given more to do.
 //!
-//! The agent tools and the task methods call it; it drives child sessions through [`Nursery`] and
+//! The agent tools and the task methods call it; it drives child sessions through [`ChildSpawner`] and
 //! [`Child`], which `session` provides, and tells the parent's log what comes of them. One run is one
 //! prompt to one agent: it takes a slot, lets the child work until it rests, and lets go of slot and
 //! child. It decides no permission and words nothing that a model reads.
@@ -32,7 +32,9 @@ use loopd_exec::keep_alive::KeepAlive;
 use loopd_exec::shells::TaskLog;
 use loopd_kernel::command::{Command, TaskStart};
 
-pub use child::{Birth, Child, Isolation, Nursery, Plan, Rested, Standing, Tie, WorktreeEnd};
+pub use child::{
+    Child, ChildResult, ChildSpawner, ChildStatus, Isolation, Plan, RunLink, SpawnSpec, WorktreeEnd,
+};
 pub use run::{End, Ending, Run};
 pub use slots::{Seat, Slots};
 pub use speak::Delivered;
@@ -91,7 +93,7 @@ pub struct Setup {
     /// Where output files go.
     pub folder: PathBuf,
     pub log: Arc<dyn TaskLog>,
-    pub nursery: Arc<dyn Nursery>,
+    pub spawner: Arc<dyn ChildSpawner>,
     pub keep_alive: KeepAlive,
 }
 
@@ -143,7 +145,7 @@ impl Agents {
     /// Starts an agent; it is on record when this resolves.
     pub async fn start(&self, order: Order) -> Result<Started, AgentError> {
         self.check_room()?;
-        let plan = self.0.setup.nursery.plan(order.clone()).await;
+        let plan = self.0.setup.spawner.plan(order.clone()).await;
         let plan = plan.map_err(AgentError::Refused)?;
         let session: SessionId = self.0.clock.id().into();
         let id = self.table().reserve(&plan, &order);
@@ -159,10 +161,10 @@ impl Agents {
         order: Order,
         plan: Plan,
     ) -> Result<Started, AgentError> {
-        let nursery = &self.0.setup.nursery;
+        let spawner = &self.0.setup.spawner;
         let worktree = match plan.isolation {
             Some(Isolation::Worktree) => Some(
-                nursery
+                spawner
                     .make_worktree(&session, &plan)
                     .await
                     .map_err(AgentError::Refused)?,
@@ -190,12 +192,12 @@ impl Agents {
         };
         if let Err(why) = self.record(Command::TaskStarted(Box::new(start))).await {
             if let Some(worktree) = &worktree {
-                nursery.settle_worktree(worktree).await;
+                spawner.settle_worktree(worktree).await;
             }
             return Err(AgentError::NotStored(why));
         }
         let note = plan.note.clone();
-        let task = Birth {
+        let task = SpawnSpec {
             task: id.clone(),
             call,
             session: work.session_id.clone(),

@@ -1,4 +1,4 @@
-//! Standing approvals that outlive a session, kept per location in the store's facts.
+//! ChildStatus approvals that outlive a session, kept per location in the store's facts.
 
 use std::path::Path;
 

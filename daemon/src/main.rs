@@ -17,9 +17,10 @@ use loopd::provider::secret::{self, Secret};
 use loopd::relay::{RelayOptions, RelayTransport};
 use loopd::store::lock::LockError;
 use loopd::transport::{announce, local_socket, stdio, tcp};
-use loopd::{background, relay, shutdown, sys};
+use loopd::{background, relay, shutdown};
 #[cfg(target_os = "linux")]
 use loopd_exec::process;
+use loopd_exec::sys;
 use loopd_proto::place;
 use tokio::runtime::{Builder, Runtime};
 

@@ -15,11 +15,11 @@ use loopd_proto::wire::{Class, Peer, PeerId};
 #[derive(Clone, Default)]
 pub struct Audience {
     // Locked only to copy or change short lists.
-    hall: Arc<Mutex<Hall>>,
+    state: Arc<Mutex<AudienceState>>,
 }
 
 #[derive(Default)]
-struct Hall {
+struct AudienceState {
     peers: Vec<Peer>,
     /// What effects say while the events they follow from are not committed yet.
     held: Option<Vec<Held>>,
@@ -46,7 +46,7 @@ pub struct Upstream {
 
 /// One event on its way to those who listen.
 #[derive(Debug, Clone, Copy)]
-pub struct Spoken<'a> {
+pub struct OutgoingEvent<'a> {
     pub session: &'a SessionId,
     pub class: Class,
     pub kind: &'a str,
@@ -56,7 +56,7 @@ pub struct Spoken<'a> {
 impl Upstream {
     /// Whether the clients at the top are shown this event of an agent. Its beginning and end they
     /// learn from its parent; that it rests or has failed must not look like the session's own.
-    fn passes(&self, event: &Spoken<'_>) -> bool {
+    fn passes(&self, event: &OutgoingEvent<'_>) -> bool {
         let streamed = matches!(
             event.kind,
             "assistant.message_start"
@@ -90,7 +90,7 @@ impl Upstream {
     }
 }
 
-impl Hall {
+impl AudienceState {
     fn send(&self, class: Class, message: &Bytes) {
         for peer in &self.peers {
             // A closed peer leaves the audience when its connection's end is handled.
@@ -98,7 +98,7 @@ impl Hall {
         }
     }
 
-    fn framed(&self, event: &Spoken<'_>) -> Held {
+    fn framed(&self, event: &OutgoingEvent<'_>) -> Held {
         let upstream = self.upstream.as_ref().filter(|up| up.passes(event));
         Held {
             class: event.class,
@@ -118,66 +118,67 @@ impl Hall {
 }
 
 impl Audience {
-    fn hall(&self) -> std::sync::MutexGuard<'_, Hall> {
-        self.hall.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> std::sync::MutexGuard<'_, AudienceState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn join(&self, peer: Peer) {
-        let mut hall = self.hall();
-        if !hall.peers.iter().any(|known| known.id() == peer.id()) {
-            hall.peers.push(peer);
+        let mut state = self.state();
+        if !state.peers.iter().any(|known| known.id() == peer.id()) {
+            state.peers.push(peer);
         }
     }
 
     pub fn leave(&self, id: PeerId) {
-        self.hall().peers.retain(|peer| peer.id() != id);
+        self.state().peers.retain(|peer| peer.id() != id);
     }
 
     /// Queues a message for everyone; who is too slow is cut off by their own queue.
     pub fn send(&self, class: Class, message: &Bytes) {
-        self.hall().send(class, message);
+        self.state().send(class, message);
     }
 
     /// Queues an event for everyone.
-    pub fn publish(&self, event: &Spoken<'_>) {
-        let hall = self.hall();
-        let framed = hall.framed(event);
-        hall.deliver(&framed);
+    pub fn publish(&self, event: &OutgoingEvent<'_>) {
+        let state = self.state();
+        let framed = state.framed(event);
+        state.deliver(&framed);
     }
 
     /// Queues what an effect says, after the events that the effect follows from.
-    pub fn say(&self, event: &Spoken<'_>) {
-        let mut hall = self.hall();
-        let framed = hall.framed(event);
-        match &mut hall.held {
+    pub fn say(&self, event: &OutgoingEvent<'_>) {
+        let mut state = self.state();
+        let framed = state.framed(event);
+        match &mut state.held {
             // Bounded by the time of one commit.
             Some(held) => held.push(framed),
-            None => hall.deliver(&framed),
+            None => state.deliver(&framed),
         }
     }
 
     /// Lets those who listen to the session at the top hear this one, too.
     pub fn pass_on_to(&self, upstream: Upstream) {
-        self.hall().upstream = Some(upstream);
+        self.state().upstream = Some(upstream);
     }
 
     /// Names the agent whose session this is.
     pub fn agent(&self) -> Option<AgentId> {
-        let hall = self.hall();
-        hall.upstream
+        let state = self.state();
+        state
+            .upstream
             .as_ref()
             .map(|upstream| upstream.agent.clone())
     }
 
     /// Keeps back what effects say until [`Audience::release`].
     pub fn hold(&self) {
-        self.hall().held.get_or_insert_default();
+        self.state().held.get_or_insert_default();
     }
 
     pub fn release(&self) {
-        let mut hall = self.hall();
-        for held in hall.held.take().unwrap_or_default() {
-            hall.deliver(&held);
+        let mut state = self.state();
+        for held in state.held.take().unwrap_or_default() {
+            state.deliver(&held);
         }
     }
 }

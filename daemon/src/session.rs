@@ -15,7 +15,7 @@ pub mod provide;
 mod redact;
 pub mod registry;
 mod resume;
-mod rollcall;
+mod roster_refresh;
 mod slash;
 mod toolset;
 mod transaction;
@@ -33,7 +33,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::store::StoreError;
 pub use ask::ElicitationAnswer;
-use attach::{Attachment, Goodbye};
+use attach::{Attachment, DetachReason};
 use loopd_kernel::command::{Answer, Command, Refusal};
 use loopd_kernel::state::State;
 use provide::ProviderChange;
@@ -100,7 +100,7 @@ enum Message {
     Attach(Box<Attachment>),
     Detach {
         peer: PeerId,
-        goodbye: Goodbye,
+        reason: DetachReason,
         reply: Option<oneshot::Sender<()>>,
     },
     /// Wants an elicitation answered, or learns that nobody can.
@@ -139,8 +139,8 @@ enum Message {
         reply: oneshot::Sender<Result<(), SessionError>>,
     },
     /// Wants to know what an agent of the session is made from.
-    Kin {
-        reply: oneshot::Sender<Box<children::Kin>>,
+    ParentSnapshot {
+        reply: oneshot::Sender<Box<children::ParentSnapshot>>,
     },
     /// Makes the session an agent of a live one.
     Adopt(Box<lineage::Adoption>),
@@ -248,12 +248,12 @@ impl SessionHandle {
     pub fn detach(
         &self,
         peer: PeerId,
-        goodbye: Goodbye,
+        reason: DetachReason,
     ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
         let (reply, answer) = oneshot::channel();
         let posted = self.post(Message::Detach {
             peer,
-            goodbye,
+            reason,
             reply: Some(reply),
         });
         async move {

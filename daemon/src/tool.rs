@@ -42,7 +42,7 @@ use crate::agents::{Agents, Seat};
 use crate::gate::Grant;
 use loopd_exec::shells::{CommandContext, Shells};
 use loopd_exec::terminal::Backend;
-use loopd_kernel::command::Rest;
+use loopd_kernel::command::CompletionRef;
 use loopd_kernel::tasks::Task;
 
 /// Where and for whom a tool runs: a value of the session and its launch, never of the process.
@@ -113,7 +113,7 @@ pub struct Outcome {
     /// The same for programs.
     pub facts: Option<Map<String, Value>>,
     /// The tasks whose rest the model learns from this.
-    pub heard: Vec<Rest>,
+    pub delivered: Vec<CompletionRef>,
 }
 
 /// Whether a call did what was asked.
@@ -139,7 +139,7 @@ impl Outcome {
             detail: None,
             images: Vec::new(),
             facts: None,
-            heard: Vec::new(),
+            delivered: Vec::new(),
         }
     }
 
@@ -164,12 +164,12 @@ impl Outcome {
 
     /// Says that the model learns from this how a task came to rest.
     #[must_use]
-    pub fn with_news_of(mut self, task: &Task) -> Self {
-        let rest = task.rested_at().map(|at| Rest {
+    pub fn marking_delivered(mut self, task: &Task) -> Self {
+        let rest = task.rested_at().map(|at| CompletionRef {
             task: task.id.clone(),
             at,
         });
-        self.heard.extend(rest);
+        self.delivered.extend(rest);
         self
     }
 }

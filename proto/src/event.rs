@@ -84,14 +84,14 @@ events! {
         "loopd.usage" => UsageRecorded(fact::UsageRecorded),
         "loopd.woken" => Woken(session::Empty),
         "loopd.task_started" => TaskStarted(task::TaskStarted),
-        "loopd.enlisted" => Enlisted(Box<agent::Enlisted>),
+        "loopd.enlisted" => SubagentIdentity(Box<agent::SubagentIdentity>),
         "loopd.task_promoted" => TaskPromoted(task::TaskPromoted),
         "loopd.task_answered" => TaskAnswered(task::TaskAnswered),
         "loopd.task_continued" => TaskContinued(task::TaskContinued),
         "loopd.task_noted" => TaskNoted(task::TaskNoted),
         "loopd.task_process" => TaskProcess(task::TaskProcess),
         "loopd.task_ended" => TaskEnded(task::TaskEnded),
-        "loopd.tasks_heard" => TasksHeard(task::TasksHeard),
+        "loopd.tasks_heard" => TasksDelivered(task::TasksDelivered),
         "loopd.tasks_removed" => TasksRemoved(task::TasksRemoved),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use loopd_kernel::policy::lattice::{Ground, Leave, narrowed};
+use loopd_kernel::policy::restrict::{EffectivePermissions, Workspace, restrict_for_child};
 use loopd_kernel::policy::{Verdict, judge, within};
 use loopd_proto::event::agent::Stance;
 use loopd_proto::permission::{
@@ -200,7 +200,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// How much a verdict lets happen.
-fn freedom(leave: &Leave, cwd: &str, request: &PermissionRequest) -> u8 {
+fn freedom(leave: &EffectivePermissions, cwd: &str, request: &PermissionRequest) -> u8 {
     match judge(&leave.permissions, cwd, request) {
         Verdict::Allow => 2,
         Verdict::Ask => 1,
@@ -240,17 +240,17 @@ proptest! {
         steps in proptest::collection::vec(step(), 3),
         request in request(),
     ) {
-        let mut parent = Leave { permissions, may_ask };
+        let mut parent = EffectivePermissions { permissions, may_ask };
         let mut parent_cwd = cwd;
         // What an agent does in its own copy stands for what its parent does in its own place.
         let mut in_a_copy = false;
         for step in steps {
             let ground = if step.copy {
-                Ground::Copy { root: &step.cwd }
+                Workspace::Copy { root: &step.cwd }
             } else {
-                Ground::Shared { parent: &parent_cwd }
+                Workspace::Shared { parent: &parent_cwd }
             };
-            let child = narrowed(&parent, step.stance, ground);
+            let child = restrict_for_child(&parent, step.stance, ground);
             prop_assert!(parent.may_ask || !child.may_ask, "it may ask and its parent may not");
             prop_assert!(step.stance != Stance::NeverAsk || !child.may_ask);
             in_a_copy |= step.copy && is_about(&request, &step.cwd);

@@ -331,13 +331,13 @@ impl Shells {
     pub async fn stop(&self, id: &ShellId, how: Closed) -> Result<CommandStatus, ShellError> {
         let ending = match self.find(id)? {
             FoundShell::Attached(command) => {
-                self.tell_heard(id).await;
+                self.tell_delivered(id).await;
                 command.stop().await;
                 self.let_go(id, how, Keep::Open);
                 command.ending()
             }
             FoundShell::Detached(command) => {
-                self.tell_heard(id).await;
+                self.tell_delivered(id).await;
                 command.stop().await
             }
         };

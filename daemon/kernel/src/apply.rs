@@ -90,7 +90,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             let text = Part::Text(notification.content.clone());
             state.history.push(Entry::User(vec![text]));
             runs::told(state, &notification.kind.task());
-            state.tasks.heard(&notification.kind.task());
+            state.tasks.delivered(&notification.kind.task());
         }
         Durable::Woken(_) => {
             state.phase = Phase::Preparing(Preparing {
@@ -115,9 +115,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         }
         Durable::TaskNoted(noted) => state.tasks.noted(&noted.id, &noted.note),
         Durable::TaskEnded(ended) => state.tasks.ended(ended),
-        Durable::TasksHeard(known) => {
+        Durable::TasksDelivered(known) => {
             for id in &known.ids {
-                state.tasks.heard(id);
+                state.tasks.delivered(id);
             }
         }
         Durable::TasksRemoved(removed) => {
@@ -183,10 +183,10 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 };
             }
         }
-        Durable::Enlisted(enlisted) => {
+        Durable::SubagentIdentity(subagent) => {
             // A fork starts from its parent's log, but what that took is its parent's.
             state.totals = Totals::default();
-            state.enlisted = Some(enlisted.clone());
+            state.subagent = Some(subagent.clone());
         }
         Durable::Named(named) => {
             let by_user = named.by == NamedBy::User;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ulid::Ulid;
 
 use loopd_proto::attachment::Attachment;
-use loopd_proto::event::agent::Enlisted;
+use loopd_proto::event::agent::SubagentIdentity;
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{Asked, NamedBy, PendingMessage};
 use loopd_proto::event::session::{AgentSelected, FileChanged, FileOperation, WorkContext};
@@ -26,14 +26,14 @@ use super::model::{ModelReply, ToolCall};
 use super::state::TurnKey;
 
 /// The outside world as values: the time, and ids that were not used before.
-pub struct Mint<'a> {
+pub struct DecideEnv<'a> {
     pub now: Timestamp,
     /// Whether somebody is attached; without anybody no new turn begins.
     pub attended: bool,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
 
-impl Mint<'_> {
+impl DecideEnv<'_> {
     pub fn message(&mut self) -> MessageId {
         (self.ids)().into()
     }
@@ -55,9 +55,9 @@ pub enum Command {
     /// Take what waits, if nothing runs: the queue, then notifications.
     TakeUp,
     /// The log was loaded; close what was in flight. Agents may have got further than this log says.
-    Recover(Vec<Fate>),
+    Recover(Vec<RecoveredOutcome>),
     /// The log is a copy of another session's, and becomes an agent of that one.
-    Enlist(Box<Enlist>),
+    AdoptAsSubagent(Box<AdoptAsSubagent>),
     Send(Send),
     Abort,
     Suspend,
@@ -174,7 +174,7 @@ pub enum Command {
         note: String,
     },
     /// The model learnt by other means how tasks ended.
-    TasksHeard(Vec<TaskId>),
+    TasksDelivered(Vec<TaskId>),
     RemoveTask(TaskId),
     UserCommandStarted {
         call: ToolCallId,
@@ -206,13 +206,13 @@ pub struct Create {
     pub agent: Option<AgentChoice>,
     pub version: String,
     /// Set when the session is an agent of another one.
-    pub enlisted: Option<Box<Enlisted>>,
+    pub subagent: Option<Box<SubagentIdentity>>,
 }
 
 /// A copy of a log that becomes an agent.
 #[derive(Debug)]
-pub struct Enlist {
-    pub enlisted: Enlisted,
+pub struct AdoptAsSubagent {
+    pub subagent: SubagentIdentity,
     /// Where it works, if not where its parent does.
     pub cwd: Option<String>,
 }
@@ -245,7 +245,7 @@ pub struct TaskEnd {
     pub result: Option<String>,
     pub usage: Option<WorkUsage>,
     /// Whether the model learns of it by other means.
-    pub heard: bool,
+    pub delivered: bool,
 }
 
 impl TaskEnd {
@@ -256,7 +256,7 @@ impl TaskEnd {
             reason: None,
             result: None,
             usage: None,
-            heard: false,
+            delivered: false,
         }
     }
 
@@ -273,17 +273,17 @@ pub struct TaskAnswer {
     pub response: String,
     pub usage: WorkUsage,
     /// Whether the model learns of it by other means.
-    pub heard: bool,
+    pub delivered: bool,
 }
 
 /// What became of an agent, by its own log, when the daemon stopped before its parent was told.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Fate {
+pub enum RecoveredOutcome {
     Answered(TaskId, TaskAnswer),
     Ended(TaskId, TaskEnd),
 }
 
-impl Fate {
+impl RecoveredOutcome {
     pub fn task(&self) -> &TaskId {
         match self {
             Self::Answered(id, _) | Self::Ended(id, _) => id,
@@ -396,12 +396,12 @@ pub struct CallOutcome {
     pub result: ToolResult,
     pub telemetry: Option<serde_json::Map<String, Value>>,
     /// The tasks whose rest the model learns from this result.
-    pub heard: Vec<Rest>,
+    pub delivered: Vec<CompletionRef>,
 }
 
 /// A task's rest: which task, and when it came to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rest {
+pub struct CompletionRef {
     pub task: TaskId,
     pub at: Timestamp,
 }
@@ -422,7 +422,7 @@ impl CallOutcome {
                 ..ToolResult::default()
             },
             telemetry: None,
-            heard: Vec::new(),
+            delivered: Vec::new(),
         }
     }
 
@@ -436,7 +436,7 @@ impl CallOutcome {
                 ..ToolResult::default()
             },
             telemetry: None,
-            heard: Vec::new(),
+            delivered: Vec::new(),
         }
     }
 }

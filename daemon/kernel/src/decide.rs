@@ -18,29 +18,33 @@ use loopd_proto::event::session::Idle;
 use loopd_proto::event::turn::AssistantIdle;
 use loopd_proto::event::{Durable, Ephemeral};
 
-use super::command::{Command, Decision, Mint, Refusal};
+use super::command::{Command, DecideEnv, Decision, Refusal};
 use super::state::State;
 
 /// Decides one command.
-pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<Decision, Refusal> {
+pub fn decide(
+    state: &State,
+    command: Command,
+    env: &mut DecideEnv<'_>,
+) -> Result<Decision, Refusal> {
     match command {
-        Command::Create(create) => Ok(life::create(state, create, mint)),
-        Command::Resume(resume) => Ok(life::resume(state, resume, mint)),
+        Command::Create(create) => Ok(life::create(state, create, env)),
+        Command::Resume(resume) => Ok(life::resume(state, resume, env)),
         Command::TakeUp => Ok(life::take_up(state)),
-        Command::Recover(fates) => Ok(life::recover(state, fates, mint)),
-        Command::Enlist(enlisted) => Ok(agents::enlist(state, *enlisted)),
-        Command::Suspend => Ok(life::suspend(state, mint)),
-        Command::Shutdown { error } => Ok(life::shutdown(state, error, mint)),
+        Command::Recover(recovered) => Ok(life::recover(state, recovered, env)),
+        Command::AdoptAsSubagent(subagent) => Ok(agents::enlist(state, *subagent)),
+        Command::Suspend => Ok(life::suspend(state, env)),
+        Command::Shutdown { error } => Ok(life::shutdown(state, error, env)),
 
         Command::SetSubagents(subagents) => Ok(settings::subagents(state, subagents)),
-        Command::TaskStarted(start) => tasks::started(state, *start, mint),
+        Command::TaskStarted(start) => tasks::started(state, *start, env),
         Command::TaskProcess { id, pid } => Ok(tasks::process(state, id, pid)),
-        Command::TaskEnded { id, end } => Ok(tasks::ended(state, &id, end, mint)),
+        Command::TaskEnded { id, end } => Ok(tasks::ended(state, &id, end, env)),
         Command::TaskPromoted(id) => Ok(tasks::promoted(state, id)),
-        Command::TaskAnswered { id, answer } => Ok(tasks::answered(state, &id, answer, mint)),
-        Command::TaskContinued { id, message } => Ok(tasks::continued(state, id, message, mint)),
+        Command::TaskAnswered { id, answer } => Ok(tasks::answered(state, &id, answer, env)),
+        Command::TaskContinued { id, message } => Ok(tasks::continued(state, id, message, env)),
         Command::TaskNoted { id, note } => Ok(tasks::noted(state, id, note)),
-        Command::TasksHeard(ids) => Ok(tasks::heard(state, ids)),
+        Command::TasksDelivered(ids) => Ok(tasks::delivered(state, ids)),
         Command::RemoveTask(id) => Ok(tasks::remove(state, id)),
         Command::UserCommandStarted {
             call,
@@ -56,27 +60,27 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
             Ok(decision)
         }
 
-        Command::Send(send) => queue::send(state, send, mint),
-        Command::EnqueueCommand(command) => queue::enqueue_command(state, command, mint),
+        Command::Send(send) => queue::send(state, send, env),
+        Command::EnqueueCommand(command) => queue::enqueue_command(state, command, env),
         Command::CommandHandled { request, stop } => {
-            Ok(queue::command_handled(state, &request, stop, mint))
+            Ok(queue::command_handled(state, &request, stop, env))
         }
         Command::ClearQueue => Ok(queue::clear(state)),
         Command::RemoveLastQueued => Ok(queue::remove_last(state)),
 
-        Command::Prepared(prepared) => Ok(turn::prepared(state, prepared, mint)),
+        Command::Prepared(prepared) => Ok(turn::prepared(state, prepared, env)),
         Command::PrepareFailed { messages, failure } => {
-            Ok(turn::prepare_failed(state, &messages, failure, mint))
+            Ok(turn::prepare_failed(state, &messages, failure, env))
         }
-        Command::ModelReplied(replied) => Ok(turn::model_replied(state, *replied, mint)),
+        Command::ModelReplied(replied) => Ok(turn::model_replied(state, *replied, env)),
         Command::ModelFailed { turn, failure } => {
-            Ok(turn::model_failed(state, &turn, failure, mint))
+            Ok(turn::model_failed(state, &turn, failure, env))
         }
-        Command::Abort => Ok(abort::abort(state, mint)),
-        Command::GraceOver { turn } => Ok(abort::grace_over(state, &turn, mint)),
+        Command::Abort => Ok(abort::abort(state, env)),
+        Command::GraceOver { turn } => Ok(abort::grace_over(state, &turn, env)),
 
-        Command::Assessed(assessed) => Ok(tools::assessed(state, assessed, mint)),
-        Command::CallClient { turn, call } => Ok(tools::call_client(state, &turn, &call, mint)),
+        Command::Assessed(assessed) => Ok(tools::assessed(state, assessed, env)),
+        Command::CallClient { turn, call } => Ok(tools::call_client(state, &turn, &call, env)),
         Command::AskUser {
             turn,
             call,
@@ -92,25 +96,23 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
                 choices,
                 allow_freeform,
             },
-            mint,
+            env,
         )),
         Command::ToolFinished {
             turn,
             call,
             outcome,
-        } => Ok(tools::finished(state, &turn, &call, outcome, mint)),
+        } => Ok(tools::finished(state, &turn, &call, outcome, env)),
 
         Command::AnswerPermission { request, decision } => {
-            Ok(answer::permission(state, &request, decision, mint))
+            Ok(answer::permission(state, &request, decision, env))
         }
-        Command::AnswerTool { request, outcome } => {
-            Ok(answer::tool(state, &request, outcome, mint))
-        }
+        Command::AnswerTool { request, outcome } => Ok(answer::tool(state, &request, outcome, env)),
         Command::AnswerUserInput {
             request,
             answer,
             freeform,
-        } => Ok(answer::user_input(state, &request, answer, freeform, mint)),
+        } => Ok(answer::user_input(state, &request, answer, freeform, env)),
         Command::Elicit {
             request,
             message,
@@ -148,11 +150,11 @@ pub fn decide(state: &State, command: Command, mint: &mut Mint<'_>) -> Result<De
 }
 
 /// The loop comes to rest: says so in the log and to everyone who listens, or takes what waits.
-fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, mint: &Mint<'_>) {
+fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &DecideEnv<'_>) {
     decision.store(Durable::LoopEnded(LoopEnded { outcome }));
     let aborted = matches!(outcome, LoopOutcome::Aborted).then_some(true);
     decision.tell(Ephemeral::AssistantIdle(AssistantIdle { aborted }));
-    let goes_on = mint.attended
+    let goes_on = env.attended
         && match outcome {
             // A turn that failed would only fail again for a notification.
             LoopOutcome::Done => queue::take_next(state, decision) || tasks::wake(state, decision),

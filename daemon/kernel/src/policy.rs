@@ -4,8 +4,8 @@
 //! `policy/shell.rs` knows how rules name commands, `policy/url.rs` how they name addresses,
 //! `policy/managed.rs` what stands above a session's own rules.
 
-pub mod lattice;
 pub mod managed;
+pub mod restrict;
 pub mod shell;
 mod url;
 

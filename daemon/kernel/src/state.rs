@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use loopd_proto::event::agent::Enlisted;
+use loopd_proto::event::agent::SubagentIdentity;
 use loopd_proto::event::fact::{Asked, LoopOutcome, PendingCommand, PendingMessage, QueueItem};
 use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkContext};
 use loopd_proto::event::task::WorkUsage;
@@ -49,7 +49,7 @@ pub struct State {
     /// Questions that are not tied to a phase of a call, such as elicitations.
     pub questions: BTreeMap<RequestId, Asked>,
     /// Set when the session is an agent of another one.
-    pub enlisted: Option<Box<Enlisted>>,
+    pub subagent: Option<Box<SubagentIdentity>>,
     /// What goes on beside the loop, and what ended.
     pub tasks: Tasks,
     /// Commands that people run themselves right now.
@@ -276,7 +276,7 @@ impl State {
             last_outcome: None,
             last_error: None,
             questions: BTreeMap::new(),
-            enlisted: None,
+            subagent: None,
             tasks: Tasks::default(),
             user_calls: BTreeSet::new(),
             plan_exists: false,

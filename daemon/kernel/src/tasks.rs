@@ -152,7 +152,7 @@ impl Task {
     }
 
     /// Whether the model still has to be told of the task's end or answer.
-    pub fn is_untold(&self) -> bool {
+    pub fn is_undelivered(&self) -> bool {
         self.told == Told::NotYet && !self.is_running()
     }
 
@@ -235,10 +235,11 @@ impl Tasks {
     }
 
     /// The tasks whose end or answer the model has not heard of, the first first.
-    pub fn untold(&self) -> Vec<&Task> {
-        let mut untold: Vec<&Task> = self.iter().filter(|task| task.is_untold()).collect();
-        untold.sort_by_key(|task| task.rested_at());
-        untold
+    pub fn undelivered(&self) -> Vec<&Task> {
+        let mut undelivered: Vec<&Task> =
+            self.iter().filter(|task| task.is_undelivered()).collect();
+        undelivered.sort_by_key(|task| task.rested_at());
+        undelivered
     }
 
     pub(super) fn started(&mut self, started: &TaskStarted, origin: Option<MessageId>) {
@@ -309,7 +310,7 @@ impl Tasks {
         }
     }
 
-    pub(super) fn heard(&mut self, id: &TaskId) {
+    pub(super) fn delivered(&mut self, id: &TaskId) {
         if let Some(task) = self.all.get_mut(id) {
             task.told = Told::Yes;
         }

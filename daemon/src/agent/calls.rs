@@ -122,7 +122,7 @@ fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutcome {
         },
         status,
         telemetry,
-        heard: outcome.heard,
+        delivered: outcome.delivered,
     }
 }
 

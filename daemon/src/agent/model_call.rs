@@ -15,7 +15,7 @@ use super::route::{Route, failure};
 use super::sight;
 use crate::provider::DeltaSink;
 use crate::provider::retry::{RetryNotice, RetrySink, call_with_retries};
-use crate::publish::{Audience, Spoken};
+use crate::publish::{Audience, OutgoingEvent};
 use crate::services::Services;
 use loopd_kernel::command::{Command, ModelReplied};
 use loopd_kernel::context::estimate_tokens;
@@ -54,7 +54,7 @@ pub async fn call(input: ModelCallInput) -> Command {
     };
     let provider = chosen.provider;
     let started = input.services.clock.instant();
-    let mut voice = Voice {
+    let mut publisher = DeltaPublisher {
         session: input.session.clone(),
         tip: input.tip.clone(),
         audience: input.audience.clone(),
@@ -67,8 +67,8 @@ pub async fn call(input: ModelCallInput) -> Command {
         started,
         first_token_ms: None,
     };
-    voice.say(&Ephemeral::UsageInfo(usage_info(&input)));
-    voice.say(&Ephemeral::ModelCallStart(ModelCallStart {
+    publisher.say(&Ephemeral::UsageInfo(usage_info(&input)));
+    publisher.say(&Ephemeral::ModelCallStart(ModelCallStart {
         turn_id: input.turn.turn_id(),
         model: Some(model.clone()),
     }));
@@ -81,8 +81,14 @@ pub async fn call(input: ModelCallInput) -> Command {
     let clock = input.services.clone();
     let mut random = move || fraction(clock.clock.id().0);
     let policy = &input.services.config.retry;
-    let outcome =
-        call_with_retries(policy, provider.as_ref(), &request, &mut voice, &mut random).await;
+    let outcome = call_with_retries(
+        policy,
+        provider.as_ref(),
+        &request,
+        &mut publisher,
+        &mut random,
+    )
+    .await;
     let elapsed = input.services.clock.instant().duration_since(started);
     match outcome {
         Ok(reply) => Command::ModelReplied(Box::new(ModelReplied {
@@ -91,7 +97,7 @@ pub async fn call(input: ModelCallInput) -> Command {
             model,
             reply,
             duration_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            first_token_ms: voice.first_token_ms,
+            first_token_ms: publisher.first_token_ms,
             endpoint: about.path.map(str::to_owned),
             tool_count: request.tools.len() as u64,
             initiator: initiator(&request),
@@ -150,7 +156,7 @@ fn usage_info(input: &ModelCallInput) -> UsageInfo {
 }
 
 /// Tells the audience what arrives while it arrives.
-struct Voice {
+struct DeltaPublisher {
     session: SessionId,
     tip: Option<EventId>,
     audience: Audience,
@@ -164,7 +170,7 @@ struct Voice {
     first_token_ms: Option<f64>,
 }
 
-impl Voice {
+impl DeltaPublisher {
     fn say(&self, event: &Ephemeral) {
         say(
             &self.services,
@@ -210,7 +216,7 @@ pub fn say(
             } else {
                 Class::Event
             };
-            audience.say(&Spoken {
+            audience.say(&OutgoingEvent {
                 session,
                 class,
                 kind: event.kind(),
@@ -221,7 +227,7 @@ pub fn say(
     }
 }
 
-impl DeltaSink for Voice {
+impl DeltaSink for DeltaPublisher {
     fn text(&mut self, delta: &str) {
         self.begin();
         self.say(&Ephemeral::MessageDelta(MessageDelta {
@@ -247,7 +253,7 @@ impl DeltaSink for Voice {
     }
 }
 
-impl RetrySink for Voice {
+impl RetrySink for DeltaPublisher {
     fn retrying(&mut self, notice: &RetryNotice<'_>) {
         self.began = false;
         self.progress = 0;

@@ -183,7 +183,7 @@ const TOOL_EFFICIENCY: &str = "<tool_efficiency>\n\
 
 const CODE_CHANGES: &str = "<code_change_instructions>\n\
 - Change only what the task needs, in the style of the code around it.\n\
-- Leave failures alone that were there before, unless you were asked to fix them; mention them.\n\
+- EffectivePermissions failures alone that were there before, unless you were asked to fix them; mention them.\n\
 - Run the project's own build, linters and tests on what you changed, where there are any.\n\
 - Do not add dependencies or new tools without need.\n\
 </code_change_instructions>";

@@ -42,7 +42,7 @@ pub struct Plan {
 
 /// A child session to be made.
 #[derive(Debug, Clone)]
-pub struct Birth {
+pub struct SpawnSpec {
     pub task: TaskId,
     /// The call that asked for it; none when a client did.
     pub call: Option<ToolCallId>,
@@ -53,13 +53,13 @@ pub struct Birth {
 
 /// What ties a child to the run that drives it.
 #[derive(Debug, Clone)]
-pub struct Tie {
+pub struct RunLink {
     pub watcher: Arc<Watcher>,
     pub seat: Arc<Seat>,
 }
 
 /// What the parent's session can do for its agents.
-pub trait Nursery: Send + Sync + 'static {
+pub trait ChildSpawner: Send + Sync + 'static {
     /// Finds everything that an order names, or says in words for the model what is wrong with it.
     fn plan(&self, order: Order) -> BoxFuture<'static, Result<Plan, String>>;
 
@@ -74,13 +74,17 @@ pub trait Nursery: Send + Sync + 'static {
     ) -> BoxFuture<'static, Result<WorktreeWork, String>>;
 
     /// Makes the child's session.
-    fn bear(&self, birth: Birth, tie: Tie) -> BoxFuture<'static, Result<Arc<dyn Child>, String>>;
+    fn spawn(
+        &self,
+        spec: SpawnSpec,
+        run_link: RunLink,
+    ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>>;
 
     /// Opens a child's session again from its log.
     fn reopen(
         &self,
         work: &AgentWork,
-        tie: Tie,
+        run_link: RunLink,
     ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>>;
 
     /// The slots of the tree, and whether agents take more than one message.
@@ -110,7 +114,7 @@ pub trait Child: Send + Sync + 'static {
     fn abort(&self) -> BoxFuture<'static, ()>;
 
     /// How it stands; `None` when it is gone.
-    fn standing(&self) -> BoxFuture<'static, Option<Standing>>;
+    fn status(&self) -> BoxFuture<'static, Option<ChildStatus>>;
 
     /// Ends it; its log stays.
     fn stop(&self) -> BoxFuture<'static, ()>;
@@ -118,14 +122,14 @@ pub trait Child: Send + Sync + 'static {
 
 /// How a child stands.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Standing {
+pub enum ChildStatus {
     AtWork,
-    Rests(Box<Rested>),
+    Rests(Box<ChildResult>),
 }
 
 /// How a child came to rest, and what it said since it was first spoken to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rested {
+pub struct ChildResult {
     pub outcome: Option<LoopOutcome>,
     pub response: Option<String>,
     pub error: Option<String>,

@@ -17,7 +17,9 @@ use loopd_proto::id::SessionId;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::child::{Birth, Child, Nursery, Plan, Rested, Standing, Tie, WorktreeEnd};
+use super::child::{
+    Child, ChildResult, ChildSpawner, ChildStatus, Plan, RunLink, SpawnSpec, WorktreeEnd,
+};
 use super::slots::Slots;
 use super::{Agents, Order, Setup};
 use loopd_exec::keep_alive::KeepAlive;
@@ -35,20 +37,20 @@ pub(crate) struct Home {
 
 /// A child that rests when the test says so.
 pub(crate) struct FakeChild {
-    heard: Mutex<Vec<String>>,
-    rested: Mutex<Option<Rested>>,
-    tie: Tie,
+    delivered: Mutex<Vec<String>>,
+    result: Mutex<Option<ChildResult>>,
+    run_link: RunLink,
 }
 
 impl FakeChild {
-    pub(crate) fn heard(&self) -> Vec<String> {
-        self.heard.lock().unwrap().clone()
+    pub(crate) fn delivered(&self) -> Vec<String> {
+        self.delivered.lock().unwrap().clone()
     }
 
     /// Waits until it was spoken to.
     pub(crate) async fn heard_first(&self) -> String {
         loop {
-            if let Some(first) = self.heard().into_iter().next() {
+            if let Some(first) = self.delivered().into_iter().next() {
                 return first;
             }
             tokio::task::yield_now().await;
@@ -56,7 +58,7 @@ impl FakeChild {
     }
 
     pub(crate) fn seat(&self) -> Arc<super::Seat> {
-        self.tie.seat.clone()
+        self.run_link.seat.clone()
     }
 
     /// Answers and rests.
@@ -65,13 +67,13 @@ impl FakeChild {
     }
 
     fn rest(&self, outcome: LoopOutcome, text: Option<&str>) {
-        *self.rested.lock().unwrap() = Some(Rested {
+        *self.result.lock().unwrap() = Some(ChildResult {
             outcome: Some(outcome),
             response: text.map(str::to_owned),
             error: None,
             usage: WorkUsage::default(),
         });
-        self.tie.watcher.told(&Ephemeral::SessionIdle(Idle {
+        self.run_link.watcher.told(&Ephemeral::SessionIdle(Idle {
             aborted: None,
             mode: None,
         }));
@@ -87,8 +89,8 @@ impl Child for Held {
     }
 
     fn say(&self, message: String) -> BoxFuture<'static, Result<(), String>> {
-        *self.0.rested.lock().unwrap() = None;
-        self.0.heard.lock().unwrap().push(message);
+        *self.0.result.lock().unwrap() = None;
+        self.0.delivered.lock().unwrap().push(message);
         std::future::ready(Ok(())).boxed()
     }
 
@@ -97,10 +99,12 @@ impl Child for Held {
         std::future::ready(()).boxed()
     }
 
-    fn standing(&self) -> BoxFuture<'static, Option<Standing>> {
-        let rested = self.0.rested.lock().unwrap().clone();
-        let standing = rested.map_or(Standing::AtWork, |rested| Standing::Rests(Box::new(rested)));
-        std::future::ready(Some(standing)).boxed()
+    fn status(&self) -> BoxFuture<'static, Option<ChildStatus>> {
+        let result = self.0.result.lock().unwrap().clone();
+        let status = result.map_or(ChildStatus::AtWork, |result| {
+            ChildStatus::Rests(Box::new(result))
+        });
+        std::future::ready(Some(status)).boxed()
     }
 
     fn stop(&self) -> BoxFuture<'static, ()> {
@@ -123,7 +127,7 @@ impl Home {
             session: SessionId::from("session"),
             folder: std::env::temp_dir().join("loopd-no-such-folder"),
             log: Arc::new(Log(self.clone())),
-            nursery: Arc::new(House(self.clone())),
+            spawner: Arc::new(House(self.clone())),
             keep_alive: KeepAlive::default(),
         };
         Agents::new(setup, CancellationToken::new())
@@ -152,11 +156,11 @@ impl Home {
             .clone()
     }
 
-    fn bear(&self, tie: Tie) -> Arc<dyn Child> {
+    fn spawn(&self, run_link: RunLink) -> Arc<dyn Child> {
         let child = Arc::new(FakeChild {
-            heard: Mutex::default(),
-            rested: Mutex::default(),
-            tie,
+            delivered: Mutex::default(),
+            result: Mutex::default(),
+            run_link,
         });
         self.children.send_modify(|all| all.push(child.clone()));
         Arc::new(Held(child))
@@ -176,7 +180,7 @@ impl TaskLog for Log {
 
 struct House(Arc<Home>);
 
-impl Nursery for House {
+impl ChildSpawner for House {
     fn plan(&self, order: Order) -> BoxFuture<'static, Result<Plan, String>> {
         let plan = Plan {
             profile: Profile {
@@ -209,19 +213,23 @@ impl Nursery for House {
         std::future::ready(Err("there are none here".to_owned())).boxed()
     }
 
-    fn bear(&self, _birth: Birth, tie: Tie) -> BoxFuture<'static, Result<Arc<dyn Child>, String>> {
+    fn spawn(
+        &self,
+        _birth: SpawnSpec,
+        run_link: RunLink,
+    ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>> {
         if std::mem::take(&mut *self.0.loses.lock().unwrap()) {
             return std::future::ready(Err("it is lost".to_owned())).boxed();
         }
-        std::future::ready(Ok(self.0.bear(tie))).boxed()
+        std::future::ready(Ok(self.0.spawn(run_link))).boxed()
     }
 
     fn reopen(
         &self,
         _work: &AgentWork,
-        tie: Tie,
+        run_link: RunLink,
     ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>> {
-        std::future::ready(Ok(self.0.bear(tie))).boxed()
+        std::future::ready(Ok(self.0.spawn(run_link))).boxed()
     }
 
     fn terms(&self) -> BoxFuture<'static, Result<(Slots, bool), String>> {

@@ -10,7 +10,7 @@ use loopd_proto::id::TaskId;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::child::{Birth, Child, Rested, Standing, Tie, WorktreeEnd};
+use super::child::{Child, ChildResult, ChildStatus, RunLink, SpawnSpec, WorktreeEnd};
 use super::slots::Seat;
 use super::watcher::{Progress, Watcher};
 use super::{Agents, Cancel, output};
@@ -27,7 +27,7 @@ const MOST_MESSAGES: usize = 64;
 
 /// Whether the agent's session is new.
 pub(super) enum Begin {
-    New(Box<Birth>),
+    New(Box<SpawnSpec>),
     Again,
 }
 
@@ -230,7 +230,7 @@ impl Agents {
         // What came too late for a run that failed is for the next one; who was stopped needs none.
         for message in unheard.into_iter().filter(|_| failed) {
             if let Err(error) = self.write(&run.id, &work, message).await {
-                tracing::warn!(task = %run.id, %error, "a message to an agent was not heard");
+                tracing::warn!(task = %run.id, %error, "a message to an agent was not delivered");
             }
         }
     }
@@ -243,8 +243,8 @@ impl Agents {
         prompt: String,
         watcher: &Arc<Watcher>,
     ) -> (Ending, bool) {
-        let nursery = &self.0.setup.nursery;
-        let (slots, multi_turn) = match nursery.terms().await {
+        let spawner = &self.0.setup.spawner;
+        let (slots, multi_turn) = match spawner.terms().await {
             Ok(terms) => terms,
             Err(why) => return (failed(why), true),
         };
@@ -254,18 +254,18 @@ impl Agents {
             () = run.cancel.cancelled() => return (cancelled(), multi_turn),
             seat = Seat::take(slots) => seat,
         };
-        let tie = Tie {
+        let run_link = RunLink {
             watcher: watcher.clone(),
             seat: seat.clone(),
         };
         let (born, first) = match begin {
-            Begin::New(birth) => {
-                let preface = birth.plan.preface.clone();
-                (nursery.bear(*birth, tie).await, preface)
+            Begin::New(spec) => {
+                let preface = spec.plan.preface.clone();
+                (spawner.spawn(*spec, run_link).await, preface)
             }
             // One that was interrupted before it was told anything is told everything now.
             Begin::Again => {
-                let child = nursery.reopen(work, tie).await;
+                let child = spawner.reopen(work, run_link).await;
                 let is_new = child.as_ref().is_ok_and(|child| child.is_new());
                 (child, is_new.then(|| work.prompt.clone()))
             }
@@ -281,12 +281,12 @@ impl Agents {
             Some(first) => format!("{first}\n\n{prompt}"),
             None => prompt,
         };
-        let rested = self.until_rest(run, child.as_ref(), prompt, watcher).await;
+        let result = self.until_rest(run, child.as_ref(), prompt, watcher).await;
         child.stop().await;
         seat.leave();
-        let mut ending = judged(rested, run.cancel.is_cancelled());
+        let mut ending = judged(result, run.cancel.is_cancelled());
         if let Some(worktree) = &work.worktree {
-            ending.worktree = match nursery.settle_worktree(worktree).await {
+            ending.worktree = match spawner.settle_worktree(worktree).await {
                 WorktreeEnd::Removed => None,
                 WorktreeEnd::Kept(text) | WorktreeEnd::Failed(text) => Some(text),
             };
@@ -301,15 +301,15 @@ impl Agents {
         child: &dyn Child,
         prompt: String,
         watcher: &Watcher,
-    ) -> Result<Option<Rested>, String> {
+    ) -> Result<Option<ChildResult>, String> {
         let mut rests = watcher.rests();
         child.say(prompt).await?;
         loop {
             let cancelled = tokio::select! {
                 biased;
                 () = run.cancel.cancelled() => true,
-                rested = rests.changed() => {
-                    if rested.is_err() {
+                result = rests.changed() => {
+                    if result.is_err() {
                         return Ok(None);
                     }
                     false
@@ -325,11 +325,11 @@ impl Agents {
                 child.abort().await;
                 return Ok(self.last_words(child, rests).await);
             }
-            match child.standing().await {
-                Some(Standing::AtWork) => {}
+            match child.status().await {
+                Some(ChildStatus::AtWork) => {}
                 None => return Ok(None),
-                Some(Standing::Rests(rested)) => match run.close_inbox() {
-                    Ok(()) => return Ok(Some(*rested)),
+                Some(ChildStatus::Rests(result)) => match run.close_inbox() {
+                    Ok(()) => return Ok(Some(*result)),
                     Err(waiting) => {
                         for message in waiting {
                             child.say(message).await?;
@@ -344,12 +344,12 @@ impl Agents {
         &self,
         child: &dyn Child,
         mut rests: watch::Receiver<u64>,
-    ) -> Option<Rested> {
+    ) -> Option<ChildResult> {
         let resting = async {
             loop {
-                match child.standing().await? {
-                    Standing::Rests(rested) => return Some(*rested),
-                    Standing::AtWork => rests.changed().await.ok()?,
+                match child.status().await? {
+                    ChildStatus::Rests(result) => return Some(*result),
+                    ChildStatus::AtWork => rests.changed().await.ok()?,
                 }
             }
         };
@@ -366,7 +366,7 @@ impl Agents {
         let by = run.inner().cancelled;
         let waited_for = execution == Execution::Sync;
         // Whoever waits for it or stops it hears of it by the result of the call, if that gets so far.
-        let heard = by == Some(Cancel::Abort);
+        let delivered = by == Some(Cancel::Abort);
         let result = ending
             .response
             .as_deref()
@@ -379,7 +379,7 @@ impl Agents {
             reason,
             result: result.clone(),
             usage: usage.clone(),
-            heard,
+            delivered,
         };
         let command = match &ending.end {
             End::Answered if multi_turn && !waited_for => Command::TaskAnswered {
@@ -387,7 +387,7 @@ impl Agents {
                 answer: TaskAnswer {
                     response: result.clone().unwrap_or_default(),
                     usage: ending.usage.clone(),
-                    heard,
+                    delivered,
                 },
             },
             End::Answered => Command::TaskEnded {
@@ -438,19 +438,19 @@ fn cancelled() -> Ending {
     }
 }
 
-fn judged(rested: Result<Option<Rested>, String>, was_cancelled: bool) -> Ending {
-    let rested = match rested {
-        Ok(rested) => rested,
+fn judged(result: Result<Option<ChildResult>, String>, was_cancelled: bool) -> Ending {
+    let result = match result {
+        Ok(result) => result,
         Err(why) => return failed(why),
     };
-    let Some(rested) = rested else {
+    let Some(result) = result else {
         return if was_cancelled {
             cancelled()
         } else {
             failed("its session ended unexpectedly".to_owned())
         };
     };
-    let end = match (rested.outcome, rested.error) {
+    let end = match (result.outcome, result.error) {
         _ if was_cancelled => End::Cancelled,
         (Some(LoopOutcome::Done), _) => End::Answered,
         (_, Some(error)) => End::Failed(error),
@@ -461,8 +461,8 @@ fn judged(rested: Result<Option<Rested>, String>, was_cancelled: bool) -> Ending
     };
     Ending {
         end,
-        response: rested.response,
-        usage: rested.usage,
+        response: result.response,
+        usage: result.usage,
         worktree: None,
     }
 }

@@ -45,7 +45,7 @@ impl Agents {
 
     /// The tasks of the session, its agents among them.
     pub async fn tasks(&self) -> Result<Vec<Task>, AgentError> {
-        let tasks = self.0.setup.nursery.tasks().await;
+        let tasks = self.0.setup.spawner.tasks().await;
         tasks.map_err(|_| AgentError::SessionEnded)
     }
 

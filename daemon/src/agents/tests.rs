@@ -31,7 +31,7 @@ async fn one_that_is_waited_for_is_told_by_its_call_and_one_in_the_background_by
     assert_eq!(ending.response.as_deref(), Some("first"));
     let told = home.told("TaskEnded").await;
     assert!(
-        told.contains("Completed") && told.contains("heard: false"),
+        told.contains("Completed") && told.contains("delivered: false"),
         "{told}"
     );
 
@@ -42,7 +42,7 @@ async fn one_that_is_waited_for_is_told_by_its_call_and_one_in_the_background_by
     home.child(2).await.answer("second");
     let told = home.told("TaskAnswered").await;
     assert!(
-        told.contains("second") && told.contains("heard: false"),
+        told.contains("second") && told.contains("delivered: false"),
         "{told}"
     );
 }
@@ -61,7 +61,7 @@ async fn who_is_moved_to_the_background_is_not_waited_for_and_told_later() {
     let waited = first(&CancellationToken::new(), &started.run).await;
     assert!(matches!(waited, Wait::Promoted), "{waited:?}");
     child.answer("done");
-    assert!(home.told("TaskAnswered").await.contains("heard: false"));
+    assert!(home.told("TaskAnswered").await.contains("delivered: false"));
     assert!(!agents.promote(&started.id).await, "it is done");
 }
 
@@ -88,7 +88,7 @@ async fn a_slot_is_taken_in_turn_and_an_idle_agent_holds_none() {
         .await
         .unwrap();
     assert_eq!(again, Delivered::Resumed);
-    assert_eq!(home.child(3).await.heard(), ["more"]);
+    assert_eq!(home.child(3).await.delivered(), ["more"]);
     agents.close().await;
 }
 
@@ -127,7 +127,7 @@ async fn a_message_to_one_at_work_reaches_it_and_it_rests_only_after_that() {
         .await
         .unwrap();
     let child = home.child(1).await;
-    while child.heard().is_empty() {
+    while child.delivered().is_empty() {
         tokio::task::yield_now().await;
     }
     let sent = agents
@@ -135,10 +135,10 @@ async fn a_message_to_one_at_work_reaches_it_and_it_rests_only_after_that() {
         .await
         .unwrap();
     assert_eq!(sent, Delivered::AtWork);
-    while child.heard().len() < 2 {
+    while child.delivered().len() < 2 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(child.heard(), ["work, a", "also this"]);
+    assert_eq!(child.delivered(), ["work, a", "also this"]);
     child.answer("both");
     assert_eq!(started.run.end().await.response.as_deref(), Some("both"));
 }

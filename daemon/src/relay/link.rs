@@ -120,21 +120,21 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
         };
         let (from_daemon, to_daemon) = tokio::io::split(stream);
         let waiting = std::mem::take(&mut self.waiting);
-        let heard = AtomicBool::new(false);
+        let delivered = AtomicBool::new(false);
         let mut sending = Sending {
             input: &mut self.input,
             to_daemon,
             borders: &mut self.outward,
             writing: false,
             untaken: Some(Vec::new()),
-            heard: &heard,
+            delivered: &delivered,
             waiting: Vec::new(),
         };
         let receiving = Receiving {
             from_daemon,
             output: &mut self.output,
             borders: &mut self.inward,
-            heard: &heard,
+            delivered: &delivered,
         };
         let join = JoinNotification {
             launch_id: daemon.launch_id().to_owned(),
@@ -152,7 +152,7 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
         };
         if !emptied.links.contains_key(&self.number) {
             // The daemon left before it took a byte of this link: the next one gets them all.
-            let Some(untaken) = untaken.filter(|_| !heard.into_inner()) else {
+            let Some(untaken) = untaken.filter(|_| !delivered.into_inner()) else {
                 bail!("the home was emptied while a client was sending; start again");
             };
             self.outward = Borders::default();
@@ -213,7 +213,7 @@ struct Sending<'a, I, W> {
     writing: bool,
     /// All that was sent, until the daemon is heard or that is too much.
     untaken: Option<Vec<u8>>,
-    heard: &'a AtomicBool,
+    delivered: &'a AtomicBool,
     /// What came after the border at which it stopped.
     waiting: Vec<u8>,
 }
@@ -300,7 +300,7 @@ impl<I: AsyncRead + Unpin, W: AsyncWrite + Unpin> Sending<'_, I, W> {
         let Some(untaken) = &mut self.untaken else {
             return;
         };
-        if self.heard.load(Ordering::Relaxed) || untaken.len() + bytes.len() > MOST_UNTAKEN {
+        if self.delivered.load(Ordering::Relaxed) || untaken.len() + bytes.len() > MOST_UNTAKEN {
             self.untaken = None;
         } else {
             untaken.extend_from_slice(bytes);
@@ -313,7 +313,7 @@ struct Receiving<'a, R, O> {
     from_daemon: R,
     output: &'a mut O,
     borders: &'a mut Borders,
-    heard: &'a AtomicBool,
+    delivered: &'a AtomicBool,
 }
 
 /// Why nothing more goes to the client.
@@ -334,7 +334,7 @@ impl<R: AsyncRead + Unpin, O: AsyncWrite + Unpin> Receiving<'_, R, O> {
             if bytes.is_empty() {
                 return Received::All;
             }
-            self.heard.store(true, Ordering::Relaxed);
+            self.delivered.store(true, Ordering::Relaxed);
             self.borders.follow(bytes);
             let written = self.output.write_all(bytes).await;
             if written.is_err() || self.output.flush().await.is_err() {

@@ -16,7 +16,7 @@ use super::{ConnectionService, Table};
 use crate::connection::{Connection, Trust};
 use crate::launch::Launch;
 use crate::services::Services;
-use crate::session::attach::Goodbye;
+use crate::session::attach::DetachReason;
 use crate::session::registry::Sessions;
 use crate::store::lock::HomeLock;
 
@@ -202,7 +202,9 @@ impl Server {
         for id in connection.sessions() {
             if connection.detach(&id)
                 && let Some(session) = self.sessions.get(&id)
-                && let Err(error) = session.detach(connection.peer.id(), Goodbye::Vanish).await
+                && let Err(error) = session
+                    .detach(connection.peer.id(), DetachReason::ConnectionLost)
+                    .await
             {
                 tracing::debug!(session = %id, %error, "a connection left a session that was gone");
             }
@@ -215,7 +217,9 @@ impl Server {
             for id in connection.sessions() {
                 if connection.detach(&id)
                     && let Some(session) = self.sessions.get(&id)
-                    && let Err(error) = session.detach(connection.peer.id(), Goodbye::Destroy).await
+                    && let Err(error) = session
+                        .detach(connection.peer.id(), DetachReason::Destroy)
+                        .await
                 {
                     tracing::warn!(session = %id, %error, "a session could not be ended");
                 }

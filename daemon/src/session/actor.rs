@@ -20,7 +20,7 @@ use super::commands;
 use super::journal;
 use super::lineage::{Inheritance, Lineage};
 use super::registry::Sessions;
-use super::rollcall::RosterCell;
+use super::roster_refresh::RosterCell;
 use super::slash::Running;
 use super::tree::Tree;
 use super::waits::{Waits, Whose};
@@ -34,7 +34,7 @@ use crate::publish::recent::Recent;
 use crate::services::Services;
 use crate::store::SessionRecord;
 use loopd_exec::shells::Shells;
-use loopd_kernel::command::{Answer, Command, Decision, Mint};
+use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
 use loopd_kernel::decide::decide;
 use loopd_kernel::state::State;
 
@@ -259,10 +259,10 @@ impl Actor {
             }
             Message::Detach {
                 peer,
-                goodbye,
+                reason,
                 reply,
             } => {
-                let flow = self.detach(peer, goodbye).await;
+                let flow = self.detach(peer, reason).await;
                 if let Some(reply) = reply {
                     if flow == Flow::Stop {
                         self.end_processes().await;
@@ -316,8 +316,8 @@ impl Actor {
                 self.hand_down();
                 Flow::Go
             }
-            Message::Kin { reply } => {
-                let kin = self.kin_for_agents();
+            Message::ParentSnapshot { reply } => {
+                let kin = self.parent_snapshot();
                 // The order that wanted it may have been given up.
                 reply.send(Box::new(kin)).ok();
                 Flow::Go
@@ -393,12 +393,12 @@ impl Actor {
     pub(super) fn decide(&self, command: Command) -> Result<Decision, SessionError> {
         let clock = &self.services.clock;
         let mut ids = || clock.id();
-        let mut mint = Mint {
+        let mut env = DecideEnv {
             now: clock.now(),
             attended: self.is_attended(),
             ids: &mut ids,
         };
-        Ok(decide(&self.state, command, &mut mint)?)
+        Ok(decide(&self.state, command, &mut env)?)
     }
 
     /// The messages' own headers become those of the interaction they start.
@@ -438,16 +438,16 @@ impl Actor {
         self.record
             .client_name
             .clone_from(&state.options.client_name);
-        if let Some(enlisted) = &state.enlisted {
-            self.record.parent = Some(enlisted.parent.clone());
-            self.record.agent = Some(enlisted.task.to_string());
+        if let Some(subagent) = &state.subagent {
+            self.record.parent = Some(subagent.parent.clone());
+            self.record.agent = Some(subagent.task.to_string());
         }
     }
 
     pub(super) fn announce_update(&self) {
         // Clients know the sessions they opened; agents they know by their events.
         if let Some(launch) = &self.launch
-            && self.state.enlisted.is_none()
+            && self.state.subagent.is_none()
         {
             launch.announce(&Lifecycle {
                 kind: "session.updated",

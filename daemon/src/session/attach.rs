@@ -45,11 +45,11 @@ pub enum PendingWork {
 
 /// How a connection leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Goodbye {
+pub enum DetachReason {
     /// It said so: the last one out ends the session.
     Destroy,
     /// It vanished: the session goes on as far as it can without anybody.
-    Vanish,
+    ConnectionLost,
 }
 
 /// A question whose event a late joiner has to be shown.
@@ -200,12 +200,12 @@ impl Actor {
         offers.any(|offer| !offer.observer)
     }
 
-    pub(super) async fn detach(&mut self, peer: PeerId, goodbye: Goodbye) -> Flow {
+    pub(super) async fn detach(&mut self, peer: PeerId, reason: DetachReason) -> Flow {
         let others = self
             .attachments
             .iter()
             .any(|attachment| attachment.connection.peer.id() != peer);
-        let ends = !others && goodbye == Goodbye::Destroy;
+        let ends = !others && reason == DetachReason::Destroy;
         // The last one out still hears the end.
         if ends && let Err(error) = self.execute(Command::Shutdown { error: None }).await {
             tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_proto::event::Durable;
-use loopd_proto::event::agent::{Enlisted, Profile};
+use loopd_proto::event::agent::{Profile, SubagentIdentity};
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::event::task::{AgentWork, WorktreeWork};
 use loopd_proto::id::{Seq, SessionId, TaskId, ToolCallId};
@@ -23,16 +23,17 @@ use beginning::{Beginning, NEVER_BEGAN};
 use super::actor::Actor;
 use super::lineage::{Adoption, Inheritance};
 use super::registry::Sessions;
-use super::rollcall::Rollcall;
+use super::roster_refresh::RosterRefresh;
 use super::tree::Tree;
 use super::{Message, SessionHandle};
 use crate::agents::{
-    Agents, Birth, Child, Nursery, Order, Plan, Rested, Setup, Slots, Standing, Tie, WorktreeEnd,
+    Agents, Child, ChildResult, ChildSpawner, ChildStatus, Order, Plan, RunLink, Setup, Slots,
+    SpawnSpec, WorktreeEnd,
 };
 use crate::roster::Roster;
 use crate::services::Services;
 use crate::store::StoredEvent;
-use loopd_kernel::command::{Command, Create, Enlist, Send};
+use loopd_kernel::command::{AdoptAsSubagent, Command, Create, Send};
 use loopd_kernel::state::{Entry, State};
 use loopd_kernel::tasks::Task;
 
@@ -51,14 +52,14 @@ impl Children {
 }
 
 /// What has to be known of a session to make an agent of it.
-pub(super) struct Kin {
+pub(super) struct ParentSnapshot {
     inheritance: Inheritance,
     tree: Arc<Tree>,
-    enlisted: Option<Enlisted>,
+    subagent: Option<SubagentIdentity>,
     state: Parent,
     route: crate::agent::route::Route,
     roster: Arc<Roster>,
-    rollcall: Option<Rollcall>,
+    roster_refresh: Option<RosterRefresh>,
 }
 
 /// What of a parent's state matters to its agents.
@@ -72,7 +73,7 @@ struct Parent {
 }
 
 /// Makes the children of one session.
-struct Cradle {
+struct SessionSpawner {
     session: SessionId,
     mailbox: mpsc::Sender<Message>,
     sessions: Arc<Sessions>,
@@ -91,7 +92,7 @@ pub(super) fn agents(
     children: &Children,
 ) -> Agents {
     let ended = CancellationToken::new();
-    let cradle = Cradle {
+    let spawner = SessionSpawner {
         session: id.clone(),
         mailbox: mailbox.clone(),
         sessions: sessions.clone(),
@@ -103,20 +104,20 @@ pub(super) fn agents(
         session: id.clone(),
         folder: services.session_folder(id).join("agents"),
         log: super::commands::log(mailbox),
-        nursery: Arc::new(Shared(Arc::new(cradle))),
+        spawner: Arc::new(Shared(Arc::new(spawner))),
         keep_alive: services.keep_alive.clone(),
     };
     Agents::new(setup, ended)
 }
 
 impl Actor {
-    pub(super) fn kin_for_agents(&mut self) -> Kin {
+    pub(super) fn parent_snapshot(&mut self) -> ParentSnapshot {
         let tree = self.tree();
         let state = &self.state;
-        Kin {
+        ParentSnapshot {
             inheritance: self.inheritance(),
             tree,
-            enlisted: state.enlisted.as_deref().cloned(),
+            subagent: state.subagent.as_deref().cloned(),
             state: Parent {
                 options: state.options.clone(),
                 cwd: state.cwd.clone(),
@@ -126,17 +127,17 @@ impl Actor {
             },
             route: self.route(),
             roster: self.roster.get(),
-            rollcall: self.rollcall(),
+            roster_refresh: self.roster_refresh(),
         }
     }
 }
 
-impl Cradle {
-    async fn kin(&self) -> Result<Kin, String> {
+impl SessionSpawner {
+    async fn kin(&self) -> Result<ParentSnapshot, String> {
         let gone = || "the session has ended".to_owned();
         let (reply, kin) = oneshot::channel();
         let asked = async {
-            let sent = self.mailbox.send(Message::Kin { reply }).await;
+            let sent = self.mailbox.send(Message::ParentSnapshot { reply }).await;
             sent.map_err(|_| gone())?;
             kin.await.map_err(|_| gone())
         };
@@ -151,35 +152,32 @@ impl Cradle {
         table.insert(handle.id().clone(), handle.clone());
     }
 
-    async fn bear(&self, birth: Birth, tie: Tie) -> Result<Arc<dyn Child>, String> {
+    async fn spawn(&self, spec: SpawnSpec, run_link: RunLink) -> Result<Arc<dyn Child>, String> {
         let kin = self.kin().await?;
-        let enlisted = Enlisted {
+        let subagent = SubagentIdentity {
             parent: self.session.clone(),
-            task: birth.task.clone(),
+            task: spec.task.clone(),
             depth: depth(&kin),
             profile: Profile {
-                worktree: birth
-                    .worktree
-                    .as_ref()
-                    .map(|worktree| worktree.path.clone()),
-                ..birth.plan.profile.clone()
+                worktree: spec.worktree.as_ref().map(|worktree| worktree.path.clone()),
+                ..spec.plan.profile.clone()
             },
         };
-        let handle = if birth.plan.profile.fork {
-            self.fork(&birth, enlisted).await?
+        let handle = if spec.plan.profile.fork {
+            self.fork(&spec, subagent).await?
         } else {
-            self.create(&birth, &kin, enlisted).await?
+            self.create(&spec, &kin, subagent).await?
         };
-        self.take_in(handle, tie).await
+        self.take_in(handle, run_link).await
     }
 
     async fn create(
         &self,
-        birth: &Birth,
-        kin: &Kin,
-        enlisted: Enlisted,
+        spec: &SpawnSpec,
+        kin: &ParentSnapshot,
+        subagent: SubagentIdentity,
     ) -> Result<SessionHandle, String> {
-        let plan = &birth.plan;
+        let plan = &spec.plan;
         let parent = &kin.state.options;
         let options = SessionOptions {
             model: plan.model.clone(),
@@ -190,11 +188,11 @@ impl Cradle {
             default_agent: None,
             ..parent.clone()
         };
-        let cwd = match &birth.worktree {
+        let cwd = match &spec.worktree {
             Some(worktree) => worktree.cwd.clone(),
             None => plan.cwd.to_string_lossy().into_owned(),
         };
-        let handle = self.sessions.start_new(birth.session.clone());
+        let handle = self.sessions.start_new(spec.session.clone());
         let handle = handle.ok_or_else(|| "its session exists already".to_owned())?;
         let created = handle.command(Command::Create(Create {
             options,
@@ -205,7 +203,7 @@ impl Cradle {
             permissions: Permissions::default(),
             agent: None,
             version: self.services.version.to_owned(),
-            enlisted: Some(Box::new(enlisted)),
+            subagent: Some(Box::new(subagent)),
         }));
         match created.await {
             Ok(_) => Ok(handle),
@@ -217,25 +215,29 @@ impl Cradle {
     }
 
     /// Starts from the parent's log as it was when the model asked for the fork.
-    async fn fork(&self, birth: &Birth, enlisted: Enlisted) -> Result<SessionHandle, String> {
+    async fn fork(
+        &self,
+        spec: &SpawnSpec,
+        subagent: SubagentIdentity,
+    ) -> Result<SessionHandle, String> {
         let store = &self.services.store;
         let loaded = store.load(&self.session).await;
         let loaded = loaded.map_err(|error| error.to_string())?;
         let (mut record, events) = loaded.ok_or_else(|| "its parent has no log".to_owned())?;
-        let through = asked_at(&events, birth.call.as_ref());
+        let through = asked_at(&events, spec.call.as_ref());
         let through = through.ok_or_else(|| "its parent's log has no such call".to_owned())?;
         let now = self.services.clock.now().0;
-        record.id = birth.session.clone();
+        record.id = spec.session.clone();
         record.parent = Some(self.session.clone());
-        record.agent = Some(birth.task.to_string());
+        record.agent = Some(spec.task.to_string());
         record.created_ms = now;
         record.modified_ms = now;
         let forked = store.fork(record, &self.session, through).await;
         forked.map_err(|error| error.to_string())?;
-        let handle = self.sessions.open_copy(birth.session.clone());
-        let enlist = handle.command(Command::Enlist(Box::new(Enlist {
-            enlisted,
-            cwd: birth.worktree.as_ref().map(|worktree| worktree.cwd.clone()),
+        let handle = self.sessions.open_copy(spec.session.clone());
+        let enlist = handle.command(Command::AdoptAsSubagent(Box::new(AdoptAsSubagent {
+            subagent,
+            cwd: spec.worktree.as_ref().map(|worktree| worktree.cwd.clone()),
         })));
         match enlist.await {
             Ok(_) => Ok(handle),
@@ -250,7 +252,7 @@ impl Cradle {
         &self,
         session: SessionId,
         worktree: Option<WorktreeWork>,
-        tie: Tie,
+        run_link: RunLink,
     ) -> Result<Arc<dyn Child>, String> {
         let known = self.services.store.record(&session).await;
         if known.map_err(|error| error.to_string())?.is_none() {
@@ -261,10 +263,14 @@ impl Cradle {
             plan::restore_worktree(&self.services, &kin, &session, worktree).await?;
         }
         let (handle, _) = self.sessions.open(session);
-        self.take_in(handle, tie).await
+        self.take_in(handle, run_link).await
     }
 
-    async fn take_in(&self, handle: SessionHandle, tie: Tie) -> Result<Arc<dyn Child>, String> {
+    async fn take_in(
+        &self,
+        handle: SessionHandle,
+        run_link: RunLink,
+    ) -> Result<Arc<dyn Child>, String> {
         // Known before it is given anything, so that nothing that changes passes it by.
         self.know(&handle);
         let spoken = async {
@@ -272,7 +278,7 @@ impl Cradle {
             let adoption = Adoption {
                 inheritance: kin.inheritance,
                 tree: kin.tree,
-                tie,
+                run_link,
             };
             handle
                 .post(Message::Adopt(Box::new(adoption)))
@@ -309,33 +315,33 @@ fn asked_at(events: &[StoredEvent], call: Option<&ToolCallId>) -> Option<Seq> {
 }
 
 /// What children may see of the launch's environment.
-fn environment(kin: &Kin) -> BTreeMap<String, String> {
+fn environment(kin: &ParentSnapshot) -> BTreeMap<String, String> {
     let launch = kin.inheritance.launch.as_ref();
     launch
         .map(|launch| launch.child_environment())
         .unwrap_or_default()
 }
 
-fn depth(kin: &Kin) -> u32 {
-    kin.enlisted.as_ref().map_or(0, |own| own.depth) + 1
+fn depth(kin: &ParentSnapshot) -> u32 {
+    kin.subagent.as_ref().map_or(0, |own| own.depth) + 1
 }
 
-/// A cradle that its own work may hold on to.
+/// A spawner that its own work may hold on to.
 #[derive(Clone)]
-struct Shared(Arc<Cradle>);
+struct Shared(Arc<SessionSpawner>);
 
-impl Nursery for Shared {
+impl ChildSpawner for Shared {
     fn plan(&self, order: Order) -> BoxFuture<'static, Result<Plan, String>> {
-        let cradle = self.0.clone();
+        let spawner = self.0.clone();
         async move {
-            let mut kin = cradle.kin().await?;
+            let mut kin = spawner.kin().await?;
             // A model chooses among those it was told of; a client's order may be the first of all.
-            let rollcall = kin.rollcall.take().filter(|_| order.call.is_none());
-            if let Some(rollcall) = rollcall {
-                rollcall.call().await;
-                kin = cradle.kin().await?;
+            let roster_refresh = kin.roster_refresh.take().filter(|_| order.call.is_none());
+            if let Some(roster_refresh) = roster_refresh {
+                roster_refresh.call().await;
+                kin = spawner.kin().await?;
             }
-            Box::pin(plan::plan(&cradle.services, kin, order)).await
+            Box::pin(plan::plan(&spawner.services, kin, order)).await
         }
         .boxed()
     }
@@ -366,48 +372,52 @@ impl Nursery for Shared {
         session: &SessionId,
         plan: &Plan,
     ) -> BoxFuture<'static, Result<WorktreeWork, String>> {
-        let (cradle, session, cwd) = (self.0.clone(), session.clone(), plan.cwd.clone());
+        let (spawner, session, cwd) = (self.0.clone(), session.clone(), plan.cwd.clone());
         async move {
-            let kin = cradle.kin().await?;
-            plan::make_worktree(&cradle.services, &kin, &session, &cwd).await
+            let kin = spawner.kin().await?;
+            plan::make_worktree(&spawner.services, &kin, &session, &cwd).await
         }
         .boxed()
     }
 
-    fn bear(&self, birth: Birth, tie: Tie) -> BoxFuture<'static, Result<Arc<dyn Child>, String>> {
-        let cradle = self.0.clone();
-        async move { cradle.bear(birth, tie).await }.boxed()
+    fn spawn(
+        &self,
+        spec: SpawnSpec,
+        run_link: RunLink,
+    ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>> {
+        let spawner = self.0.clone();
+        async move { spawner.spawn(spec, run_link).await }.boxed()
     }
 
     fn reopen(
         &self,
         work: &AgentWork,
-        tie: Tie,
+        run_link: RunLink,
     ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>> {
-        let (cradle, session) = (self.0.clone(), work.session_id.clone());
+        let (spawner, session) = (self.0.clone(), work.session_id.clone());
         let worktree = work.worktree.clone();
-        async move { cradle.reopen(session, worktree, tie).await }.boxed()
+        async move { spawner.reopen(session, worktree, run_link).await }.boxed()
     }
 
     fn terms(&self) -> BoxFuture<'static, Result<(Slots, bool), String>> {
-        let cradle = self.0.clone();
+        let spawner = self.0.clone();
         async move {
-            let kin = cradle.kin().await?;
-            let multi_turn = cradle.services.config.agents.multi_turn;
+            let kin = spawner.kin().await?;
+            let multi_turn = spawner.services.config.agents.multi_turn;
             Ok((kin.tree.slots.clone(), multi_turn))
         }
         .boxed()
     }
 
     fn settle_worktree(&self, worktree: &WorktreeWork) -> BoxFuture<'static, WorktreeEnd> {
-        let (cradle, worktree) = (self.0.clone(), worktree.clone());
+        let (spawner, worktree) = (self.0.clone(), worktree.clone());
         async move {
             // Without its session there is no environment to look at it in; it is then listed.
-            let env = match cradle.kin().await {
+            let env = match spawner.kin().await {
                 Ok(kin) => environment(&kin),
                 Err(_) => BTreeMap::new(),
             };
-            plan::settle_worktree(&cradle.services, &worktree, &env).await
+            plan::settle_worktree(&spawner.services, &worktree, &env).await
         }
         .boxed()
     }
@@ -448,9 +458,9 @@ impl Child for ChildSession {
         .boxed()
     }
 
-    fn standing(&self) -> BoxFuture<'static, Option<Standing>> {
+    fn status(&self) -> BoxFuture<'static, Option<ChildStatus>> {
         let since = self.beginning.since;
-        let seen = self.handle.state(move |state| standing(state, since));
+        let seen = self.handle.state(move |state| status(state, since));
         async move { seen.await.ok() }.boxed()
     }
 
@@ -465,11 +475,11 @@ impl Child for ChildSession {
 }
 
 /// How a session stands that was spoken to when its history was this long.
-fn standing(state: &State, since: usize) -> Standing {
+fn status(state: &State, since: usize) -> ChildStatus {
     if is_at_work(state) {
-        Standing::AtWork
+        ChildStatus::AtWork
     } else {
-        Standing::Rests(Box::new(rested(state, since)))
+        ChildStatus::Rests(Box::new(rested(state, since)))
     }
 }
 
@@ -480,13 +490,13 @@ pub(super) fn is_at_work(state: &State) -> bool {
 }
 
 /// What a session came to that was spoken to when its history was this long.
-pub(super) fn rested(state: &State, since: usize) -> Rested {
+pub(super) fn rested(state: &State, since: usize) -> ChildResult {
     let said = state.history.iter().skip(since).rev();
     let response = said.into_iter().find_map(|entry| match entry {
         Entry::Assistant(turn) if !turn.text.trim().is_empty() => Some(turn.text.clone()),
         _ => None,
     });
-    Rested {
+    ChildResult {
         outcome: state.last_outcome,
         response,
         error: state.last_error.clone(),

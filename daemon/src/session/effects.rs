@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Message;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
-use super::rollcall::Rollcall;
+use super::roster_refresh::RosterRefresh;
 use super::toolset::{Origin, Toolset};
 use super::work::Work;
 use crate::agent::calls::{self, CallInput};
@@ -199,7 +199,7 @@ impl Actor {
             seat: self
                 .lineage
                 .as_ref()
-                .map(|lineage| lineage.tie.seat.clone()),
+                .map(|lineage| lineage.run_link.seat.clone()),
             backend: self.shell_backend(),
             call: call.id.clone(),
             unreadable: policy::unreadable(&self.leave().permissions).into(),
@@ -234,7 +234,7 @@ impl Actor {
             mode: self.state.mode,
             model: self.state.model.clone(),
             reasoning_effort: self.state.reasoning_effort.clone(),
-            profile: self.state.enlisted.as_ref().map(|own| own.profile.clone()),
+            profile: self.state.subagent.as_ref().map(|own| own.profile.clone()),
             // A fork goes on with what its parent was told, to the letter.
             system: self.state.system.clone().filter(|_| self.is_fork()),
             tools_gone: gone,
@@ -250,7 +250,7 @@ impl Actor {
             // A notification tells nothing of tools; the next message will.
             self.told_tools = client_tools;
         }
-        let rollcall = self.rollcall();
+        let roster_refresh = self.roster_refresh();
         let cancel = self.turn.clone();
         let ids: Vec<MessageId> = input.messages.iter().map(|m| m.id.clone()).collect();
         let messages = ids.clone();
@@ -258,7 +258,7 @@ impl Actor {
             async move {
                 tokio::select! {
                     () = cancel.cancelled() => None,
-                    outcome = prepared(input, rollcall) => Some(match outcome {
+                    outcome = prepared(input, roster_refresh) => Some(match outcome {
                         Ok(prepared) => Command::Prepared(prepared),
                         Err(failure) => Command::PrepareFailed { messages: ids, failure },
                     }),
@@ -272,18 +272,18 @@ impl Actor {
     }
 
     fn is_fork(&self) -> bool {
-        let enlisted = self.state.enlisted.as_ref();
-        enlisted.is_some_and(|own| own.profile.fork)
+        let subagent = self.state.subagent.as_ref();
+        subagent.is_some_and(|own| own.profile.fork)
     }
 
     /// How the agents are looked up; an agent finds those that its parent found.
-    pub(super) fn rollcall(&self) -> Option<Rollcall> {
+    pub(super) fn roster_refresh(&self) -> Option<RosterRefresh> {
         if self.lineage.is_some() {
             return None;
         }
         let launch = self.launch.as_ref();
         let home = launch.and_then(|launch| launch.variable("HOME"));
-        Some(Rollcall {
+        Some(RosterRefresh {
             cell: self.roster.clone(),
             options: self.options.clone(),
             cwd: self.state.cwd.clone().into(),
@@ -357,7 +357,7 @@ impl Actor {
                 .iter()
                 .any(|attachment| attachment.offer.request_permission);
         let bypass = self.launch.as_ref().is_some_and(|launch| launch.yolo);
-        let leave = self.state.enlisted.as_ref().map(|_| self.leave());
+        let leave = self.state.subagent.as_ref().map(|_| self.leave());
         let (can_ask, bypass) = match &leave {
             // What the launch allows is part of what the session at the top hands down.
             Some(leave) if self.lineage.is_some() => (self.can_ask_above() && leave.may_ask, false),
@@ -455,11 +455,11 @@ impl Actor {
 /// Makes messages ready while the agents are looked up.
 async fn prepared(
     input: PrepareInput,
-    rollcall: Option<Rollcall>,
+    roster_refresh: Option<RosterRefresh>,
 ) -> Result<Prepared, ModelFailure> {
     let looked_up = async {
-        if let Some(rollcall) = rollcall {
-            rollcall.call().await;
+        if let Some(roster_refresh) = roster_refresh {
+            roster_refresh.call().await;
         }
     };
     let (prepared, ()) = tokio::join!(prepare::prepare(input), looked_up);

@@ -68,7 +68,7 @@ fn agent(state: &State, event: &Durable) -> Option<AgentId> {
         Durable::SubagentStarted(started) => &started.tool_call_id,
         Durable::SubagentCompleted(completed) => &completed.tool_call_id,
         Durable::SubagentFailed(failed) => &failed.tool_call_id,
-        _ => return state.enlisted.as_ref().map(|own| own.agent_id()),
+        _ => return state.subagent.as_ref().map(|own| own.agent_id()),
     };
     let task = state.tasks.by_call(call);
     let task = task.or_else(|| state.tasks.get(call.as_str()));
@@ -85,7 +85,7 @@ pub(super) fn pass(
         id: clock.id().into(),
         timestamp: clock.now(),
         parent_id: state.tip.clone(),
-        agent_id: state.enlisted.as_ref().map(|own| own.agent_id()),
+        agent_id: state.subagent.as_ref().map(|own| own.agent_id()),
         ephemeral: Some(true),
     };
     let line: Arc<str> = event::write(&head, event)?.into();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use loopd_proto::event::agent::Enlisted;
+use loopd_proto::event::agent::SubagentIdentity;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::SessionId;
 use loopd_proto::session::SessionOptions;
@@ -13,14 +13,14 @@ use super::attach::Attachment;
 use super::tree::{Asks, Tree, TreeQuestion};
 use super::{Message, SessionHandle};
 use crate::agent::route::TokenPeers;
-use crate::agents::{Slots, Tie};
+use crate::agents::{RunLink, Slots};
 use crate::launch::Launch;
 use crate::provider::client_http::AgentErrand;
 use crate::provider::secret::Secret;
 use crate::publish::{Upstream, frame};
 use crate::roster::Roster;
 use loopd_kernel::command::Grant;
-use loopd_kernel::policy::lattice::{Ground, Leave, narrowed};
+use loopd_kernel::policy::restrict::{EffectivePermissions, Workspace, restrict_for_child};
 
 /// What a session hands down to its agents; anew whenever it changes.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ pub(super) struct Inheritance {
     /// The clients that bring tools and answer questions.
     pub(super) attachments: Vec<Attachment>,
     /// What the parent may do.
-    pub(super) leave: Leave,
+    pub(super) leave: EffectivePermissions,
     /// Where the parent works.
     pub(super) cwd: String,
     pub(super) streaming: bool,
@@ -48,11 +48,11 @@ pub(super) struct Inheritance {
 /// Ties a session to the one whose agent it is.
 pub(super) struct Lineage {
     pub(super) tree: Arc<Tree>,
-    pub(super) tie: Tie,
+    pub(super) run_link: RunLink,
     pub(super) top: SessionId,
     generation: u64,
     /// What the parent may do, and where.
-    leave: Leave,
+    leave: EffectivePermissions,
     parent_cwd: String,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Lineage {
 pub(super) struct Adoption {
     pub(super) inheritance: Inheritance,
     pub(super) tree: Arc<Tree>,
-    pub(super) tie: Tie,
+    pub(super) run_link: RunLink,
 }
 
 impl Actor {
@@ -69,7 +69,7 @@ impl Actor {
         let Adoption {
             inheritance,
             tree,
-            tie,
+            run_link,
         } = adoption;
         // What changed while it was on its way may have come first.
         let early = self.early.take();
@@ -77,7 +77,7 @@ impl Actor {
         let inheritance = later.unwrap_or(inheritance);
         self.lineage = Some(Lineage {
             tree,
-            tie,
+            run_link,
             top: inheritance.top.clone(),
             generation: inheritance.generation,
             leave: inheritance.leave.clone(),
@@ -116,12 +116,12 @@ impl Actor {
     }
 
     fn tie_audience(&self, streaming: bool) {
-        let enlisted = self.state.enlisted.as_ref();
-        if let (Some(lineage), Some(enlisted)) = (&self.lineage, enlisted) {
+        let subagent = self.state.subagent.as_ref();
+        if let (Some(lineage), Some(subagent)) = (&self.lineage, subagent) {
             self.audience.pass_on_to(Upstream {
                 session: lineage.top.clone(),
                 audience: lineage.tree.audience.clone(),
-                agent: enlisted.agent_id(),
+                agent: subagent.agent_id(),
                 streaming,
             });
         }
@@ -129,31 +129,31 @@ impl Actor {
 
     /// What this session may do: by its own rules at the top, by its parent's leave below. The
     /// session of an agent that people opened themselves keeps to what the agent was made for.
-    pub(super) fn leave(&self) -> Leave {
+    pub(super) fn leave(&self) -> EffectivePermissions {
         let handed_down = self.lineage.as_ref().map(|lineage| lineage.leave.clone());
         let parent = handed_down.unwrap_or_else(|| {
             let mut permissions = self.state.permissions.clone();
             permissions.approve_all |= self.launch.as_ref().is_some_and(|launch| launch.yolo);
-            Leave {
+            EffectivePermissions {
                 permissions,
                 may_ask: true,
             }
         });
-        let Some(enlisted) = &self.state.enlisted else {
+        let Some(subagent) = &self.state.subagent else {
             return parent;
         };
         let lineage = self.lineage.as_ref();
-        let ground = match &enlisted.profile.worktree {
-            Some(root) => Ground::Copy { root },
-            None => Ground::Shared {
+        let workspace = match &subagent.profile.worktree {
+            Some(root) => Workspace::Copy { root },
+            None => Workspace::Shared {
                 parent: lineage.map_or(&self.state.cwd, |lineage| &lineage.parent_cwd),
             },
         };
-        narrowed(&parent, enlisted.profile.stance, ground)
+        restrict_for_child(&parent, subagent.profile.stance, workspace)
     }
 
-    fn kin(&self) -> Option<(&Lineage, &Enlisted)> {
-        Some((self.lineage.as_ref()?, self.state.enlisted.as_deref()?))
+    fn kin(&self) -> Option<(&Lineage, &SubagentIdentity)> {
+        Some((self.lineage.as_ref()?, self.state.subagent.as_deref()?))
     }
 
     /// The tree of agents that this session is the top or a part of.
@@ -228,7 +228,10 @@ impl Actor {
         let Some(lineage) = &self.lineage else {
             return;
         };
-        lineage.tie.watcher.stored(self.services.clock.now(), event);
+        lineage
+            .run_link
+            .watcher
+            .stored(self.services.clock.now(), event);
         let (request, asks) = match event {
             Durable::PermissionRequested(asked) => {
                 let permission = Box::new(asked.permission_request.clone());
@@ -268,7 +271,7 @@ impl Actor {
     /// Something was told of this session that is not stored.
     pub(super) fn show_told(&self, event: &Ephemeral) {
         if let Some(lineage) = &self.lineage {
-            lineage.tie.watcher.told(event);
+            lineage.run_link.watcher.told(event);
         }
     }
 
@@ -285,10 +288,10 @@ impl Actor {
 
     /// Whom requests are made for, if it is an agent.
     pub(super) fn errand(&self) -> Option<AgentErrand> {
-        let (lineage, enlisted) = self.kin()?;
-        let parent = enlisted.task.as_str().rsplit_once('.');
+        let (lineage, subagent) = self.kin()?;
+        let parent = subagent.task.as_str().rsplit_once('.');
         Some(AgentErrand {
-            id: enlisted.task.to_string(),
+            id: subagent.task.to_string(),
             parent: parent.map_or_else(|| lineage.top.to_string(), |(parent, _)| parent.to_owned()),
         })
     }

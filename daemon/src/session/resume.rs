@@ -13,7 +13,7 @@ use super::actor::{Actor, Start};
 use super::children::{is_at_work, rested};
 use crate::store::StoredEvent;
 use loopd_kernel::apply::apply;
-use loopd_kernel::command::{Command, Fate, TaskAnswer, TaskEnd};
+use loopd_kernel::command::{Command, RecoveredOutcome, TaskAnswer, TaskEnd};
 use loopd_kernel::state::{Entry, State};
 use loopd_kernel::tasks::Task;
 use loopd_kernel::texts;
@@ -49,8 +49,8 @@ impl Actor {
         if start == Start::Copy {
             return Ok(());
         }
-        let fates = self.fates().await;
-        self.execute(Command::Recover(fates)).await?;
+        let recovered = self.recovered().await;
+        self.execute(Command::Recover(recovered)).await?;
         self.shells.take_over(&self.state);
         Ok(())
     }
@@ -59,9 +59,9 @@ impl Actor {
 impl Actor {
     /// What became of the agents that this log believes to be at work: their own logs may know of an
     /// answer that the last daemon had no time to hand on.
-    async fn fates(&self) -> Vec<Fate> {
+    async fn recovered(&self) -> Vec<RecoveredOutcome> {
         let multi_turn = self.services.config.agents.multi_turn;
-        let mut fates = Vec::new();
+        let mut recovered = Vec::new();
         for task in self.state.tasks.running() {
             let Some(work) = task.agent() else {
                 continue;
@@ -69,7 +69,7 @@ impl Actor {
             match self.services.store.load(&work.session_id).await {
                 Ok(Some((_, events))) => {
                     let own = folded(&work.session_id, &events);
-                    fates.extend(fate(task, &own, multi_turn));
+                    recovered.extend(recovered_outcome(task, &own, multi_turn));
                 }
                 Ok(None) => {}
                 Err(error) => {
@@ -77,7 +77,7 @@ impl Actor {
                 }
             }
         }
-        fates
+        recovered
     }
 }
 
@@ -105,7 +105,7 @@ fn folded(id: &SessionId, events: &[StoredEvent]) -> Own {
 }
 
 /// What an agent's own log says, if it says more than that it was interrupted.
-fn fate(task: &Task, own: &Own, multi_turn: bool) -> Option<Fate> {
+fn recovered_outcome(task: &Task, own: &Own, multi_turn: bool) -> Option<RecoveredOutcome> {
     let state = &own.state;
     if own.spoken_to < task.active_since {
         // What it said before is no answer to what it has not heard.
@@ -123,9 +123,9 @@ fn fate(task: &Task, own: &Own, multi_turn: bool) -> Option<Fate> {
         let answer = TaskAnswer {
             response: rested.response.unwrap_or_default(),
             usage: rested.usage,
-            heard: false,
+            delivered: false,
         };
-        return Some(Fate::Answered(task.id.clone(), answer));
+        return Some(RecoveredOutcome::Answered(task.id.clone(), answer));
     }
     let (outcome, reason) = if done {
         (TaskOutcome::Completed, None)
@@ -140,5 +140,5 @@ fn fate(task: &Task, own: &Own, multi_turn: bool) -> Option<Fate> {
         usage: Some(rested.usage),
         ..TaskEnd::new(outcome)
     };
-    Some(Fate::Ended(task.id.clone(), end))
+    Some(RecoveredOutcome::Ended(task.id.clone(), end))
 }

@@ -56,7 +56,7 @@ impl Toolset {
             .flatten()
             .map(|tool| Arc::new(tool.clone()))
             .collect();
-        let profile = state.enlisted.as_ref().map(|own| &own.profile);
+        let profile = state.subagent.as_ref().map(|own| &own.profile);
         // Agents answer to who started them, and ask nobody; a fork is given what its parent was.
         let asks = profile.is_none_or(|profile| profile.fork);
         let can_ask = asks
@@ -156,7 +156,7 @@ fn is_offered(state: &State, entry: &Entry) -> bool {
         Origin::Client(_) => ToolOrigin::Client,
         Origin::BuiltIn(_) | Origin::AskUser => ToolOrigin::BuiltIn,
     };
-    if let Some(profile) = state.enlisted.as_ref().map(|own| &own.profile)
+    if let Some(profile) = state.subagent.as_ref().map(|own| &own.profile)
         && !profile.fork
     {
         let (tools, off) = (profile.tools.as_deref(), &profile.disallowed_tools);

@@ -13,7 +13,7 @@ use loopd_proto::wire::Class;
 use super::actor::Actor;
 use super::journal::{self, Outgoing};
 use super::{Done, SessionError};
-use crate::publish::Spoken;
+use crate::publish::OutgoingEvent;
 use crate::store::{Batch, StoredEvent};
 use loopd_kernel::command::{Answer, Effect, Step};
 
@@ -164,7 +164,7 @@ impl Actor {
             if !event.visible {
                 continue;
             }
-            self.audience.publish(&Spoken {
+            self.audience.publish(&OutgoingEvent {
                 session: &self.state.id,
                 class: event.class,
                 kind: event.kind,

@@ -9,7 +9,7 @@ use crate::id::{AgentId, SessionId, TaskId, ToolCallId};
 /// This session is an agent of another one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Enlisted {
+pub struct SubagentIdentity {
     pub parent: SessionId,
     /// The task in the parent's registry; also the way down to it, so that it is unique in the tree.
     pub task: TaskId,
@@ -18,7 +18,7 @@ pub struct Enlisted {
     pub profile: Profile,
 }
 
-impl Enlisted {
+impl SubagentIdentity {
     /// Names the agent in the events that reach its parents' clients.
     pub fn agent_id(&self) -> AgentId {
         AgentId::new(self.task.as_str())

@@ -208,7 +208,7 @@ pub enum TaskOutcome {
 
 /// The model knows these tasks' ends by other means; it is not notified of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TasksHeard {
+pub struct TasksDelivered {
     pub ids: Vec<TaskId>,
 }
 

@@ -6,7 +6,7 @@ use loopd_kernel::apply::apply;
 use loopd_kernel::command::Command;
 use loopd_kernel::state::{CallState, CallStatus, Phase, State};
 use loopd_proto::event::fact::QueueItem;
-use loopd_proto::event::task::{NotificationKind, TasksHeard, TasksRemoved};
+use loopd_proto::event::task::{NotificationKind, TasksDelivered, TasksRemoved};
 use loopd_proto::event::{Durable, read_durable};
 use loopd_proto::id::SessionId;
 
@@ -110,7 +110,7 @@ pub(super) fn check_log(world: &World) {
             Durable::TaskEnded(ended) => {
                 news.insert(ended.id.to_string());
             }
-            Durable::TasksHeard(TasksHeard { ids })
+            Durable::TasksDelivered(TasksDelivered { ids })
             | Durable::TasksRemoved(TasksRemoved { ids }) => {
                 for id in ids {
                     news.remove(id.as_str());

@@ -3,7 +3,7 @@
 
 use loopd_kernel::apply::apply;
 use loopd_kernel::command::{
-    Command, Create, Effect, Mint, Prepared, PreparedMessage, Resume, Send, SendPlace, Step,
+    Command, Create, DecideEnv, Effect, Prepared, PreparedMessage, Resume, Send, SendPlace, Step,
     TaskEnd, TaskStart,
 };
 use loopd_kernel::context;
@@ -71,7 +71,7 @@ impl World {
             context: WorkContext::default(),
             permissions: Permissions::default(),
             version: "0".to_owned(),
-            enlisted: None,
+            subagent: None,
         }));
         world
     }
@@ -101,12 +101,12 @@ impl World {
             *ids += 1;
             Ulid(*ids)
         };
-        let mut mint = Mint {
+        let mut env = DecideEnv {
             now: Timestamp(1_700_000_000_000),
             attended: self.attended,
             ids: &mut fresh,
         };
-        let Ok(decision) = decide(&self.state, command, &mut mint) else {
+        let Ok(decision) = decide(&self.state, command, &mut env) else {
             return;
         };
         let mut told_idle = false;
@@ -246,7 +246,7 @@ impl World {
                     ..TaskEnd::new(TaskOutcome::Completed)
                 },
             },
-            3 => Command::TasksHeard(vec![id]),
+            3 => Command::TasksDelivered(vec![id]),
             _ => Command::RemoveTask(id),
         });
     }
@@ -378,7 +378,7 @@ impl World {
         self.attended = true;
         self.give(Command::ClearQueue);
         let heard = self.state.tasks.iter().map(|task| task.id.clone());
-        self.give(Command::TasksHeard(heard.collect()));
+        self.give(Command::TasksDelivered(heard.collect()));
         self.work.clear();
         let messages = self.send("the last one");
         assert_eq!(

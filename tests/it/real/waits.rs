@@ -15,7 +15,7 @@ const METHOD: &str = "session.sendAndWait";
 
 /// What happens to the waits of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum RecoveredOutcome {
     Nothing,
     Abort,
     Clear,
@@ -23,17 +23,17 @@ enum Fate {
     DaemonKilled,
 }
 
-const FATES: [Fate; 5] = [
-    Fate::Nothing,
-    Fate::Abort,
-    Fate::Clear,
-    Fate::AppKilled,
-    Fate::DaemonKilled,
+const FATES: [RecoveredOutcome; 5] = [
+    RecoveredOutcome::Nothing,
+    RecoveredOutcome::Abort,
+    RecoveredOutcome::Clear,
+    RecoveredOutcome::AppKilled,
+    RecoveredOutcome::DaemonKilled,
 ];
 
 /// One session with its waits, the first of which is held back by the model unless nothing happens.
 struct Scene {
-    fate: Fate,
+    fate: RecoveredOutcome,
     session: Session,
     gate: Gate,
     waits: Vec<PendingCall>,
@@ -118,7 +118,7 @@ async fn each_of_two_hundred_waits_ends_as_its_contract_says() {
     let home = tempfile::tempdir().unwrap();
     let gates: Vec<Gate> = (0..SESSIONS).map(|_| Gate::new()).collect();
     let held = gates.iter().enumerate();
-    let held = held.filter(|(scene, _)| FATES[scene % FATES.len()] != Fate::Nothing);
+    let held = held.filter(|(scene, _)| FATES[scene % FATES.len()] != RecoveredOutcome::Nothing);
     let held = held.map(|(scene, gate)| (format!("{scene}-0"), gate.clone()));
     let mut script = echo(held.collect()).await;
     let provider = json!({"type": "openai", "baseUrl": script.url(), "apiKey": "k"});
@@ -130,9 +130,11 @@ async fn each_of_two_hundred_waits_ends_as_its_contract_says() {
     for (scene, gate) in gates.iter().enumerate() {
         let fate = FATES[scene % FATES.len()];
         let client = match fate {
-            Fate::Nothing | Fate::Abort | Fate::Clear => &calm_client,
-            Fate::AppKilled => &doomed_client,
-            Fate::DaemonKilled => &orphaned_client,
+            RecoveredOutcome::Nothing | RecoveredOutcome::Abort | RecoveredOutcome::Clear => {
+                &calm_client
+            }
+            RecoveredOutcome::AppKilled => &doomed_client,
+            RecoveredOutcome::DaemonKilled => &orphaned_client,
         };
         let session = client.create(json!({})).await;
         let waits = (0..WAITS).map(|wait| client.pending(METHOD, params(&session.id, scene, wait)));
@@ -155,19 +157,19 @@ async fn each_of_two_hundred_waits_ends_as_its_contract_says() {
             mut waits,
         } = scene;
         match fate {
-            Fate::Nothing => {
+            RecoveredOutcome::Nothing => {
                 let words = words(&outcomes(waits).await);
                 assert_eq!(words, answers(number, 0..WAITS));
                 ended += WAITS;
             }
-            Fate::Abort => {
+            RecoveredOutcome::Abort => {
                 gate.reached().await;
                 session.call("session.abort", json!({})).await;
                 let words = words(&outcomes(waits).await);
                 assert_eq!(words, vec!["aborted"; WAITS]);
                 ended += WAITS;
             }
-            Fate::Clear => {
+            RecoveredOutcome::Clear => {
                 gate.reached().await;
                 session.call("session.queue.clear", json!({})).await;
                 let first = waits.remove(0);
@@ -180,11 +182,11 @@ async fn each_of_two_hundred_waits_ends_as_its_contract_says() {
                 assert_eq!(words(&[first]), answers(number, 0..1));
                 ended += WAITS;
             }
-            Fate::AppKilled => {
+            RecoveredOutcome::AppKilled => {
                 gate.reached().await;
                 left_by_app.push((number, session, gate, waits));
             }
-            Fate::DaemonKilled => {
+            RecoveredOutcome::DaemonKilled => {
                 gate.reached().await;
                 left_by_daemon.push((number, session, waits));
             }

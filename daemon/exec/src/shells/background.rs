@@ -84,14 +84,14 @@ impl Shells {
     }
 
     /// The model has read all of a command that has ended.
-    pub async fn heard(&self, id: &ShellId) {
+    pub async fn delivered(&self, id: &ShellId) {
         self.let_go(id, Closed::Finished, Keep::UntilRead);
-        self.tell(Command::TasksHeard(vec![TaskId::new(id.as_str())]))
+        self.tell(Command::TasksDelivered(vec![TaskId::new(id.as_str())]))
             .await;
     }
 
-    pub(super) async fn tell_heard(&self, id: &ShellId) {
-        self.tell(Command::TasksHeard(vec![TaskId::new(id.as_str())]))
+    pub(super) async fn tell_delivered(&self, id: &ShellId) {
+        self.tell(Command::TasksDelivered(vec![TaskId::new(id.as_str())]))
             .await;
     }
 }

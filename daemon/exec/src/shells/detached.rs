@@ -211,7 +211,7 @@ impl Shells {
         let process = match spawned {
             Ok(process) => process,
             Err(error) => {
-                self.tell(Command::TasksHeard(vec![task.clone()])).await;
+                self.tell(Command::TasksDelivered(vec![task.clone()])).await;
                 let end = task_end(None, Some(error.to_string()));
                 self.tell(Command::TaskEnded { id: task, end }).await;
                 return Err(error);

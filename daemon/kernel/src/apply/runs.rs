@@ -103,9 +103,9 @@ pub(super) fn end(state: &mut State, outcome: LoopOutcome) {
         Phase::Preparing(preparing) => preparing.messages,
         Phase::Turn(_) | Phase::Idle | Phase::Commanding(_) => Vec::new(),
     };
-    let heard = run.messages.into_iter();
-    let heard = heard.filter(|id| !unread.iter().any(|message| message.id == *id));
-    let ended = heard.map(|id| EndedMessage {
+    let delivered = run.messages.into_iter();
+    let delivered = delivered.filter(|id| !unread.iter().any(|message| message.id == *id));
+    let ended = delivered.map(|id| EndedMessage {
         id,
         end: MessageEnd::Ran {
             outcome,

@@ -7,12 +7,12 @@ use loopd_proto::event::turn::Abort;
 use loopd_proto::permission::PermissionOutcome;
 
 use super::{rest, tools, turn};
-use crate::command::{Answer, CallOutcome, Decision, Effect, Mint};
+use crate::command::{Answer, CallOutcome, DecideEnv, Decision, Effect};
 use crate::state::{CallStatus, Phase, State, Turn, TurnKey};
 use crate::texts;
 
 /// Stops the turn at any point; running tools get a short grace to say how they ended.
-pub(super) fn abort(state: &State, mint: &Mint<'_>) -> Decision {
+pub(super) fn abort(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::answering(Answer::Accepted(true));
     match &state.phase {
         Phase::Idle => return decision,
@@ -34,16 +34,16 @@ pub(super) fn abort(state: &State, mint: &Mint<'_>) -> Decision {
     }
     match &state.phase {
         Phase::Idle => {}
-        Phase::Commanding(_) => rest(state, &mut decision, LoopOutcome::Aborted, mint),
+        Phase::Commanding(_) => rest(state, &mut decision, LoopOutcome::Aborted, env),
         Phase::Preparing(preparing) => {
-            turn::hear_unanswered(&mut decision, preparing);
-            rest(state, &mut decision, LoopOutcome::Aborted, mint);
+            turn::deliver_unanswered(&mut decision, preparing);
+            rest(state, &mut decision, LoopOutcome::Aborted, env);
         }
         Phase::Turn(turn) => {
             let running = close_waiting(&mut decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
             if running == 0 {
                 turn::end_turn(&mut decision, &turn.key);
-                rest(state, &mut decision, LoopOutcome::Aborted, mint);
+                rest(state, &mut decision, LoopOutcome::Aborted, env);
             } else {
                 decision.run(Effect::StartGrace(turn.key.clone()));
             }
@@ -56,7 +56,7 @@ pub(super) fn abort(state: &State, mint: &Mint<'_>) -> Decision {
 pub(super) const INTERRUPT_CODE: &str = "interrupted";
 
 /// The grace is over: what has not reported by now is recorded as interrupted.
-pub(super) fn grace_over(state: &State, key: &TurnKey, mint: &Mint<'_>) -> Decision {
+pub(super) fn grace_over(state: &State, key: &TurnKey, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     let Some(turn) = state.turn_named(key).filter(|turn| turn.aborting) else {
         return decision;
@@ -66,7 +66,7 @@ pub(super) fn grace_over(state: &State, key: &TurnKey, mint: &Mint<'_>) -> Decis
         tools::complete(&mut decision, turn, &call.call.id, outcome);
     }
     turn::end_turn(&mut decision, key);
-    rest(state, &mut decision, LoopOutcome::Aborted, mint);
+    rest(state, &mut decision, LoopOutcome::Aborted, env);
     decision
 }
 

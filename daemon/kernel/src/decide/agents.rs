@@ -1,7 +1,9 @@
 //! What the clients are told of sub-agents, and the beginning of a session that is one itself.
 
 use loopd_proto::event::Durable;
-use loopd_proto::event::agent::{Enlisted, SubagentCompleted, SubagentFailed, SubagentStarted};
+use loopd_proto::event::agent::{
+    SubagentCompleted, SubagentFailed, SubagentIdentity, SubagentStarted,
+};
 use loopd_proto::event::fact::{Configured, LoopEnded, LoopOutcome, Unqueued};
 use loopd_proto::event::task::{
     AgentWork, NotificationKind, TaskOutcome, TaskStarted, TaskWork, TasksRemoved, WorkUsage,
@@ -11,7 +13,7 @@ use loopd_proto::id::ToolCallId;
 use loopd_proto::time::Timestamp;
 
 use super::tools::complete;
-use crate::command::{CallOutcome, Decision, Enlist, TaskAnswer, TaskEnd};
+use crate::command::{AdoptAsSubagent, CallOutcome, Decision, TaskAnswer, TaskEnd};
 use crate::state::State;
 use crate::tasks::Task;
 use crate::texts;
@@ -21,14 +23,14 @@ pub(super) fn started(state: &State, started: &TaskStarted) -> Option<Durable> {
     let TaskWork::Agent(work) = &started.work else {
         return None;
     };
-    let parent = state.enlisted.as_deref();
+    let parent = state.subagent.as_deref();
     Some(Durable::SubagentStarted(SubagentStarted {
         tool_call_id: call(started.tool_call_id.as_ref(), started.id.as_str()),
         agent_name: work.agent_type.clone(),
         agent_display_name: work.name.clone(),
         agent_description: started.description.clone(),
         model: work.model.clone(),
-        parent_id: parent.map(Enlisted::agent_id),
+        parent_id: parent.map(SubagentIdentity::agent_id),
         agent_type: Some(work.agent_type.clone()),
         execution_mode: Some(work.execution),
     }))
@@ -129,7 +131,7 @@ pub(super) fn notification(task: &Task, description: Option<String>) -> Notifica
 
 /// A copy of another session's log becomes an agent of that session. What went on there goes on
 /// there: here every call of the last message has the same short answer, nothing waits, nothing runs.
-pub(super) fn enlist(state: &State, enlist: Enlist) -> Decision {
+pub(super) fn enlist(state: &State, enlist: AdoptAsSubagent) -> Decision {
     let mut decision = Decision::default();
     if let Some(cwd) = enlist.cwd {
         decision.store(Durable::Configured(Box::new(Configured {
@@ -160,6 +162,6 @@ pub(super) fn enlist(state: &State, enlist: Enlist) -> Decision {
         decision.store(Durable::TasksRemoved(TasksRemoved { ids }));
     }
     // Last: what came before is not its own doing.
-    decision.store(Durable::Enlisted(Box::new(enlist.enlisted)));
+    decision.store(Durable::SubagentIdentity(Box::new(enlist.subagent)));
     decision
 }

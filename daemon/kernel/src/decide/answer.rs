@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::tools::{finish_into, run, tell_external_done, waiting_call};
 use crate::command::{
-    Answer, CallOutcome, CallStatusReport, Decision, Effect, Grant, Mint, RememberScope,
+    Answer, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect, Grant, RememberScope,
 };
 use crate::state::{CallStatus, State};
 use crate::texts;
@@ -25,7 +25,7 @@ pub(super) fn permission(
     state: &State,
     request: &RequestId,
     decided: PermissionDecision,
-    mint: &Mint<'_>,
+    env: &DecideEnv<'_>,
 ) -> Decision {
     let Some((turn, call)) = waiting_call(state, request) else {
         return Decision::answering(Answer::Accepted(false));
@@ -42,7 +42,7 @@ pub(super) fn permission(
     }));
     match refusal {
         None => run(&mut decision, turn, call, Some(permission.clone())),
-        Some(outcome) => finish_into(state, turn, call, outcome, &mut decision, mint),
+        Some(outcome) => finish_into(state, turn, call, outcome, &mut decision, env),
     }
     decision
 }
@@ -153,7 +153,7 @@ fn allow(
     approval: Option<&Approval>,
     domain: Option<String>,
 ) {
-    if state.enlisted.is_some() {
+    if state.subagent.is_some() {
         // An agent has what its parents have; so it is theirs to have it.
         decision.run(Effect::GrantAbove(Grant {
             approval: approval.cloned(),
@@ -178,7 +178,7 @@ pub(super) fn tool(
     state: &State,
     request: &RequestId,
     outcome: CallOutcome,
-    mint: &Mint<'_>,
+    env: &DecideEnv<'_>,
 ) -> Decision {
     let Some((turn, call)) = waiting_call(state, request) else {
         return Decision::answering(Answer::Accepted(false));
@@ -188,7 +188,7 @@ pub(super) fn tool(
     }
     let mut decision = Decision::answering(Answer::Accepted(true));
     tell_external_done(&mut decision, request);
-    finish_into(state, turn, call, outcome, &mut decision, mint);
+    finish_into(state, turn, call, outcome, &mut decision, env);
     decision
 }
 
@@ -198,7 +198,7 @@ pub(super) fn user_input(
     request: &RequestId,
     answer: String,
     freeform: bool,
-    mint: &Mint<'_>,
+    env: &DecideEnv<'_>,
 ) -> Decision {
     let Some((turn, call)) = waiting_call(state, request) else {
         return Decision::answering(Answer::Accepted(false));
@@ -230,9 +230,9 @@ pub(super) fn user_input(
             binary_results_for_llm: None,
         },
         telemetry: None,
-        heard: Vec::new(),
+        delivered: Vec::new(),
     };
-    finish_into(state, turn, call, outcome, &mut decision, mint);
+    finish_into(state, turn, call, outcome, &mut decision, env);
     decision
 }
 

@@ -11,14 +11,14 @@ use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
 use super::{queue, tasks};
 
-use crate::command::{CallOutcome, Create, Decision, Effect, Fate, Mint, Resume};
+use crate::command::{CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Resume};
 use crate::state::{CallStatus, Phase, Stage, State, Turn};
 use crate::texts;
 
 /// The version of the session's log, as the public schema counts it.
 const LOG_VERSION: u32 = 1;
 
-pub(super) fn create(state: &State, create: Create, mint: &mut Mint<'_>) -> Decision {
+pub(super) fn create(state: &State, create: Create, env: &mut DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     let options = create.options.without_secrets();
     decision.store(Durable::SessionStart(Start {
@@ -26,7 +26,7 @@ pub(super) fn create(state: &State, create: Create, mint: &mut Mint<'_>) -> Deci
         version: LOG_VERSION,
         producer: "loopd".to_owned(),
         copilot_version: create.version,
-        start_time: mint.now,
+        start_time: env.now,
         selected_model: options.model.clone(),
         reasoning_effort: options.reasoning_effort.clone(),
         session_limits: options.session_limits,
@@ -38,8 +38,8 @@ pub(super) fn create(state: &State, create: Create, mint: &mut Mint<'_>) -> Deci
         options,
         working_directory: create.context.cwd,
     })));
-    if let Some(enlisted) = create.enlisted {
-        decision.store(Durable::Enlisted(enlisted));
+    if let Some(subagent) = create.subagent {
+        decision.store(Durable::SubagentIdentity(subagent));
     }
     if let Some(choice) = create.agent {
         decision.store(Durable::AgentSelected(choice.into()));
@@ -54,7 +54,7 @@ pub(super) fn create(state: &State, create: Create, mint: &mut Mint<'_>) -> Deci
 
 /// Somebody attached. Unless the session is live or its pending work shall go on, what was open is
 /// closed as interrupted; no model is called.
-pub(super) fn resume(state: &State, resume: Resume, mint: &mut Mint<'_>) -> Decision {
+pub(super) fn resume(state: &State, resume: Resume, env: &mut DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     if !resume.was_active && !resume.continue_pending_work {
         decision.run(Effect::CancelTurn);
@@ -91,7 +91,7 @@ pub(super) fn resume(state: &State, resume: Resume, mint: &mut Mint<'_>) -> Deci
         let mut context = resume.context;
         context.cwd = cwd;
         decision.store(Durable::SessionResume(Resumed {
-            resume_time: mint.now,
+            resume_time: env.now,
             event_count: state.visible,
             selected_model: options.model.or_else(|| state.model.clone()),
             session_limits: options.session_limits,
@@ -115,10 +115,14 @@ pub(super) fn take_up(state: &State) -> Decision {
 }
 
 /// The log was loaded by a new process: what ran in the old one is gone, and said to be so.
-pub(super) fn recover(state: &State, fates: Vec<Fate>, mint: &Mint<'_>) -> Decision {
+pub(super) fn recover(
+    state: &State,
+    recovered: Vec<RecoveredOutcome>,
+    env: &DecideEnv<'_>,
+) -> Decision {
     let mut decision = Decision::default();
     tasks::close_user_commands(state, &mut decision, texts::OUTCOME_UNKNOWN);
-    tasks::close_lost(state, &mut decision, fates, mint);
+    tasks::close_lost(state, &mut decision, recovered, env);
     match &state.phase {
         Phase::Turn(turn) if only_waits(turn) => {
             // Open questions are durable: the turn goes on when they are answered.
@@ -132,23 +136,23 @@ pub(super) fn recover(state: &State, fates: Vec<Fate>, mint: &Mint<'_>) -> Decis
 }
 
 /// Stops work but keeps everything for a later resume.
-pub(super) fn suspend(state: &State, mint: &Mint<'_>) -> Decision {
+pub(super) fn suspend(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     decision.run(Effect::CancelTurn);
     interrupt(state, &mut decision, Why::Suspended);
     tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
-    tasks::close_attached(state, &mut decision, mint);
+    tasks::close_attached(state, &mut decision, env);
     decision.run(Effect::CancelAgents);
     decision
 }
 
 /// The session ends for now; its log stays.
-pub(super) fn shutdown(state: &State, error: Option<String>, mint: &Mint<'_>) -> Decision {
+pub(super) fn shutdown(state: &State, error: Option<String>, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     decision.run(Effect::CancelTurn);
     interrupt(state, &mut decision, Why::Suspended);
     tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
-    tasks::close_attached(state, &mut decision, mint);
+    tasks::close_attached(state, &mut decision, env);
     decision.run(Effect::CancelAgents);
     if state.closed {
         return decision;

@@ -41,7 +41,7 @@ pub(super) fn exhausted(state: &State) -> Option<ModelFailure> {
 
 /// How many model calls an agent has for one message.
 fn turns(state: &State) -> Option<u32> {
-    state.enlisted.as_ref()?.profile.max_turns
+    state.subagent.as_ref()?.profile.max_turns
 }
 
 /// What an agent is told before the last call it has; it may answer in one turn by itself.

@@ -13,7 +13,7 @@ use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::RequestId;
 use loopd_proto::permission::PermissionRequest;
 
-use crate::command::{Answer, Decision, Effect, Mint, Refusal, Send, SendPlace};
+use crate::command::{Answer, DecideEnv, Decision, Effect, Refusal, Send, SendPlace};
 use crate::policy::{Verdict, managed};
 use crate::state::{Phase, State, fingerprint};
 
@@ -21,7 +21,11 @@ use crate::state::{Phase, State, fingerprint};
 const QUEUE_LIMIT: usize = 1_000;
 
 /// Accepts a user message, once per id, and starts the loop when it rests.
-pub(super) fn send(state: &State, send: Send, mint: &mut Mint<'_>) -> Result<Decision, Refusal> {
+pub(super) fn send(
+    state: &State,
+    send: Send,
+    env: &mut DecideEnv<'_>,
+) -> Result<Decision, Refusal> {
     if let Some(known) = send.id.as_ref().and_then(|id| state.accepted(id)) {
         if known.fingerprint != fingerprint(&send.prompt) {
             return Err(Refusal::MessageIdUsed(known.id.clone()));
@@ -40,7 +44,7 @@ pub(super) fn send(state: &State, send: Send, mint: &mut Mint<'_>) -> Result<Dec
     let steers = send.place == SendPlace::Immediate
         && matches!(state.phase, Phase::Turn(_) | Phase::Preparing(_));
     let message = PendingMessage {
-        id: send.id.unwrap_or_else(|| mint.message()),
+        id: send.id.unwrap_or_else(|| env.message()),
         prompt: send.prompt,
         display_prompt: send.display_prompt,
         attachments: send.attachments,
@@ -83,12 +87,12 @@ pub(super) fn send(state: &State, send: Send, mint: &mut Mint<'_>) -> Result<Dec
 pub(super) fn enqueue_command(
     state: &State,
     command: String,
-    mint: &mut Mint<'_>,
+    env: &mut DecideEnv<'_>,
 ) -> Result<Decision, Refusal> {
     check_room(state)?;
     let item = QueueItem::Command(PendingCommand {
-        id: mint.message(),
-        request: mint.request(),
+        id: env.message(),
+        request: env.request(),
         command,
     });
     let mut decision = Decision::answering(Answer::Accepted(true));
@@ -110,7 +114,7 @@ pub(super) fn command_handled(
     state: &State,
     request: &RequestId,
     stop: bool,
-    mint: &Mint<'_>,
+    env: &DecideEnv<'_>,
 ) -> Decision {
     let Phase::Commanding(pending) = &state.phase else {
         return Decision::answering(Answer::Accepted(false));
@@ -127,7 +131,7 @@ pub(super) fn command_handled(
     } else {
         LoopOutcome::Done
     };
-    super::rest(state, &mut decision, outcome, mint);
+    super::rest(state, &mut decision, outcome, env);
     decision
 }
 

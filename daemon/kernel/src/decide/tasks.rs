@@ -7,7 +7,7 @@ use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::session::{Empty, Idle};
 use loopd_proto::event::task::{
     NotificationKind, SystemNotification, TaskAnswered, TaskContinued, TaskEnded, TaskNoted,
-    TaskOutcome, TaskProcess, TaskPromoted, TaskStarted, TaskWork, TasksHeard, TasksRemoved,
+    TaskOutcome, TaskProcess, TaskPromoted, TaskStarted, TaskWork, TasksDelivered, TasksRemoved,
 };
 use loopd_proto::event::tool::{ToolComplete, ToolError, ToolStart};
 use loopd_proto::event::{Durable, Ephemeral};
@@ -17,8 +17,8 @@ use serde_json::json;
 use super::abort::INTERRUPT_CODE;
 use super::agents;
 use crate::command::{
-    Answer, CallOutcome, CallStatusReport, Decision, Effect, Fate, Mint, Refusal, Rest, Step,
-    TaskAnswer, TaskEnd, TaskStart,
+    Answer, CallOutcome, CallStatusReport, CompletionRef, DecideEnv, Decision, Effect,
+    RecoveredOutcome, Refusal, Step, TaskAnswer, TaskEnd, TaskStart,
 };
 use crate::state::State;
 use crate::tasks::{Task, Told};
@@ -31,7 +31,7 @@ const TASK_LIMIT: usize = 256;
 pub(super) fn started(
     state: &State,
     start: TaskStart,
-    mint: &Mint<'_>,
+    env: &DecideEnv<'_>,
 ) -> Result<Decision, Refusal> {
     let mut decision = Decision::answering(Answer::Accepted(true));
     if let Some(known) = state.tasks.get(start.id.as_str())
@@ -41,7 +41,7 @@ pub(super) fn started(
     }
     if state.tasks.get(start.id.as_str()).is_none() && state.tasks.len() >= TASK_LIMIT {
         // What the model has not heard of stays.
-        let told = |task: &&Task| !task.is_running() && !task.is_untold();
+        let told = |task: &&Task| !task.is_running() && !task.is_undelivered();
         let ended = state.tasks.iter().filter(told);
         let Some(oldest) = ended.min_by_key(|task| task.started_at) else {
             return Err(Refusal::TooManyTasks { limit: TASK_LIMIT });
@@ -54,7 +54,7 @@ pub(super) fn started(
         id: start.id,
         tool_call_id: start.call,
         description: start.description,
-        started_at: start.started_at.unwrap_or(mint.now),
+        started_at: start.started_at.unwrap_or(env.now),
         work: start.work,
     };
     let told = agents::started(state, &started);
@@ -83,7 +83,7 @@ pub(super) fn process(state: &State, id: TaskId, pid: u32) -> Decision {
 }
 
 /// A task ended; a session that rests and is attended wakes to tell the model.
-pub(super) fn ended(state: &State, id: &TaskId, end: TaskEnd, mint: &Mint<'_>) -> Decision {
+pub(super) fn ended(state: &State, id: &TaskId, end: TaskEnd, env: &DecideEnv<'_>) -> Decision {
     let Some(task) = state
         .tasks
         .get(id.as_str())
@@ -92,9 +92,9 @@ pub(super) fn ended(state: &State, id: &TaskId, end: TaskEnd, mint: &Mint<'_>) -
         return Decision::answering(Answer::Accepted(false));
     };
     let mut decision = Decision::answering(Answer::Accepted(true));
-    let heard = end.heard || task.told == Told::Yes;
-    store_end(&mut decision, task, end, mint);
-    come_to_rest(state, task, &mut decision, heard, mint);
+    let delivered = end.delivered || task.told == Told::Yes;
+    store_end(&mut decision, task, end, env);
+    come_to_rest(state, task, &mut decision, delivered, env);
     decision
 }
 
@@ -103,22 +103,28 @@ pub(super) fn answered(
     state: &State,
     id: &TaskId,
     answer: TaskAnswer,
-    mint: &Mint<'_>,
+    env: &DecideEnv<'_>,
 ) -> Decision {
     let Some(task) = state.tasks.get(id.as_str()).filter(|t| t.is_running()) else {
         return Decision::answering(Answer::Accepted(false));
     };
     let mut decision = Decision::answering(Answer::Accepted(true));
-    let heard = answer.heard;
-    store_answer(&mut decision, task, answer, mint);
-    come_to_rest(state, task, &mut decision, heard, mint);
+    let delivered = answer.delivered;
+    store_answer(&mut decision, task, answer, env);
+    come_to_rest(state, task, &mut decision, delivered, env);
     decision
 }
 
 /// Something came to rest: the model is told, or knows; the session may be idle only now.
-fn come_to_rest(state: &State, task: &Task, decision: &mut Decision, heard: bool, mint: &Mint<'_>) {
-    if heard {
-        decision.store(Durable::TasksHeard(TasksHeard {
+fn come_to_rest(
+    state: &State,
+    task: &Task,
+    decision: &mut Decision,
+    delivered: bool,
+    env: &DecideEnv<'_>,
+) {
+    if delivered {
+        decision.store(Durable::TasksDelivered(TasksDelivered {
             ids: vec![task.id.clone()],
         }));
     }
@@ -128,8 +134,8 @@ fn come_to_rest(state: &State, task: &Task, decision: &mut Decision, heard: bool
     let mut others = state.tasks.running().filter(|other| other.id != task.id);
     // The abort that let go of it has told clients already; a parent wants to know in any case.
     let aborted = state.last_outcome == Some(LoopOutcome::Aborted);
-    let known = aborted && task.is_waited_for() && state.enlisted.is_none();
-    if !heard && mint.attended {
+    let known = aborted && task.is_waited_for() && state.subagent.is_none();
+    if !delivered && env.attended {
         begin(decision);
     } else if task.agent().is_some() && !known && !others.any(|other| other.agent().is_some()) {
         decision.tell(Ephemeral::SessionIdle(Idle {
@@ -139,8 +145,8 @@ fn come_to_rest(state: &State, task: &Task, decision: &mut Decision, heard: bool
     }
 }
 
-fn store_end(decision: &mut Decision, task: &Task, end: TaskEnd, mint: &Mint<'_>) {
-    let told = agents::ended(task, &end, mint.now);
+fn store_end(decision: &mut Decision, task: &Task, end: TaskEnd, env: &DecideEnv<'_>) {
+    let told = agents::ended(task, &end, env.now);
     decision
         .store(Durable::TaskEnded(TaskEnded {
             id: task.id.clone(),
@@ -149,7 +155,7 @@ fn store_end(decision: &mut Decision, task: &Task, end: TaskEnd, mint: &Mint<'_>
             reason: end.reason,
             result: end.result,
             usage: end.usage,
-            ended_at: mint.now,
+            ended_at: env.now,
         }))
         .tell(changed());
     if let Some(told) = told {
@@ -157,14 +163,14 @@ fn store_end(decision: &mut Decision, task: &Task, end: TaskEnd, mint: &Mint<'_>
     }
 }
 
-fn store_answer(decision: &mut Decision, task: &Task, answer: TaskAnswer, mint: &Mint<'_>) {
-    let told = agents::answered(task, &answer, mint.now);
+fn store_answer(decision: &mut Decision, task: &Task, answer: TaskAnswer, env: &DecideEnv<'_>) {
+    let told = agents::answered(task, &answer, env.now);
     decision
         .store(Durable::TaskAnswered(TaskAnswered {
             id: task.id.clone(),
             response: answer.response,
             usage: answer.usage,
-            answered_at: mint.now,
+            answered_at: env.now,
         }))
         .tell(changed());
     if let Some(told) = told {
@@ -188,7 +194,12 @@ pub(super) fn promoted(state: &State, id: TaskId) -> Decision {
 }
 
 /// An agent that had come to rest is given more to do.
-pub(super) fn continued(state: &State, id: TaskId, message: String, mint: &Mint<'_>) -> Decision {
+pub(super) fn continued(
+    state: &State,
+    id: TaskId,
+    message: String,
+    env: &DecideEnv<'_>,
+) -> Decision {
     let rests = state.tasks.get(id.as_str()).is_some_and(|task| {
         !task.is_running() && (task.agent().is_some() || task.external().is_some())
     });
@@ -198,7 +209,7 @@ pub(super) fn continued(state: &State, id: TaskId, message: String, mint: &Mint<
             .store(Durable::TaskContinued(TaskContinued {
                 id,
                 message,
-                continued_at: mint.now,
+                continued_at: env.now,
             }))
             .tell(changed());
     }
@@ -219,27 +230,27 @@ pub(super) fn noted(state: &State, id: TaskId, note: String) -> Decision {
 }
 
 /// The model knows how these tasks ended, or will not want to.
-pub(super) fn heard(state: &State, ids: Vec<TaskId>) -> Decision {
-    let untold = |id: &TaskId| {
+pub(super) fn delivered(state: &State, ids: Vec<TaskId>) -> Decision {
+    let undelivered = |id: &TaskId| {
         let task = state.tasks.get(id.as_str());
         task.is_some_and(|task| task.told == Told::NotYet)
     };
-    let ids: Vec<TaskId> = ids.into_iter().filter(untold).collect();
+    let ids: Vec<TaskId> = ids.into_iter().filter(undelivered).collect();
     let mut decision = Decision::default();
     if !ids.is_empty() {
-        decision.store(Durable::TasksHeard(TasksHeard { ids }));
+        decision.store(Durable::TasksDelivered(TasksDelivered { ids }));
     }
     decision
 }
 
 /// The model learns from a result how these tasks came to rest, unless they work again.
-pub(super) fn heard_by_result(state: &State, rests: &[Rest]) -> Option<Durable> {
+pub(super) fn delivered_by_result(state: &State, rests: &[CompletionRef]) -> Option<Durable> {
     let news = rests.iter().filter(|rest| {
         let task = state.tasks.get(rest.task.as_str());
-        task.is_some_and(|task| task.is_untold() && task.rested_at() == Some(rest.at))
+        task.is_some_and(|task| task.is_undelivered() && task.rested_at() == Some(rest.at))
     });
     let ids: Vec<TaskId> = news.map(|rest| rest.task.clone()).collect();
-    (!ids.is_empty()).then_some(Durable::TasksHeard(TasksHeard { ids }))
+    (!ids.is_empty()).then_some(Durable::TasksDelivered(TasksDelivered { ids }))
 }
 
 /// Takes a task that has ended off the list.
@@ -255,14 +266,14 @@ pub(super) fn remove(state: &State, id: TaskId) -> Decision {
 }
 
 /// Ends what dies with the session; detached commands go on.
-pub(super) fn close_attached(state: &State, decision: &mut Decision, mint: &Mint<'_>) {
+pub(super) fn close_attached(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
     for task in state.tasks.running().filter(|task| !task.is_detached()) {
         let reason = match task.shell() {
             Some(_) => texts::SHELL_CLOSED,
             None => texts::AGENT_CLOSED,
         };
         let end = TaskEnd::new(TaskOutcome::Cancelled).because(reason);
-        store_end(decision, task, end, mint);
+        store_end(decision, task, end, env);
     }
 }
 
@@ -271,25 +282,29 @@ pub(super) fn close_attached(state: &State, decision: &mut Decision, mint: &Mint
 pub(super) fn close_lost(
     state: &State,
     decision: &mut Decision,
-    mut fates: Vec<Fate>,
-    mint: &Mint<'_>,
+    mut recovered: Vec<RecoveredOutcome>,
+    env: &DecideEnv<'_>,
 ) {
     for task in state.tasks.running().filter(|task| !task.is_detached()) {
         if task.external().is_some() {
             // Whoever does it may still do so.
             continue;
         }
-        let known = fates.iter().position(|fate| *fate.task() == task.id);
-        match known.map(|index| fates.swap_remove(index)) {
-            Some(Fate::Answered(_, answer)) => store_answer(decision, task, answer, mint),
-            Some(Fate::Ended(_, end)) => store_end(decision, task, end, mint),
+        let known = recovered
+            .iter()
+            .position(|recovered_outcome| *recovered_outcome.task() == task.id);
+        match known.map(|index| recovered.swap_remove(index)) {
+            Some(RecoveredOutcome::Answered(_, answer)) => {
+                store_answer(decision, task, answer, env)
+            }
+            Some(RecoveredOutcome::Ended(_, end)) => store_end(decision, task, end, env),
             None => {
                 let reason = match task.shell() {
                     Some(_) => texts::SHELL_LOST,
                     None => texts::AGENT_LOST,
                 };
                 let end = TaskEnd::new(TaskOutcome::Failed).because(reason);
-                store_end(decision, task, end, mint);
+                store_end(decision, task, end, env);
             }
         }
     }
@@ -297,7 +312,7 @@ pub(super) fn close_lost(
 
 /// Starts a loop of its own for notifications that wait; says whether there are any.
 pub(super) fn wake(state: &State, decision: &mut Decision) -> bool {
-    if state.tasks.untold().is_empty() {
+    if state.tasks.undelivered().is_empty() {
         return false;
     }
     begin(decision);
@@ -314,21 +329,21 @@ fn begin(decision: &mut Decision) {
 
 /// Puts what the model has not heard of into the conversation; says how much there was.
 pub(super) fn deliver(state: &State, decision: &mut Decision) -> usize {
-    let mut untold = state.tasks.untold();
+    let mut undelivered = state.tasks.undelivered();
     // What is decided already is not in the state yet.
-    untold.retain(|task| !decision.steps.iter().any(|step| tells(step, &task.id)));
-    for task in &untold {
+    undelivered.retain(|task| !decision.steps.iter().any(|step| tells(step, &task.id)));
+    for task in &undelivered {
         decision.store(Durable::SystemNotification(SystemNotification {
             content: texts::task_rested(task),
             kind: notification(task),
         }));
     }
-    untold.len()
+    undelivered.len()
 }
 
 /// Whether the model learns how a task came to rest by this step.
 fn tells(step: &Step, task: &TaskId) -> bool {
-    matches!(step, Step::Store(Durable::TasksHeard(heard)) if heard.ids.contains(task))
+    matches!(step, Step::Store(Durable::TasksDelivered(delivered)) if delivered.ids.contains(task))
 }
 
 fn notification(task: &Task) -> NotificationKind {

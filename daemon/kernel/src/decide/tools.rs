@@ -10,23 +10,25 @@ use loopd_proto::permission::PermissionPrompt;
 use super::abort::INTERRUPT_CODE;
 use super::tasks;
 use super::turn::{self, Stop};
-use crate::command::{Assessed, CallNeed, CallOutcome, CallStatusReport, Decision, Effect, Mint};
+use crate::command::{
+    Assessed, CallNeed, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect,
+};
 use crate::policy::{self, Verdict};
 use crate::state::{CallState, State, Turn, TurnKey};
 use crate::texts;
 
 /// It is known what the call needs: it runs, is refused, or a client is asked.
-pub(super) fn assessed(state: &State, assessed: Assessed, mint: &mut Mint<'_>) -> Decision {
+pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     let Some((turn, call)) = open_call(state, &assessed.turn, &assessed.call) else {
         return decision;
     };
     if turn.aborting {
         let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
-        return finish(state, turn, call, outcome, mint);
+        return finish(state, turn, call, outcome, env);
     }
     let permission = match assessed.need {
-        CallNeed::Refused(outcome) => return finish(state, turn, call, outcome, mint),
+        CallNeed::Refused(outcome) => return finish(state, turn, call, outcome, env),
         CallNeed::Nothing => {
             run(&mut decision, turn, call, None);
             return decision;
@@ -42,13 +44,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, mint: &mut Mint<'_>) -
         Verdict::Allow => run(&mut decision, turn, call, Some(permission)),
         Verdict::Deny(rule) => {
             let text = texts::denied_by_rule(&rule.kind, rule.argument.as_deref());
-            return finish(
-                state,
-                turn,
-                call,
-                CallOutcome::failure("denied", text),
-                mint,
-            );
+            return finish(state, turn, call, CallOutcome::failure("denied", text), env);
         }
         Verdict::Ask if assessed.can_ask => {
             let permission =
@@ -58,14 +54,14 @@ pub(super) fn assessed(state: &State, assessed: Assessed, mint: &mut Mint<'_>) -
                     permission
                 };
             decision.store(Durable::PermissionRequested(PermissionRequested {
-                request_id: mint.request(),
+                request_id: env.request(),
                 prompt_request: Some(PermissionPrompt::from(&permission)),
                 permission_request: permission,
             }));
         }
         Verdict::Ask => {
             let outcome = CallOutcome::failure("denied", texts::COULD_NOT_ASK);
-            return finish(state, turn, call, outcome, mint);
+            return finish(state, turn, call, outcome, env);
         }
     }
     decision
@@ -76,7 +72,7 @@ pub(super) fn call_client(
     state: &State,
     key: &TurnKey,
     id: &ToolCallId,
-    mint: &mut Mint<'_>,
+    env: &mut DecideEnv<'_>,
 ) -> Decision {
     let mut decision = Decision::default();
     let Some((turn, call)) = open_call(state, key, id) else {
@@ -84,10 +80,10 @@ pub(super) fn call_client(
     };
     if turn.aborting {
         let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
-        return finish(state, turn, call, outcome, mint);
+        return finish(state, turn, call, outcome, env);
     }
     decision.store(Durable::ExternalToolRequested(ExternalToolRequested {
-        request_id: mint.request(),
+        request_id: env.request(),
         session_id: state.id.clone(),
         tool_call_id: id.clone(),
         tool_name: call.call.name.clone(),
@@ -109,7 +105,7 @@ pub(super) fn ask_user(
     key: &TurnKey,
     id: &ToolCallId,
     question: Question,
-    mint: &mut Mint<'_>,
+    env: &mut DecideEnv<'_>,
 ) -> Decision {
     let mut decision = Decision::default();
     let Some((turn, call)) = open_call(state, key, id) else {
@@ -117,10 +113,10 @@ pub(super) fn ask_user(
     };
     if turn.aborting {
         let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
-        return finish(state, turn, call, outcome, mint);
+        return finish(state, turn, call, outcome, env);
     }
     let asked = UserInputRequested {
-        request_id: mint.request(),
+        request_id: env.request(),
         question: question.text,
         choices: question.choices,
         allow_freeform: Some(question.allow_freeform),
@@ -139,7 +135,7 @@ pub(super) fn finished(
     key: &TurnKey,
     id: &ToolCallId,
     outcome: CallOutcome,
-    mint: &Mint<'_>,
+    env: &DecideEnv<'_>,
 ) -> Decision {
     let Some((turn, call)) = open_call(state, key, id) else {
         return Decision::default();
@@ -149,7 +145,7 @@ pub(super) fn finished(
     } else {
         outcome
     };
-    finish(state, turn, call, outcome, mint)
+    finish(state, turn, call, outcome, env)
 }
 
 /// Records the result and, when no other call is open, goes on.
@@ -158,10 +154,10 @@ pub(super) fn finish(
     turn: &Turn,
     call: &CallState,
     outcome: CallOutcome,
-    mint: &Mint<'_>,
+    env: &DecideEnv<'_>,
 ) -> Decision {
     let mut decision = Decision::default();
-    finish_into(state, turn, call, outcome, &mut decision, mint);
+    finish_into(state, turn, call, outcome, &mut decision, env);
     decision
 }
 
@@ -172,14 +168,14 @@ pub(super) fn finish_into(
     call: &CallState,
     outcome: CallOutcome,
     decision: &mut Decision,
-    mint: &Mint<'_>,
+    env: &DecideEnv<'_>,
 ) {
     let rejected = is_rejection(&outcome);
-    let heard = tasks::heard_by_result(state, &outcome.heard);
+    let delivered = tasks::delivered_by_result(state, &outcome.delivered);
     complete(decision, turn, &call.call.id, outcome);
     // In one with the result, so that a crash loses both or none.
-    if let Some(heard) = heard {
-        decision.store(heard);
+    if let Some(delivered) = delivered {
+        decision.store(delivered);
     }
     let others_open = turn
         .calls()
@@ -191,7 +187,7 @@ pub(super) fn finish_into(
         } else {
             Stop::No
         };
-        turn::after_tools(state, turn, decision, stop, mint);
+        turn::after_tools(state, turn, decision, stop, env);
     }
 }
 

@@ -12,7 +12,7 @@ use loopd_proto::event::{Durable, Ephemeral, fact, turn};
 use loopd_proto::id::{MessageId, ToolCallId};
 
 use super::{limits, queue, rest, tasks};
-use crate::command::{Decision, Effect, Mint, ModelFailure, ModelReplied, Prepared};
+use crate::command::{DecideEnv, Decision, Effect, ModelFailure, ModelReplied, Prepared};
 use crate::model::{Finish, ToolCall};
 use crate::state::{Phase, Preparing, Stage, State, Turn, TurnKey};
 
@@ -20,21 +20,21 @@ use crate::state::{Phase, Preparing, Stage, State, Turn, TurnKey};
 const TITLE_CHARS: usize = 200;
 
 /// The messages are ready: they enter the conversation and the model is called.
-pub(super) fn prepared(state: &State, prepared: Prepared, mint: &mut Mint<'_>) -> Decision {
+pub(super) fn prepared(state: &State, prepared: Prepared, env: &mut DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     let Some(preparing) = preparing(state, prepared.messages.iter().map(|message| &message.id))
     else {
         return decision;
     };
     if let Some(failure) = limits::exhausted(state) {
-        hear_unanswered(&mut decision, preparing);
-        fail(state, &mut decision, failure, mint);
+        deliver_unanswered(&mut decision, preparing);
+        fail(state, &mut decision, failure, env);
         return decision;
     }
     let key = match &preparing.joins {
         Some(running) => running.next(),
         None => TurnKey {
-            interaction: mint.interaction(),
+            interaction: env.interaction(),
             number: 0,
         },
     };
@@ -88,7 +88,7 @@ pub(super) fn prepared(state: &State, prepared: Prepared, mint: &mut Mint<'_>) -
     }
     if preparing.messages.is_empty() && tasks::deliver(state, &mut decision) == 0 {
         // The model learnt by itself what it was to be told.
-        rest(state, &mut decision, LoopOutcome::Done, mint);
+        rest(state, &mut decision, LoopOutcome::Done, env);
         return decision;
     }
     call_model(&mut decision, key);
@@ -100,19 +100,19 @@ pub(super) fn prepare_failed(
     state: &State,
     messages: &[MessageId],
     failure: ModelFailure,
-    mint: &Mint<'_>,
+    env: &DecideEnv<'_>,
 ) -> Decision {
     let mut decision = Decision::default();
     let Some(preparing) = preparing(state, messages.iter()) else {
         return decision;
     };
-    hear_unanswered(&mut decision, preparing);
-    fail(state, &mut decision, failure, mint);
+    deliver_unanswered(&mut decision, preparing);
+    fail(state, &mut decision, failure, env);
     decision
 }
 
 /// Puts messages into the conversation that no model call will answer.
-pub(super) fn hear_unanswered(decision: &mut Decision, preparing: &Preparing) {
+pub(super) fn deliver_unanswered(decision: &mut Decision, preparing: &Preparing) {
     if preparing.messages.is_empty() {
         return;
     }
@@ -169,7 +169,7 @@ pub(super) fn end_turn(decision: &mut Decision, key: &TurnKey) {
 }
 
 /// The model has answered: with tools to run, or with the last word.
-pub(super) fn model_replied(state: &State, replied: ModelReplied, mint: &Mint<'_>) -> Decision {
+pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     let Some(turn) = state.turn_named(&replied.turn) else {
         return decision;
@@ -198,7 +198,7 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, mint: &Mint<'_
         time_to_first_token_ms: replied.first_token_ms,
         initiator: Some(replied.initiator.to_owned()),
         interaction_type: Some(
-            match &state.enlisted {
+            match &state.subagent {
                 Some(_) => "conversation-subagent",
                 None => "conversation-agent",
             }
@@ -236,7 +236,7 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, mint: &Mint<'_
     if calls.is_empty() {
         end_turn(&mut decision, &turn.key);
         if !queue::take_steering(state, &mut decision) {
-            rest(state, &mut decision, LoopOutcome::Done, mint);
+            rest(state, &mut decision, LoopOutcome::Done, env);
         }
         return decision;
     }
@@ -262,7 +262,7 @@ pub(super) fn model_failed(
     state: &State,
     key: &TurnKey,
     failure: ModelFailure,
-    mint: &Mint<'_>,
+    env: &DecideEnv<'_>,
 ) -> Decision {
     let mut decision = Decision::default();
     let Some(turn) = state.turn_named(key) else {
@@ -274,7 +274,7 @@ pub(super) fn model_failed(
     let model_call = turn::ModelCallFailure {
         model: failure.model.clone(),
         status_code: failure.status,
-        source: match &state.enlisted {
+        source: match &state.subagent {
             Some(_) => "subagent",
             None => "top_level",
         }
@@ -287,11 +287,11 @@ pub(super) fn model_failed(
     };
     decision.tell(Ephemeral::ModelCallFailure(model_call));
     end_turn(&mut decision, key);
-    fail(state, &mut decision, failure, mint);
+    fail(state, &mut decision, failure, env);
     decision
 }
 
-fn fail(state: &State, decision: &mut Decision, failure: ModelFailure, mint: &Mint<'_>) {
+fn fail(state: &State, decision: &mut Decision, failure: ModelFailure, env: &DecideEnv<'_>) {
     decision.store(Durable::SessionError(Failure {
         error_type: failure.kind,
         originating_message_id: state.origin(),
@@ -302,7 +302,7 @@ fn fail(state: &State, decision: &mut Decision, failure: ModelFailure, mint: &Mi
         provider_call_id: failure.provider_call_id,
         url: None,
     }));
-    rest(state, decision, LoopOutcome::Failed, mint);
+    rest(state, decision, LoopOutcome::Failed, env);
 }
 
 /// What happens once no call of the turn is open any more.
@@ -311,20 +311,20 @@ pub(super) fn after_tools(
     turn: &Turn,
     decision: &mut Decision,
     stop: Stop,
-    mint: &Mint<'_>,
+    env: &DecideEnv<'_>,
 ) {
     end_turn(decision, &turn.key);
     if turn.aborting {
-        rest(state, decision, LoopOutcome::Aborted, mint);
+        rest(state, decision, LoopOutcome::Aborted, env);
     } else if stop == Stop::Rejected {
         // A person said no: the model does not get to argue before they speak again.
-        rest(state, decision, LoopOutcome::Done, mint);
+        rest(state, decision, LoopOutcome::Done, env);
     } else if !queue::take_steering(state, decision) {
         let key = turn.key.next();
         if let Some(failure) =
             limits::exhausted(state).or_else(|| limits::out_of_turns(state, &key))
         {
-            fail(state, decision, failure, mint);
+            fail(state, decision, failure, env);
         } else {
             tasks::deliver(state, decision);
             if let Some(text) = limits::last_turn(state, &key) {

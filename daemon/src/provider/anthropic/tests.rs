@@ -62,11 +62,11 @@ async fn exchange(
     reply: Scripted,
 ) -> (Result<ModelReply, ProviderError>, Heard) {
     let server = TestServer::start([reply]).await;
-    let mut heard = Heard::default();
+    let mut delivered = Heard::default();
     let result = provider(&server, "")
-        .call(&request(delivery), &mut heard)
+        .call(&request(delivery), &mut delivered)
         .await;
-    (result, heard)
+    (result, delivered)
 }
 
 fn message(content: &Value, stop: &str) -> Value {
@@ -106,7 +106,7 @@ fn stop(reason: &str) -> String {
 async fn a_whole_reply_has_text_usage_and_ids() {
     let content = json!([{ "type": "text", "text": "hello" }]);
     let reply = Scripted::json(200, &message(&content, "end_turn")).header("request-id", "req_9");
-    let (result, heard) = exchange(Delivery::Whole, reply).await;
+    let (result, delivered) = exchange(Delivery::Whole, reply).await;
     let reply = result.unwrap();
     assert_eq!(reply.turn.text, "hello");
     assert_eq!(reply.finish, Finish::Stop);
@@ -123,7 +123,7 @@ async fn a_whole_reply_has_text_usage_and_ids() {
             nano_credits: 0,
         }
     );
-    assert_eq!(heard, Heard::default());
+    assert_eq!(delivered, Heard::default());
 }
 
 #[tokio::test]
@@ -182,10 +182,10 @@ async fn a_stream_brings_thinking_text_and_calls() {
         stop("tool_use"),
         event(&json!({ "type": "message_stop" })),
     ]);
-    let (result, heard) = exchange(Delivery::Streamed, reply).await;
+    let (result, delivered) = exchange(Delivery::Streamed, reply).await;
     let reply = result.unwrap();
-    assert_eq!(heard.text, ["I look", "."]);
-    assert_eq!(heard.thinking, ["let me ", "see"]);
+    assert_eq!(delivered.text, ["I look", "."]);
+    assert_eq!(delivered.thinking, ["let me ", "see"]);
     assert_eq!(reply.turn.text, "I look.");
     assert_eq!(reply.finish, Finish::ToolCalls);
     let calls: Vec<_> = reply
@@ -335,9 +335,9 @@ async fn a_finished_stream_needs_no_end() {
         stop("end_turn"),
     ];
     let reply = Scripted::events(pieces).ending(Ending::Cut);
-    let (result, heard) = exchange(Delivery::Streamed, reply).await;
+    let (result, delivered) = exchange(Delivery::Streamed, reply).await;
     assert_eq!(result.unwrap().turn.text, "done");
-    assert_eq!(heard.text, ["done"]);
+    assert_eq!(delivered.text, ["done"]);
 }
 
 #[tokio::test]

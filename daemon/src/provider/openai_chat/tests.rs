@@ -70,10 +70,10 @@ async fn exchange(delivery: Delivery, reply: Scripted) -> Exchanged {
 
 async fn exchange_within(timeouts: Timeouts, delivery: Delivery, reply: Scripted) -> Exchanged {
     let server = TestServer::start([reply]).await;
-    let mut heard = Heard::default();
+    let mut delivered = Heard::default();
     let provider = provider_within(timeouts, &server, Flavor::Plain);
-    let result = provider.call(&request(delivery), &mut heard).await;
-    (result, heard)
+    let result = provider.call(&request(delivery), &mut delivered).await;
+    (result, delivered)
 }
 
 fn completion(text: &str) -> Value {
@@ -93,14 +93,17 @@ const FINISH_EVENT: &str =
 #[tokio::test]
 async fn a_whole_reply_comes_without_deltas() {
     let reply = Scripted::json(200, &completion("hello")).header("x-request-id", "trace-1");
-    let (result, heard) = exchange(Delivery::Whole, reply).await;
+    let (result, delivered) = exchange(Delivery::Whole, reply).await;
     let reply = result.unwrap();
     assert_eq!(reply.turn.text, "hello");
     assert_eq!(reply.finish, Finish::Stop);
     assert_eq!(reply.api_call_id.as_deref(), Some("c1"));
     assert_eq!(reply.provider_call_id.as_deref(), Some("trace-1"));
-    assert_eq!(heard.deltas, 0);
-    assert_eq!(heard.bytes, completion("hello").to_string().len() as u64);
+    assert_eq!(delivered.deltas, 0);
+    assert_eq!(
+        delivered.bytes,
+        completion("hello").to_string().len() as u64
+    );
 }
 
 #[tokio::test]
@@ -182,19 +185,22 @@ async fn a_streamed_reply_is_passed_on_piece_by_piece() {
     // Pieces of five bytes cut letters and events apart.
     let reply = Scripted::events(stream.as_bytes().chunks(5).map(<[u8]>::to_vec));
     let server = TestServer::start([reply]).await;
-    let mut heard = Heard::default();
+    let mut delivered = Heard::default();
     let call = request(Delivery::Streamed);
     let reply = provider(&server, Flavor::Plain)
-        .call(&call, &mut heard)
+        .call(&call, &mut delivered)
         .await
         .unwrap();
     assert_eq!(reply.turn.text, "grüße 日本");
-    assert_eq!((heard.text.as_str(), heard.deltas), ("grüße 日本", 2));
+    assert_eq!(
+        (delivered.text.as_str(), delivered.deltas),
+        ("grüße 日本", 2)
+    );
     assert_eq!(
         (reply.usage.input_tokens, reply.usage.output_tokens),
         (3, 2)
     );
-    assert!(heard.bytes > 0 && heard.bytes <= stream.len() as u64);
+    assert!(delivered.bytes > 0 && delivered.bytes <= stream.len() as u64);
     let body = server.received().remove(0).json();
     assert_eq!(
         (&body["stream"], &body["stream_options"]["include_usage"]),
@@ -204,18 +210,18 @@ async fn a_streamed_reply_is_passed_on_piece_by_piece() {
 
 #[tokio::test]
 async fn the_servers_media_type_decides_how_a_reply_is_read() {
-    let (result, heard) = exchange(
+    let (result, delivered) = exchange(
         Delivery::Streamed,
         Scripted::json(200, &completion("at once")),
     )
     .await;
     assert_eq!(result.unwrap().turn.text, "at once");
-    assert_eq!((heard.text.as_str(), heard.deltas), ("at once", 1));
+    assert_eq!((delivered.text.as_str(), delivered.deltas), ("at once", 1));
 
     let stream = Scripted::events([text_event("in pieces"), FINISH_EVENT.to_owned()]);
-    let (result, heard) = exchange(Delivery::Whole, stream).await;
+    let (result, delivered) = exchange(Delivery::Whole, stream).await;
     assert_eq!(result.unwrap().turn.text, "in pieces");
-    assert_eq!(heard.deltas, 0);
+    assert_eq!(delivered.deltas, 0);
 }
 
 #[tokio::test]
@@ -224,10 +230,10 @@ async fn dropping_the_call_closes_the_connection() {
     let server = TestServer::start([stall, Scripted::json(200, &completion("b"))]).await;
     let provider = provider(&server, Flavor::Plain);
     let call = request(Delivery::Streamed);
-    let mut heard = Heard::default();
+    let mut delivered = Heard::default();
     tokio::select! {
         biased;
-        result = provider.call(&call, &mut heard) => panic!("the stalled call ended: {result:?}"),
+        result = provider.call(&call, &mut delivered) => panic!("the stalled call ended: {result:?}"),
         () = async { while server.received().is_empty() { tokio::task::yield_now().await; } } => {}
     }
     let reply = provider

@@ -59,9 +59,11 @@ async fn exchange(
     reply: Scripted,
 ) -> (Result<ModelReply, ProviderError>, Heard) {
     let server = TestServer::start([reply]).await;
-    let mut heard = Heard::default();
-    let result = provider(&server).call(&request(delivery), &mut heard).await;
-    (result, heard)
+    let mut delivered = Heard::default();
+    let result = provider(&server)
+        .call(&request(delivery), &mut delivered)
+        .await;
+    (result, delivered)
 }
 
 fn said(text: &str) -> Value {
@@ -171,10 +173,10 @@ async fn a_stream_brings_thinking_text_and_calls() {
         ),
         completed(&[thought(), said("I look."), called("{\"command\":\"ls\"}")]),
     ]);
-    let (result, heard) = exchange(Delivery::Streamed, reply).await;
+    let (result, delivered) = exchange(Delivery::Streamed, reply).await;
     let reply = result.unwrap();
-    assert_eq!(heard.text, ["I ", "look."]);
-    assert_eq!(heard.thinking, "hm");
+    assert_eq!(delivered.text, ["I ", "look."]);
+    assert_eq!(delivered.thinking, "hm");
     assert_eq!(reply.turn.text, "I look.");
     assert_eq!(reply.turn.calls.len(), 1);
     assert_eq!(reply.usage.output_tokens, 7);

@@ -83,7 +83,7 @@ impl RetrySink for Heard {
 
 struct Outcome {
     result: Result<ModelReply, ProviderError>,
-    heard: Heard,
+    delivered: Heard,
     elapsed: Duration,
 }
 
@@ -101,16 +101,16 @@ async fn run(failures: Vec<ProviderError>, shows: &'static str, takes: Duration)
         reasoning_effort: None,
         headers: Vec::new(),
     };
-    let mut heard = Heard::default();
+    let mut delivered = Heard::default();
     let started = Instant::now();
     let policy = RetryPolicy::default();
     // Boxed, because the agent sends it to another thread.
-    let result = call_with_retries(&policy, &provider, &request, &mut heard, &mut || 0.5)
+    let result = call_with_retries(&policy, &provider, &request, &mut delivered, &mut || 0.5)
         .boxed()
         .await;
     Outcome {
         result,
-        heard,
+        delivered,
         elapsed: started.elapsed(),
     }
 }
@@ -135,7 +135,7 @@ async fn a_fault_that_passes_is_not_seen() {
     let outcome = run(vec![broken(), broken()], "", Duration::ZERO).await;
     assert!(outcome.result.is_ok());
     assert_eq!(
-        outcome.heard.notices,
+        outcome.delivered.notices,
         [(1, 4, 100, Shown::Nothing), (2, 4, 300, Shown::Nothing)]
     );
     assert_eq!(outcome.elapsed.as_millis(), 400);
@@ -145,7 +145,7 @@ async fn a_fault_that_passes_is_not_seen() {
 async fn a_lasting_fault_ends_after_four_attempts_within_three_seconds() {
     let outcome = run(vec![broken(); 9], "", Duration::ZERO).await;
     assert_eq!(outcome.result, Err(broken()));
-    assert_eq!(outcome.heard.notices.len(), 3);
+    assert_eq!(outcome.delivered.notices.len(), 3);
     assert_eq!(outcome.elapsed.as_millis(), 1300);
     let ceilings: Duration = (1..4)
         .map(|attempt| RetryPolicy::default().faults.ceiling(attempt))
@@ -159,7 +159,7 @@ async fn a_rate_limit_without_a_hint_gets_longer_waits() {
     let outcome = run(vec![limited.clone(); 9], "", Duration::ZERO).await;
     assert_eq!(outcome.result, Err(limited));
     let waits: Vec<u128> = outcome
-        .heard
+        .delivered
         .notices
         .iter()
         .map(|notice| notice.2)
@@ -211,7 +211,7 @@ async fn lasting_errors_are_not_repeated() {
     ] {
         let outcome = run(vec![error.clone()], "", Duration::ZERO).await;
         assert_eq!(outcome.result, Err(error));
-        assert!(outcome.heard.notices.is_empty());
+        assert!(outcome.delivered.notices.is_empty());
     }
 }
 
@@ -222,8 +222,8 @@ async fn pieces_already_shown_are_taken_back() {
     };
     let outcome = run(vec![cut], "half", Duration::ZERO).await;
     assert!(outcome.result.is_ok());
-    assert_eq!(outcome.heard.notices, [(1, 4, 100, Shown::Discard)]);
-    assert_eq!(outcome.heard.text, "halfhalf");
+    assert_eq!(outcome.delivered.notices, [(1, 4, 100, Shown::Discard)]);
+    assert_eq!(outcome.delivered.text, "halfhalf");
 }
 
 #[tokio::test(start_paused = true)]
@@ -234,7 +234,7 @@ async fn slow_failures_end_with_the_budget() {
     };
     let outcome = run(vec![stalled.clone(); 9], "", Duration::from_secs(160)).await;
     assert_eq!(outcome.result, Err(stalled));
-    assert_eq!(outcome.heard.notices.len(), 1);
+    assert_eq!(outcome.delivered.notices.len(), 1);
 }
 
 #[test]

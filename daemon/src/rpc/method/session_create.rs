@@ -61,7 +61,7 @@ pub(super) async fn create(
         },
         agent,
         version: app.services.version.to_owned(),
-        enlisted: None,
+        subagent: None,
     }));
     if let Err(error) = created.await {
         session.stop().await;

@@ -8,7 +8,7 @@ use crate::launch::Lifecycle;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::SessionError;
-use crate::session::attach::Goodbye;
+use crate::session::attach::DetachReason;
 use loopd_kernel::command::Command;
 
 pub(super) async fn destroy(context: Context, params: Of) -> Result<Success, RpcError> {
@@ -22,7 +22,7 @@ pub(super) async fn destroy(context: Context, params: Of) -> Result<Success, Rpc
     }
     // A session that was closed elsewhere is closed all the same.
     if let Some(session) = context.app.sessions.get(&id) {
-        let left = session.detach(context.connection.peer.id(), Goodbye::Destroy);
+        let left = session.detach(context.connection.peer.id(), DetachReason::Destroy);
         match left.await {
             Ok(()) | Err(SessionError::NotFound(_)) => {}
             Err(error) => return Err(error.into()),

@@ -210,7 +210,7 @@ async fn follow(
             ..ToolResult::default()
         },
         telemetry: None,
-        heard: Vec::new(),
+        delivered: Vec::new(),
     };
     let stored = session.command(Command::UserCommandEnded {
         call: call.clone(),

@@ -74,7 +74,7 @@ fn success(text: String) -> CallOutcome {
             binary_results_for_llm: None,
         },
         telemetry: None,
-        heard: Vec::new(),
+        delivered: Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use loopd_proto::event::agent::{Profile, Stance};
 use loopd_proto::event::task::{Execution, WorktreeWork};
 use loopd_proto::id::SessionId;
 
-use super::{Kin, depth, environment};
+use super::{ParentSnapshot, depth, environment};
 use crate::agents::{Isolation, Order, Plan, WorktreeEnd};
 use crate::discovery::agents::{self, AgentDefinition, ModelPolicy, PermissionMode};
 use crate::roster::model::{Choice, Wish, choose};
@@ -22,7 +22,11 @@ const GENERAL: &str = "general-purpose";
 const FORK: &str = "fork";
 
 /// Finds what the order names, or says what is wrong with it in words for who gave it.
-pub(super) async fn plan(services: &Services, kin: Kin, order: Order) -> Result<Plan, String> {
+pub(super) async fn plan(
+    services: &Services,
+    kin: ParentSnapshot,
+    order: Order,
+) -> Result<Plan, String> {
     let settings = settings(services, &kin);
     if order.prompt.trim().is_empty() {
         return Err("The prompt is empty. Say in it everything that the agent has to know: it does not see this conversation.".to_owned());
@@ -49,14 +53,14 @@ pub(super) async fn plan(services: &Services, kin: Kin, order: Order) -> Result<
     }
 }
 
-fn settings(services: &Services, kin: &Kin) -> AgentSettings {
+fn settings(services: &Services, kin: &ParentSnapshot) -> AgentSettings {
     let variable = |name: &str| kin.inheritance.launch.as_ref()?.variable(name);
     let settings = services.config.agents.with(variable);
     settings.of_session(kin.inheritance.options.subagents.as_ref())
 }
 
 async fn named(
-    kin: Kin,
+    kin: ParentSnapshot,
     order: Order,
     settings: &AgentSettings,
     wanted: String,
@@ -79,7 +83,7 @@ async fn named(
     let isolation = isolation(&order, &agent)?;
     let choice = model(&kin, &order, settings, &agent).await?;
     // Who works for somebody waits for those who work for it.
-    let waits = kin.enlisted.is_some();
+    let waits = kin.subagent.is_some();
     let background = order.execution == Some(Execution::Background) || agent.background;
     let execution = if background && !waits {
         Execution::Background
@@ -107,14 +111,14 @@ async fn named(
         isolation,
         cwd,
         preface: agent.initial_prompt.clone(),
-        prefix: kin.enlisted.map(|own| own.task),
+        prefix: kin.subagent.map(|own| own.task),
         taken: kin.state.tasks,
         note: choice.note,
     })
 }
 
 /// Refuses an agent that a rule of the session denies, by its name or with all others.
-fn check_rules(kin: &Kin, agent: &str) -> Result<(), String> {
+fn check_rules(kin: &ParentSnapshot, agent: &str) -> Result<(), String> {
     let denied = kin.inheritance.leave.permissions.denied.iter();
     let mut denied = denied.filter(|rule| rule.kind == "agent");
     let hit = denied.any(|rule| {
@@ -144,7 +148,7 @@ fn stance(mode: Option<PermissionMode>) -> Stance {
     }
 }
 
-fn place(kin: &Kin, order: &Order) -> Result<PathBuf, String> {
+fn place(kin: &ParentSnapshot, order: &Order) -> Result<PathBuf, String> {
     let own = PathBuf::from(&kin.state.cwd);
     let Some(wanted) = &order.cwd else {
         return Ok(own);
@@ -171,7 +175,7 @@ fn isolation(order: &Order, agent: &AgentDefinition) -> Result<Option<Isolation>
 }
 
 async fn model(
-    kin: &Kin,
+    kin: &ParentSnapshot,
     order: &Order,
     settings: &AgentSettings,
     agent: &AgentDefinition,
@@ -210,8 +214,8 @@ async fn model(
 }
 
 /// A copy of the conversation so far goes on with the prompt.
-fn fork(kin: Kin, order: Order) -> Result<Plan, String> {
-    if kin.enlisted.as_ref().is_some_and(|own| own.profile.fork) {
+fn fork(kin: ParentSnapshot, order: Order) -> Result<Plan, String> {
+    if kin.subagent.as_ref().is_some_and(|own| own.profile.fork) {
         return Err(
             "A fork cannot fork again: do the work that you were forked for yourself.".to_owned(),
         );
@@ -226,7 +230,7 @@ fn fork(kin: Kin, order: Order) -> Result<Plan, String> {
     if order.cwd.is_some() {
         return Err("A fork works where its conversation does; leave `cwd` out.".to_owned());
     }
-    let execution = match &kin.enlisted {
+    let execution = match &kin.subagent {
         Some(_) => Execution::Sync,
         None => order.execution.unwrap_or(Execution::Background),
     };
@@ -249,7 +253,7 @@ fn fork(kin: Kin, order: Order) -> Result<Plan, String> {
         isolation: order.isolation,
         cwd,
         preface: Some(format!("{FORK_DIRECTIVE}{place}")),
-        prefix: kin.enlisted.map(|own| own.task),
+        prefix: kin.subagent.map(|own| own.task),
         taken: kin.state.tasks,
         note: None,
     })
@@ -267,7 +271,7 @@ use what you remember of them, and translate paths from above to your folder.";
 /// Makes a copy of the repository for an agent.
 pub(super) async fn make_worktree(
     services: &Services,
-    kin: &Kin,
+    kin: &ParentSnapshot,
     session: &SessionId,
     cwd: &Path,
 ) -> Result<WorktreeWork, String> {
@@ -288,7 +292,7 @@ pub(super) async fn make_worktree(
 /// Makes the copy of an agent that works again, if it was removed for want of changes.
 pub(super) async fn restore_worktree(
     services: &Services,
-    kin: &Kin,
+    kin: &ParentSnapshot,
     session: &SessionId,
     work: &WorktreeWork,
 ) -> Result<(), String> {

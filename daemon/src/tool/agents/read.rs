@@ -66,13 +66,13 @@ impl Tool for Read {
         let run = context.agents.run(&task.id);
         let progress = run.map(|run| run.progress());
         let since = args.since_turn.map(|turn| turn as usize);
-        Outcome::success(words::standing(
+        Outcome::success(words::status(
             &task,
             progress.as_ref(),
             since,
             self.clock.now(),
         ))
-        .with_news_of(&task)
+        .marking_delivered(&task)
     }
 }
 

@@ -100,7 +100,7 @@ impl Tool for Start {
             Wait::Ended(ending) => {
                 let outcome = words::ended(&started, &ending);
                 match context.agents.find(started.id.as_str()).await {
-                    Ok(task) => outcome.with_news_of(&task),
+                    Ok(task) => outcome.marking_delivered(&task),
                     // Nobody reads it: the session has ended.
                     Err(_) => outcome,
                 }

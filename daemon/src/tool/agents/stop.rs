@@ -59,7 +59,7 @@ impl Tool for Stop {
         });
         // However it ended, the model knows it from here.
         match context.agents.find(task.id.as_str()).await {
-            Ok(task) => outcome.with_news_of(&task),
+            Ok(task) => outcome.marking_delivered(&task),
             // Nobody reads it: the session has ended.
             Err(_) => outcome,
         }

@@ -112,7 +112,7 @@ fn facts(status: &str, started: &Started, ending: Option<&Ending>) -> Map<String
 }
 
 /// How an agent stands and what it answered, after a turn if one is named.
-pub(super) fn standing(
+pub(super) fn status(
     task: &Task,
     progress: Option<&Progress>,
     since_turn: Option<usize>,
@@ -127,8 +127,8 @@ pub(super) fn standing(
             TaskOutcome::Cancelled => ("Agent was stopped.", "cancelled"),
         },
     };
-    let rested = task.rested_at().unwrap_or(now);
-    let elapsed = rested.0.saturating_sub(task.started_at.0) / 1_000;
+    let result = task.rested_at().unwrap_or(now);
+    let elapsed = result.0.saturating_sub(task.started_at.0) / 1_000;
     let mut text = format!(
         "{headline} agent_id: {}, agent_type: {}, status: {status}, description: {}, elapsed: {elapsed}s, total_turns: {}",
         task.id,

@@ -81,7 +81,7 @@ pub(super) async fn attached(
     let ending = command.ending();
     let text = shell_output::whole(command.run.unread());
     if !matches!(ending, CommandStatus::Running | CommandStatus::Waiting(_)) {
-        context.shells.heard(&command.id).await;
+        context.shells.delivered(&command.id).await;
     }
     Outcome::success(words::with_note(text, &words::state(&command.id, ending)))
 }
@@ -93,7 +93,7 @@ async fn detached(command: &DetachedCommand, delay: Duration, context: &ToolCont
     match command.unread().await {
         Ok(part) => {
             if part.ending != CommandStatus::Running {
-                context.shells.heard(&command.id).await;
+                context.shells.delivered(&command.id).await;
             }
             let text = shell_output::whole(part.shown);
             Outcome::success(words::with_note(

@@ -163,7 +163,7 @@ async fn a_command_past_its_wait_goes_on_and_is_read_to_its_end() {
         .call(&Read, json!({"shellId": "s", "delay": 30}))
         .await;
     assert_eq!(read.text, "got it\n<shellId: s completed with exit code 0>");
-    fixture.noted.told("TasksHeard").await;
+    fixture.noted.told("TasksDelivered").await;
     let ended = fixture.noted.told("TaskEnded").await;
     assert!(
         ended.contains("Completed") && ended.contains("Some(0)"),
@@ -208,7 +208,7 @@ async fn a_shell_that_stays_busy_is_not_waited_for_longer_than_the_call_may() {
     );
     let stopped = fixture.call(&Stop, json!({"shellId": "s"})).await;
     assert!(stopped.text.contains("was stopped"), "{}", stopped.text);
-    fixture.noted.told("TasksHeard").await;
+    fixture.noted.told("TasksDelivered").await;
     let ended = fixture.noted.told("TaskEnded").await;
     assert!(ended.contains("Cancelled"), "{ended}");
 }

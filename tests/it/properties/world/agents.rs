@@ -29,7 +29,7 @@ impl World {
                 answer: TaskAnswer {
                     response: answer,
                     usage: usage(how),
-                    heard: which & 8 != 0,
+                    delivered: which & 8 != 0,
                 },
             },
             5 => Command::TaskContinued {
@@ -41,7 +41,7 @@ impl World {
                 end: TaskEnd {
                     result: (how & 16 != 0).then_some(answer),
                     usage: (how & 32 != 0).then(|| usage(how)),
-                    heard: which & 8 != 0,
+                    delivered: which & 8 != 0,
                     ..TaskEnd::new(match which % 3 {
                         0 => TaskOutcome::Completed,
                         1 => TaskOutcome::Failed,
@@ -53,7 +53,7 @@ impl World {
                 id,
                 note: "half".to_owned(),
             },
-            8 => Command::TasksHeard(vec![id]),
+            8 => Command::TasksDelivered(vec![id]),
             _ => Command::RemoveTask(id),
         });
     }

@@ -160,7 +160,7 @@ pub(super) fn outcome(how: u8) -> CallOutcome {
                 [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]}))
             .unwrap(),
             telemetry: None,
-            heard: Vec::new(),
+            delivered: Vec::new(),
         },
         _ => CallOutcome {
             status: CallStatusReport::Success,
@@ -174,7 +174,7 @@ pub(super) fn outcome(how: u8) -> CallOutcome {
                 ..ToolResult::default()
             },
             telemetry: None,
-            heard: Vec::new(),
+            delivered: Vec::new(),
         },
     }
 }

@@ -75,7 +75,10 @@ impl Judge<'_> {
             "{story}: it is not idle"
         );
         assert_eq!(state.tasks.running().count(), 0, "{story}: agents run");
-        assert!(state.tasks.untold().is_empty(), "{story}: not all is told");
+        assert!(
+            state.tasks.undelivered().is_empty(),
+            "{story}: not all is told"
+        );
         let results = results(&log);
         let told = conversation
             .iter()
@@ -215,7 +218,7 @@ fn agents(log: &Log, results: &str, story: &str) -> BTreeMap<TaskId, Agent> {
                     assert!(note.content.contains(answer), "{story}: {}", note.content);
                 }
             }
-            Durable::TasksHeard(heard) => {
+            Durable::TasksDelivered(heard) => {
                 for id in &heard.ids {
                     assert!(untold.remove(id), "{story}: {id} is heard once too often");
                     let agent = agents.get_mut(id).unwrap();

@@ -53,12 +53,12 @@ impl World {
             *ids += 1;
             Ulid(*ids)
         };
-        let mut mint = Mint {
+        let mut env = DecideEnv {
             now: Timestamp(1),
             attended: self.attended,
             ids: &mut fresh,
         };
-        let decision = decide(&self.state, command, &mut mint).unwrap();
+        let decision = decide(&self.state, command, &mut env).unwrap();
         for step in decision.steps {
             match step {
                 Step::Store(event) => {
@@ -87,12 +87,12 @@ impl World {
     /// Why a command is refused, if it is.
     fn refusal(&self, command: Command) -> Option<Refusal> {
         let mut fresh = || Ulid(0);
-        let mut mint = Mint {
+        let mut env = DecideEnv {
             now: Timestamp(1),
             attended: self.attended,
             ids: &mut fresh,
         };
-        decide(&self.state, command, &mut mint).err()
+        decide(&self.state, command, &mut env).err()
     }
 
     fn end(&mut self, id: &str) -> Answer {
@@ -129,7 +129,7 @@ fn an_end_wakes_a_resting_session_and_is_told_once() {
     assert_eq!(world.count("system.notification"), 1);
     assert!(matches!(world.state.phase, Phase::Turn(_)));
     assert!(matches!(world.state.history.last(), Some(Entry::User(_))));
-    assert!(world.state.tasks.untold().is_empty());
+    assert!(world.state.tasks.undelivered().is_empty());
     assert_eq!(world.end("a"), Answer::Accepted(false), "it ended already");
     assert_eq!(world.count("session.background_tasks_changed"), 2);
 }
@@ -138,18 +138,18 @@ fn an_end_wakes_a_resting_session_and_is_told_once() {
 fn an_end_that_is_known_or_that_nobody_attends_wakes_nobody() {
     let mut world = World::new();
     world.start("known", ShellAttachment::Attached);
-    world.give(Command::TasksHeard(vec!["known".into()]));
+    world.give(Command::TasksDelivered(vec!["known".into()]));
     world.end("known");
     assert_eq!(world.state.phase, Phase::Idle);
     world.attended = false;
     world.start("alone", ShellAttachment::Attached);
     world.end("alone");
     assert_eq!(world.state.phase, Phase::Idle);
-    assert_eq!(world.state.tasks.untold().len(), 1);
+    assert_eq!(world.state.tasks.undelivered().len(), 1);
     world.attended = true;
     world.give(Command::TakeUp);
     assert!(matches!(world.state.phase, Phase::Preparing(_)));
-    world.give(Command::TasksHeard(vec!["alone".into()]));
+    world.give(Command::TasksDelivered(vec!["alone".into()]));
     world.prepared();
     assert_eq!(world.state.phase, Phase::Idle, "nothing is left to tell");
     assert_eq!(world.count("system.notification"), 0);
@@ -169,7 +169,7 @@ fn what_died_with_the_daemon_is_closed_and_what_outlives_it_is_not() {
     assert!(tasks.get("detached").unwrap().is_running());
     world.give(Command::Shutdown { error: None });
     assert!(world.state.tasks.get("detached").unwrap().is_running());
-    assert_eq!(world.state.tasks.untold().len(), 1);
+    assert_eq!(world.state.tasks.undelivered().len(), 1);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn only_what_has_ended_is_removed_and_the_list_is_bounded() {
         Some(Refusal::TooManyTasks { limit: TASK_LIMIT }),
         "what the model has not heard of makes no room"
     );
-    world.give(Command::TasksHeard(vec!["a".into()]));
+    world.give(Command::TasksDelivered(vec!["a".into()]));
     world.start("more", ShellAttachment::Attached);
     assert_eq!(world.state.tasks.len(), TASK_LIMIT);
     assert!(world.state.tasks.get("a").is_none(), "it made room");

@@ -32,7 +32,7 @@ impl RosterCell {
 }
 
 /// What has to be known to look.
-pub(super) struct Rollcall {
+pub(super) struct RosterRefresh {
     pub(super) cell: RosterCell,
     pub(super) options: SessionOptions,
     pub(super) cwd: PathBuf,
@@ -42,7 +42,7 @@ pub(super) struct Rollcall {
     pub(super) reporter: Reporter,
 }
 
-impl Rollcall {
+impl RosterRefresh {
     async fn is_trusted(&self) -> bool {
         let root = roster::project_root(&self.cwd);
         let root = root.to_string_lossy().into_owned();

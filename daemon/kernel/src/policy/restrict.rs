@@ -8,14 +8,14 @@ use loopd_proto::permission::{PermissionRule, Permissions};
 
 /// What a session may do without asking, and whether it may ask at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leave {
+pub struct EffectivePermissions {
     pub permissions: Permissions,
     pub may_ask: bool,
 }
 
 /// Where an agent works, seen from its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ground<'a> {
+pub enum Workspace<'a> {
     /// Where its parent works, or somewhere that its parent may or may not reach.
     Shared { parent: &'a str },
     /// In a copy of its own, which stands for the directory of its parent.
@@ -23,21 +23,25 @@ pub enum Ground<'a> {
 }
 
 /// The leave of an agent.
-pub fn narrowed(parent: &Leave, stance: Stance, ground: Ground<'_>) -> Leave {
+pub fn restrict_for_child(
+    parent: &EffectivePermissions,
+    stance: Stance,
+    workspace: Workspace<'_>,
+) -> EffectivePermissions {
     let mut permissions = parent.permissions.clone();
-    match ground {
-        Ground::Shared { parent } => {
+    match workspace {
+        Workspace::Shared { parent } => {
             permissions
                 .primary_directory
                 .get_or_insert_with(|| parent.to_owned());
         }
-        Ground::Copy { root } => permissions.primary_directory = Some(root.to_owned()),
+        Workspace::Copy { root } => permissions.primary_directory = Some(root.to_owned()),
     }
     match stance {
         Stance::Inherit | Stance::NeverAsk => {}
         Stance::Plan => keep_to_looking(&mut permissions),
     }
-    Leave {
+    EffectivePermissions {
         permissions,
         may_ask: parent.may_ask && stance != Stance::NeverAsk,
     }
