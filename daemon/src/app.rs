@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::build_id;
 use crate::config::Config;
-use crate::rpc::server::Server;
-use crate::rpc::{Table, TableError};
+use crate::front::rpc::server::Server;
+use crate::front::rpc::{Table, TableError};
 use crate::services::Services;
 use crate::store::lock::{HomeLock, LockError, Owner};
 use crate::store::{Location, SqliteStore, Store, StoreError};

@@ -9,6 +9,6 @@ static BUILD: OnceLock<String> = OnceLock::new();
 pub fn current() -> &'static str {
     BUILD.get_or_init(|| {
         let program = std::env::current_exe();
-        loopd_proto::place::build_of(program.as_deref().unwrap_or(Path::new("")))
+        loopd_proto::home_paths::build_of(program.as_deref().unwrap_or(Path::new("")))
     })
 }

@@ -56,7 +56,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::provider::retry::RetryPolicy;
-use crate::roster::AgentSettings;
+use crate::subagent::definitions::AgentSettings;
 
 /// The file's name in the home.
 pub const FILE: &str = "config.toml";

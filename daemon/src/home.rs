@@ -1,4 +1,4 @@
-//! Where the daemon keeps things; which folder is the home is a rule of `loopd_proto::place`.
+//! Where the daemon keeps things; which folder is the home is a rule of `loopd_proto::home_paths`.
 
 pub mod watch;
 
@@ -8,5 +8,5 @@ use std::path::Path;
 /// Creates a folder that only this user can enter, with its parents.
 pub async fn create_private(folder: &Path) -> io::Result<()> {
     let folder = folder.to_owned();
-    tokio::task::spawn_blocking(move || loopd_proto::place::create_private(&folder)).await?
+    tokio::task::spawn_blocking(move || loopd_proto::home_paths::create_private(&folder)).await?
 }

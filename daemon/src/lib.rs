@@ -14,19 +14,15 @@
 // The process: from arguments to parts put together.
 pub mod app;
 pub mod args;
-pub mod background;
-pub mod relay;
 
-// Ways in.
-pub mod transport;
-
-// What is asked for.
-pub mod rpc;
+// Ways in, and what is asked for.
+pub mod front;
 
 // Who does it.
 pub mod session;
 
-pub mod agent;
+pub mod turn;
+
 pub mod services;
 
 // Who asked.
@@ -36,18 +32,15 @@ pub mod launch;
 pub mod config;
 pub mod home;
 
-// Whom work can be handed to.
-pub mod roster;
-
 // What it is done with.
+pub mod tool;
+
+pub mod subagent;
+
 pub mod approvals;
 pub mod discovery;
 pub mod gate;
 pub mod provider;
-pub mod tool;
-
-// The agents of sessions.
-pub mod agents;
 
 pub mod publish;
 pub mod store;

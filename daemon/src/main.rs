@@ -11,17 +11,18 @@ use clap::Parser;
 use loopd::app::{App, StartError};
 use loopd::args::{Args, Verb};
 use loopd::connection::Trust;
+use loopd::front::relay::{RelayOptions, RelayTransport};
+use loopd::front::transport::{announce, local_socket, stdio, tcp};
+use loopd::front::{background, relay};
 use loopd::home::watch::HomeWatch;
 use loopd::launch::{Launch, LaunchOptions};
 use loopd::provider::secret::{self, Secret};
-use loopd::relay::{RelayOptions, RelayTransport};
+use loopd::shutdown;
 use loopd::store::lock::LockError;
-use loopd::transport::{announce, local_socket, stdio, tcp};
-use loopd::{background, relay, shutdown};
 #[cfg(target_os = "linux")]
 use loopd_exec::process;
 use loopd_exec::sys;
-use loopd_proto::place;
+use loopd_proto::home_paths;
 use tokio::runtime::{Builder, Runtime};
 
 /// How long a background daemon stays without clients and work.
@@ -78,7 +79,7 @@ fn say(line: &str) {
 
 async fn run(args: Args) -> anyhow::Result<()> {
     let env: BTreeMap<String, String> = std::env::vars().collect();
-    let home = place::home(&env)?;
+    let home = home_paths::home(&env)?;
     if let Some(Verb::Serve {
         idle_timeout,
         background,
@@ -89,8 +90,8 @@ async fn run(args: Args) -> anyhow::Result<()> {
             socket
         } else {
             let user = local_socket::user();
-            let socket = place::socket(&home, &env, user);
-            place::prepare_socket(&socket, user)?;
+            let socket = home_paths::socket(&home, &env, user);
+            home_paths::prepare_socket(&socket, user)?;
             socket
         };
         let idle = idle_timeout.map(Duration::from_secs);
@@ -111,7 +112,7 @@ async fn run(args: Args) -> anyhow::Result<()> {
         return run_private(args, &home, cwd, env, token).await;
     }
     relay::run(RelayOptions {
-        socket: place::socket(&home, &env, local_socket::user()),
+        socket: home_paths::socket(&home, &env, local_socket::user()),
         home,
         cwd,
         env,

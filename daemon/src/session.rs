@@ -6,20 +6,17 @@
 pub mod actor;
 mod ask;
 pub mod attach;
-mod children;
-mod commands;
 mod effects;
 mod journal;
-mod lineage;
 pub mod provide;
 mod redact;
 pub mod registry;
 mod resume;
-mod roster_refresh;
+mod shells;
 mod slash;
+pub mod subagents;
 mod toolset;
 mod transaction;
-pub mod tree;
 pub mod view;
 pub mod waits;
 mod work;
@@ -140,12 +137,12 @@ enum Message {
     },
     /// Wants to know what an agent of the session is made from.
     ParentSnapshot {
-        reply: oneshot::Sender<Box<children::ParentSnapshot>>,
+        reply: oneshot::Sender<Box<subagents::spawn::ParentSnapshot>>,
     },
     /// Makes the session an agent of a live one.
-    Adopt(Box<lineage::Adoption>),
+    Adopt(Box<subagents::parent::Adoption>),
     /// What the session has from its parent has changed.
-    Inherit(Box<lineage::Inheritance>),
+    Inherit(Box<subagents::parent::Inheritance>),
     /// Ends the session for everybody who is attached, and says so in its log.
     Close {
         /// Why, if that is an error.

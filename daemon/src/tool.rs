@@ -1,7 +1,6 @@
 //! What a built-in tool is: a name, a description for the model, typed arguments, the permission it
 //! needs and an async run. `tool/catalog.rs` lists them; `agent` runs them; nothing here decides.
 
-pub mod agents;
 mod apply_patch;
 pub mod ask_user;
 pub(crate) mod bash;
@@ -15,8 +14,9 @@ mod fixture;
 mod glob;
 mod grep;
 pub mod large_output;
-mod place;
+mod resolved_path;
 pub mod shell_output;
+pub mod task;
 mod texts;
 mod view;
 mod walk;
@@ -38,8 +38,8 @@ use tokio_util::sync::CancellationToken;
 use loopd_proto::id::ToolCallId;
 use loopd_proto::permission::PermissionRequest;
 
-use crate::agents::{Agents, Seat};
 use crate::gate::Grant;
+use crate::subagent::{SlotLease, Subagents};
 use loopd_exec::shells::{CommandContext, Shells};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::command::CompletionRef;
@@ -63,9 +63,9 @@ pub struct ToolContext {
     /// The commands of the session.
     pub shells: Shells,
     /// The agents of the session.
-    pub agents: Agents,
+    pub agents: Subagents,
     /// The slot of the agent that the tool runs for, lent while it waits for others.
-    pub seat: Option<Arc<Seat>>,
+    pub lease: Option<Arc<SlotLease>>,
     /// How commands are run.
     pub backend: Backend,
     /// The call that the tool runs for.

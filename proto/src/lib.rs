@@ -13,12 +13,12 @@
 pub mod attachment;
 pub mod error;
 pub mod event;
+pub mod home_paths;
 pub mod id;
 mod json;
 pub mod method;
 pub mod params;
 pub mod permission;
-pub mod place;
 pub mod provider;
 #[cfg(feature = "wire")]
 pub mod reach;

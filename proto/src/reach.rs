@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::params::launch::{LaunchParams, Launched};
 use crate::wire::{CallError, CloseReason, Limits, Peer, Service, connect};
-use crate::{error, place};
+use crate::{error, home_paths};
 
 /// How long a daemon may take to be there.
 const START_WAIT: Duration = Duration::from_secs(20);
@@ -32,7 +32,7 @@ pub enum ReachError {
     #[error("the home {} cannot be used: {source}", home.display())]
     Home { home: PathBuf, source: io::Error },
     #[error(transparent)]
-    Place(#[from] place::PlaceError),
+    Place(#[from] home_paths::HomePathError),
     #[error("{} cannot be started: {source}", program.display())]
     Spawn { program: PathBuf, source: io::Error },
     #[error("the daemon could not start: {0}")]
@@ -103,7 +103,7 @@ impl Target {
             Ok(reached) => reached,
             Err(_) => Err(ReachError::Late {
                 socket: self.socket.clone(),
-                log: place::log_file(&self.home),
+                log: home_paths::log_file(&self.home),
             }),
         }
     }
@@ -160,12 +160,12 @@ impl Target {
             source,
         };
         match self.creates {
-            Creates::WithParents => place::create_private(&self.home),
-            Creates::HomeOnly => place::create_private_alone(&self.home),
+            Creates::WithParents => home_paths::create_private(&self.home),
+            Creates::HomeOnly => home_paths::create_private_alone(&self.home),
         }
         .map_err(unusable)?;
-        place::prepare_socket(&self.socket, self.user)?;
-        let log = place::open_log(&self.home).map_err(unusable)?;
+        home_paths::prepare_socket(&self.socket, self.user)?;
+        let log = home_paths::open_log(&self.home).map_err(unusable)?;
         let mut command = tokio::process::Command::new(&self.program);
         command
             .arg("serve")
@@ -195,7 +195,7 @@ impl Target {
             }
             Some(("error", why)) => Err(ReachError::Start(why.to_owned())),
             _ => Err(ReachError::Ended {
-                log: place::log_file(&self.home),
+                log: home_paths::log_file(&self.home),
             }),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use loopd_proto::home_paths;
 use loopd_proto::id::SessionId;
 use loopd_proto::method::{self, Method};
 use loopd_proto::params::daemon::DaemonStatus;
@@ -12,7 +13,6 @@ use loopd_proto::params::process::Process;
 use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::{ListFilter, ListParams, Metadata};
 use loopd_proto::params::worktree::{Worktree, WorktreeRemoveParams};
-use loopd_proto::place;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -152,7 +152,7 @@ impl Client {
         self.shared.disconnected().await;
         // Gone is only who has given up the home: what comes next may want it.
         let home = self.home().to_owned();
-        let free = tokio::task::spawn_blocking(move || place::wait_until_free(&home));
+        let free = tokio::task::spawn_blocking(move || home_paths::wait_until_free(&home));
         match tokio::time::timeout(STOP_WAIT, free).await {
             // A lock that cannot be looked at is not worth failing a stop that was heard.
             Ok(_) => Ok(()),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use loopd_proto::error as code;
 use loopd_proto::event::session::Failure;
+use loopd_proto::home_paths::HomePathError;
 use loopd_proto::id::SessionId;
-use loopd_proto::place::PlaceError;
 use loopd_proto::reach::ReachError;
 use loopd_proto::wire::{CallError, ErrorObject};
 
@@ -13,7 +13,7 @@ use loopd_proto::wire::{CallError, ErrorObject};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Place(#[from] HomePathError),
     #[error(
         "the daemon's program `loopd` was not found; put it beside this program or on PATH, or name it with LOOPD_BIN"
     )]

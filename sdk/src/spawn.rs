@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use loopd_proto::home_paths;
 use loopd_proto::params::launch::{LaunchParams, LaunchState};
-use loopd_proto::place;
 use loopd_proto::reach::{Creates, Target};
 
 use crate::Error;
@@ -52,11 +52,11 @@ impl ConnectOptions {
     /// Finds out where the daemon would be, without connecting or starting anything.
     pub fn whereabouts(&self) -> Result<Whereabouts, Error> {
         let env = self.env.clone().unwrap_or_else(environment);
-        let home = place::home(&env)?;
+        let home = home_paths::home(&env)?;
         let program = self.program.clone().or_else(|| find_program(&env));
         Ok(Whereabouts {
-            socket: place::socket(&home, &env, user()),
-            build: program.as_deref().map(place::build_of),
+            socket: home_paths::socket(&home, &env, user()),
+            build: program.as_deref().map(home_paths::build_of),
             home,
             program,
         })

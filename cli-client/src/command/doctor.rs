@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use loopd_sdk::Whereabouts;
-use loopd_sdk::proto::place;
+use loopd_sdk::proto::home_paths;
 
 use crate::command::daemon::look_in;
 use crate::model;
@@ -124,7 +124,7 @@ async fn daemon(desk: &Desk, places: &Whereabouts) -> Vec<(&'static str, Finding
         }
     };
     let Some(client) = client else {
-        let lock = match place::is_held(&places.home) {
+        let lock = match home_paths::is_held(&places.home) {
             Ok(false) => Fine("free".to_owned()),
             Ok(true) => {
                 let who = owner.map_or_else(String::new, |pid| format!(" by process {pid}"));
@@ -171,7 +171,7 @@ async fn daemon(desk: &Desk, places: &Whereabouts) -> Vec<(&'static str, Finding
 
 /// The process that the lock names.
 fn owner(home: &Path) -> Option<u32> {
-    let line = std::fs::read_to_string(home.join(place::LOCK_FILE)).ok()?;
+    let line = std::fs::read_to_string(home.join(home_paths::LOCK_FILE)).ok()?;
     let owner: serde_json::Value = serde_json::from_str(line.lines().next()?).ok()?;
     u32::try_from(owner.get("pid")?.as_u64()?).ok()
 }

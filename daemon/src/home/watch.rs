@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loopd_proto::place::{self, FileId};
+use loopd_proto::home_paths::{self, FileId};
 
 /// How often a home is looked at where the system does not tell.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -32,7 +32,7 @@ impl HomeWatch {
 
     /// Resolves when the folder is no longer the one that was locked.
     pub async fn gone(mut self) {
-        while place::lock_id(&self.home) == Some(self.locked) {
+        while home_paths::lock_id(&self.home) == Some(self.locked) {
             let Some(changes) = &self.changes else {
                 tokio::time::sleep(LOOK_EVERY).await;
                 continue;

@@ -15,24 +15,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask::ElicitationAnswer;
 use super::attach::{Attachment, OpenQuestion, PendingWork};
-use super::children::{self, Children};
-use super::commands;
 use super::journal;
-use super::lineage::{Inheritance, Lineage};
 use super::registry::Sessions;
-use super::roster_refresh::RosterCell;
+use super::shells;
 use super::slash::Running;
-use super::tree::Tree;
+use super::subagents::parent::{Inheritance, Lineage};
+use super::subagents::roster_refresh::RosterCell;
+use super::subagents::spawn::{self, Children};
+use super::subagents::tree::Tree;
 use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
-use crate::agent::route::TokenPeers;
-use crate::agents::Agents;
 use crate::launch::{Launch, Lifecycle, LifecycleMetadata};
 use crate::provider::secret::Secret;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
 use crate::services::Services;
 use crate::store::SessionRecord;
+use crate::subagent::Subagents;
+use crate::turn::route::TokenPeers;
 use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
 use loopd_kernel::decide::decide;
@@ -83,7 +83,7 @@ pub(super) struct Actor {
     /// The commands that run in shells.
     pub(super) shells: Shells,
     /// The agents of the session, and the sessions of those that live now.
-    pub(super) agents: Agents,
+    pub(super) agents: Subagents,
     pub(super) children: Children,
     /// Set in the session of an agent.
     pub(super) lineage: Option<Lineage>,
@@ -132,8 +132,8 @@ impl Actor {
                 agent: None,
                 event_count: 0,
             },
-            shells: commands::shells(&id, &services, &mailbox),
-            agents: children::agents(&id, &services, &sessions, &mailbox, &children),
+            shells: shells::shells(&id, &services, &mailbox),
+            agents: spawn::agents(&id, &services, &sessions, &mailbox, &children),
             children,
             lineage: None,
             early: None,

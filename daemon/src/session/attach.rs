@@ -12,7 +12,7 @@ use loopd_proto::wire::{Class, Peer, PeerId};
 
 use super::SessionError;
 use super::actor::{Actor, Flow};
-use super::tree::Asks;
+use super::subagents::tree::Asks;
 use super::waits::Whose;
 use crate::connection::Connection;
 use crate::launch::Launch;

@@ -13,16 +13,16 @@ use tokio_util::sync::CancellationToken;
 use super::Message;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
-use super::roster_refresh::RosterRefresh;
+use super::subagents::roster_refresh::RosterRefresh;
 use super::toolset::{Origin, Toolset};
 use super::work::Work;
-use crate::agent::calls::{self, CallInput};
-use crate::agent::model_call::{self, ModelCallInput};
-use crate::agent::prepare::{self, PrepareInput};
-use crate::agent::route::Route;
-use crate::agents::Cancel;
+use crate::subagent::CancelledBy;
 use crate::tool::ask_user::AskUserArgs;
 use crate::tool::{ToolContext, Web};
+use crate::turn::model_call::{self, ModelCallInput};
+use crate::turn::prepare::{self, PrepareInput};
+use crate::turn::route::Route;
+use crate::turn::tool_call::{self, CallInput};
 use loopd_kernel::command::{
     Assessed, CallNeed, CallOutcome, Command, Effect, ModelFailure, Prepared, RememberScope,
 };
@@ -128,7 +128,7 @@ impl Actor {
             Effect::CancelAgents => {
                 let agents = self.agents.clone();
                 self.effects.spawn(async move {
-                    agents.cancel_all(Cancel::SessionEnds).await;
+                    agents.cancel_all(CancelledBy::SessionEnds).await;
                 });
             }
             Effect::Remember(approval, scope) => {
@@ -196,10 +196,10 @@ impl Actor {
             partial,
             shells: self.shells.clone(),
             agents: self.agents.clone(),
-            seat: self
+            lease: self
                 .lineage
                 .as_ref()
-                .map(|lineage| lineage.run_link.seat.clone()),
+                .map(|lineage| lineage.run_link.lease.clone()),
             backend: self.shell_backend(),
             call: call.id.clone(),
             unreadable: policy::unreadable(&self.leave().permissions).into(),
@@ -370,9 +370,9 @@ impl Actor {
         Work::new(
             async move {
                 let need = match tools.get(&call.name).map(|entry| &entry.origin) {
-                    None => CallNeed::Refused(calls::unknown_tool(&call.name, tools.names())),
+                    None => CallNeed::Refused(tool_call::unknown_tool(&call.name, tools.names())),
                     Some(Origin::BuiltIn(tool)) => {
-                        calls::need(tool.as_ref(), &call.arguments, &context.0).await
+                        tool_call::need(tool.as_ref(), &call.arguments, &context.0).await
                     }
                     Some(Origin::AskUser) => CallNeed::Nothing,
                     Some(Origin::Client(tool)) if tool.skip_permission => CallNeed::Nothing,
@@ -417,7 +417,7 @@ impl Actor {
             async move {
                 let id = call.id.clone();
                 let outcome = match tools.get(&call.name).map(|entry| &entry.origin) {
-                    None => calls::unknown_tool(&call.name, tools.names()),
+                    None => tool_call::unknown_tool(&call.name, tools.names()),
                     Some(Origin::Client(_)) => {
                         return Some(Command::CallClient { turn, call: id });
                     }
@@ -438,7 +438,7 @@ impl Actor {
                             ),
                         }
                     }
-                    Some(Origin::BuiltIn(tool)) => calls::run(tool.as_ref(), input).await,
+                    Some(Origin::BuiltIn(tool)) => tool_call::run(tool.as_ref(), input).await,
                 };
                 Some(Command::ToolFinished {
                     turn,

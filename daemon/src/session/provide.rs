@@ -5,7 +5,7 @@ use loopd_proto::wire::Peer;
 
 use super::SessionError;
 use super::actor::Actor;
-use crate::agent::route::registry;
+use crate::turn::route::registry;
 
 /// What changes.
 pub enum ProviderChange {

@@ -10,7 +10,7 @@ use loopd_proto::time::Timestamp;
 
 use super::SessionError;
 use super::actor::{Actor, Start};
-use super::children::{is_at_work, rested};
+use super::subagents::spawn::{is_at_work, rested};
 use crate::store::StoredEvent;
 use loopd_kernel::apply::apply;
 use loopd_kernel::command::{Command, RecoveredOutcome, TaskAnswer, TaskEnd};

@@ -9,10 +9,10 @@ use loopd_proto::session::{ClientTool, SessionOptions};
 use serde_json::json;
 
 use super::attach::Attachment;
-use crate::roster::{self, Roster, ToolOrigin};
 use crate::services::Services;
+use crate::subagent::definitions::{self, Roster, ToolOrigin};
 use crate::tool::DynTool;
-use crate::tool::agents::TASK;
+use crate::tool::task::TASK;
 use loopd_exec::terminal::Backend;
 use loopd_kernel::model::ToolSpec;
 use loopd_kernel::state::State;
@@ -57,7 +57,7 @@ impl Toolset {
             .map(|tool| Arc::new(tool.clone()))
             .collect();
         let profile = state.subagent.as_ref().map(|own| &own.profile);
-        // Agents answer to who started them, and ask nobody; a fork is given what its parent was.
+        // Subagents answer to who started them, and ask nobody; a fork is given what its parent was.
         let asks = profile.is_none_or(|profile| profile.fork);
         let can_ask = asks
             && state.options.ask_user_disabled != Some(true)
@@ -160,7 +160,7 @@ fn is_offered(state: &State, entry: &Entry) -> bool {
         && !profile.fork
     {
         let (tools, off) = (profile.tools.as_deref(), &profile.disallowed_tools);
-        return roster::allows(tools, off, &entry.spec.name, origin);
+        return definitions::allows(tools, off, &entry.spec.name, origin);
     }
     let agent = state.agent.as_ref().map(|name| {
         let mut agents = options.custom_agents.iter().flatten();
@@ -190,7 +190,8 @@ fn is_offered(state: &State, entry: &Entry) -> bool {
 fn with_agents(spec: &ToolSpec, state: &State, roster: &Roster) -> ToolSpec {
     let settings = state.options.subagents.as_ref();
     let off = settings.and_then(|settings| settings.disabled_subagents.as_ref());
-    let is_off = |name: &str| off.is_some_and(|off| off.iter().any(|it| roster::is_same(it, name)));
+    let is_off =
+        |name: &str| off.is_some_and(|off| off.iter().any(|it| definitions::is_same(it, name)));
     let agents: Vec<_> = roster
         .startable()
         .filter(|agent| !is_off(&agent.name))

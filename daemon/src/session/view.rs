@@ -8,14 +8,14 @@ use tokio::sync::watch;
 
 use super::actor::Actor;
 use super::attach::Attachment;
-use super::tree::Tree;
-use crate::agent::route::Route;
-use crate::agents::Agents;
+use super::subagents::tree::Tree;
 use crate::launch::Launch;
 use crate::provider::secret::Secret;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
-use crate::roster::Roster;
+use crate::subagent::Subagents;
+use crate::subagent::definitions::Roster;
+use crate::turn::route::Route;
 use loopd_exec::shells::{CommandContext, Shells};
 use loopd_kernel::model::ToolSpec;
 use loopd_kernel::state::State;
@@ -41,7 +41,7 @@ pub struct View<'a> {
     /// The commands of the session.
     pub shells: &'a Shells,
     /// The agents of the session.
-    pub agents: &'a Agents,
+    pub agents: &'a Subagents,
     /// What the agents below share, once there are any.
     pub tree: Option<&'a Arc<Tree>>,
     /// The agents that may be started.

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use loopd_proto::place::LOCK_FILE;
-use loopd_proto::place::{self, FileId};
+pub use loopd_proto::home_paths::LOCK_FILE;
+use loopd_proto::home_paths::{self, FileId};
 
 /// Windows locks bytes against reading, too: there the owner is told beside the lock.
 const OWNER_FILE: &str = if cfg!(windows) {
@@ -145,7 +145,7 @@ impl HomeLock {
 
     /// Fails when the home no longer has this lock, because it was emptied, deleted or moved.
     pub fn check(&self) -> Result<(), LockError> {
-        if place::lock_id(&self.home) == Some(self.id) {
+        if home_paths::lock_id(&self.home) == Some(self.id) {
             Ok(())
         } else {
             Err(LockError::Replaced {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use loopd_kernel::model::ToolSpec;
 
 use super::DynTool;
-use super::agents;
 use super::apply_patch::ApplyPatch;
 use super::ask_user::AskUser;
 use super::bash::{self, Bash};
@@ -14,6 +13,7 @@ use super::create::Create;
 use super::edit::Edit;
 use super::glob::Glob;
 use super::grep::Grep;
+use super::task;
 use super::view::View;
 use super::web_fetch::WebFetch;
 
@@ -45,11 +45,11 @@ impl Catalog {
             Arc::new(Glob),
             Arc::new(ApplyPatch),
             Arc::new(WebFetch::default()),
-            Arc::new(agents::Start),
-            Arc::new(agents::Read::default()),
-            Arc::new(agents::Write),
-            Arc::new(agents::List::default()),
-            Arc::new(agents::Stop),
+            Arc::new(task::Start),
+            Arc::new(task::Read::default()),
+            Arc::new(task::Write),
+            Arc::new(task::List::default()),
+            Arc::new(task::Stop),
         ];
         Self {
             tools: Arc::new(tools),

@@ -9,7 +9,7 @@ use crate::gate::Grant;
 
 use super::diff::{self, Change};
 use super::disk::{self, DiskError, MAX_WHOLE_FILE};
-use super::place::{self, Place};
+use super::resolved_path::{self, ResolvedPath};
 use super::{Need, Outcome, Tool, ToolContext, texts};
 
 /// The tool `create`.
@@ -73,7 +73,7 @@ impl Tool for Create {
     }
 }
 
-fn plan(args: &CreateArgs, context: &ToolContext) -> Result<(Place, String), Outcome> {
+fn plan(args: &CreateArgs, context: &ToolContext) -> Result<(ResolvedPath, String), Outcome> {
     if args.path.is_empty() || args.path.ends_with('/') {
         return Err(Outcome::failure(format!(
             "Path {:?} does not name a file. Give the name of the file to create.",
@@ -86,7 +86,7 @@ fn plan(args: &CreateArgs, context: &ToolContext) -> Result<(Place, String), Out
             args.file_text.len()
         )));
     }
-    let place = place::possible(context, &args.path)?;
+    let place = resolved_path::possible(context, &args.path)?;
     let asked = place.asked.display();
     // Asked without following links: a dangling link is in the way as well.
     match place.real.symlink_metadata() {
@@ -116,7 +116,7 @@ fn plan(args: &CreateArgs, context: &ToolContext) -> Result<(Place, String), Out
     Ok((place, diff))
 }
 
-fn write(place: &Place, contents: &str) -> Result<String, Outcome> {
+fn write(place: &ResolvedPath, contents: &str) -> Result<String, Outcome> {
     match disk::create(&place.real, contents.as_bytes()) {
         Ok(()) => Ok(texts::created(
             place.asked.display(),
@@ -130,7 +130,7 @@ fn write(place: &Place, contents: &str) -> Result<String, Outcome> {
     }
 }
 
-fn exists(place: &Place) -> String {
+fn exists(place: &ResolvedPath) -> String {
     format!(
         "Path {} already exists and was left as it is. Use edit to change it, or choose another name.",
         place.asked.display()

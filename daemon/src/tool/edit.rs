@@ -11,7 +11,7 @@ use crate::gate::Grant;
 
 use super::diff::{self, Change};
 use super::disk::{self, DiskError, Stamp};
-use super::place::{self, Place};
+use super::resolved_path::{self, ResolvedPath};
 use super::{Need, Outcome, Tool, ToolContext, texts};
 
 pub(super) mod closest;
@@ -112,7 +112,7 @@ impl Tool for Edit {
 
 /// One edit, worked out but not made.
 struct Plan {
-    place: Place,
+    place: ResolvedPath,
     new: String,
     diff: String,
     stamp: Stamp,
@@ -120,7 +120,7 @@ struct Plan {
 
 fn plan(args: &EditArgs, context: &ToolContext) -> Result<Plan, Outcome> {
     let pieces = pieces(args)?;
-    let place = place::existing(context, &args.path)?;
+    let place = resolved_path::existing(context, &args.path)?;
     let found = disk::read_text(&place.real)
         .map_err(|error| Outcome::failure(unreadable(&place, &error)))?;
     let new = apply_all(&place, &found.text, &pieces)?;
@@ -160,7 +160,11 @@ fn pieces(args: &EditArgs) -> Result<Vec<EditPiece>, Outcome> {
 }
 
 /// Makes the edits one after the other, in memory.
-fn apply_all(place: &Place, original: &str, pieces: &[EditPiece]) -> Result<String, Outcome> {
+fn apply_all(
+    place: &ResolvedPath,
+    original: &str,
+    pieces: &[EditPiece],
+) -> Result<String, Outcome> {
     let mut text = original.to_owned();
     for (index, piece) in pieces.iter().enumerate() {
         let applied = replacement::apply(&text, &piece.old_str, &piece.new_str, piece.count());
@@ -210,7 +214,7 @@ fn write(plan: Plan) -> Outcome {
     }
 }
 
-fn unreadable(place: &Place, error: &DiskError) -> String {
+fn unreadable(place: &ResolvedPath, error: &DiskError) -> String {
     let advice = match error {
         DiskError::Folder => "Give the path of a file inside it.",
         DiskError::TooLarge { .. } | DiskError::Binary | DiskError::NotUtf8 => {
@@ -225,7 +229,12 @@ fn unreadable(place: &Place, error: &DiskError) -> String {
     format!("Cannot edit {}: {error}. {advice}", place.asked.display())
 }
 
-fn no_replacement(place: &Place, error: &NoReplacement, text: &str, piece: &EditPiece) -> String {
+fn no_replacement(
+    place: &ResolvedPath,
+    error: &NoReplacement,
+    text: &str,
+    piece: &EditPiece,
+) -> String {
     let asked = place.asked.display();
     match error {
         NoReplacement::Empty => format!(

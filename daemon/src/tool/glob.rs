@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::gate::Grant;
 
-use super::place::{self, Place};
+use super::resolved_path::{self, ResolvedPath};
 use super::walk::{self, Answer, Labels, Selection};
 use super::{Need, Outcome, Tool, ToolContext, disk, texts};
 
@@ -83,7 +83,7 @@ impl Tool for Glob {
 
 /// One search, worked out but not made.
 struct Plan {
-    place: Place,
+    place: ResolvedPath,
     labels: Labels,
     matcher: GlobMatcher,
     unreadable: Arc<[String]>,
@@ -109,7 +109,7 @@ fn plan(args: &GlobArgs, context: &ToolContext) -> Result<Plan, Outcome> {
         .build()
         .map_err(|error| Outcome::failure(format!("The pattern is not valid: {error}.")))?
         .compile_matcher();
-    let place = place::existing(context, folder.as_deref().unwrap_or("."))?;
+    let place = resolved_path::existing(context, folder.as_deref().unwrap_or("."))?;
     if !place.real.is_dir() {
         return Err(Outcome::failure(format!(
             "Path {} is not a folder. Give the folder to search.",

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::gate::Grant;
 
-use super::place::{self, Place};
+use super::resolved_path::{self, ResolvedPath};
 use super::walk::{self, Labels, Selection};
 use super::{Need, Outcome, Tool, ToolContext, disk, texts};
 
@@ -133,13 +133,13 @@ impl Tool for Grep {
 
 /// One search, worked out but not made.
 struct Plan {
-    place: Place,
+    place: ResolvedPath,
     finder: Finder,
 }
 
 fn plan(args: &GrepArgs, context: &ToolContext) -> Result<Plan, Outcome> {
     let matcher = matcher(args)?;
-    let place = place::existing(context, args.path.as_deref().unwrap_or("."))?;
+    let place = resolved_path::existing(context, args.path.as_deref().unwrap_or("."))?;
     let finder = Finder {
         matcher,
         root: place.real.clone(),
@@ -193,7 +193,7 @@ fn matcher(args: &GrepArgs) -> Result<RegexMatcher, Outcome> {
         })
 }
 
-fn selection(args: &GrepArgs, place: &Place) -> Result<Selection, Outcome> {
+fn selection(args: &GrepArgs, place: &ResolvedPath) -> Result<Selection, Outcome> {
     let mut selection = Selection::default();
     // A file that is named itself is searched whatever the filters say.
     if !place.real.is_dir() {

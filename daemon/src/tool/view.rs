@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::gate::Grant;
 
 use super::disk::{self, DiskError, MAX_WHOLE_FILE};
-use super::place::{self, Place};
+use super::resolved_path::{self, ResolvedPath};
 use super::{Need, Outcome, Tool, ToolContext, texts};
 
 mod folder;
@@ -86,9 +86,9 @@ enum Sight {
 }
 
 /// Finds out what is there and whether it can be shown.
-fn look(args: &ViewArgs, context: &ToolContext) -> Result<(Place, Sight), Outcome> {
+fn look(args: &ViewArgs, context: &ToolContext) -> Result<(ResolvedPath, Sight), Outcome> {
     let range = Range::parse(args.view_range).map_err(Outcome::failure)?;
-    let place = place::existing(context, &args.path)?;
+    let place = resolved_path::existing(context, &args.path)?;
     let asked = place.asked.display();
     let (mut file, metadata) = match disk::open(&place.real) {
         Err(DiskError::Folder) => return Ok((place, Sight::Folder)),
@@ -120,7 +120,12 @@ fn look(args: &ViewArgs, context: &ToolContext) -> Result<(Place, Sight), Outcom
     Ok((place, Sight::Text))
 }
 
-fn show(place: &Place, sight: &Sight, args: &ViewArgs, cancel: &CancellationToken) -> Outcome {
+fn show(
+    place: &ResolvedPath,
+    sight: &Sight,
+    args: &ViewArgs,
+    cancel: &CancellationToken,
+) -> Outcome {
     let shown = match sight {
         Sight::Folder => folder::list(&place.real, cancel).map(Outcome::success),
         Sight::Image { media_type } => image::read(place, media_type),
@@ -130,7 +135,7 @@ fn show(place: &Place, sight: &Sight, args: &ViewArgs, cancel: &CancellationToke
 }
 
 fn read_text(
-    place: &Place,
+    place: &ResolvedPath,
     args: &ViewArgs,
     cancel: &CancellationToken,
 ) -> Result<Outcome, DiskError> {
@@ -149,7 +154,7 @@ fn read_text(
     })
 }
 
-fn cannot_view(place: &Place, error: &DiskError) -> Outcome {
+fn cannot_view(place: &ResolvedPath, error: &DiskError) -> Outcome {
     Outcome::failure(format!("Cannot view {}: {error}.", place.asked.display()))
 }
 

@@ -10,7 +10,7 @@ use ignore::types::Types;
 use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
-use super::place::Place;
+use super::resolved_path::ResolvedPath;
 use super::{Outcome, ToolContext, disk};
 use loopd_kernel::policy;
 
@@ -75,7 +75,7 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    pub(super) fn new(place: &Place, given: Option<&str>) -> Self {
+    pub(super) fn new(place: &ResolvedPath, given: Option<&str>) -> Self {
         let given = given.unwrap_or(".");
         let prefix = match given.trim_end_matches('/') {
             "" if given.is_empty() => ".".to_owned(),

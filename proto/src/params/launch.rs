@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::place::FileId;
+use crate::home_paths::FileId;
 
 /// What one launch brings; kept in memory only.
 #[derive(Clone, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use loopd_proto::place;
+use loopd_proto::home_paths;
 use loopd_tests::binary::{Loopd, daemons};
 use loopd_tests::transcript::Scrub;
 use loopd_tests::{Client, Gate, Script, Turn, within};
@@ -296,7 +296,7 @@ async fn a_home_chosen_by_hand_may_be_emptied_too() {
         }
     }
     uses_a_session(&client).await;
-    assert!(place::is_held(home.path()).unwrap());
+    assert!(home_paths::is_held(home.path()).unwrap());
     loopd.kill_hard().await;
 }
 

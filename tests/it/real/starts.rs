@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use loopd_proto::place;
+use loopd_proto::home_paths;
 use loopd_tests::binary::{Loopd, daemons};
 use loopd_tests::within;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ fn kill(signal: &str, pid: u32) {
 /// Waits until no daemon holds the home, by its lock.
 async fn free(home: &Path) {
     let home = home.to_owned();
-    let waiting = tokio::task::spawn_blocking(move || place::wait_until_free(&home));
+    let waiting = tokio::task::spawn_blocking(move || home_paths::wait_until_free(&home));
     within("the daemon to give up its home", waiting)
         .await
         .unwrap()
@@ -63,7 +63,7 @@ fn socket_of(home: &Path) -> PathBuf {
 
 /// Leaves a home as a daemon with this end would.
 async fn leave(remains: Remains, home: &Path, daemon: u32) {
-    let lock = home.join(place::LOCK_FILE);
+    let lock = home.join(home_paths::LOCK_FILE);
     let socket = socket_of(home);
     if matches!(remains, Remains::Leaving) {
         kill("-TERM", daemon);
@@ -146,7 +146,7 @@ async fn nobody_stays_after_the_last_client() {
     session.ask("hello").await;
     let owned = daemons(home.path());
     assert_eq!(owned.len(), 1);
-    assert!(place::is_held(home.path()).unwrap());
+    assert!(home_paths::is_held(home.path()).unwrap());
     client.vanish().await;
     assert!(loopd.exited().await.success());
     free(home.path()).await;

@@ -73,7 +73,7 @@ impl Shelf {
     /// Takes an id that nobody has, derived from the session's, by writing the record.
     pub(super) fn reserve(&self, record: &Record) -> Result<String, WorktreeError> {
         let disk = |source| self.disk(source);
-        loopd_proto::place::create_private(&self.0).map_err(disk)?;
+        loopd_proto::home_paths::create_private(&self.0).map_err(disk)?;
         if self.ids()?.len() >= MOST {
             return Err(WorktreeError::TooMany(MOST));
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use loopd_proto::place::LOCK_FILE;
+use loopd_proto::home_paths::LOCK_FILE;
 
 use super::*;
 

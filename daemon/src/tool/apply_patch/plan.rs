@@ -8,7 +8,7 @@ use super::patch::{self, Action, FilePatch, Hunk};
 use crate::tool::diff::{self, Change};
 use crate::tool::disk::batch::Step;
 use crate::tool::disk::{self, MAX_WHOLE_FILE, TextFile};
-use crate::tool::place::{self, Place};
+use crate::tool::resolved_path::{self, ResolvedPath};
 use crate::tool::{Outcome, ToolContext, texts};
 
 /// How many files one patch may change.
@@ -200,21 +200,21 @@ impl Maker<'_> {
         Ok(())
     }
 
-    fn show(&mut self, place: &Place, change: Change<'_>) {
+    fn show(&mut self, place: &ResolvedPath, change: Change<'_>) {
         self.plan
             .diff
             .push_str(&diff::git_style(&place.shown, change));
     }
 
-    fn step(&mut self, place: &Place, step: Step) {
+    fn step(&mut self, place: &ResolvedPath, step: Step) {
         self.plan.steps.push(step);
         self.plan.touched.push(texts::path(&place.shown));
         self.plan.also_named.extend(place.other_names());
     }
 
     /// Finds a text file that no other section of the patch changes.
-    fn existing(&mut self, path: &str) -> Result<(Place, TextFile), Outcome> {
-        let place = place::existing(self.context, path)
+    fn existing(&mut self, path: &str) -> Result<(ResolvedPath, TextFile), Outcome> {
+        let place = resolved_path::existing(self.context, path)
             .map_err(|outcome| refused(outcome.text.trim_end_matches('.').to_owned()))?;
         self.take(path, &place)?;
         let found = disk::read_text(&place.real)
@@ -223,11 +223,11 @@ impl Maker<'_> {
     }
 
     /// Finds where a file can be made.
-    fn free(&mut self, path: &str) -> Result<Place, Outcome> {
+    fn free(&mut self, path: &str) -> Result<ResolvedPath, Outcome> {
         if path.ends_with('/') {
             return Err(refused(format!("{path} does not name a file")));
         }
-        let place = place::possible(self.context, path)
+        let place = resolved_path::possible(self.context, path)
             .map_err(|outcome| refused(outcome.text.trim_end_matches('.').to_owned()))?;
         self.take(path, &place)?;
         if place.real.symlink_metadata().is_ok() {
@@ -245,7 +245,7 @@ impl Maker<'_> {
         Ok(place)
     }
 
-    fn take(&mut self, path: &str, place: &Place) -> Result<(), Outcome> {
+    fn take(&mut self, path: &str, place: &ResolvedPath) -> Result<(), Outcome> {
         if self.taken.contains(&place.real) {
             return Err(refused(format!(
                 "it names {path} more than once. Put all changes of a file into one section"

@@ -5,7 +5,7 @@ use std::io::Read;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{DiskError, Outcome, Place, disk, texts};
+use super::{DiskError, Outcome, ResolvedPath, disk, texts};
 use crate::tool::ToolImage;
 
 /// The largest image that models take.
@@ -37,7 +37,7 @@ pub(super) fn media_type(start: &[u8]) -> Option<&'static str> {
 }
 
 /// Reads an image that was found to be small enough.
-pub(super) fn read(place: &Place, media_type: &str) -> Result<Outcome, DiskError> {
+pub(super) fn read(place: &ResolvedPath, media_type: &str) -> Result<Outcome, DiskError> {
     let (file, _) = disk::open(&place.real)?;
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;

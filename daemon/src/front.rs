@@ -1,0 +1,6 @@
+//! Ways in: the relay that an SDK starts, transports, and JSON-RPC with one function per method.
+
+pub mod background;
+pub mod relay;
+pub mod rpc;
+pub mod transport;

@@ -1,0 +1,128 @@
+//! The process that an SDK starts: brings its launch to the daemon, then moves bytes both ways.
+//!
+//! It owns stdin, stdout, the TCP listener and its sockets, so that its death closes them. It
+//! parses no message; it follows where frames end, because its clients stay connected when the
+//! home is emptied under the daemon and the next one takes its place.
+
+mod link;
+mod upstream;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use loopd_proto::params::launch::{JoinTransport, LaunchParams, LaunchState};
+use loopd_proto::reach::{Creates, Target};
+use tokio_util::task::TaskTracker;
+
+use crate::front::transport::{local_socket, stdio, tcp};
+use crate::{build_id, shutdown};
+use link::{End, Link};
+use upstream::Upstream;
+
+/// What the relay was started with.
+pub struct RelayOptions {
+    pub home: PathBuf,
+    pub socket: PathBuf,
+    pub cwd: PathBuf,
+    pub env: BTreeMap<String, String>,
+    pub auth_token_env: Option<String>,
+    pub connection_token: Option<String>,
+    pub yolo: bool,
+    pub session_idle_timeout: Option<u64>,
+    pub transport: RelayTransport,
+}
+
+/// How the client speaks to the relay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelayTransport {
+    Stdio,
+    Tcp { port: u16 },
+}
+
+/// Runs until the client or the daemon is gone, or a signal says stop.
+pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
+    // Installed first: a signal during the start means stop, too.
+    let stopped = shutdown::signal();
+    let params = LaunchParams {
+        build: build_id::current().to_owned(),
+        cwd: options.cwd.to_string_lossy().into_owned(),
+        env: options.env,
+        auth_token_env: options.auth_token_env,
+        connection_token: options.connection_token,
+        yolo: options.yolo,
+        session_idle_timeout: options.session_idle_timeout,
+        outlives_home: true,
+        state: LaunchState::default(),
+    };
+    let program = std::env::current_exe().context("the daemon's program cannot be found")?;
+    let target = Target {
+        home: options.home,
+        socket: options.socket,
+        user: local_socket::user(),
+        program,
+        creates: Creates::WithParents,
+    };
+    let upstream = Arc::new(Upstream::open(target, params).await?);
+    let end = match options.transport {
+        RelayTransport::Stdio => {
+            let (input, output) = stdio::open().context("stdin and stdout cannot be used")?;
+            let link = Link::new(0, JoinTransport::Pipe, input, output);
+            watch(&upstream, stopped, link.run(&upstream)).await?
+        }
+        RelayTransport::Tcp { port } => {
+            let listener = tcp::Tcp::bind(port)
+                .await
+                .context("the TCP port cannot be opened")?;
+            crate::front::transport::announce(&format!(
+                "loopd listening on port {}",
+                listener.port()
+            ))?;
+            watch(&upstream, stopped, accept_all(listener, &upstream)).await?
+        }
+    };
+    upstream.close();
+    match end {
+        End::Client => Ok(()),
+        End::Daemon => bail!(upstream::GONE),
+    }
+}
+
+/// Drives the links until they end, the daemon is lost or a signal says stop; after a signal the
+/// sessions of the launch are ended while their client still listens.
+async fn watch(
+    upstream: &Upstream,
+    stopped: impl Future<Output = ()>,
+    links: impl Future<Output = anyhow::Result<End>>,
+) -> anyhow::Result<End> {
+    tokio::pin!(links);
+    tokio::select! {
+        end = &mut links => return end,
+        error = upstream.lost() => return Err(error),
+        () = stopped => {}
+    }
+    tokio::select! {
+        () = upstream.end_launch() => Ok(End::Client),
+        end = links => end,
+    }
+}
+
+async fn accept_all(listener: tcp::Tcp, upstream: &Arc<Upstream>) -> anyhow::Result<End> {
+    let links = TaskTracker::new();
+    let mut number = 0;
+    loop {
+        let Some(stream) = listener.next().await else {
+            continue;
+        };
+        number += 1;
+        let upstream = upstream.clone();
+        links.spawn(async move {
+            let (input, output) = stream.into_split();
+            let link = Link::new(number, JoinTransport::Tcp, input, output);
+            if let Err(error) = link.run(&upstream).await {
+                tracing::warn!(%error, "a TCP client could not be linked to the daemon");
+            }
+        });
+    }
+}

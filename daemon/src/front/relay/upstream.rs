@@ -1,0 +1,234 @@
+//! The daemon behind a relay, and the next one when its home was emptied.
+//!
+//! The control connection brings the launch, ends it, and shows whether the daemon lives. A daemon
+//! that goes without having said that its home was emptied ends the relay.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use loopd_proto::home_paths::{self, FileId};
+use loopd_proto::params::launch::{HOME_EMPTIED, HomeEmptiedParams, LaunchParams};
+use loopd_proto::params::server::NoParams;
+use loopd_proto::reach::{Creates, Reached, Target};
+use loopd_proto::wire::{
+    CloseReason, ErrorObject, INVALID_PARAMS, NoMethods, Notification, Peer, Reply, Request,
+    Service,
+};
+use tokio::sync::{Mutex, watch};
+use tokio::time::timeout;
+
+/// How long the daemon may take to end a launch.
+const END_WAIT: Duration = Duration::from_secs(8);
+/// How long a daemon may take to notice that its home was emptied.
+const NOTICE_WAIT: Duration = Duration::from_secs(10);
+
+/// The one line that says that the daemon was killed.
+pub(super) const GONE: &str = "the daemon is gone; sessions are kept, start again to resume them";
+
+/// One daemon, from its launch to its end.
+pub(super) struct Daemon {
+    reached: Reached,
+    target: Target,
+    lock: Option<FileId>,
+    emptied: watch::Receiver<Option<Arc<HomeEmptiedParams>>>,
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.reached.driving.abort();
+    }
+}
+
+impl Daemon {
+    async fn reach(target: &Target, params: &LaunchParams) -> anyhow::Result<Self> {
+        let (sender, emptied) = watch::channel(None);
+        let reached = target.reach(params, Arc::new(Listening(sender))).await?;
+        Ok(Self {
+            lock: reached.launched.lock,
+            reached,
+            target: target.clone(),
+            emptied,
+        })
+    }
+
+    pub(super) fn launch_id(&self) -> &str {
+        &self.reached.launched.launch_id
+    }
+
+    pub(super) fn socket(&self) -> &Path {
+        &self.target.socket
+    }
+
+    /// Whether the home is the one it serves, by a look at the lock file: what a client sends
+    /// after it emptied the home must not reach a daemon that has yet to notice.
+    pub(super) fn serves_home(&self) -> bool {
+        let in_place = self.lock.is_none() || home_paths::lock_id(&self.target.home) == self.lock;
+        in_place && self.emptied.borrow().is_none()
+    }
+
+    /// Waits until it leaves; `None` when it went without a word.
+    pub(super) async fn left(&self) -> Option<Arc<HomeEmptiedParams>> {
+        let mut emptied = self.emptied.clone();
+        tokio::select! {
+            told = emptied.wait_for(Option::is_some) => {
+                // An error means that the connection has ended, and its service with it.
+                told.ok().and_then(|told| told.clone())
+            }
+            _ = self.reached.peer.closed() => self.emptied.borrow().clone(),
+        }
+    }
+}
+
+/// Hears what the daemon asks of its relay.
+struct Listening(watch::Sender<Option<Arc<HomeEmptiedParams>>>);
+
+impl Service for Listening {
+    fn call(&self, peer: &Peer, request: Request) -> BoxFuture<'static, Reply> {
+        if request.method != HOME_EMPTIED {
+            return NoMethods.call(peer, request);
+        }
+        let params = request.params.as_ref().map_or("{}", |raw| raw.get());
+        let reply = match serde_json::from_str::<HomeEmptiedParams>(params) {
+            Ok(params) => {
+                self.0.send_replace(Some(Arc::new(params)));
+                Reply::result(&request.id, &())
+            }
+            Err(error) => Reply::error(
+                &request.id,
+                ErrorObject::new(INVALID_PARAMS, error.to_string()),
+            ),
+        };
+        futures::future::ready(reply).boxed()
+    }
+
+    fn notify(&self, peer: &Peer, notification: Notification) {
+        NoMethods.notify(peer, notification);
+    }
+}
+
+/// Where a relay's links find their daemon.
+pub(super) struct Upstream {
+    target: Target,
+    params: LaunchParams,
+    current: watch::Sender<Arc<Daemon>>,
+    /// Held while the next daemon is started: one start serves all links.
+    starting: Mutex<()>,
+    /// Why there is no next daemon.
+    failed: watch::Sender<Option<Arc<anyhow::Error>>>,
+}
+
+impl Upstream {
+    /// Brings the launch to the daemon of the home, which is started if need be.
+    pub(super) async fn open(target: Target, params: LaunchParams) -> anyhow::Result<Self> {
+        let first = Daemon::reach(&target, &params).await?;
+        Ok(Self {
+            target: Target {
+                creates: Creates::HomeOnly,
+                ..target
+            },
+            params,
+            current: watch::Sender::new(Arc::new(first)),
+            starting: Mutex::default(),
+            failed: watch::Sender::new(None),
+        })
+    }
+
+    fn current(&self) -> Arc<Daemon> {
+        self.current.borrow().clone()
+    }
+
+    /// The daemon that serves the home now; starts the next one when the home was emptied.
+    pub(super) async fn daemon(&self) -> anyhow::Result<Arc<Daemon>> {
+        let _turn = self.starting.lock().await;
+        let current = self.current();
+        if current.serves_home() {
+            return Ok(current);
+        }
+        match self.next(&current).await {
+            Ok(next) => {
+                let next = Arc::new(next);
+                self.current.send_replace(next.clone());
+                Ok(next)
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                self.failed.send_replace(Some(error.clone()));
+                Err(anyhow!("{error:#}"))
+            }
+        }
+    }
+
+    async fn next(&self, last: &Daemon) -> anyhow::Result<Daemon> {
+        let left = timeout(NOTICE_WAIT, last.left()).await;
+        let left = left.context("the daemon does not leave its home, which was emptied")?;
+        let Some(emptied) = left else {
+            bail!(GONE);
+        };
+        let home = &self.target.home;
+        let above = home.parent().filter(|folder| !folder.is_dir());
+        if let Some(folder) = above {
+            bail!(
+                "the home {} is gone and the folder {} above it, too; create that folder and start \
+                 again",
+                home.display(),
+                folder.display()
+            );
+        }
+        let params = LaunchParams {
+            state: emptied.launch.clone(),
+            ..self.params.clone()
+        };
+        Daemon::reach(&self.target, &params).await
+    }
+
+    /// Waits until another daemon than this one serves.
+    pub(super) async fn after(&self, last: &Arc<Daemon>) {
+        let mut current = self.current.subscribe();
+        let is_next = |daemon: &Arc<Daemon>| !Arc::ptr_eq(daemon, last);
+        // The sender lives as long as `self`: waiting cannot fail.
+        current.wait_for(is_next).await.ok();
+    }
+
+    /// Waits until there is no daemon, and will be none.
+    pub(super) async fn lost(&self) -> anyhow::Error {
+        let mut failed = self.failed.subscribe();
+        let daemons = async {
+            loop {
+                let daemon = self.current();
+                if daemon.left().await.is_none() {
+                    return anyhow!(GONE);
+                }
+                self.after(&daemon).await;
+            }
+        };
+        tokio::select! {
+            error = daemons => error,
+            Ok(failed) = failed.wait_for(Option::is_some) => match failed.as_ref() {
+                Some(error) => anyhow!("{error:#}"),
+                None => anyhow!(GONE),
+            },
+        }
+    }
+
+    /// Ends the sessions of the launch; a daemon that hangs does not hold up the goodbye.
+    pub(super) async fn end_launch(&self) {
+        let daemon = self.current();
+        if daemon.emptied.borrow().is_some() {
+            return;
+        }
+        let peer = &daemon.reached.peer;
+        let ended = peer.request::<_, ()>("loopd.launchEnd", &NoParams {});
+        if timeout(END_WAIT, ended).await.is_err() {
+            tracing::warn!("the daemon took too long to end this launch");
+        }
+    }
+
+    /// Says goodbye to the daemon.
+    pub(super) fn close(&self) {
+        self.current().reached.peer.close(CloseReason::Done);
+    }
+}

@@ -1,0 +1,196 @@
+//! The agents of a session, and which one answers.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use loopd_proto::params::agent::{ListParams, SelectParams, Selected};
+use loopd_proto::params::discovery::Agents;
+use loopd_proto::params::server::NoResult;
+use loopd_proto::params::session::Of;
+use loopd_proto::session::SessionOptions;
+
+use super::discover::{describe, host, look};
+use crate::approvals;
+use crate::discovery::agents::{AgentDefinition, AgentOrigin};
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use crate::session::SessionHandle;
+use crate::subagent::definitions::{self, Roster, RosterInput, ToolOrigin, is_same};
+use loopd_kernel::command::{AgentChoice, Command, LogLevel};
+
+/// How many warnings a reload gives.
+const MOST_WARNINGS: usize = 20;
+
+/// What the session's log and the disk say right now.
+struct Present {
+    roster: Roster,
+    /// The agent that answers, by name.
+    current: Option<String>,
+    /// Those that the session does not start.
+    disabled: Vec<String>,
+}
+
+async fn present(context: &Context, session: &SessionHandle) -> Result<Present, RpcError> {
+    let seen = session.view(|view| {
+        let user = view.launch.and_then(|launch| launch.variable("HOME"));
+        (
+            view.state.options.clone(),
+            PathBuf::from(&view.state.cwd),
+            view.state.agent.clone(),
+            user.map(PathBuf::from),
+            view.launch
+                .map(|launch| launch.plugins())
+                .unwrap_or_default(),
+        )
+    });
+    let (options, cwd, current, user, plugins) = seen.await?;
+    let mut host = host(context);
+    host.user = user.or(host.user);
+    let trusted = is_trusted(context, &cwd).await?;
+    let mut input = RosterInput::of_session(&options, &cwd, host, trusted);
+    input.plugins.extend(plugins);
+    Ok(Present {
+        roster: look(move || definitions::load(&input)).await?,
+        current,
+        disabled: options
+            .subagents
+            .and_then(|settings| settings.disabled_subagents)
+            .unwrap_or_default(),
+    })
+}
+
+async fn is_trusted(context: &Context, cwd: &Path) -> Result<bool, RpcError> {
+    let store = context.app.services.store.as_ref();
+    let project = definitions::project_root(cwd);
+    Ok(approvals::is_trusted(store, &project.to_string_lossy()).await?)
+}
+
+fn custom(roster: &Roster) -> Agents {
+    let agents = roster.custom().map(|agent| describe(agent, false));
+    Agents {
+        agents: agents.collect(),
+    }
+}
+
+pub(super) async fn list(context: Context, params: ListParams) -> Result<Agents, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let present = present(&context, &session).await?;
+    let is_listed = |agent: &Arc<AgentDefinition>| {
+        let disabled = || present.disabled.iter().any(|it| is_same(it, &agent.name));
+        agent.origin != AgentOrigin::BuiltIn || (params.include_built_in_agents && !disabled())
+    };
+    let agents = present.roster.all().filter(|agent| is_listed(agent));
+    Ok(Agents {
+        agents: agents
+            .map(|agent| describe(agent, params.include_prompt))
+            .collect(),
+    })
+}
+
+pub(super) async fn current(context: Context, params: Of) -> Result<Selected, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let present = present(&context, &session).await?;
+    // One whose file is gone does not answer any more.
+    let agent = present.current.and_then(|name| {
+        let mut agents = present.roster.all();
+        agents.find(|agent| agent.name == name).cloned()
+    });
+    Ok(Selected {
+        agent: agent.map(|agent| describe(&agent, false)),
+    })
+}
+
+pub(super) async fn select(context: Context, params: SelectParams) -> Result<Selected, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let present = present(&context, &session).await?;
+    let agent = named(&present.roster, &params.name).map_err(RpcError::Failed)?;
+    let choice = choice(&context, agent);
+    session.command(Command::SelectAgent(Some(choice))).await?;
+    Ok(Selected {
+        agent: Some(describe(agent, false)),
+    })
+}
+
+/// The agent that the options of a session name, chosen as `session.agent.select` would.
+pub(super) async fn wanted(
+    context: &Context,
+    options: &SessionOptions,
+    cwd: &Path,
+) -> Result<Option<AgentChoice>, RpcError> {
+    let Some(name) = &options.agent else {
+        return Ok(None);
+    };
+    let trusted = is_trusted(context, cwd).await?;
+    let mut input = RosterInput::of_session(options, cwd, host(context), trusted);
+    input.plugins.extend(context.connection.launch().plugins());
+    let roster = look(move || definitions::load(&input)).await?;
+    let agent = named(&roster, name)
+        .map_err(|unknown| RpcError::InvalidParams(format!("agent: {unknown}")))?;
+    Ok(Some(choice(context, agent)))
+}
+
+/// The agent of this name, if people may let it answer; else what they could have meant.
+fn named<'a>(roster: &'a Roster, name: &str) -> Result<&'a AgentDefinition, String> {
+    let found = roster.get(name).filter(|agent| agent.user_invocable);
+    found.map(AsRef::as_ref).ok_or_else(|| {
+        let names: Vec<&str> = roster.selectable().map(|it| it.name.as_str()).collect();
+        let names = if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
+        };
+        format!(
+            "there is no agent named `{name}` to select; the agents of this session are: {names}"
+        )
+    })
+}
+
+fn choice(context: &Context, agent: &AgentDefinition) -> AgentChoice {
+    AgentChoice {
+        name: agent.name.clone(),
+        display_name: agent.shown_name().to_owned(),
+        tools: tools(context, agent),
+    }
+}
+
+/// The tools of an agent by the names that we give them; `None` for all.
+fn tools(context: &Context, agent: &AgentDefinition) -> Option<Vec<String>> {
+    let unlimited = agent.tools.is_none() && agent.disallowed_tools.is_empty();
+    if unlimited || agent.origin == AgentOrigin::Client {
+        return agent.tools.clone();
+    }
+    let ours = context.app.services.catalog.names();
+    let allowed = ours
+        .iter()
+        .filter(|name| agent.allows(name, ToolOrigin::BuiltIn));
+    // Others may be a client's.
+    let named = agent.tools.iter().flatten();
+    let others = named
+        .filter(|name| !ours.contains(&name.as_str()) && agent.allows(name, ToolOrigin::Client));
+    let allowed = allowed.map(|name| (*name).to_owned());
+    Some(allowed.chain(others.cloned()).collect())
+}
+
+pub(super) async fn deselect(context: Context, params: Of) -> Result<NoResult, RpcError> {
+    let session = context.session(&params.session_id)?;
+    session.command(Command::SelectAgent(None)).await?;
+    Ok(NoResult {})
+}
+
+/// Agents are read whenever they are needed; what this adds is saying what is wrong with them.
+pub(super) async fn reload(context: Context, params: Of) -> Result<Agents, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let present = present(&context, &session).await?;
+    for problem in present.roster.problems().iter().take(MOST_WARNINGS) {
+        let warning = Command::Log {
+            level: LogLevel::Warning,
+            kind: "custom_agents".to_owned(),
+            message: problem.to_string(),
+            url: None,
+            tip: None,
+            stored: false,
+        };
+        session.command(warning).await?;
+    }
+    Ok(custom(&present.roster))
+}

@@ -1,0 +1,141 @@
+//! Slash commands: which there are, and running one here or in the client that brought it.
+//!
+//! A client's command takes the place of one of ours with the same name.
+
+use loopd_proto::params::command::{
+    CommandInfo, CommandKind, Commands, ExecuteParams, Executed, HandlePendingParams, InvokeParams,
+    Invoked, ListParams,
+};
+use loopd_proto::params::session::Success;
+use loopd_proto::session::ClientCommand;
+
+use super::builtin::{self, Builtin};
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use crate::session::SessionHandle;
+use loopd_kernel::command::{Command, Send, SendPlace};
+
+pub(super) async fn list(context: Context, params: ListParams) -> Result<Commands, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let brought = brought(&session).await?;
+    let mut commands: Vec<CommandInfo> = Vec::new();
+    if params.include_builtins {
+        let ours = builtin::ALL
+            .iter()
+            .filter(|ours| find(&brought, ours.name).is_none());
+        commands.extend(ours.map(Builtin::describe));
+    }
+    if params.include_client_commands {
+        commands.extend(brought.into_iter().map(describe));
+    }
+    Ok(Commands { commands })
+}
+
+fn describe(command: ClientCommand) -> CommandInfo {
+    CommandInfo {
+        name: command.name,
+        description: command.description,
+        kind: CommandKind::Client,
+        input: None,
+        allow_during_agent_execution: true,
+    }
+}
+
+/// The commands that the clients of a session run.
+pub(super) async fn brought(session: &SessionHandle) -> Result<Vec<ClientCommand>, RpcError> {
+    Ok(session.view(|view| (view.commands)()).await?)
+}
+
+fn find<'a>(brought: &'a [ClientCommand], name: &str) -> Option<&'a ClientCommand> {
+    let mut commands = brought.iter();
+    commands.find(|command| command.name.eq_ignore_ascii_case(name))
+}
+
+/// The name without its slash.
+fn named<'a>(member: &str, given: &'a str) -> Result<&'a str, RpcError> {
+    let name = given.trim().trim_start_matches('/');
+    if name.is_empty() || name.contains(char::is_whitespace) {
+        return Err(RpcError::InvalidParams(format!(
+            "{member}: one word is expected, the name of a command"
+        )));
+    }
+    Ok(name)
+}
+
+pub(super) async fn invoke(context: Context, params: InvokeParams) -> Result<Invoked, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let name = named("name", &params.name)?;
+    run(&context, &session, name, params.input.trim()).await
+}
+
+async fn run(
+    context: &Context,
+    session: &SessionHandle,
+    name: &str,
+    input: &str,
+) -> Result<Invoked, RpcError> {
+    let brought = brought(session).await?;
+    if let Some(command) = find(&brought, name) {
+        let ran = session.run_client_command(command.name.clone(), input.to_owned());
+        return match ran.await? {
+            Ok(()) => Ok(Invoked::Completed { message: None }),
+            Err(why) => Err(RpcError::Failed(why)),
+        };
+    }
+    match builtin::find(name) {
+        Some(builtin) => builtin.run(context, session, input).await,
+        None => Err(RpcError::Failed(format!(
+            "there is no command /{name}; /help lists those there are"
+        ))),
+    }
+}
+
+/// Runs a command to its end; what it wants said to the model is said.
+pub(super) async fn execute(context: Context, params: ExecuteParams) -> Result<Executed, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let name = named("commandName", &params.command_name)?;
+    let error = match run(&context, &session, name, params.args.trim()).await {
+        Ok(Invoked::AgentPrompt {
+            prompt,
+            display_prompt,
+            ..
+        }) => {
+            let send = Command::Send(Send {
+                id: None,
+                prompt,
+                display_prompt: Some(display_prompt),
+                attachments: Vec::new(),
+                agent_mode: None,
+                request_headers: std::collections::BTreeMap::new(),
+                source: None,
+                place: SendPlace::Enqueue,
+            });
+            session.command(send).await?;
+            None
+        }
+        Ok(Invoked::Text { .. } | Invoked::Completed { .. }) => None,
+        Err(RpcError::Failed(why)) => Some(why),
+        Err(error) => return Err(error),
+    };
+    Ok(Executed { error })
+}
+
+/// Takes the report of a client. One that nobody waits for any more is no mistake of the client's:
+/// it may have been slow, or the command was withdrawn meanwhile.
+pub(super) async fn handle_pending(
+    context: Context,
+    params: HandlePendingParams,
+) -> Result<Success, RpcError> {
+    let session = context.session(&params.session_id)?;
+    if let Some(error) = &params.error {
+        tracing::info!(session = %params.session_id, error, "a client's command failed");
+    }
+    let request = params.request_id;
+    let waited_for = session.client_command_ran(request.clone(), params.error);
+    if !waited_for.await? {
+        let stop = false;
+        let handled = session.command(Command::CommandHandled { request, stop });
+        handled.await?;
+    }
+    Ok(Success::YES)
+}

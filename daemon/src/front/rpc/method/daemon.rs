@@ -1,0 +1,66 @@
+//! Our own methods about the daemon as a process: what it does, and its end.
+
+use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
+use loopd_proto::params::server::NoParams;
+
+use crate::build_id;
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use loopd_kernel::state::{CallState, CallStatus, State};
+
+pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus, RpcError> {
+    let app = &context.app;
+    let reasons = app.services.keep_alive.reasons();
+    let mut sessions = Vec::new();
+    for id in app.sessions.ids() {
+        let Some(session) = app.sessions.get(&id) else {
+            continue;
+        };
+        // A session that ends meanwhile is not live any more.
+        if let Ok((activity, queued)) = session
+            .state(|state| (activity(state), queued(state)))
+            .await
+        {
+            sessions.push(LiveSession {
+                session_id: id,
+                activity,
+                queued,
+            });
+        }
+    }
+    sessions.sort_by(|one, other| one.session_id.cmp(&other.session_id));
+    Ok(DaemonStatus {
+        version: app.services.version.to_owned(),
+        build: build_id::current().to_owned(),
+        pid: std::process::id(),
+        home: app.services.home.to_string_lossy().into_owned(),
+        started: app.started,
+        uptime_ms: app.services.clock.now().millis_since(app.started),
+        connections: reasons.connections,
+        work: reasons.work,
+        sessions,
+    })
+}
+
+fn activity(state: &State) -> Activity {
+    let mut open = state.calls().filter(|call| call.is_open()).peekable();
+    let starved = |call: &CallState| !matches!(call.status, CallStatus::Started);
+    if !state.is_busy() {
+        Activity::Idle
+    } else if open.peek().is_some() && open.all(starved) {
+        Activity::Waiting
+    } else {
+        Activity::Working
+    }
+}
+
+fn queued(state: &State) -> usize {
+    state.queue.len() + state.steering.len()
+}
+
+/// The daemon ends as on a signal, once the answer is on its way: sessions are kept.
+pub(super) async fn stop(context: Context, _: NoParams) -> Result<(), RpcError> {
+    let ending = context.app.ending.clone();
+    context.after_reply(move || ending.cancel());
+    Ok(())
+}

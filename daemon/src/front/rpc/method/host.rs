@@ -1,0 +1,81 @@
+//! What a launch as a whole offers and wants: its secrets, who keeps session files.
+
+use loopd_proto::params::host::{
+    AddFilterValuesParams, Ok as Done, PluginsParams, SessionFilesParams,
+};
+use loopd_proto::params::session::Success;
+
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use crate::launch::Launch;
+
+pub(super) async fn add_filter_values(
+    context: Context,
+    params: AddFilterValuesParams,
+) -> Result<Done, RpcError> {
+    let launch = context.connection.launch();
+    launch
+        .filter_values(params.values)
+        .map_err(|error| RpcError::InvalidParams(format!("values: {error}")))?;
+    Ok(Done { ok: true })
+}
+
+/// How many plugins may come with a client.
+const MOST_PLUGINS: usize = 64;
+
+pub(super) async fn set_plugins(context: Context, params: PluginsParams) -> Result<(), RpcError> {
+    if params.paths.len() > MOST_PLUGINS {
+        return Err(RpcError::InvalidParams(format!(
+            "paths: at most {MOST_PLUGINS} plugins can be named"
+        )));
+    }
+    let launch = context.connection.launch();
+    let mut plugins = Vec::with_capacity(params.paths.len());
+    for path in params.paths {
+        let plugin = launch.cwd.join(&path);
+        if !plugin.is_dir() {
+            return Err(RpcError::InvalidParams(format!(
+                "paths: there is no folder {}",
+                plugin.display()
+            )));
+        }
+        plugins.push(plugin);
+    }
+    launch.set_plugins(plugins);
+    Ok(())
+}
+
+pub(super) async fn keep_session_files(
+    context: Context,
+    params: SessionFilesParams,
+) -> Result<Success, RpcError> {
+    let places = [
+        ("initialCwd", &params.initial_cwd),
+        ("sessionStatePath", &params.session_state_path),
+    ];
+    for (name, place) in places {
+        if place.is_empty() {
+            return Err(RpcError::InvalidParams(format!(
+                "{name}: must not be empty"
+            )));
+        }
+    }
+    let connection = &context.connection;
+    connection
+        .launch()
+        .keep_session_files(&connection.peer)
+        .map_err(|error| RpcError::Failed(error.to_string()))?;
+    Ok(Success::YES)
+}
+
+/// Refuses sessions in a launch whose client wants to keep their files: we would keep them here.
+pub(super) fn check_session_files(launch: &Launch) -> Result<(), RpcError> {
+    if launch.client_keeps_session_files() {
+        return Err(RpcError::Failed(
+            "session files kept by the client are not supported yet; start the client without a \
+             session file system"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}

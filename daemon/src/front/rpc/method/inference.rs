@@ -1,0 +1,48 @@
+//! Model requests that a client carries for its launch.
+
+use loopd_proto::params::inference::{Accepted, ResponseChunk, ResponseStart};
+use loopd_proto::params::server::NoParams;
+use loopd_proto::params::session::Success;
+
+use std::sync::Arc;
+
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use crate::provider::client_http::ClientHttp;
+
+pub(super) async fn set_provider(context: Context, _: NoParams) -> Result<Success, RpcError> {
+    let connection = &context.connection;
+    connection
+        .launch()
+        .carry_inference(&connection.peer)
+        .map_err(|error| RpcError::Failed(error.to_string()))?;
+    Ok(Success { success: true })
+}
+
+pub(super) async fn response_start(
+    context: Context,
+    params: ResponseStart,
+) -> Result<Accepted, RpcError> {
+    let accepted = match carried_by(&context) {
+        Some(client) => client.take_head(params).await,
+        None => false,
+    };
+    Ok(Accepted { accepted })
+}
+
+pub(super) async fn response_chunk(
+    context: Context,
+    params: ResponseChunk,
+) -> Result<Accepted, RpcError> {
+    let accepted = match carried_by(&context) {
+        Some(client) => client.take_chunk(params).await,
+        None => false,
+    };
+    Ok(Accepted { accepted })
+}
+
+/// The exchanges of the caller; nobody answers for another connection.
+fn carried_by(context: &Context) -> Option<Arc<ClientHttp>> {
+    let client = context.connection.launch().inference()?;
+    (client.peer() == context.connection.peer.id()).then_some(client)
+}

@@ -1,0 +1,58 @@
+//! `loopd.launch`: a relay or client brings what belongs to its launch.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loopd_proto::params::launch::{LaunchParams, Launched};
+
+use crate::build_id;
+use crate::connection::Trust;
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use crate::launch::{Launch, LaunchOptions};
+use crate::provider::secret::{self, Secret};
+
+pub(super) async fn launch(context: Context, params: LaunchParams) -> Result<Launched, RpcError> {
+    let app = &context.app;
+    let own = build_id::current();
+    let reasons = app.services.keep_alive.reasons();
+    // Only the caller itself is here: a daemon of another build makes room.
+    let makes_room = params.build != own && reasons.connections <= 1 && reasons.work == 0;
+    // A daemon without a home is about to leave by itself.
+    let mut leaving = makes_room || app.has_lost_home();
+    let id = secret::random_hex().map_err(|error| RpcError::Failed(error.to_string()))?;
+    if makes_room {
+        let ending = app.ending.clone();
+        context.after_reply(move || ending.cancel());
+    } else if !leaving {
+        let launch = Arc::new(Launch::new(
+            params.cwd.into(),
+            params.env,
+            LaunchOptions {
+                auth_token_env: params.auth_token_env,
+                connection_token: params.connection_token.map(Secret::new),
+                yolo: params.yolo,
+                session_idle_timeout: params.session_idle_timeout.map(Duration::from_secs),
+            },
+        ));
+        context
+            .connection
+            .join(launch.clone(), Trust::Transport)
+            .map_err(|error| RpcError::Failed(error.to_string()))?;
+        launch.restore(params.state);
+        leaving = app
+            .add_launch(
+                id.clone(),
+                &launch,
+                &context.connection,
+                params.outlives_home,
+            )
+            .is_err();
+    }
+    Ok(Launched {
+        launch_id: id,
+        build: own.to_owned(),
+        leaving,
+        lock: app.lock_id(),
+    })
+}

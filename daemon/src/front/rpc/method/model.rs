@@ -1,0 +1,141 @@
+//! Models: which there are, which one answers.
+
+use loopd_proto::params::model::{
+    Capabilities, Choice, ChoiceParams, Current, Effort, EffortParams, Limits, Model, Models,
+    SessionModels, Supports, SwitchParams, Switched,
+};
+use loopd_proto::params::server::NoParams;
+use loopd_proto::params::session::Of;
+use loopd_proto::session::SessionOptions;
+
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use crate::session::provide::ProviderChange;
+use crate::turn::route::target::Key;
+use crate::turn::route::{Route, TokenPeers};
+use loopd_kernel::command::Command;
+use loopd_kernel::model::ModelInfo;
+
+/// The context size told for a model that does not say.
+const DEFAULT_CONTEXT: u64 = 128_000;
+
+/// The way to models for a session that brings nothing of its own.
+fn route_of_launch(context: &Context) -> Route {
+    let launch = context.connection.launch();
+    Route {
+        agent: None,
+        session: None,
+        options: SessionOptions::default(),
+        cwd: launch.cwd.to_string_lossy().into_owned(),
+        launch: Some(launch),
+        api_token: None,
+        token_peers: TokenPeers::new(),
+        services: context.app.services.clone(),
+    }
+}
+
+pub(super) async fn list_all(context: Context, _: NoParams) -> Result<Models, RpcError> {
+    let models = route_of_launch(&context).models().await?;
+    Ok(Models {
+        models: models.iter().map(describe).collect(),
+    })
+}
+
+pub(super) async fn choice(context: Context, params: ChoiceParams) -> Result<Choice, RpcError> {
+    let route = route_of_launch(&context);
+    let model = match params.model {
+        Some(model) => model,
+        None => route.default_model().await?,
+    };
+    let target = route.target(&model)?;
+    Ok(Choice {
+        provider: target.name,
+        model,
+        base_url: Some(target.base_url).filter(|url| !url.is_empty()),
+        has_key: !matches!(target.key, Key::None),
+    })
+}
+
+pub(super) async fn list_of_session(
+    context: Context,
+    params: Of,
+) -> Result<SessionModels, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let route = session.view(|view| (view.route)()).await?;
+    let models = route.models().await?;
+    Ok(SessionModels {
+        list: models.iter().map(describe).collect(),
+    })
+}
+
+pub(super) fn describe(model: &ModelInfo) -> Model {
+    Model {
+        id: model.id.clone(),
+        name: model.name.clone(),
+        capabilities: Capabilities {
+            supports: Supports {
+                vision: model.vision,
+                reasoning_effort: !model.reasoning_efforts.is_empty(),
+            },
+            limits: Limits {
+                max_context_window_tokens: model.max_context_tokens.unwrap_or(DEFAULT_CONTEXT),
+                max_prompt_tokens: None,
+                max_output_tokens: model.max_output_tokens,
+            },
+        },
+    }
+}
+
+pub(super) async fn current(context: Context, params: Of) -> Result<Current, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let current = session.state(|state| Current {
+        model_id: state.model.clone().or_else(|| state.options.model.clone()),
+        reasoning_effort: state.reasoning_effort.clone(),
+    });
+    Ok(current.await?)
+}
+
+pub(super) async fn switch(context: Context, params: SwitchParams) -> Result<Switched, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let capabilities = ProviderChange::Capabilities(params.model_capabilities);
+    let told = session.provide(capabilities);
+    let switched = session.command(Command::SetModel {
+        model: params.model_id.clone(),
+        reasoning_effort: params.reasoning_effort,
+    });
+    told.await?;
+    switched.await?;
+    Ok(Switched {
+        model_id: params.model_id,
+        deferred: false,
+    })
+}
+
+/// Whether the model knows such an effort is for the caller to find out, as the provider will.
+pub(super) async fn set_effort(context: Context, params: EffortParams) -> Result<Effort, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let effort = params.reasoning_effort.trim().to_owned();
+    if effort.is_empty() {
+        return Err(RpcError::InvalidParams(
+            "reasoningEffort: must not be empty".to_owned(),
+        ));
+    }
+    let (chosen, route) = session
+        .view(|view| {
+            let chosen = view.state.model.clone().or(view.options.model.clone());
+            (chosen, (view.route)())
+        })
+        .await?;
+    let model = match chosen {
+        Some(model) => model,
+        None => route.default_model().await?,
+    };
+    let change = Command::SetModel {
+        model,
+        reasoning_effort: Some(effort.clone()),
+    };
+    session.command(change).await?;
+    Ok(Effort {
+        reasoning_effort: effort,
+    })
+}

@@ -1,0 +1,88 @@
+//! Answers to questions that this daemon does not ask, and the clients that would answer them
+//! without being asked.
+//!
+//! A question that is never asked is never open, so that its answer finds nothing: the caller is
+//! told so, after its answer was read in full. Who begins to ask one of them looks it up here.
+
+use loopd_proto::id::SessionId;
+use loopd_proto::params::pending::{
+    AutoModeSwitchParams, ExitPlanModeParams, Handle, HandleParams, HeadersRefreshParams,
+    LimitAction, LimitsExhaustedParams, SamplingParams, Unregistered,
+};
+use loopd_proto::params::session::{Of, Success};
+
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+
+/// The answer to a question of a kind that nobody asked.
+fn none_open(context: &Context, session: &SessionId) -> Result<Success, RpcError> {
+    context.session(session)?;
+    Ok(Success { success: false })
+}
+
+pub(super) async fn sampling(
+    context: Context,
+    params: SamplingParams,
+) -> Result<Success, RpcError> {
+    none_open(&context, &params.session_id)
+}
+
+pub(super) async fn auto_mode_switch(
+    context: Context,
+    params: AutoModeSwitchParams,
+) -> Result<Success, RpcError> {
+    none_open(&context, &params.session_id)
+}
+
+pub(super) async fn exit_plan_mode(
+    context: Context,
+    params: ExitPlanModeParams,
+) -> Result<Success, RpcError> {
+    none_open(&context, &params.session_id)
+}
+
+pub(super) async fn limits_exhausted(
+    context: Context,
+    params: LimitsExhaustedParams,
+) -> Result<Success, RpcError> {
+    let response = params.response;
+    let (member, number) = match response.action {
+        LimitAction::Add => ("additionalAiCredits", response.additional_ai_credits),
+        LimitAction::Set => ("maxAiCredits", response.max_ai_credits),
+        LimitAction::Unset | LimitAction::Cancel => return none_open(&context, &params.session_id),
+    };
+    if !number.is_some_and(|number| number.is_finite() && number > 0.0) {
+        return Err(RpcError::InvalidParams(format!(
+            "response.{member}: a number above 0 is needed for this action"
+        )));
+    }
+    none_open(&context, &params.session_id)
+}
+
+pub(super) async fn headers_refresh(
+    context: Context,
+    params: HeadersRefreshParams,
+) -> Result<Success, RpcError> {
+    none_open(&context, &params.session_id)
+}
+
+pub(super) async fn register_direct(context: Context, params: Of) -> Result<Handle, RpcError> {
+    context.session(&params.session_id)?;
+    let handle = loopd_proto::id::as_uuid(context.app.services.clock.id());
+    context
+        .connection
+        .register(params.session_id, handle.clone())
+        .map_err(|error| RpcError::Failed(error.to_string()))?;
+    Ok(Handle { handle })
+}
+
+pub(super) async fn unregister_direct(
+    context: Context,
+    params: HandleParams,
+) -> Result<Unregistered, RpcError> {
+    context.session(&params.session_id)?;
+    let unregistered = context
+        .connection
+        .unregister(&params.session_id, &params.handle);
+    Ok(Unregistered { unregistered })
+}

@@ -1,0 +1,85 @@
+//! Approvals that belong to a place rather than a session, and folders the user trusts.
+
+use std::path::Path;
+
+use loopd_proto::params::permission::{
+    AddApprovalParams, Location, LocationApplied, LocationParams, PathParams, Trusted,
+};
+use loopd_proto::params::session::Success;
+
+use super::permission_policy::change;
+use crate::approvals::{self, locate};
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+
+pub(super) async fn resolve(
+    context: Context,
+    params: LocationParams,
+) -> Result<Location, RpcError> {
+    context.session(&params.session_id)?;
+    let found = locate(Path::new(&params.working_directory));
+    Ok(Location {
+        location_key: found.key,
+        location_type: found.kind.to_owned(),
+    })
+}
+
+pub(super) async fn add_approval(
+    context: Context,
+    params: AddApprovalParams,
+) -> Result<Success, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let store = context.app.services.store.as_ref();
+    approvals::remember(store, &params.location_key, &params.approval).await?;
+    change(&session, |permissions| {
+        for rule in params.approval.rules() {
+            if !permissions.approved.contains(&rule) {
+                permissions.approved.push(rule);
+            }
+        }
+    })
+    .await
+}
+
+pub(super) async fn apply(
+    context: Context,
+    params: LocationParams,
+) -> Result<LocationApplied, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let found = locate(Path::new(&params.working_directory));
+    let store = context.app.services.store.as_ref();
+    let rules = approvals::standing(store, Path::new(&params.working_directory)).await?;
+    let mut changed = false;
+    change(&session, |permissions| {
+        for rule in &rules {
+            if !permissions.approved.contains(rule) {
+                permissions.approved.push(rule.clone());
+                changed = true;
+            }
+        }
+    })
+    .await?;
+    Ok(LocationApplied {
+        location_key: found.key,
+        location_type: found.kind.to_owned(),
+        changed,
+        applied_rule_count: rules.len(),
+        applied_directory_count: 0,
+        applied_rules: rules,
+    })
+}
+
+pub(super) async fn is_trusted(context: Context, params: PathParams) -> Result<Trusted, RpcError> {
+    context.session(&params.session_id)?;
+    let store = context.app.services.store.as_ref();
+    Ok(Trusted {
+        trusted: approvals::is_trusted(store, &params.path).await?,
+    })
+}
+
+pub(super) async fn add_trusted(context: Context, params: PathParams) -> Result<Success, RpcError> {
+    context.session(&params.session_id)?;
+    let store = context.app.services.store.as_ref();
+    approvals::trust_folder(store, &params.path).await?;
+    Ok(Success::YES)
+}

@@ -1,0 +1,48 @@
+//! Whether people are asked before tools run, as one word.
+
+use loopd_proto::params::permission::{ApprovalMode, ModeNow, ModeSet, SetModeParams};
+use loopd_proto::params::session::Of;
+
+use super::permission_policy::change;
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+
+pub(super) async fn mode(context: Context, params: Of) -> Result<ModeNow, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let everything = session.view(|view| {
+        let permissions = &view.state.permissions;
+        // A launch may have been started with everything allowed.
+        (permissions.approve_all || view.launch.is_some_and(|launch| launch.yolo))
+            && !permissions.forbids_approve_all()
+    });
+    Ok(ModeNow {
+        mode: if everything.await? {
+            ApprovalMode::AllowAll
+        } else {
+            ApprovalMode::Manual
+        },
+    })
+}
+
+pub(super) async fn set_mode(context: Context, params: SetModeParams) -> Result<ModeSet, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let everything = match params.mode {
+        ApprovalMode::Manual => false,
+        ApprovalMode::AllowAll => true,
+        ApprovalMode::Assisted => {
+            return Err(RpcError::InvalidParams(
+                "mode: no model judges permission requests here; use manual or allow-all"
+                    .to_owned(),
+            ));
+        }
+    };
+    change(&session, |permissions| permissions.approve_all = everything).await?;
+    let of = Of {
+        session_id: params.session_id,
+    };
+    let ModeNow { mode } = mode(context, of).await?;
+    Ok(ModeSet {
+        success: mode == params.mode,
+        mode,
+    })
+}

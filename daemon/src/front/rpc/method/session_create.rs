@@ -1,0 +1,149 @@
+//! `session.create`.
+
+use std::path::PathBuf;
+
+use loopd_proto::event::session::WorkContext;
+use loopd_proto::id::{Seq, SessionId};
+use loopd_proto::permission::Permissions;
+use loopd_proto::session::{Capabilities, SessionCreateParams, SessionOpened, UiCapabilities};
+
+use super::agent;
+use super::host::check_session_files;
+use super::policy;
+use crate::approvals;
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use crate::front::rpc::server::Server;
+use crate::launch::{Lifecycle, LifecycleMetadata};
+use crate::provider::secret::Secret;
+use crate::session::attach::{Attachment, PendingWork};
+use crate::turn::route::registry;
+use loopd_kernel::command::{Command, Create};
+
+pub(super) async fn create(
+    context: Context,
+    params: SessionCreateParams,
+) -> Result<SessionOpened, RpcError> {
+    let app = &context.app;
+    check_session_files(&context.connection.launch())?;
+    registry::check(
+        &params.options,
+        params.options.providers.as_deref().unwrap_or_default(),
+        params.options.models.as_deref().unwrap_or_default(),
+    )
+    .map_err(RpcError::InvalidParams)?;
+    let id = match params.session_id {
+        Some(id) => checked(id)?,
+        None => app.services.clock.id().into(),
+    };
+    let cwd = working_directory(&context, params.options.working_directory.as_deref());
+    let managed = policy::managed(&context, &params.policy, &cwd)?;
+    let agent = agent::wanted(&context, &params.options, &cwd).await?;
+    let approved = approvals::standing(app.services.store.as_ref(), &cwd).await?;
+    let Some(session) = app.sessions.start_new(id.clone()) else {
+        return Err(exists(&id));
+    };
+    let created = session.command(Command::Create(Create {
+        options: params.options.clone(),
+        context: WorkContext {
+            cwd: cwd.to_string_lossy().into_owned(),
+            ..WorkContext::default()
+        },
+        permissions: Permissions {
+            approved,
+            directories: params
+                .options
+                .additional_directories
+                .clone()
+                .unwrap_or_default(),
+            managed,
+            ..Permissions::default()
+        },
+        agent,
+        version: app.services.version.to_owned(),
+        subagent: None,
+    }));
+    if let Err(error) = created.await {
+        session.stop().await;
+        return Err(match error {
+            crate::session::SessionError::Store(error)
+                if matches!(*error, crate::store::StoreError::Conflict { .. }) =>
+            {
+                exists(&id)
+            }
+            error => error.into(),
+        });
+    }
+    context.connection.attach(id.clone());
+    let now = app.services.clock.now();
+    context.connection.launch().announce(&Lifecycle {
+        kind: "session.created",
+        session_id: &id,
+        metadata: Some(LifecycleMetadata {
+            start_time: now,
+            modified_time: now,
+            summary: None,
+        }),
+    });
+    let elicitation = params.offer.request_elicitation;
+    let attachment = Attachment {
+        connection: context.connection.clone(),
+        offer: params.offer,
+        options: params.options,
+        api_token: params.git_hub_token.map(Secret::new),
+        from: Seq::START,
+        pending: PendingWork::Waits,
+    };
+    context.after_reply(move || {
+        if let Err(error) = session.attach(attachment) {
+            tracing::warn!(%error, "a session was gone before its creator could hear it");
+        }
+    });
+    Ok(opened(app, id, elicitation))
+}
+
+/// An id becomes a folder's name, so it has to be a plain one.
+fn checked(id: SessionId) -> Result<SessionId, RpcError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let text = id.as_str();
+    if text.is_empty() || text.len() > 128 || !text.chars().all(plain) || text.starts_with('.') {
+        return Err(RpcError::InvalidParams(
+            "sessionId: use 1 to 128 letters, digits, `-`, `_` or `.`, not beginning with a dot"
+                .to_owned(),
+        ));
+    }
+    Ok(id)
+}
+
+fn exists(id: &SessionId) -> RpcError {
+    RpcError::Failed(format!(
+        "a session with the id {id} already exists; resume it, or choose another id"
+    ))
+}
+
+/// The directory a session works in: as asked, against the launch's own.
+pub(super) fn working_directory(context: &Context, wanted: Option<&str>) -> PathBuf {
+    match wanted {
+        Some(wanted) => context.connection.launch().cwd.join(wanted),
+        None => context.connection.launch().cwd.clone(),
+    }
+}
+
+pub(super) fn opened(app: &Server, id: SessionId, elicitation: bool) -> SessionOpened {
+    SessionOpened {
+        workspace_path: Some(
+            app.services
+                .session_folder(&id)
+                .to_string_lossy()
+                .into_owned(),
+        ),
+        session_id: id,
+        capabilities: Capabilities {
+            ui: UiCapabilities {
+                elicitation,
+                mcp_apps: false,
+            },
+            extensions: false,
+        },
+    }
+}

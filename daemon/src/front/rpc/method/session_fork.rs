@@ -1,0 +1,63 @@
+//! `sessions.fork`.
+
+use loopd_proto::event::fact::NamedBy;
+use loopd_proto::id::{Seq, SessionId};
+use loopd_proto::params::session::{ForkParams, Forked};
+
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use loopd_kernel::command::Command;
+
+pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked, RpcError> {
+    let services = &context.app.services;
+    let source = params.session_id;
+    let Some((record, events)) = services.store.load(&source).await? else {
+        return Err(RpcError::Failed(format!(
+            "Session {source} not found or has no persisted events"
+        )));
+    };
+    let through = match &params.to_event_id {
+        None => events.last().map_or(Seq::START, |event| event.seq),
+        // Up to the event, without it: what it began is to be done again.
+        Some(wanted) => {
+            let at = events.iter().find(|event| event.id == *wanted);
+            let at = at.ok_or_else(|| {
+                RpcError::Failed(format!("event {wanted} not found in session {source}"))
+            })?;
+            Seq(at.seq.0.saturating_sub(1))
+        }
+    };
+    let id: SessionId = services.clock.id().into();
+    let now = services.clock.now().0;
+    let given = params.name;
+    let name = given.clone().or_else(|| record.name.clone());
+    let shown = name.clone().or_else(|| record.summary.clone());
+    let mut forked = record;
+    forked.id = id.clone();
+    forked.parent = Some(source.clone());
+    forked.created_ms = now;
+    forked.modified_ms = now;
+    forked.name = name;
+    services.store.fork(forked, &source, through).await?;
+    // Opened once, so that the log says what is true of the fork: nothing is in flight, what
+    // waited belongs to the source, and a new name is a fact and not only a record.
+    let (session, _) = context.app.sessions.open(id.clone());
+    session.command(Command::ClearQueue).await?;
+    // Subagents go on for the source alone: two sessions must not speak to one.
+    let agents = session.state(|state| {
+        let agents = state.tasks.iter().filter(|task| task.agent().is_some());
+        agents.map(|task| task.id.clone()).collect::<Vec<_>>()
+    });
+    for agent in agents.await? {
+        session.command(Command::RemoveTask(agent)).await?;
+    }
+    if let Some(name) = given {
+        let by = NamedBy::User;
+        session.command(Command::SetName { name, by }).await?;
+    }
+    session.stop().await;
+    Ok(Forked {
+        session_id: id,
+        name: shown,
+    })
+}

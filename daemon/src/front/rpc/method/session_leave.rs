@@ -1,0 +1,84 @@
+//! Ways out of a session: destroy, suspend, shut down, delete.
+
+use loopd_proto::params::metadata::{Ending, ShutdownParams};
+use loopd_proto::params::session::{Deleted, Of, Success};
+
+use super::family::Families;
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use crate::launch::Lifecycle;
+use crate::session::SessionError;
+use crate::session::attach::DetachReason;
+use loopd_kernel::command::Command;
+
+pub(super) async fn destroy(context: Context, params: Of) -> Result<Success, RpcError> {
+    let id = params.session_id;
+    if !context.connection.detach(&id) {
+        return match context.app.sessions.get(&id) {
+            Some(_) => Err(SessionError::NotFound(id).into()),
+            // Clients leave a session once for each time they opened it; it has ended already.
+            None => Ok(Success { success: false }),
+        };
+    }
+    // A session that was closed elsewhere is closed all the same.
+    if let Some(session) = context.app.sessions.get(&id) {
+        let left = session.detach(context.connection.peer.id(), DetachReason::Destroy);
+        match left.await {
+            Ok(()) | Err(SessionError::NotFound(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Success::YES)
+}
+
+pub(super) async fn suspend(context: Context, params: Of) -> Result<(), RpcError> {
+    let session = context.session(&params.session_id)?;
+    session.command(Command::Suspend).await?;
+    let processes = &context.app.services.processes;
+    processes.end_session(&params.session_id).await;
+    Ok(())
+}
+
+pub(super) async fn shutdown(context: Context, params: ShutdownParams) -> Result<(), RpcError> {
+    let session = context.session(&params.session_id)?;
+    let error = match params.kind {
+        Ending::Routine => None,
+        Ending::Error => Some(
+            params
+                .reason
+                .unwrap_or_else(|| "no reason given".to_owned()),
+        ),
+    };
+    session.close(error).await?;
+    context.connection.detach(&params.session_id);
+    Ok(())
+}
+
+pub(super) async fn delete(context: Context, params: Of) -> Result<Deleted, RpcError> {
+    let id = params.session_id;
+    if let Some(session) = context.app.sessions.get(&id) {
+        session.stop().await;
+    }
+    context.connection.detach(&id);
+    let services = &context.app.services;
+    for agent in Families::load(services).await?.below(&id) {
+        services.store.delete(&agent).await?;
+        services.remove_session_folder(&agent).await;
+    }
+    if !services.store.delete(&id).await? {
+        return Ok(Deleted {
+            success: false,
+            error: Some(format!("Session not found: {id}")),
+        });
+    }
+    services.remove_session_folder(&id).await;
+    context.connection.launch().announce(&Lifecycle {
+        kind: "session.deleted",
+        session_id: &id,
+        metadata: None,
+    });
+    Ok(Deleted {
+        success: true,
+        error: None,
+    })
+}

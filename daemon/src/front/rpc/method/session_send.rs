@@ -1,0 +1,126 @@
+//! `session.send`, `session.sendAndWait` and `session.abort`.
+
+use loopd_proto::id::{Seq, SessionId};
+use loopd_proto::params::session::{
+    Completed, Of, SendAndWaitParams, SendMode, SendParams, Sent, Success,
+};
+use serde_json::value::RawValue;
+
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use crate::session::waits::Response;
+use loopd_kernel::command::{Answer, Command, Send, SendPlace};
+
+/// Answers when the message is stored; the turn runs on its own.
+pub(super) async fn send(context: Context, params: SendParams) -> Result<Sent, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let done = session.command(Command::Send(message(params)?)).await?;
+    match done.answer {
+        Answer::Message(message_id) => Ok(Sent { message_id }),
+        Answer::Done | Answer::Accepted(_) => {
+            Err(RpcError::Failed("the message was not accepted".to_owned()))
+        }
+    }
+}
+
+/// Answers when the message was dealt with. The request's end ends the wait and nothing else.
+pub(super) async fn send_and_wait(
+    context: Context,
+    params: SendAndWaitParams,
+) -> Result<Completed, RpcError> {
+    let id = params.send.session_id.clone();
+    let session = context.session(&id)?;
+    let peer = context.connection.peer.id();
+    let waiting = session.send_and_wait(message(params.send)?, params.until, peer);
+    let completion = waiting.await?;
+    let response = match completion.response {
+        None => None,
+        Some(Response::Line(line)) => Some(line),
+        Some(Response::Stored(at)) => Some(stored(&context, &id, at).await?),
+    };
+    let response = response.map(|line| RawValue::from_string(line.to_string()));
+    Ok(Completed {
+        message_id: completion.message,
+        aborted: completion.aborted,
+        response: response
+            .transpose()
+            .map_err(|error| RpcError::Failed(format!("the answer cannot be read: {error}")))?,
+        completion_event_id: completion.event,
+    })
+}
+
+/// The line of a stored event.
+async fn stored(
+    context: &Context,
+    id: &SessionId,
+    at: Seq,
+) -> Result<std::sync::Arc<str>, RpcError> {
+    let before = Seq(at.0.saturating_sub(1));
+    let mut events = context.app.services.store.read(id, before, 1).await?;
+    let event = events.pop().filter(|event| event.seq == at);
+    event
+        .map(|event| event.json)
+        .ok_or_else(|| RpcError::Failed("the answer is no longer in the session's log".to_owned()))
+}
+
+/// The longest id that a client may give a message.
+const LONGEST_ID: usize = 256;
+
+/// The modes in which the public schema lets an agent be.
+const MODES: [&str; 4] = ["interactive", "plan", "autopilot", "shell"];
+
+/// The message, unless it asks for what cannot be had.
+fn message(params: SendParams) -> Result<Send, RpcError> {
+    let refused = if params.response_format.is_some() {
+        Some(
+            "responseFormat: answers cannot be held to a schema yet; ask for the form in the prompt",
+        )
+    } else if params.required_tool.is_some() {
+        Some("requiredTool: a message cannot be made to depend on a tool yet; leave it out")
+    } else if params
+        .message_id
+        .as_ref()
+        .is_some_and(|id| id.as_str().is_empty())
+    {
+        Some("messageId: must not be empty; leave it out to be given one")
+    } else if params
+        .message_id
+        .as_ref()
+        .is_some_and(|id| id.as_str().len() > LONGEST_ID)
+    {
+        Some("messageId: must not be longer than 256 bytes")
+    } else {
+        None
+    };
+    if let Some(why) = refused {
+        return Err(RpcError::InvalidParams(why.to_owned()));
+    }
+    if let Some(mode) = params.agent_mode.as_deref()
+        && !MODES.contains(&mode)
+    {
+        let modes = MODES.join(", ");
+        return Err(RpcError::InvalidParams(format!(
+            "agentMode: {mode} is none of {modes}"
+        )));
+    }
+    Ok(Send {
+        id: params.message_id,
+        prompt: params.prompt,
+        display_prompt: params.display_prompt,
+        attachments: params.attachments.unwrap_or_default(),
+        agent_mode: params.agent_mode,
+        request_headers: params.request_headers,
+        source: params.source,
+        place: match (params.mode, params.prepend) {
+            (SendMode::Immediate, _) => SendPlace::Immediate,
+            (SendMode::Enqueue, true) => SendPlace::Prepend,
+            (SendMode::Enqueue, false) => SendPlace::Enqueue,
+        },
+    })
+}
+
+pub(super) async fn abort(context: Context, params: Of) -> Result<Success, RpcError> {
+    let session = context.session(&params.session_id)?;
+    session.command(Command::Abort).await?;
+    Ok(Success::YES)
+}

@@ -1,0 +1,87 @@
+//! Name, mode and log lines of a session.
+
+use loopd_proto::event::fact::NamedBy;
+use loopd_proto::params::session::Of;
+use loopd_proto::params::settings::{
+    Applied, LogLevel as Level, LogParams, Logged, ModeParams, ModeResult, NameParams, NameResult,
+    SummaryParams,
+};
+use loopd_proto::session::Mode;
+
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use loopd_kernel::command::{Answer, Command, LogLevel};
+
+pub(super) async fn name(context: Context, params: Of) -> Result<NameResult, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let name = session
+        .state(|state| state.name.as_ref().map(|name| name.text.clone()))
+        .await?;
+    Ok(NameResult { name })
+}
+
+pub(super) async fn set_name(context: Context, params: NameParams) -> Result<(), RpcError> {
+    let session = context.session(&params.session_id)?;
+    let name = params.name.trim().to_owned();
+    if name.is_empty() {
+        return Err(RpcError::InvalidParams(
+            "name: must not be empty".to_owned(),
+        ));
+    }
+    let by = NamedBy::User;
+    session.command(Command::SetName { name, by }).await?;
+    Ok(())
+}
+
+pub(super) async fn set_name_auto(
+    context: Context,
+    params: SummaryParams,
+) -> Result<Applied, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let name = params.summary.trim().to_owned();
+    if name.is_empty() {
+        return Ok(Applied { applied: false });
+    }
+    let by = NamedBy::Auto;
+    let done = session.command(Command::SetName { name, by }).await?;
+    Ok(Applied {
+        applied: done.answer == Answer::Accepted(true),
+    })
+}
+
+pub(super) async fn mode(context: Context, params: Of) -> Result<Mode, RpcError> {
+    let session = context.session(&params.session_id)?;
+    Ok(session.state(|state| state.mode).await?)
+}
+
+pub(super) async fn set_mode(context: Context, params: ModeParams) -> Result<ModeResult, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let done = session.command(Command::SetMode(params.mode)).await?;
+    let changed = done.answer == Answer::Accepted(true);
+    Ok(ModeResult {
+        status: if changed { "applied" } else { "unchanged" }.to_owned(),
+        model_changed: false,
+    })
+}
+
+pub(super) async fn log(context: Context, params: LogParams) -> Result<Logged, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let done = session
+        .command(Command::Log {
+            level: match params.level {
+                Level::Info => LogLevel::Info,
+                Level::Warning => LogLevel::Warning,
+                Level::Error => LogLevel::Error,
+            },
+            kind: params.kind.unwrap_or_else(|| "notification".to_owned()),
+            message: params.message,
+            url: params.url,
+            tip: params.tip,
+            stored: !params.ephemeral,
+        })
+        .await?;
+    match done.event {
+        Some(event_id) => Ok(Logged { event_id }),
+        None => Err(RpcError::Failed("the line was not logged".to_owned())),
+    }
+}

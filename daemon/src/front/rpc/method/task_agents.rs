@@ -1,0 +1,235 @@
+//! Subagents in the background, for clients: start, speak to, read, stop, and the tree of them; and work
+//! that clients do themselves.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use loopd_proto::event::task::{Execution, ExternalWork, TaskOutcome, TaskWork};
+use loopd_proto::id::{SessionId, TaskId};
+use loopd_proto::params::session::Of;
+use loopd_proto::params::task::{
+    AgentStarted, AnswerRead, MessageParams, MessageSent, ReadParams, RegisterParams, Registered,
+    StartAgentParams, TaskNode, TaskRead, TaskTree, Update, UpdateParams, Updated,
+};
+
+use super::task_info::{node, of_job};
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use crate::session::SessionHandle;
+use crate::subagent::{CancelledBy, Delivered, SubagentError, SubagentOrder, Subagents};
+use loopd_kernel::command::{Answer, Command, TaskEnd, TaskStart};
+use loopd_kernel::tasks::Task;
+
+/// How deep a tree is shown.
+const DEEPEST: usize = 32;
+/// The longest wait for an answer.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+/// What work of clients is listed as.
+const CLIENT_TASK: &str = "client-task";
+/// The longest id of work that a client registers.
+const LONGEST_ID: usize = 128;
+
+async fn agents(context: &Context, session: &SessionId) -> Result<Subagents, RpcError> {
+    let session = context.session(session)?;
+    Ok(session.view(|view| view.agents.clone()).await?)
+}
+
+pub(super) async fn start_agent(
+    context: Context,
+    params: StartAgentParams,
+) -> Result<AgentStarted, RpcError> {
+    let agents = agents(&context, &params.session_id).await?;
+    let started = agents
+        .start(SubagentOrder {
+            agent_type: Some(params.agent_type),
+            description: params.description.unwrap_or_else(|| params.name.clone()),
+            name: Some(params.name),
+            prompt: params.prompt,
+            model: params.model,
+            execution: Some(Execution::Background),
+            isolation: None,
+            cwd: None,
+            call: None,
+        })
+        .await
+        .map_err(|error| RpcError::Failed(error.to_string()))?;
+    Ok(AgentStarted {
+        agent_id: started.id,
+    })
+}
+
+pub(super) async fn send_message(
+    context: Context,
+    params: MessageParams,
+) -> Result<MessageSent, RpcError> {
+    let agents = agents(&context, &params.session_id).await?;
+    let sent = async {
+        if params.message.trim().is_empty() {
+            return Err(SubagentError::Refused("The message is empty.".to_owned()));
+        }
+        let task = agents.find(params.id.as_str()).await?;
+        let Some(work) = task.agent() else {
+            return Err(SubagentError::TakesNoMessages(task.id.clone()));
+        };
+        let (Delivered::AtWork | Delivered::Resumed) =
+            agents.write(&task.id, work, params.message).await?;
+        Ok(())
+    };
+    Ok(match sent.await {
+        Ok(()) => MessageSent {
+            sent: true,
+            error: None,
+        },
+        Err(error) => MessageSent {
+            sent: false,
+            error: Some(error.to_string()),
+        },
+    })
+}
+
+pub(super) async fn cancel_all(context: Context, params: Of) -> Result<u64, RpcError> {
+    let agents = agents(&context, &params.session_id).await?;
+    Ok(agents.cancel_background(CancelledBy::Client).await as u64)
+}
+
+pub(super) async fn read(context: Context, params: ReadParams) -> Result<TaskRead, RpcError> {
+    let agents = agents(&context, &params.session_id).await?;
+    let failed = |error: SubagentError| RpcError::Failed(error.to_string());
+    let mut task = agents.find(params.id.as_str()).await.map_err(failed)?;
+    if let (Some(seconds), Some(run)) = (params.wait, agents.run(&task.id)) {
+        let wait = Duration::try_from_secs_f64(seconds).map_err(|_| {
+            RpcError::InvalidParams(format!("wait: {seconds} is no number of seconds"))
+        })?;
+        // Whether it has answered or not is in the registry.
+        tokio::time::timeout(wait.min(LONGEST_WAIT), run.end())
+            .await
+            .ok();
+        task = agents.find(task.id.as_str()).await.map_err(failed)?;
+    }
+    let progress = agents.run(&task.id).map(|run| run.progress());
+    let now = context.app.services.clock.now();
+    let turns = task.turns.iter().map(|turn| AnswerRead {
+        response: turn.response.clone(),
+        at: turn.at,
+    });
+    Ok(TaskRead {
+        turns: turns.collect(),
+        node: node(&task, progress.as_ref(), now),
+    })
+}
+
+pub(super) async fn tree(context: Context, params: Of) -> Result<TaskTree, RpcError> {
+    let session = context.session(&params.session_id)?;
+    Ok(TaskTree {
+        tasks: below(&context, session, DEEPEST).await?,
+    })
+}
+
+fn below(
+    context: &Context,
+    session: SessionHandle,
+    depth: usize,
+) -> BoxFuture<'_, Result<Vec<TaskNode>, RpcError>> {
+    async move {
+        let (tasks, agents, in_front) = session
+            .view(|view| {
+                let tasks: Vec<Task> = view.state.tasks.iter().cloned().collect();
+                (tasks, view.agents.clone(), view.shells.in_front())
+            })
+            .await?;
+        let now = context.app.services.clock.now();
+        let waited_for = in_front.into_iter().map(|job| TaskNode {
+            task: loopd_proto::params::task::TaskInfo::Shell(of_job(&job)),
+            latest_intent: None,
+            tool_calls: 0,
+            tokens: 0,
+            session_id: None,
+            output_file: None,
+            worktree: None,
+            children: Vec::new(),
+        });
+        let mut nodes: Vec<TaskNode> = waited_for.collect();
+        for task in tasks {
+            let progress = agents.run(&task.id).map(|run| run.progress());
+            let mut node = node(&task, progress.as_ref(), now);
+            let child = task.agent().filter(|_| task.is_running() && depth > 0);
+            let child = child.and_then(|work| context.app.sessions.get(&work.session_id));
+            if let Some(child) = child {
+                // One that ends while we look has nothing below it any more.
+                node.children = below(context, child, depth - 1).await.unwrap_or_default();
+            }
+            nodes.push(node);
+        }
+        Ok(nodes)
+    }
+    .boxed()
+}
+
+pub(super) async fn register(
+    context: Context,
+    params: RegisterParams,
+) -> Result<Registered, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let id = checked(params.id)?;
+    let start = TaskStart {
+        id,
+        call: None,
+        description: params.description,
+        started_at: None,
+        work: TaskWork::External(ExternalWork {
+            agent_type: CLIENT_TASK.to_owned(),
+            prompt: params.prompt.unwrap_or_default(),
+        }),
+    };
+    session
+        .command(Command::TaskStarted(Box::new(start)))
+        .await?;
+    Ok(Registered { registered: true })
+}
+
+fn checked(id: TaskId) -> Result<TaskId, RpcError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    let text = id.as_str();
+    if text.is_empty() || text.len() > LONGEST_ID || !text.chars().all(plain) {
+        return Err(RpcError::InvalidParams(format!(
+            "id: use 1 to {LONGEST_ID} letters, digits, `-`, `_`, `.` or `:`"
+        )));
+    }
+    Ok(id)
+}
+
+pub(super) async fn update(context: Context, params: UpdateParams) -> Result<Updated, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let id = params.id;
+    let wanted = id.clone();
+    let external = session.state(move |state| {
+        let task = state.tasks.get(wanted.as_str());
+        task.is_some_and(|task| task.external().is_some())
+    });
+    if !external.await? {
+        return Ok(Updated { updated: false });
+    }
+    let command = match params.update {
+        Update::Running { note } => Command::TaskNoted { id, note },
+        Update::Completed { result } => Command::TaskEnded {
+            id,
+            end: TaskEnd {
+                result: Some(result),
+                ..TaskEnd::new(TaskOutcome::Completed)
+            },
+        },
+        Update::Failed { error } => Command::TaskEnded {
+            id,
+            end: TaskEnd::new(TaskOutcome::Failed).because(error),
+        },
+        Update::Cancelled {} => Command::TaskEnded {
+            id,
+            end: TaskEnd::new(TaskOutcome::Cancelled).because("it was cancelled"),
+        },
+    };
+    let done = session.command(command).await?;
+    Ok(Updated {
+        updated: done.answer == Answer::Accepted(true),
+    })
+}

@@ -1,0 +1,93 @@
+//! What tools there are, and how sub-agents use them.
+
+use loopd_proto::params::server::NoResult;
+use loopd_proto::params::session::Of;
+use loopd_proto::params::tool::{
+    CurrentTool, CurrentTools, ListParams, SetParams, SubagentParams, ToolInfo, ToolList,
+};
+
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use loopd_kernel::command::Command;
+
+pub(super) async fn list(context: Context, _params: ListParams) -> Result<ToolList, RpcError> {
+    let specs = context.app.services.tool_specs.iter();
+    Ok(ToolList {
+        tools: specs
+            .map(|spec| ToolInfo {
+                name: spec.name.clone(),
+                description: spec.description.clone(),
+                parameters: spec.parameters.clone(),
+            })
+            .collect(),
+    })
+}
+
+pub(super) async fn current(context: Context, params: Of) -> Result<CurrentTools, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let specs = session.view(|view| (view.tools)()).await?;
+    let describe = |spec: loopd_kernel::model::ToolSpec| CurrentTool {
+        name: spec.name,
+        description: spec.description,
+        input_schema: spec.parameters,
+    };
+    Ok(CurrentTools {
+        tools: Some(specs.into_iter().map(describe).collect()),
+    })
+}
+
+/// Tools are computed when needed; that they can be is what is answered.
+pub(super) async fn initialize(context: Context, params: Of) -> Result<NoResult, RpcError> {
+    let session = context.session(&params.session_id)?;
+    session.view(|view| (view.tools)()).await?;
+    Ok(NoResult {})
+}
+
+/// Replaces the tools of the calling connection, or none of them: a list with a mistake changes
+/// nothing.
+pub(super) async fn set(context: Context, params: SetParams) -> Result<NoResult, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let built_in = context.app.services.catalog.names();
+    for (at, tool) in params.tools.iter().enumerate() {
+        let before = params.tools.iter().take(at);
+        let why = if before.clone().any(|other| other.name == tool.name) {
+            "is given twice"
+        } else if built_in.contains(&tool.name.as_str()) && !tool.overrides_built_in_tool {
+            "is the name of a built-in tool; set overridesBuiltInTool to replace it"
+        } else {
+            continue;
+        };
+        return Err(RpcError::InvalidParams(format!(
+            "tools[{at}].name: `{}` {why}",
+            tool.name
+        )));
+    }
+    let peer = context.connection.peer.id();
+    session.set_tools(peer, params.tools).await?;
+    Ok(NoResult {})
+}
+
+pub(super) async fn update_subagents(
+    context: Context,
+    params: SubagentParams,
+) -> Result<NoResult, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let limits = params.subagents.iter();
+    if let Some(field) = limits
+        .flat_map(|settings| {
+            [
+                ("maxConcurrency", settings.max_concurrency),
+                ("maxDepth", settings.max_depth),
+            ]
+        })
+        .find_map(|(field, limit)| (limit == Some(0)).then_some(field))
+    {
+        return Err(RpcError::InvalidParams(format!(
+            "subagents.{field}: must be at least 1"
+        )));
+    }
+    session
+        .command(Command::SetSubagents(params.subagents))
+        .await?;
+    Ok(NoResult {})
+}

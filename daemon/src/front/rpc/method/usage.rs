@@ -1,0 +1,38 @@
+//! What a session used so far, as its log adds up.
+
+use loopd_proto::params::session::Of;
+use loopd_proto::params::usage::{CodeChanges, Metrics};
+
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use loopd_kernel::state::State;
+
+pub(super) async fn metrics(context: Context, params: Of) -> Result<Metrics, RpcError> {
+    let session = context.session(&params.session_id)?;
+    Ok(session.state(of).await?)
+}
+
+fn of(state: &State) -> Metrics {
+    let totals = &state.totals;
+    let changes = totals.code_changes.clone();
+    // With what its agents took.
+    let usage = state.usage();
+    let costs = usage.models.values().map(|model| model.requests.cost);
+    Metrics {
+        total_premium_request_cost: costs.sum(),
+        total_user_requests: totals.user_requests,
+        total_nano_aiu: usage.nano_credits,
+        total_api_duration_ms: usage.api_duration_ms,
+        session_start_time: state.created,
+        code_changes: CodeChanges {
+            lines_added: changes.lines_added,
+            lines_removed: changes.lines_removed,
+            files_modified_count: changes.files_modified.len(),
+            files_modified: changes.files_modified,
+        },
+        model_metrics: usage.models.clone(),
+        current_model: state.model.clone().or_else(|| state.options.model.clone()),
+        last_call_input_tokens: totals.last_call.input_tokens,
+        last_call_output_tokens: totals.last_call.output_tokens,
+    }
+}

@@ -1,0 +1,116 @@
+//! The folder in which a session keeps its own files, for clients.
+
+mod files;
+
+use std::path::PathBuf;
+
+use loopd_proto::event::session::FileChanged;
+use loopd_proto::id::SessionId;
+use loopd_proto::params::session::Of;
+use loopd_proto::params::workspace::{
+    Content, CreateParams, FileParams, Files, Found, Paste, PasteParams, SavedPaste, Workspace,
+};
+use loopd_proto::time::Timestamp;
+
+use super::discover::{look, shown};
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use files::{FileError, Inside};
+use loopd_kernel::command::Command;
+
+/// Where the files of a session are.
+fn folder(context: &Context, id: &SessionId) -> PathBuf {
+    context.app.services.session_folder(id).join("files")
+}
+
+/// What the store knows of the session that owns the folder.
+pub(super) async fn of(context: &Context, id: &SessionId) -> Result<Option<Workspace>, RpcError> {
+    let record = context.app.services.store.record(id).await?;
+    Ok(record.map(|record| Workspace {
+        id: record.id,
+        cwd: record.cwd,
+        git_root: record.git_root,
+        repository: record.repository,
+        branch: record.branch,
+        user_named: record.name.is_some(),
+        name: record.name.or(record.summary),
+        created_at: Timestamp(record.created_ms),
+        updated_at: Timestamp(record.modified_ms),
+    }))
+}
+
+pub(super) async fn describe(context: Context, params: Of) -> Result<Found, RpcError> {
+    context.session(&params.session_id)?;
+    Ok(Found {
+        workspace: of(&context, &params.session_id).await?,
+        path: shown(&context.app.services.session_folder(&params.session_id)),
+    })
+}
+
+pub(super) async fn list(context: Context, params: Of) -> Result<Files, RpcError> {
+    context.session(&params.session_id)?;
+    let folder = folder(&context, &params.session_id);
+    let files = look(move || files::list(&folder)).await??;
+    Ok(Files { files })
+}
+
+pub(super) async fn read(context: Context, params: FileParams) -> Result<Content, RpcError> {
+    context.session(&params.session_id)?;
+    let path = inside(&params.path)?;
+    let folder = folder(&context, &params.session_id);
+    let text = look(move || files::read(&folder, &path)).await??;
+    Ok(Content { content: text })
+}
+
+pub(super) async fn create(context: Context, params: CreateParams) -> Result<(), RpcError> {
+    let path = inside(&params.path)?;
+    write(&context, &params.session_id, path, params.content).await
+}
+
+pub(super) async fn save_paste(
+    context: Context,
+    params: PasteParams,
+) -> Result<SavedPaste, RpcError> {
+    let id = loopd_proto::id::as_uuid(context.app.services.clock.id());
+    let filename = format!("paste-{id}.txt");
+    let size_bytes = params.content.len() as u64;
+    let path = inside(&filename)?;
+    write(&context, &params.session_id, path, params.content).await?;
+    let file_path = folder(&context, &params.session_id).join(&filename);
+    Ok(SavedPaste {
+        saved: Some(Paste {
+            file_path: shown(&file_path),
+            filename,
+            size_bytes,
+        }),
+    })
+}
+
+fn inside(path: &str) -> Result<Inside, RpcError> {
+    Inside::new(path).map_err(|error| RpcError::InvalidParams(format!("path: {error}")))
+}
+
+/// Writes a file, then says so in the log.
+async fn write(
+    context: &Context,
+    id: &SessionId,
+    path: Inside,
+    text: String,
+) -> Result<(), RpcError> {
+    let session = context.session(id)?;
+    let folder = folder(context, id);
+    let name = path.to_string();
+    let operation = look(move || files::write(&folder, &path, text.as_bytes())).await??;
+    let changed = FileChanged {
+        path: name,
+        operation,
+    };
+    session.command(Command::FileChanged(changed)).await?;
+    Ok(())
+}
+
+impl From<FileError> for RpcError {
+    fn from(error: FileError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}

@@ -1,0 +1,244 @@
+//! The running daemon as connections see it: serves them, knows their launches, ends them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use loopd_proto::home_paths::FileId;
+use loopd_proto::params::launch::{JoinNotification, JoinTransport};
+use loopd_proto::time::Timestamp;
+use loopd_proto::wire::{self, CloseReason, Limits};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{ConnectionService, Table};
+use crate::connection::{Connection, Trust};
+use crate::launch::Launch;
+use crate::services::Services;
+use crate::session::attach::DetachReason;
+use crate::session::registry::Sessions;
+use crate::store::lock::HomeLock;
+
+/// How long a connection may take to show its token.
+const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
+
+/// The running daemon.
+pub struct Server {
+    pub services: Arc<Services>,
+    pub sessions: Arc<Sessions>,
+    pub table: Table,
+    /// Cancelled when the daemon is to end.
+    pub ending: CancellationToken,
+    pub started: Timestamp,
+    pub(super) connections: TaskTracker,
+    visitors: Mutex<Visitors>,
+    /// Held for as long as the daemon owns the home.
+    lock: Option<HomeLock>,
+}
+
+/// Who is connected. One lock for all of it: who comes while the daemon leaves its emptied home
+/// either is told so or was never here.
+#[derive(Default)]
+pub(super) struct Visitors {
+    pub(super) launches: HashMap<String, KnownLaunch>,
+    pub(super) connections: Vec<Weak<Connection>>,
+    /// The home was emptied: nobody is let in any more.
+    pub(super) closed: bool,
+}
+
+/// A launch that was brought by one connection, for others to join.
+pub(super) struct KnownLaunch {
+    pub(super) launch: Weak<Launch>,
+    /// The connection that brought it.
+    pub(super) control: Weak<Connection>,
+    /// Whether who brought it goes on with the next daemon when the home is emptied.
+    pub(super) outlives_home: bool,
+}
+
+/// The home was emptied, and the daemon is about to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the daemon leaves, because its home was emptied")]
+pub struct Leaving;
+
+impl Server {
+    /// Ties the parts together.
+    pub fn new(services: Arc<Services>, table: Table, lock: Option<HomeLock>) -> Self {
+        Self {
+            sessions: Arc::new(Sessions::new(services.clone())),
+            started: services.clock.now(),
+            services,
+            table,
+            ending: CancellationToken::new(),
+            connections: TaskTracker::new(),
+            visitors: Mutex::default(),
+            lock,
+        }
+    }
+
+    pub(super) fn visitors(&self) -> MutexGuard<'_, Visitors> {
+        self.visitors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lock file that the daemon holds.
+    pub fn lock_id(&self) -> Option<FileId> {
+        self.lock.as_ref().map(HomeLock::id)
+    }
+
+    /// Whether the home was emptied, deleted or moved away.
+    pub fn has_lost_home(&self) -> bool {
+        self.lock.as_ref().is_some_and(|lock| lock.check().is_err())
+    }
+
+    /// Serves one connection until it ends, then takes it out of its sessions.
+    pub async fn serve<S>(
+        self: &Arc<Self>,
+        stream: S,
+        launch: Arc<Launch>,
+        trust: Trust,
+    ) -> CloseReason
+    where
+        S: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        let service = Arc::new(ConnectionService::new(self.clone()));
+        let (peer, driving) = wire::connect(stream, service.clone(), Limits::default());
+        let connection = Arc::new(Connection::new(peer.clone(), launch.clone(), trust));
+        service.opened(connection.clone());
+        if self.let_in(&connection).is_err() {
+            return CloseReason::Abandoned;
+        }
+        launch.join(&connection);
+        let _present = self.services.keep_alive.connection();
+        let watchdog = async {
+            tokio::time::sleep(HANDSHAKE_WAIT).await;
+            if !connection.is_authenticated() {
+                peer.close(CloseReason::Done);
+            }
+            std::future::pending::<()>().await;
+        };
+        let reason = tokio::select! {
+            reason = driving => reason,
+            () = watchdog => CloseReason::Done,
+        };
+        self.vanished(&connection).await;
+        reason
+    }
+
+    /// Serves a connection on its own task.
+    pub fn serve_detached<S>(self: &Arc<Self>, stream: S, launch: Arc<Launch>, trust: Trust)
+    where
+        S: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        let app = self.clone();
+        self.connections.spawn(async move {
+            let reason = app.serve(stream, launch, trust).await;
+            tracing::debug!(%reason, "a connection ended");
+        });
+    }
+
+    fn let_in(&self, connection: &Arc<Connection>) -> Result<(), Leaving> {
+        let mut visitors = self.visitors();
+        if visitors.closed {
+            return Err(Leaving);
+        }
+        let connections = &mut visitors.connections;
+        connections.retain(|known| known.strong_count() > 0);
+        connections.push(Arc::downgrade(connection));
+        Ok(())
+    }
+
+    /// Keeps a launch findable for the connections that come through it.
+    pub fn add_launch(
+        &self,
+        id: String,
+        launch: &Arc<Launch>,
+        control: &Arc<Connection>,
+        outlives_home: bool,
+    ) -> Result<(), Leaving> {
+        let mut visitors = self.visitors();
+        if visitors.closed {
+            return Err(Leaving);
+        }
+        let launches = &mut visitors.launches;
+        launches.retain(|_, known| known.launch.strong_count() > 0);
+        let known = KnownLaunch {
+            launch: Arc::downgrade(launch),
+            control: Arc::downgrade(control),
+            outlives_home,
+        };
+        launches.insert(id, known);
+        Ok(())
+    }
+
+    /// Ties a connection to the launch it names.
+    pub fn join(&self, connection: &Arc<Connection>, params: &str) -> Result<(), &'static str> {
+        let Ok(join) = serde_json::from_str::<JoinNotification>(params) else {
+            return Err("the notification is malformed");
+        };
+        // Held until it has joined: a daemon that leaves its emptied home tells the relay of each
+        // link that has, and takes nothing from the others.
+        let visitors = self.visitors();
+        if visitors.closed {
+            return Err("the daemon leaves, because its home was emptied");
+        }
+        let known = visitors.launches.get(&join.launch_id);
+        let launch = known.and_then(|known| known.launch.upgrade());
+        let launch = launch.ok_or("the launch is unknown or has ended")?;
+        let trust = match join.transport {
+            JoinTransport::Pipe => Trust::Transport,
+            JoinTransport::Tcp => Trust::Token,
+        };
+        connection
+            .join(launch.clone(), trust)
+            .map_err(|_| "it belongs to a launch already")?;
+        if let Some(number) = join.link {
+            connection.set_link(number);
+        }
+        launch.restore_link(connection, &join.state);
+        Ok(())
+    }
+
+    async fn vanished(&self, connection: &Connection) {
+        for id in connection.sessions() {
+            if connection.detach(&id)
+                && let Some(session) = self.sessions.get(&id)
+                && let Err(error) = session
+                    .detach(connection.peer.id(), DetachReason::ConnectionLost)
+                    .await
+            {
+                tracing::debug!(session = %id, %error, "a connection left a session that was gone");
+            }
+        }
+    }
+
+    /// Ends every session that a launch is attached to, as if each connection had said goodbye.
+    pub async fn end_launch(&self, launch: &Launch) {
+        for connection in launch.connections() {
+            for id in connection.sessions() {
+                if connection.detach(&id)
+                    && let Some(session) = self.sessions.get(&id)
+                    && let Err(error) = session
+                        .detach(connection.peer.id(), DetachReason::Destroy)
+                        .await
+                {
+                    tracing::warn!(session = %id, %error, "a session could not be ended");
+                }
+            }
+        }
+    }
+
+    /// Stops everything in order: connections, sessions, processes, store.
+    pub async fn close(&self) {
+        self.ending.cancel();
+        for id in self.sessions.ids() {
+            if let Some(session) = self.sessions.get(&id) {
+                session.stop().await;
+            }
+        }
+        self.sessions.drained().await;
+        self.services.processes.shutdown().await;
+        if let Err(error) = self.services.store.close().await {
+            tracing::error!(%error, "the store could not be closed");
+        }
+    }
+}

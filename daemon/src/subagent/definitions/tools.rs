@@ -1,0 +1,82 @@
+//! Which tools an agent may use: the second of the three layers of permission.
+//!
+//! Subagents are written for several programs, which call the same tools by other names.
+
+use crate::discovery::agents::AgentDefinition;
+
+/// Where a tool runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolOrigin {
+    BuiltIn,
+    Client,
+}
+
+/// What other programs call our tools, in small letters.
+const OTHER_NAMES: &[(&str, &[&str])] = &[
+    ("read", &["view"]),
+    ("write", &["create"]),
+    ("edit", &["edit", "create", "apply_patch"]),
+    ("multiedit", &["edit"]),
+    ("patch", &["apply_patch"]),
+    ("search", &["grep", "glob"]),
+    ("list", &["glob"]),
+    ("ls", &["glob"]),
+    ("execute", SHELL),
+    ("shell", SHELL),
+    ("bash", SHELL),
+    ("bashoutput", &["read_bash"]),
+    ("killshell", &["stop_bash"]),
+    ("web", &["web_fetch"]),
+    ("webfetch", &["web_fetch"]),
+    ("askuserquestion", &["ask_user"]),
+    ("agent", AGENTS),
+    ("task", AGENTS),
+];
+
+/// One right: who may run commands may also read, answer, list and stop them.
+const SHELL: &[&str] = &["bash", "read_bash", "write_bash", "stop_bash", "list_bash"];
+const AGENTS: &[&str] = &[
+    "task",
+    "read_agent",
+    "write_agent",
+    "list_agents",
+    "stop_agent",
+];
+
+impl AgentDefinition {
+    /// Whether the agent may use a tool.
+    pub fn allows(&self, tool: &str, origin: ToolOrigin) -> bool {
+        allows(self.tools.as_deref(), &self.disallowed_tools, tool, origin)
+    }
+}
+
+/// Whether lists of tools let an agent use one; what is disallowed stays so even if it is also
+/// allowed.
+pub fn allows(
+    tools: Option<&[String]>,
+    disallowed: &[String],
+    tool: &str,
+    origin: ToolOrigin,
+) -> bool {
+    let named = |list: &[String]| list.iter().any(|pattern| means(pattern, tool, origin));
+    tools.is_none_or(named) && !named(disallowed)
+}
+
+/// A pattern is a name or `*`, alone or after `builtin:` or `custom:`. Of `Bash(git *)` the name
+/// counts: a narrower right cannot be told from a list of tools.
+fn means(pattern: &str, tool: &str, origin: ToolOrigin) -> bool {
+    let is = |name: &str| name == "*" || name == tool;
+    match pattern.trim().split_once(':') {
+        Some(("builtin", name)) => return origin == ToolOrigin::BuiltIn && is(name),
+        Some(("custom", name)) => return origin == ToolOrigin::Client && is(name),
+        Some(_) | None => {}
+    }
+    let name = pattern.split('(').next().unwrap_or_default().trim();
+    if is(name) {
+        return true;
+    }
+    let plain = name.to_ascii_lowercase();
+    let others = OTHER_NAMES.iter().filter(|(other, _)| *other == plain);
+    origin == ToolOrigin::BuiltIn
+        && (plain == tool || others.flat_map(|(_, ours)| *ours).any(|ours| *ours == tool))
+}

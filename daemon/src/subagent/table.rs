@@ -1,0 +1,62 @@
+//! The agents of a session that are at work, and how new ones get their ids.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use loopd_proto::id::TaskId;
+
+use super::{SubagentOrder, SubagentPlan, SubagentRun};
+
+/// How long the readable part of an id may be.
+const LONGEST_NAME: usize = 40;
+
+#[derive(Default)]
+pub(super) struct RunTable {
+    pub(super) runs: BTreeMap<TaskId, Arc<SubagentRun>>,
+    /// Given out, but not on record yet.
+    pub(super) reserved: BTreeSet<TaskId>,
+    pub(super) ended: bool,
+}
+
+impl RunTable {
+    /// Gives out an id that no task of the session has.
+    pub(super) fn reserve(&mut self, plan: &SubagentPlan, order: &SubagentOrder) -> TaskId {
+        let words = [
+            order.name.as_deref().unwrap_or_default(),
+            order.description.as_str(),
+            plan.profile.agent_type.as_str(),
+        ];
+        let name = words.into_iter().map(slug).find(|name| !name.is_empty());
+        let name = name.unwrap_or_else(|| "agent".to_owned());
+        let base = match &plan.prefix {
+            Some(prefix) => format!("{prefix}.{name}"),
+            None => name,
+        };
+        let free = |id: &TaskId| {
+            !plan.taken.contains(id) && !self.reserved.contains(id) && !self.runs.contains_key(id)
+        };
+        let numbered = (2_u64..).map(|number| TaskId::new(format!("{base}-{number}")));
+        let id = std::iter::once(TaskId::new(base.as_str()))
+            .chain(numbered)
+            .find(free)
+            .unwrap_or_else(|| TaskId::new(base.as_str()));
+        self.reserved.insert(id.clone());
+        id
+    }
+}
+
+/// Words as part of an id: small letters, digits and dashes.
+fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for c in text.chars() {
+        if slug.len() >= LONGEST_NAME {
+            break;
+        }
+        if c.is_ascii_alphanumeric() || c == '_' {
+            slug.push(c.to_ascii_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.trim_end_matches('-').to_owned()
+}

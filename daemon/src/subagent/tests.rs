@@ -1,0 +1,210 @@
+use loopd_proto::event::task::Execution;
+use tokio_util::sync::CancellationToken;
+
+use super::fixture::{Home, order};
+use super::{CancelledBy, Delivered, RunEnd, RunWait, first};
+
+#[tokio::test]
+async fn ids_are_made_of_names_and_no_two_are_alike() {
+    let home = Home::new(8);
+    let agents = home.agents();
+    let mut ids = Vec::new();
+    for name in ["Read the File!", "read-the-file", "…"] {
+        let started = agents
+            .start(order(name, Execution::Background))
+            .await
+            .unwrap();
+        ids.push(started.id.to_string());
+    }
+    assert_eq!(ids, ["read-the-file", "read-the-file-2", "a-test"]);
+    agents.close().await;
+}
+
+#[tokio::test]
+async fn one_that_is_waited_for_is_told_by_its_call_and_one_in_the_background_by_the_log() {
+    let home = Home::new(8);
+    let agents = home.agents();
+    let waited = agents.start(order("sync", Execution::Sync)).await.unwrap();
+    home.child(1).await.answer("first");
+    let ending = waited.run.end().await;
+    assert_eq!(ending.end, RunEnd::Answered);
+    assert_eq!(ending.response.as_deref(), Some("first"));
+    let told = home.told("TaskEnded").await;
+    assert!(
+        told.contains("Completed") && told.contains("delivered: false"),
+        "{told}"
+    );
+
+    agents
+        .start(order("back", Execution::Background))
+        .await
+        .unwrap();
+    home.child(2).await.answer("second");
+    let told = home.told("TaskAnswered").await;
+    assert!(
+        told.contains("second") && told.contains("delivered: false"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn who_is_moved_to_the_background_is_not_waited_for_and_told_later() {
+    let home = Home::new(8);
+    let agents = home.agents();
+    let started = agents.start(order("a", Execution::Sync)).await.unwrap();
+    let child = home.child(1).await;
+    assert!(agents.promote(&started.id).await);
+    assert!(
+        !agents.promote(&started.id).await,
+        "there is nothing left to move"
+    );
+    let waited = first(&CancellationToken::new(), &started.run).await;
+    assert!(matches!(waited, RunWait::Promoted), "{waited:?}");
+    child.answer("done");
+    assert!(home.told("TaskAnswered").await.contains("delivered: false"));
+    assert!(!agents.promote(&started.id).await, "it is done");
+}
+
+#[tokio::test]
+async fn a_slot_is_taken_in_turn_and_an_idle_agent_holds_none() {
+    let home = Home::new(1);
+    let agents = home.agents();
+    let one = agents
+        .start(order("one", Execution::Background))
+        .await
+        .unwrap();
+    let first = home.child(1).await;
+    let two = agents
+        .start(order("two", Execution::Background))
+        .await
+        .unwrap();
+    assert_eq!(home.children.borrow().len(), 1, "the second has to wait");
+    first.answer("ok");
+    one.run.end().await;
+    home.child(2).await.answer("ok");
+    two.run.end().await;
+    let again = agents
+        .write(&one.id, &one.work, "more".to_owned())
+        .await
+        .unwrap();
+    assert_eq!(again, Delivered::Resumed);
+    assert_eq!(home.child(3).await.delivered(), ["more"]);
+    agents.close().await;
+}
+
+#[tokio::test]
+async fn who_waits_for_its_own_agents_lends_its_slot() {
+    let home = Home::new(1);
+    let agents = home.agents();
+    agents
+        .start(order("parent", Execution::Background))
+        .await
+        .unwrap();
+    let parent = home.child(1).await;
+    let lease = parent.lease();
+    lease.lend();
+    agents
+        .start(order("nested", Execution::Background))
+        .await
+        .unwrap();
+    let nested = home.child(2).await;
+    nested.answer("ok");
+    lease.resume().await;
+    agents
+        .start(order("third", Execution::Background))
+        .await
+        .unwrap();
+    assert_eq!(home.children.borrow().len(), 2, "the slot was taken back");
+    agents.close().await;
+}
+
+#[tokio::test]
+async fn a_message_to_one_at_work_reaches_it_and_it_rests_only_after_that() {
+    let home = Home::new(8);
+    let agents = home.agents();
+    let started = agents
+        .start(order("a", Execution::Background))
+        .await
+        .unwrap();
+    let child = home.child(1).await;
+    while child.delivered().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let sent = agents
+        .write(&started.id, &started.work, "also this".to_owned())
+        .await
+        .unwrap();
+    assert_eq!(sent, Delivered::AtWork);
+    while child.delivered().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(child.delivered(), ["work, a", "also this"]);
+    child.answer("both");
+    assert_eq!(started.run.end().await.response.as_deref(), Some("both"));
+}
+
+#[tokio::test]
+async fn one_that_is_cancelled_says_how_far_it_got() {
+    let home = Home::new(1);
+    let agents = home.agents();
+    let started = agents
+        .start(order("a", Execution::Background))
+        .await
+        .unwrap();
+    home.child(1).await;
+    let waiting = agents
+        .start(order("b", Execution::Background))
+        .await
+        .unwrap();
+    assert!(
+        agents.cancel(&waiting.id, CancelledBy::Client).await,
+        "one in the queue can be cancelled"
+    );
+    assert!(agents.cancel(&started.id, CancelledBy::Client).await);
+    let ending = started.run.end().await;
+    assert_eq!(ending.end, RunEnd::Cancelled);
+    assert_eq!(ending.response.as_deref(), Some("half"));
+    assert!(!agents.cancel(&started.id, CancelledBy::Client).await);
+    assert!(home.told("TaskEnded").await.contains("Cancelled"));
+}
+
+#[tokio::test]
+async fn a_session_that_ends_leaves_nobody_at_work() {
+    let home = Home::new(2);
+    let agents = home.agents();
+    for name in ["a", "b", "c"] {
+        agents
+            .start(order(name, Execution::Background))
+            .await
+            .unwrap();
+    }
+    home.child(2).await;
+    agents.close().await;
+    assert!(agents.start(order("late", Execution::Sync)).await.is_err());
+}
+
+#[tokio::test]
+async fn what_a_run_that_fails_has_not_heard_is_for_the_next_one() {
+    let home = Home::new(1);
+    let agents = home.agents();
+    let first = agents
+        .start(order("first", Execution::Background))
+        .await
+        .unwrap();
+    let busy = home.child(1).await;
+    let second = agents
+        .start(order("second", Execution::Background))
+        .await
+        .unwrap();
+    home.lose_the_next_child();
+    let sent = agents
+        .write(&second.id, &second.work, "and this".to_owned())
+        .await
+        .unwrap();
+    assert_eq!(sent, Delivered::AtWork);
+    busy.answer("ok");
+    first.run.end().await;
+    assert!(matches!(second.run.end().await.end, RunEnd::Failed(_)));
+    assert_eq!(home.child(2).await.heard_first().await, "and this");
+    agents.close().await;
+}

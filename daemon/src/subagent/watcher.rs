@@ -1,0 +1,183 @@
+//! What an agent is doing right now, as its own session reports it: for people who look, for the
+//! output file, and for the run that waits for it to rest.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::time::Timestamp;
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+
+/// How many steps are remembered.
+const RECENT: usize = 20;
+/// How much of one step is told.
+const STEP_CHARS: usize = 160;
+/// How many lines may wait to be written; more are left out and counted.
+const LINES: usize = 4_096;
+
+/// How an agent gets on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunProgress {
+    pub latest_intent: Option<String>,
+    pub recent: VecDeque<Activity>,
+    pub tool_calls: u64,
+    pub tokens: u64,
+    pub turns: u64,
+}
+
+/// One step of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activity {
+    pub message: String,
+    pub at: Timestamp,
+}
+
+/// Sees what a child session stores and tells.
+#[derive(Debug)]
+pub struct Watcher {
+    progress: Mutex<RunProgress>,
+    rests: watch::Sender<u64>,
+    lines: mpsc::Sender<String>,
+    lost: Mutex<u64>,
+}
+
+impl Watcher {
+    /// A watcher, and the lines for the output file.
+    pub(super) fn new() -> (Self, mpsc::Receiver<String>) {
+        let (lines, written) = mpsc::channel(LINES);
+        let watcher = Self {
+            progress: Mutex::default(),
+            rests: watch::Sender::new(0),
+            lines,
+            lost: Mutex::default(),
+        };
+        (watcher, written)
+    }
+
+    fn progress_mut(&self) -> MutexGuard<'_, RunProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn progress(&self) -> RunProgress {
+        self.progress_mut().clone()
+    }
+
+    /// Changes whenever the child comes to rest.
+    pub(super) fn rests(&self) -> watch::Receiver<u64> {
+        self.rests.subscribe()
+    }
+
+    /// A line for the output file.
+    pub(super) fn write(&self, line: String) {
+        if self.lines.try_send(line).is_err() {
+            *self.lost.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        }
+    }
+
+    /// How many lines the output file is missing.
+    pub(super) fn lost(&self) -> u64 {
+        *self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn step(&self, at: Timestamp, message: String, intent: Option<String>) {
+        let mut progress = self.progress_mut();
+        if let Some(intent) = intent {
+            progress.latest_intent = Some(intent);
+        }
+        if progress.recent.len() >= RECENT {
+            progress.recent.pop_front();
+        }
+        progress.recent.push_back(Activity { message, at });
+    }
+
+    /// Something was stored in the child's log.
+    pub fn stored(&self, at: Timestamp, event: &Durable) {
+        match event {
+            Durable::UserMessage(message) => {
+                self.write(format!("\n## Asked\n\n{}\n", message.content));
+            }
+            Durable::AssistantMessage(message) => {
+                self.progress_mut().turns += 1;
+                let said = message.content.trim();
+                if !said.is_empty() {
+                    let short = short(said);
+                    self.step(at, short.clone(), Some(short));
+                    self.write(format!("\n{said}\n"));
+                }
+            }
+            Durable::ToolStart(start) => {
+                self.progress_mut().tool_calls += 1;
+                let what = describe(&start.tool_name, start.arguments.as_ref());
+                self.write(format!("- {what}"));
+                self.step(at, what.clone(), Some(what));
+            }
+            Durable::ToolComplete(complete) if !complete.success => {
+                let error = complete.error.as_ref().map(|error| short(&error.message));
+                let text = format!("  failed: {}", error.unwrap_or_default());
+                self.write(text.clone());
+                self.step(at, text.trim().to_owned(), None);
+            }
+            Durable::PermissionRequested(_) => {
+                let text = "waits for permission".to_owned();
+                self.step(at, text.clone(), Some(text));
+            }
+            Durable::SessionError(failure) => {
+                self.write(format!("\nerror: {}\n", failure.message));
+                self.step(at, short(&failure.message), None);
+            }
+            Durable::UsageRecorded(usage) => {
+                let tokens = usage.tokens.input_tokens + usage.tokens.output_tokens;
+                self.progress_mut().tokens += tokens;
+            }
+            _ => {}
+        }
+    }
+
+    /// Something was told of the child that is not stored.
+    pub fn told(&self, event: &Ephemeral) {
+        if let Ephemeral::SessionIdle(_) = event {
+            self.rests.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// The agent waits for others to finish first.
+    pub(super) fn queues(&self, at: Timestamp) {
+        let text = "waits for a free slot".to_owned();
+        self.step(at, text.clone(), Some(text));
+    }
+}
+
+/// A tool call in a few words: the tool and the argument that says most.
+fn describe(tool: &str, arguments: Option<&Value>) -> String {
+    let telling = [
+        "intent",
+        "description",
+        "command",
+        "path",
+        "pattern",
+        "url",
+        "query",
+        "name",
+        "prompt",
+    ];
+    let argument = arguments.and_then(|arguments| {
+        let mut found = telling
+            .iter()
+            .filter_map(|key| arguments.get(key)?.as_str());
+        found.find(|text| !text.trim().is_empty())
+    });
+    match argument {
+        Some(argument) => short(&format!("{tool}: {argument}")),
+        None => tool.to_owned(),
+    }
+}
+
+fn short(text: &str) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty());
+    let line = line.unwrap_or_default().trim();
+    match line.char_indices().nth(STEP_CHARS) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or(line)),
+        None => line.to_owned(),
+    }
+}

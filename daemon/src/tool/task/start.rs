@@ -1,0 +1,131 @@
+//! `task`: hands a piece of work to an agent.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use loopd_proto::event::task::Execution;
+
+use super::{TASK, words};
+use crate::gate::Grant;
+use crate::subagent::{CancelledBy, Isolation, RunEnding, RunWait, Started, SubagentOrder, first};
+use crate::tool::{Need, Outcome, Tool, ToolContext};
+
+/// The tool `task`.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::tool) struct Start;
+
+/// Whether the call waits for the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::tool) enum Mode {
+    Sync,
+    Background,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::tool) enum Apart {
+    Worktree,
+}
+
+/// The arguments of `task`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub(in crate::tool) struct TaskArgs {
+    /// What it is about, in three to five words for the user.
+    description: String,
+    /// The whole task. The agent sees nothing of this conversation: name files, goals, limits and
+    /// what its answer has to contain.
+    prompt: String,
+    /// Which agent.
+    #[serde(default, alias = "subagent_type")]
+    agent_type: Option<String>,
+    /// A short name by which you and the user will call it, such as parser-review.
+    #[serde(default)]
+    name: Option<String>,
+    /// A model other than the one the agent would get.
+    #[serde(default)]
+    model: Option<String>,
+    /// sync waits for the answer; background returns at once and you are told when it is there.
+    #[serde(default)]
+    mode: Option<Mode>,
+    #[serde(default)]
+    #[schemars(skip)]
+    run_in_background: Option<bool>,
+    /// worktree lets it work in a copy of the git repository; what it changes there is kept and
+    /// reported, an unchanged copy is removed.
+    #[serde(default)]
+    isolation: Option<Apart>,
+    /// The folder it works in, if not yours.
+    #[serde(default)]
+    cwd: Option<String>,
+}
+
+impl Tool for Start {
+    type Args = TaskArgs;
+    const NAME: &'static str = TASK;
+    const DESCRIPTION: &'static str = "Hands a piece of work to an agent with a context of its own, and gives you its answer. \
+        Use it for work that would fill your context (searching, long outputs), for independent parts that can go on at the same \
+        time (several calls in one message, or mode background), and for a second opinion. Do small things yourself. \
+        With background, go on with other work or end your answer: you are told when the agent has answered; do not poll for it.";
+
+    async fn need(&self, _args: &TaskArgs, _context: &ToolContext) -> Need {
+        Need::Nothing
+    }
+
+    async fn run(&self, _grant: &Grant, args: TaskArgs, context: &ToolContext) -> Outcome {
+        let execution = match (args.mode, args.run_in_background) {
+            (Some(Mode::Background), _) | (None, Some(true)) => Some(Execution::Background),
+            (Some(Mode::Sync), _) | (None, Some(false)) => Some(Execution::Sync),
+            (None, None) => None,
+        };
+        let order = SubagentOrder {
+            agent_type: args.agent_type,
+            name: args.name,
+            description: args.description,
+            prompt: args.prompt,
+            model: args.model,
+            execution,
+            isolation: args.isolation.map(|Apart::Worktree| Isolation::Worktree),
+            cwd: args.cwd,
+            call: Some(context.call.clone()),
+        };
+        let started = match context.agents.start(order).await {
+            Ok(started) => started,
+            Err(error) => return Outcome::failure(error.to_string()),
+        };
+        if started.work.execution == Execution::Background {
+            return words::launched(&started);
+        }
+        match wait(&started, context).await {
+            RunWait::Ended(ending) => {
+                let outcome = words::ended(&started, &ending);
+                match context.agents.find(started.id.as_str()).await {
+                    Ok(task) => outcome.marking_delivered(&task),
+                    // Nobody reads it: the session has ended.
+                    Err(_) => outcome,
+                }
+            }
+            RunWait::Promoted => words::promoted(&started),
+            RunWait::Cancelled => {
+                context.agents.cancel(&started.id, CancelledBy::Abort).await;
+                let ending: RunEnding = started.run.end().await;
+                words::ended(&started, &ending)
+            }
+        }
+    }
+}
+
+/// Waits for the agent; the slot of who waits is free meanwhile.
+async fn wait(started: &Started, context: &ToolContext) -> RunWait {
+    if let Some(lease) = &context.lease {
+        lease.lend();
+    }
+    let waited = first(&context.cancel, &started.run).await;
+    if let Some(lease) = &context.lease {
+        tokio::select! {
+            () = lease.resume() => {}
+            () = context.cancel.cancelled() => {}
+        }
+    }
+    waited
+}

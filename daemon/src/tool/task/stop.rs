@@ -1,0 +1,67 @@
+//! `stop_agent`: ends an agent that is at work.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::gate::Grant;
+use crate::subagent::{CancelledBy, RunEnd};
+use crate::tool::{Need, Outcome, Tool, ToolContext};
+
+/// The tool `stop_agent`.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::tool) struct Stop;
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub(in crate::tool) struct StopArgs {
+    /// The id or the name of the agent.
+    agent_id: String,
+}
+
+impl Tool for Stop {
+    type Args = StopArgs;
+    const NAME: &'static str = "stop_agent";
+    const DESCRIPTION: &'static str =
+        "Stops an agent that is at work, and everything it started. You get the last it said.";
+
+    async fn need(&self, _args: &StopArgs, _context: &ToolContext) -> Need {
+        Need::Nothing
+    }
+
+    async fn run(&self, _grant: &Grant, args: StopArgs, context: &ToolContext) -> Outcome {
+        let task = match context.agents.find(&args.agent_id).await {
+            Ok(task) => task,
+            Err(error) => return Outcome::failure(error.to_string()),
+        };
+        let Some(run) = context.agents.run(&task.id) else {
+            return Outcome::failure(format!(
+                "The agent {} is not at work; there is nothing to stop.",
+                task.id
+            ));
+        };
+        context.agents.cancel(&task.id, CancelledBy::Model).await;
+        let ending = run.end().await;
+        let said = ending
+            .response
+            .as_deref()
+            .unwrap_or("It had not said anything yet.");
+        let outcome = Outcome::success(match ending.end {
+            RunEnd::Cancelled => format!(
+                "The agent {} was stopped. The last it said:\n\n{said}",
+                task.id
+            ),
+            RunEnd::Answered => format!(
+                "The agent {} was done before it could be stopped:\n\n{said}",
+                task.id
+            ),
+            RunEnd::Failed(why) => {
+                format!("The agent {} had failed already: {why}.\n\n{said}", task.id)
+            }
+        });
+        // However it ended, the model knows it from here.
+        match context.agents.find(task.id.as_str()).await {
+            Ok(task) => outcome.marking_delivered(&task),
+            // Nobody reads it: the session has ended.
+            Err(_) => outcome,
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What models read about agents. The first sentences are part of the contract with recorded
+//! conversations.
+
+use std::fmt::Write as _;
+
+use loopd_proto::event::task::{TaskOutcome, TaskWork};
+use loopd_proto::time::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::subagent::{RunEnd, RunEnding, RunProgress, Started};
+use crate::tool::Outcome;
+use loopd_kernel::tasks::{Task, TaskStatus};
+
+/// An agent works in the background.
+pub(super) fn launched(started: &Started) -> Outcome {
+    let mut text = format!(
+        "Agent started in background with agent_id: {}. You'll be notified when it completes. Tell the user you're waiting and \
+         end your response, or continue unrelated work until notified.",
+        started.id
+    );
+    also(&mut text, started);
+    Outcome::success(text).with_facts(facts("async_launched", started, None))
+}
+
+/// Somebody moved an agent to the background while it was waited for.
+pub(super) fn promoted(started: &Started) -> Outcome {
+    let mut text = format!(
+        "The user moved the agent to the background; it goes on as agent_id: {}. You'll be notified when it completes.",
+        started.id
+    );
+    also(&mut text, started);
+    Outcome::success(text).with_facts(facts("async_launched", started, None))
+}
+
+fn also(text: &mut String, started: &Started) {
+    // Writing to a string cannot fail.
+    if let Some(file) = &started.work.output_file {
+        write!(text, " What it does can be read meanwhile in {file}.").ok();
+    }
+    if let Some(note) = &started.note {
+        write!(text, " Note: {note}.").ok();
+    }
+}
+
+/// An agent that was waited for is done.
+pub(super) fn ended(started: &Started, ending: &RunEnding) -> Outcome {
+    let said = ending
+        .response
+        .as_deref()
+        .map(str::trim_end)
+        .unwrap_or_default();
+    let (status, outcome) = match &ending.end {
+        RunEnd::Answered if said.is_empty() => (
+            "completed",
+            Outcome::success("The agent finished without saying anything."),
+        ),
+        RunEnd::Answered => ("completed", Outcome::success(said)),
+        RunEnd::Failed(why) => {
+            let text = partial(&format!("The agent failed: {why}."), said);
+            let go_on = format!(
+                "\n\nwrite_agent with agent_id \"{}\" lets it go on from there.",
+                started.id
+            );
+            ("failed", Outcome::failure(text + &go_on))
+        }
+        RunEnd::Cancelled => {
+            let text = partial("The agent was stopped before it was done.", said);
+            ("cancelled", Outcome::failure(text))
+        }
+    };
+    let mut outcome = outcome;
+    for note in [&ending.worktree, &started.note].into_iter().flatten() {
+        write!(outcome.text, "\n\n{note}").ok();
+    }
+    outcome.with_facts(facts(status, started, Some(ending)))
+}
+
+fn partial(what: &str, said: &str) -> String {
+    if said.is_empty() {
+        format!("{what} It had not said anything yet.")
+    } else {
+        format!("{what} The last it said:\n\n{said}")
+    }
+}
+
+/// The same for programs.
+fn facts(status: &str, started: &Started, ending: Option<&RunEnding>) -> Map<String, Value> {
+    let work = &started.work;
+    let mut facts = Map::new();
+    facts.insert(
+        "properties".to_owned(),
+        json!({
+            "status": status,
+            "agentId": started.id,
+            "agentType": work.agent_type,
+            "sessionId": work.session_id,
+            "model": work.model,
+            "outputFile": work.output_file,
+            "worktree": work.worktree.as_ref().map(|worktree| &worktree.path),
+        }),
+    );
+    if let Some(ending) = ending {
+        facts.insert(
+            "metrics".to_owned(),
+            json!({
+                "totalTokens": ending.usage.tokens(),
+                "totalToolUseCount": ending.usage.tool_calls,
+            }),
+        );
+    }
+    facts
+}
+
+/// How an agent stands and what it answered, after a turn if one is named.
+pub(super) fn status(
+    task: &Task,
+    progress: Option<&RunProgress>,
+    since_turn: Option<usize>,
+    now: Timestamp,
+) -> String {
+    let (headline, status) = match &task.status {
+        TaskStatus::Running => ("Agent is still running.", "running"),
+        TaskStatus::Idle { .. } => ("Agent is idle (waiting for messages).", "idle"),
+        TaskStatus::Ended(ending) => match ending.outcome {
+            TaskOutcome::Completed => ("Agent completed.", "completed"),
+            TaskOutcome::Failed => ("Agent failed.", "failed"),
+            TaskOutcome::Cancelled => ("Agent was stopped.", "cancelled"),
+        },
+    };
+    let result = task.rested_at().unwrap_or(now);
+    let elapsed = result.0.saturating_sub(task.started_at.0) / 1_000;
+    let mut text = format!(
+        "{headline} agent_id: {}, agent_type: {}, status: {status}, description: {}, elapsed: {elapsed}s, total_turns: {}",
+        task.id,
+        agent_type(task),
+        task.description,
+        task.turns.len()
+    );
+    // Writing to a string cannot fail.
+    if task.ending().is_some() {
+        write!(text, ", duration: {}s", task.worked_ms(now) / 1_000).ok();
+    }
+    if let Some(reason) = task.ending().and_then(|ending| ending.reason.as_ref()) {
+        write!(text, "\nReason: {reason}").ok();
+    }
+    if let (true, Some(note)) = (task.is_running(), &task.note) {
+        write!(text, "\nLatest: {note}").ok();
+    }
+    if let (true, Some(progress)) = (task.is_running(), progress) {
+        write!(
+            text,
+            "\n{} tool calls, {} tokens so far. Recent steps:",
+            progress.tool_calls, progress.tokens
+        )
+        .ok();
+        for step in &progress.recent {
+            write!(text, "\n- {}", step.message).ok();
+        }
+    }
+    let skipped = since_turn.unwrap_or(0);
+    let numbered = task.turns.len() > 1 || task.is_idle();
+    for (index, turn) in task.turns.iter().enumerate().skip(skipped) {
+        if numbered {
+            write!(text, "\n\n[Turn {}]\n{}", index + 1, turn.response).ok();
+        } else {
+            write!(text, "\n\n{}", turn.response).ok();
+        }
+    }
+    if skipped > 0 && skipped >= task.turns.len() {
+        write!(text, "\n\nNothing new since turn {skipped}.").ok();
+    }
+    text
+}
+
+pub(super) fn agent_type(task: &Task) -> &str {
+    match &task.work {
+        TaskWork::Agent(work) => &work.agent_type,
+        TaskWork::External(work) => &work.agent_type,
+        TaskWork::Shell(_) => "shell",
+    }
+}
+
+/// One line of the list.
+pub(super) fn line(task: &Task, progress: Option<&RunProgress>, now: Timestamp) -> String {
+    let status = match &task.status {
+        TaskStatus::Running => "running",
+        TaskStatus::Idle { .. } => "idle",
+        TaskStatus::Ended(ending) => match ending.outcome {
+            TaskOutcome::Completed => "completed",
+            TaskOutcome::Failed => "failed",
+            TaskOutcome::Cancelled => "cancelled",
+        },
+    };
+    let intent = progress.and_then(|progress| progress.latest_intent.as_deref());
+    let intent = intent
+        .map(|intent| format!(", now: {intent}"))
+        .unwrap_or_default();
+    format!(
+        "- {} ({}): {status}, {}, {}s{intent}",
+        task.id,
+        agent_type(task),
+        task.description,
+        task.worked_ms(now) / 1_000
+    )
+}

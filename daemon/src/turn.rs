@@ -1,0 +1,13 @@
+//! Does the work of a turn: makes messages ready, calls the model, runs tools.
+//!
+//! Called by the session's effects; gets everything as values and reports with a command. Decides
+//! nothing and never touches the state.
+
+mod attachments;
+pub mod instructions;
+pub mod model_call;
+pub mod prepare;
+pub mod prompt;
+pub mod route;
+mod strip_images;
+pub mod tool_call;

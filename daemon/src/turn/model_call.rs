@@ -1,0 +1,272 @@
+//! One model call as an effect: streams deltas to the audience, retries, ends in a command.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use loopd_proto::event::session::UsageInfo;
+use loopd_proto::event::turn::{
+    MessageDelta, MessageStart, ModelCallStart, ReasoningDelta, StreamingDelta, TurnRetry,
+};
+use loopd_proto::event::{self, Ephemeral, Head};
+use loopd_proto::id::{EventId, MessageId, SessionId};
+use loopd_proto::wire::Class;
+
+use super::route::{Route, failure};
+use super::strip_images;
+use crate::provider::DeltaSink;
+use crate::provider::retry::{RetryNotice, RetrySink, call_with_retries};
+use crate::publish::{Audience, OutgoingEvent};
+use crate::services::Services;
+use loopd_kernel::command::{Command, ModelReplied};
+use loopd_kernel::context::estimate_tokens;
+use loopd_kernel::model::{ModelMessage, ModelRequest};
+use loopd_kernel::state::TurnKey;
+
+/// The context size assumed for a model that does not say.
+const DEFAULT_CONTEXT: u64 = 128_000;
+
+/// How many bytes arrive between two notices of progress.
+const PROGRESS_STEP: u64 = 4 * 1024;
+
+pub struct ModelCallInput {
+    pub turn: TurnKey,
+    pub request: ModelRequest,
+    pub message: MessageId,
+    pub session: SessionId,
+    pub tip: Option<EventId>,
+    pub audience: Audience,
+    pub services: Arc<Services>,
+    pub route: Route,
+    pub conversation_tokens: u64,
+}
+
+/// Makes the call; always ends in a reply or a failure.
+pub async fn call(input: ModelCallInput) -> Command {
+    let model = input.request.model.clone();
+    let chosen = match input.route.choose(&model).await {
+        Ok(chosen) => chosen,
+        Err(failure) => {
+            return Command::ModelFailed {
+                turn: input.turn,
+                failure,
+            };
+        }
+    };
+    let provider = chosen.provider;
+    let started = input.services.clock.instant();
+    let mut publisher = DeltaPublisher {
+        session: input.session.clone(),
+        tip: input.tip.clone(),
+        audience: input.audience.clone(),
+        services: input.services.clone(),
+        turn: input.turn.clone(),
+        model: model.clone(),
+        message: input.message.clone(),
+        began: false,
+        progress: 0,
+        started,
+        first_token_ms: None,
+    };
+    publisher.say(&Ephemeral::UsageInfo(usage_info(&input)));
+    publisher.say(&Ephemeral::ModelCallStart(ModelCallStart {
+        turn_id: input.turn.turn_id(),
+        model: Some(model.clone()),
+    }));
+    let about = provider.describe();
+    let mut request = input.request;
+    request.model = chosen.wire_model;
+    if chosen.facts.vision == Some(false) {
+        strip_images::strip_images(&mut request.messages);
+    }
+    let clock = input.services.clone();
+    let mut random = move || fraction(clock.clock.id().0);
+    let policy = &input.services.config.retry;
+    let outcome = call_with_retries(
+        policy,
+        provider.as_ref(),
+        &request,
+        &mut publisher,
+        &mut random,
+    )
+    .await;
+    let elapsed = input.services.clock.instant().duration_since(started);
+    match outcome {
+        Ok(reply) => Command::ModelReplied(Box::new(ModelReplied {
+            turn: input.turn,
+            message: input.message,
+            model,
+            reply,
+            duration_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            first_token_ms: publisher.first_token_ms,
+            endpoint: about.path.map(str::to_owned),
+            tool_count: request.tools.len() as u64,
+            initiator: initiator(&request),
+        })),
+        Err(error) => Command::ModelFailed {
+            turn: input.turn,
+            failure: failure(&error, Some(&model)),
+        },
+    }
+}
+
+fn initiator(request: &ModelRequest) -> &'static str {
+    match request.messages.last() {
+        Some(ModelMessage::ToolResult { .. }) => "agent",
+        _ => "user",
+    }
+}
+
+/// Turns an id's random half into a number from 0 to 1.
+fn fraction(id: u128) -> f64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "only the low bits are wanted"
+    )]
+    let low = id as u32;
+    f64::from(low) / f64::from(u32::MAX)
+}
+
+fn usage_info(input: &ModelCallInput) -> UsageInfo {
+    let system = match input.request.messages.first() {
+        Some(ModelMessage::System(text)) => estimate_tokens(text),
+        _ => 0,
+    };
+    let tools = input
+        .request
+        .tools
+        .iter()
+        .map(|tool| {
+            estimate_tokens(&tool.description) + estimate_tokens(&tool.parameters.to_string())
+        })
+        .sum();
+    let limit = input
+        .route
+        .known_model(&input.request.model)
+        .and_then(|model| model.max_context_tokens)
+        .unwrap_or(DEFAULT_CONTEXT);
+    UsageInfo {
+        token_limit: limit,
+        current_tokens: system + tools + input.conversation_tokens,
+        messages_length: input.request.messages.len() as u64,
+        system_tokens: system,
+        conversation_tokens: input.conversation_tokens,
+        tool_definitions_tokens: tools,
+        is_initial: input.turn.number == 0,
+    }
+}
+
+/// Tells the audience what arrives while it arrives.
+struct DeltaPublisher {
+    session: SessionId,
+    tip: Option<EventId>,
+    audience: Audience,
+    services: Arc<Services>,
+    turn: TurnKey,
+    model: String,
+    message: MessageId,
+    began: bool,
+    progress: u64,
+    started: Instant,
+    first_token_ms: Option<f64>,
+}
+
+impl DeltaPublisher {
+    fn say(&self, event: &Ephemeral) {
+        say(
+            &self.services,
+            &self.audience,
+            &self.session,
+            self.tip.clone(),
+            event,
+        );
+    }
+
+    fn begin(&mut self) {
+        if self.began {
+            return;
+        }
+        self.began = true;
+        let elapsed = self.services.clock.instant().duration_since(self.started);
+        self.first_token_ms = Some(elapsed.as_secs_f64() * 1_000.0);
+        self.say(&Ephemeral::MessageStart(MessageStart {
+            message_id: self.message.clone(),
+        }));
+    }
+}
+
+/// Publishes an ephemeral event from outside the actor.
+pub fn say(
+    services: &Services,
+    audience: &Audience,
+    session: &SessionId,
+    tip: Option<EventId>,
+    event: &Ephemeral,
+) {
+    let head = Head {
+        id: services.clock.id().into(),
+        timestamp: services.clock.now(),
+        parent_id: tip,
+        agent_id: audience.agent(),
+        ephemeral: Some(true),
+    };
+    match event::write(&head, event) {
+        Ok(line) => {
+            let class = if event.is_delta() {
+                Class::Delta
+            } else {
+                Class::Event
+            };
+            audience.say(&OutgoingEvent {
+                session,
+                class,
+                kind: event.kind(),
+                line: &line,
+            });
+        }
+        Err(error) => tracing::error!(%session, %error, "an event could not be written as JSON"),
+    }
+}
+
+impl DeltaSink for DeltaPublisher {
+    fn text(&mut self, delta: &str) {
+        self.begin();
+        self.say(&Ephemeral::MessageDelta(MessageDelta {
+            message_id: self.message.clone(),
+            delta_content: delta.to_owned(),
+        }));
+    }
+
+    fn reasoning(&mut self, delta: &str) {
+        self.say(&Ephemeral::ReasoningDelta(ReasoningDelta {
+            reasoning_id: self.message.to_string(),
+            delta_content: delta.to_owned(),
+        }));
+    }
+
+    fn received(&mut self, total_bytes: u64) {
+        if self.began && total_bytes >= self.progress + PROGRESS_STEP {
+            self.progress = total_bytes;
+            self.say(&Ephemeral::StreamingDelta(StreamingDelta {
+                total_response_size_bytes: total_bytes,
+            }));
+        }
+    }
+}
+
+impl RetrySink for DeltaPublisher {
+    fn retrying(&mut self, notice: &RetryNotice<'_>) {
+        self.began = false;
+        self.progress = 0;
+        self.say(&Ephemeral::TurnRetry(TurnRetry {
+            turn_id: self.turn.turn_id(),
+            model: Some(self.model.clone()),
+            reason: Some(format!(
+                "attempt {} of {} failed, next in {:.1} s: {}",
+                notice.attempt,
+                notice.attempts,
+                notice.wait.as_secs_f64(),
+                notice.error
+            )),
+        }));
+    }
+}

@@ -1,0 +1,201 @@
+//! Makes user messages ready for the model: what they carry, which model answers, what the system
+//! message says.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use loopd_proto::event::agent::Profile;
+use loopd_proto::event::fact::PendingMessage;
+use loopd_proto::id::SessionId;
+use loopd_proto::session::{Mode, SectionAction, SessionOptions};
+use loopd_proto::time::Timestamp;
+use loopd_proto::wire::Peer;
+use serde::{Deserialize, Serialize};
+
+use super::attachments;
+use super::instructions;
+use super::prompt::{self, PromptInput, Sections};
+use super::route::Route;
+use crate::discovery::Host;
+use crate::subagent::definitions::{self, RosterInput};
+use loopd_kernel::command::{ModelFailure, Prepared, PreparedMessage};
+
+/// How long a client may take to rewrite a section.
+const TRANSFORM_WAIT: Duration = Duration::from_secs(30);
+
+pub struct PrepareInput {
+    pub messages: Vec<PendingMessage>,
+    pub now: Timestamp,
+    pub cwd: String,
+    pub session: SessionId,
+    pub options: SessionOptions,
+    pub agent: Option<String>,
+    pub mode: Mode,
+    pub model: Option<String>,
+    pub reasoning_effort: Option<String>,
+    /// Set when the session is an agent of another one.
+    pub profile: Option<Profile>,
+    /// A system message that is kept as it is.
+    pub system: Option<String>,
+    /// Client tools that the model knew and that are gone.
+    pub tools_gone: Vec<String>,
+    pub tool_names: Vec<String>,
+    /// Connections that may rewrite sections of the system message.
+    pub transformers: Vec<Peer>,
+    pub route: Route,
+}
+
+/// Does all of it; nothing here changes anything.
+pub async fn prepare(input: PrepareInput) -> Result<Prepared, ModelFailure> {
+    let model = match input.model.clone().or_else(|| input.options.model.clone()) {
+        Some(model) => model,
+        None => input.route.default_model().await?,
+    };
+    let mut messages = Vec::with_capacity(input.messages.len());
+    for (index, message) in input.messages.iter().enumerate() {
+        let mut text = format!("<current_datetime>{}</current_datetime>\n\n", input.now);
+        if index == 0 && !input.tools_gone.is_empty() {
+            text.push_str(&prompt::tools_gone_notice(&input.tools_gone));
+            text.push_str("\n\n");
+        }
+        text.push_str(&attachments::render(&message.prompt, &message.attachments).await);
+        messages.push(PreparedMessage {
+            id: message.id.clone(),
+            text,
+        });
+    }
+    let system = match input.system.clone() {
+        Some(system) => system,
+        None => system_message(&input, &model).await,
+    };
+    Ok(Prepared {
+        messages,
+        model,
+        reasoning_effort: input
+            .reasoning_effort
+            .or_else(|| input.options.reasoning_effort.clone()),
+        system,
+    })
+}
+
+async fn system_message(input: &PrepareInput, model: &str) -> String {
+    let agent_prompt = match &input.agent {
+        Some(name) => agent_prompt(input, name).await,
+        None => None,
+    };
+    let sections = prompt::sections(&PromptInput {
+        cwd: &input.cwd,
+        model,
+        tool_names: &input.tool_names,
+        mode: input.mode,
+        agent_prompt: match &input.profile {
+            Some(profile) => Some(profile.prompt.as_str()),
+            None => agent_prompt.as_deref(),
+        },
+        works_for_another: input.profile.is_some(),
+        instructions: instructions::text(&input.options, &input.cwd, &input.route.services.home)
+            .await,
+    });
+    let Some(config) = &input.options.system_message else {
+        return sections.text();
+    };
+    let content = config.content.as_deref().unwrap_or_default();
+    match config.mode.as_deref().unwrap_or("append") {
+        "replace" => content.to_owned(),
+        "customize" => {
+            let mut sections = sections;
+            let mut wanted = BTreeMap::new();
+            for (name, section) in config.sections.iter().flatten() {
+                if section.action == SectionAction::Transform {
+                    wanted.insert(name.clone(), sections.get(name));
+                } else {
+                    sections.change(name, section);
+                }
+            }
+            transform(input, &mut sections, wanted).await;
+            prompt::with_appended(sections.text(), content)
+        }
+        _ => prompt::with_appended(sections.text(), content),
+    }
+}
+
+/// The prompt of the agent that answers; none when nobody defines it any more.
+///
+/// A file is read anew with every message, so that an edit counts at once.
+async fn agent_prompt(input: &PrepareInput, name: &str) -> Option<String> {
+    let mut agents = input.options.custom_agents.iter().flatten();
+    if let Some(agent) = agents.find(|agent| agent.name == name) {
+        return Some(agent.prompt.clone());
+    }
+    let launch = input.route.launch.as_ref();
+    let host = Host {
+        home: input.route.services.home.clone(),
+        user: launch
+            .and_then(|launch| launch.variable("HOME"))
+            .map(PathBuf::from),
+    };
+    // Trust is about what runs and grants; a prompt does neither.
+    let agents = RosterInput::of_session(&input.options, Path::new(&input.cwd), host, false);
+    let reading = tokio::task::spawn_blocking(move || definitions::load(&agents)).await;
+    match reading {
+        Ok(roster) => roster.get(name).map(|agent| agent.prompt.clone()),
+        Err(error) => {
+            tracing::error!(%error, "the agents could not be looked for");
+            None
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct SectionContent {
+    content: String,
+}
+
+/// Lets the client that asked for it rewrite sections; without an answer they stay as they are.
+async fn transform(
+    input: &PrepareInput,
+    sections: &mut Sections,
+    wanted: BTreeMap<String, String>,
+) {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params<'a> {
+        session_id: &'a SessionId,
+        sections: BTreeMap<&'a str, SectionContent>,
+    }
+    #[derive(Deserialize)]
+    struct Rewritten {
+        sections: BTreeMap<String, SectionContent>,
+    }
+    if wanted.is_empty() {
+        return;
+    }
+    for peer in &input.transformers {
+        let params = Params {
+            session_id: &input.session,
+            sections: wanted
+                .iter()
+                .map(|(name, content)| {
+                    let content = content.clone();
+                    (name.as_str(), SectionContent { content })
+                })
+                .collect(),
+        };
+        let asked = peer.request::<_, Rewritten>("systemMessage.transform", &params);
+        match tokio::time::timeout(TRANSFORM_WAIT, asked).await {
+            Ok(Ok(rewritten)) => {
+                for (name, section) in rewritten.sections {
+                    sections.set(&name, section.content);
+                }
+                return;
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(session = %input.session, %error, "a client did not rewrite the system message");
+            }
+            Err(_) => {
+                tracing::warn!(session = %input.session, "a client took too long to rewrite the system message");
+            }
+        }
+    }
+}

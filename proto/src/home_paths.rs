@@ -1,0 +1,223 @@
+//! Where the daemon of a home is found: the rules that the daemon and all its clients share.
+//!
+//! Knows paths, variables and file modes; connects to nothing and starts nothing.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+/// Why there is no place for a daemon.
+#[derive(Debug, thiserror::Error)]
+pub enum HomePathError {
+    #[error("no home: set LOOPD_HOME, COPILOT_HOME or HOME to a directory that can be written")]
+    NoHome,
+    #[error("the runtime folder {path} cannot be used: {source}")]
+    Runtime { path: PathBuf, source: io::Error },
+}
+
+/// What tells a file from another one with its name, for as long as one of them is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileId {
+    pub device: u64,
+    pub inode: u64,
+}
+
+impl FileId {
+    #[cfg(unix)]
+    pub fn of(metadata: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+
+    /// Where files have no numbers, all look alike: that one is there is all that is known.
+    #[cfg(not(unix))]
+    pub fn of(_metadata: &std::fs::Metadata) -> Self {
+        Self {
+            device: 0,
+            inode: 0,
+        }
+    }
+}
+
+/// Which lock file is in the home now; `None` when there is none.
+pub fn lock_id(home: &Path) -> Option<FileId> {
+    let metadata = std::fs::metadata(home.join(LOCK_FILE)).ok()?;
+    Some(FileId::of(&metadata))
+}
+
+/// The file in a home whose lock its daemon holds.
+pub const LOCK_FILE: &str = "loopd.lock";
+
+/// Longer socket paths cannot be bound everywhere.
+const LONGEST_SOCKET: usize = 100;
+/// What the socket's own name takes of it.
+const SOCKET_NAME: usize = 24;
+
+/// A log that grew past this begins anew; the old one is kept beside it.
+const LOG_LIMIT: u64 = 4 * 1024 * 1024;
+
+fn variable<'a>(env: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
+    env.get(name)
+        .map(String::as_str)
+        .filter(|value| !value.is_empty())
+}
+
+/// Finds the home: LOOPD_HOME, else loopd below COPILOT_HOME, else .loopd below HOME.
+///
+/// A relative one is taken against the current directory: the daemon has another.
+pub fn home(env: &BTreeMap<String, String>) -> Result<PathBuf, HomePathError> {
+    let named = variable(env, "LOOPD_HOME").map(PathBuf::from);
+    let home = named
+        .or_else(|| Some(Path::new(variable(env, "COPILOT_HOME")?).join("loopd")))
+        .or_else(|| Some(Path::new(variable(env, "HOME")?).join(".loopd")))
+        .ok_or(HomePathError::NoHome)?;
+    Ok(std::path::absolute(&home).unwrap_or(home))
+}
+
+/// Where the socket of a home is: in the user's runtime folder unless the home was chosen by hand,
+/// else in the home, or in a private folder of the temporary one when that path is too long.
+pub fn socket(home: &Path, env: &BTreeMap<String, String>, user: u32) -> PathBuf {
+    let chosen = ["LOOPD_HOME", "COPILOT_HOME"]
+        .iter()
+        .any(|name| variable(env, name).is_some());
+    let runtime = variable(env, "XDG_RUNTIME_DIR").filter(|_| !chosen);
+    let mut folder = match runtime {
+        Some(runtime) => Path::new(runtime).join("loopd"),
+        None => home.join("run"),
+    };
+    if folder.as_os_str().len() + SOCKET_NAME > LONGEST_SOCKET {
+        folder = std::env::temp_dir().join(format!("loopd-{user}"));
+    }
+    folder.join(format!("{:016x}.sock", fingerprint(home)))
+}
+
+/// Tells homes apart in a shared runtime folder (FNV-1a; no secret depends on it).
+fn fingerprint(home: &Path) -> u64 {
+    let bytes = home.as_os_str().as_encoded_bytes();
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Makes sure that the socket's folder is there, and this user's alone.
+pub fn prepare_socket(socket: &Path, user: u32) -> Result<(), HomePathError> {
+    let Some(folder) = socket.parent() else {
+        return Ok(());
+    };
+    create_private(folder)
+        .and_then(|()| check_private(folder, user))
+        .map_err(|source| HomePathError::Runtime {
+            path: folder.to_owned(),
+            source,
+        })
+}
+
+/// Creates a folder that only this user can enter, unless it is there; never its parents.
+pub fn create_private_alone(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        created => created,
+    }
+}
+
+/// Creates a folder that only this user can enter, with its parents.
+pub fn create_private(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+#[cfg(unix)]
+fn check_private(folder: &Path, user: u32) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let metadata = std::fs::symlink_metadata(folder)?;
+    if !metadata.is_dir() || metadata.uid() != user {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "it is not a folder of this user",
+        ));
+    }
+    if metadata.permissions().mode() & 0o077 != 0 {
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn check_private(_folder: &Path, _user: u32) -> io::Result<()> {
+    Ok(())
+}
+
+/// Waits, on a thread of its own, until no daemon holds the home.
+pub fn wait_until_free(home: &Path) -> io::Result<()> {
+    match std::fs::File::open(home.join(LOCK_FILE)) {
+        // Shared and given back at once: who starts meanwhile finds it held and looks again.
+        Ok(file) => file.lock_shared().and_then(|()| file.unlock()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a daemon holds the home, by the kernel's word.
+pub fn is_held(home: &Path) -> io::Result<bool> {
+    let file = match std::fs::File::open(home.join(LOCK_FILE)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => file.unlock().map(|()| false),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(true),
+        Err(std::fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Where a background daemon writes what it has to say.
+pub fn log_file(home: &Path) -> PathBuf {
+    home.join("daemon.log")
+}
+
+/// Opens the log for appending, for this user's eyes only.
+pub fn open_log(home: &Path) -> io::Result<std::fs::File> {
+    let path = log_file(home);
+    if std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() > LOG_LIMIT) {
+        std::fs::rename(&path, home.join("daemon.log.old"))?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Names a build of the daemon: the version and a fingerprint of the executable, equal only for
+/// the same binary.
+pub fn build_of(program: &Path) -> String {
+    let fingerprint = std::fs::metadata(program)
+        // A binary that is gone, perhaps deleted under its own process, is some other build.
+        .map_or_else(
+            |_| "unknown".to_owned(),
+            |metadata| {
+                let modified = metadata.modified().ok();
+                let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                let nanos = since.map_or(0, |since| since.as_nanos());
+                format!("{:x}.{:x}", metadata.len(), nanos)
+            },
+        );
+    format!("{}+{fingerprint}", env!("CARGO_PKG_VERSION"))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests;

@@ -1,0 +1,52 @@
+use super::*;
+
+fn environment(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    pairs.iter().map(own).collect()
+}
+
+#[test]
+fn the_home_is_the_most_particular_one_that_is_named() {
+    let check = |pairs: &[(&str, &str)], expected: &str| {
+        assert_eq!(home(&environment(pairs)).unwrap(), Path::new(expected));
+    };
+    check(&[("HOME", "/u")], "/u/.loopd");
+    check(&[("HOME", "/u"), ("COPILOT_HOME", "/c")], "/c/loopd");
+    check(
+        &[("HOME", "/u"), ("COPILOT_HOME", "/c"), ("LOOPD_HOME", "/l")],
+        "/l",
+    );
+    check(&[("HOME", "/u"), ("LOOPD_HOME", "")], "/u/.loopd");
+    assert!(matches!(
+        home(&environment(&[])),
+        Err(HomePathError::NoHome)
+    ));
+}
+
+#[test]
+fn the_socket_is_in_the_runtime_folder_only_of_a_home_nobody_chose() {
+    let folder = |home: &str, pairs: &[(&str, &str)]| {
+        let socket = socket(Path::new(home), &environment(pairs), 7);
+        socket.parent().unwrap().to_owned()
+    };
+    let runtime = ("XDG_RUNTIME_DIR", "/run/user/7");
+    assert_eq!(
+        folder("/u/.loopd", &[runtime]),
+        Path::new("/run/user/7/loopd")
+    );
+    assert_eq!(
+        folder("/l", &[runtime, ("LOOPD_HOME", "/l")]),
+        Path::new("/l/run")
+    );
+    let long = format!("/{}", "x".repeat(90));
+    assert_eq!(folder(&long, &[]), std::env::temp_dir().join("loopd-7"));
+}
+
+#[test]
+fn two_homes_never_share_a_socket() {
+    let env = environment(&[("XDG_RUNTIME_DIR", "/run/user/7")]);
+    assert_ne!(
+        socket(Path::new("/a"), &env, 7),
+        socket(Path::new("/b"), &env, 7)
+    );
+}
