@@ -41,6 +41,7 @@ mod send_and_wait;
 mod session_limits;
 mod sessions;
 mod settings;
+mod settings_race;
 mod shells;
 mod slow_reader;
 mod stored_sessions;

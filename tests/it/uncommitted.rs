@@ -4,7 +4,7 @@
 //! The questions are those of a sub-agent, because its session waits for the disk while the session
 //! above goes on and takes in new clients. The commit of the asking event is held by the test.
 
-use loopd_tests::{Commits, Daemon, HeldCommit, Script, Session, Turn, call};
+use loopd_tests::{Commits, Daemon, HeldCommit, Script, Session, Turn, call, within};
 use serde_json::{Value, json};
 
 /// A question that a sub-agent can have.
@@ -50,32 +50,33 @@ struct Waiting {
     commit: HeldCommit,
 }
 
-async fn waiting(question: Question, says: &str) -> Waiting {
-    let start = json!({"description": "a part of it", "prompt": "find it", "name": "finder",
-                       "agent_type": "general-purpose"});
-    let script = Script::voices([
-        (
-            "begin",
-            vec![
-                Turn::user("begin").calls([call("t", "task", start)]),
-                Turn::any().says("done"),
-            ],
-        ),
-        (
-            "find it",
-            if says.is_empty() {
-                vec![Turn::user("find it").calls([question.call()])]
-            } else {
-                vec![
-                    Turn::user("find it").calls([question.call()]),
-                    Turn::any().says(says),
-                ]
-            },
-        ),
-    ]);
+/// A main agent that starts a sub-agent, which has the question. Only a fork may ask people.
+async fn script(question: Question) -> Script {
+    let mut start = json!({"description": "a part of it", "prompt": "find it", "name": "finder"});
+    if !matches!(question, Question::AskUser) {
+        start["agent_type"] = "general-purpose".into();
+    }
+    Script::answering(move |request| {
+        let is_agent = request.last_user_text().contains("find it");
+        let results = request.last_results().len();
+        let told = request.last_user_text().contains("system_notification");
+        match (is_agent, results) {
+            (true, 0) => Turn::any().calls([question.call()]),
+            (true, _) => Turn::any().says("found"),
+            (false, 0) if !told => Turn::any().calls([call("t", "task", start.clone())]),
+            (false, _) => Turn::any().says("done"),
+        }
+    })
+    .await
+}
+
+async fn waiting(question: Question) -> Waiting {
     let commits = Commits::default();
-    let builder = Daemon::builder().script(script.await).commits(&commits);
-    let daemon = builder.start().await;
+    let mut builder = Daemon::builder().script(script(question).await);
+    if matches!(question, Question::AskUser) {
+        builder = builder.env("LOOPD_AGENTS_FORK", "1");
+    }
+    let daemon = builder.commits(&commits).start().await;
     let session = daemon.client().create(answers_all()).await;
     let mut commit = commits.hold(question.stored());
     session.send("begin").await;
@@ -85,6 +86,19 @@ async fn waiting(question: Question, says: &str) -> Waiting {
         session,
         commit,
     }
+}
+
+/// Fails the commit, and waits until the session of the sub-agent has ended because of it.
+async fn fail(daemon: &Daemon, commit: HeldCommit) {
+    let records = daemon.app.services.store.list().await.unwrap();
+    let agent = records.into_iter().find(|record| record.agent.is_some());
+    let live = daemon.live(agent.unwrap().id.as_str());
+    // It is refused when the session ends, because the session looks at nothing before that.
+    let look = tokio::spawn(async move { live.state(|_| ()).await });
+    tokio::task::yield_now().await;
+    commit.fail();
+    let looked = within("the sub-agent's session to end", look).await;
+    assert!(looked.unwrap().is_err(), "it goes on without its log");
 }
 
 /// Joins the session at the top, and waits until everything that a joiner is shown has come.
@@ -116,7 +130,7 @@ async fn learned(session: &Session) -> Vec<String> {
 }
 
 async fn is_not_shown_before_its_commit(question: Question) -> (Waiting, Session) {
-    let waiting = waiting(question, "found").await;
+    let waiting = waiting(question).await;
     let joined = joiner(&waiting.daemon, &waiting.session).await;
     for (who, client) in [("the joiner", &joined), ("the first", &waiting.session)] {
         let learned = learned(client).await;
@@ -131,12 +145,11 @@ async fn is_not_shown_before_its_commit(question: Question) -> (Waiting, Session
 async fn is_never_shown_if_its_commit_fails(question: Question) {
     let Waiting {
         daemon,
-        mut session,
+        session,
         commit,
-    } = waiting(question, "").await;
+    } = waiting(question).await;
     let early = joiner(&daemon, &session).await;
-    commit.fail();
-    session.next("session.idle").await;
+    fail(&daemon, commit).await;
     let late = joiner(&daemon, &session).await;
     for (who, client) in [
         ("who joined before", &early),
@@ -149,6 +162,7 @@ async fn is_never_shown_if_its_commit_fails(question: Question) {
             "{who} learned of a question that was never committed: {learned:?}"
         );
     }
+    session.call("session.abort", json!({})).await;
     daemon.finish().await;
 }
 
@@ -211,6 +225,7 @@ async fn a_sub_agents_question_to_people_is_asked_after_its_commit() {
     commit.let_through();
     let asked = session.client().request("userInput.request").await;
     asked.answer(json!({"answer": "the left one", "wasFreeform": true}));
+    session.next("system.notification").await;
     session.next("session.idle").await;
     assert!(joined.client().open_requests().is_empty());
     daemon.finish().await;
@@ -229,4 +244,19 @@ async fn a_sub_agents_client_tool_call_whose_commit_fails_is_never_shown() {
 #[tokio::test]
 async fn a_sub_agents_question_to_people_whose_commit_fails_is_never_asked() {
     is_never_shown_if_its_commit_fails(Question::AskUser).await;
+}
+
+#[tokio::test]
+async fn a_sub_agent_whose_commit_fails_has_ended_for_its_parent_too() {
+    let Waiting {
+        daemon,
+        mut session,
+        commit,
+    } = waiting(Question::Permission).await;
+    fail(&daemon, commit).await;
+    let done = session.next("tool.execution_complete").await;
+    assert_eq!(done["data"]["toolCallId"], "t");
+    assert_eq!(done["data"]["success"], false);
+    session.next("session.idle").await;
+    daemon.finish().await;
 }
