@@ -23,6 +23,7 @@ mod discovery;
 mod errors;
 mod event_log;
 mod file_tools;
+mod golden_logs;
 mod launches;
 mod leave;
 mod metadata;
