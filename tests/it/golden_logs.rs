@@ -69,7 +69,7 @@ async fn old_logs_fold_and_load_as_ever() {
             let text = std::fs::read_to_string(&file).unwrap();
             let expected: Value = serde_json::from_str(&text).unwrap();
             let found = summary::of_story(&logs).await;
-            if found != expected {
+            if !covers(&found, &expected) {
                 let (found, expected) = (shown(&found), shown(&expected));
                 let lines = expected.lines().zip(found.lines());
                 let same = lines.take_while(|(one, other)| one == other).count();
@@ -90,6 +90,22 @@ async fn old_logs_fold_and_load_as_ever() {
         }
     }
     assert!(seen > 0, "there are no logs in {}", folder().display());
+}
+
+/// Whether a summary says all that an older one says. Members that came later may be there, too.
+fn covers(found: &Value, expected: &Value) -> bool {
+    match (found, expected) {
+        (Value::Object(found), Value::Object(expected)) => {
+            let nothing = Value::Null;
+            let mut members = expected.iter();
+            members.all(|(name, value)| covers(found.get(name).unwrap_or(&nothing), value))
+        }
+        (Value::Array(found), Value::Array(expected)) => {
+            let mut pairs = found.iter().zip(expected);
+            found.len() == expected.len() && pairs.all(|(one, other)| covers(one, other))
+        }
+        (found, expected) => found == expected,
+    }
 }
 
 fn shown(summary: &Value) -> String {

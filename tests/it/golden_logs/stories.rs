@@ -1,10 +1,12 @@
-//! The stories whose logs are kept: together they store every kind of event that sessions know.
+//! The stories whose logs are kept: together they store nearly every kind of event that sessions
+//! know. Detached commands are left out, because their logs name processes of the machine.
 //!
 //! A story plays in a daemon of its own; the session that people see is named after the story.
 
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
+use loopd::kernel::state::State;
 use loopd_tests::{Daemon, Gate, Latch, Script, Session, Turn, call};
 use serde_json::{Value, json};
 
@@ -198,6 +200,15 @@ async fn questions() -> Vec<Log> {
     end(daemon).await
 }
 
+/// Waits until no agent works and the model knows what came of all.
+async fn all_told(daemon: &Daemon) {
+    let over = |state: &State| {
+        let tasks = &state.tasks;
+        !state.is_busy() && !tasks.has_agents_at_work() && tasks.untold().is_empty()
+    };
+    daemon.until("agents", "the agents to end", over).await;
+}
+
 async fn agents() -> Vec<Log> {
     let agent = |id: &str, prompt: &str, mode: &str| {
         let arguments = json!({"description": "a part of it", "prompt": prompt, "name": id,
@@ -208,11 +219,14 @@ async fn agents() -> Vec<Log> {
     let start = [
         agent("waited", "find one", "sync"),
         agent("beside", "find two", "background"),
+        agent("fails", "find nothing", "background"),
     ];
     let script = Script::answering(move |request| {
         let (first, last) = (request.first_user_text(), request.last_user_text());
         let results = request.last_results().len();
         match (first.as_str(), results) {
+            (text, _) if text.contains("nothing") => Turn::any().fails(400, "no such thing"),
+            (_, 0) if last.contains("and more") => Turn::any().says("there is no more"),
             (text, 0) if text.contains("find") => Turn::any().calls([look("word")]),
             (text, _) if text.contains("find") => Turn::any().says("it is here"),
             (_, 0) if !last.contains("system_notification") => Turn::any().calls(start.clone()),
@@ -237,8 +251,13 @@ async fn agents() -> Vec<Log> {
         let (request, _) = asked.tool_call().await;
         assert!(session.give(&request, json!({"result": "found"})).await);
     }
-    session.next("system.notification").await;
-    session.next("session.idle").await;
+    all_told(&daemon).await;
+    let more = json!({"id": "beside", "message": "and more"});
+    session.call("session.tasks.sendMessage", more).await;
+    all_told(&daemon).await;
+    session
+        .call("session.tasks.remove", json!({"id": "waited"}))
+        .await;
     end(daemon).await
 }
 
@@ -364,6 +383,10 @@ async fn queue() -> Vec<Log> {
     gate.reached().await;
     session.send("two").await;
     session.send("three").await;
+    session.send("taken back").await;
+    session
+        .call("session.queue.removeMostRecent", json!({}))
+        .await;
     let steer = json!({"prompt": "to the left", "mode": "immediate"});
     session.call("session.send", steer.clone()).await;
     gate.open();
@@ -388,6 +411,10 @@ async fn settings() -> Vec<Log> {
     let denied = json!({"denied": [{"kind": "shell", "argument": "rm"}], "approved": []});
     let changes = [
         ("session.name.set", json!({"name": "ours"})),
+        (
+            "session.log",
+            json!({"level": "warning", "message": "careful"}),
+        ),
         ("session.mode.set", json!({"mode": "plan"})),
         (
             "session.model.switchTo",

@@ -170,6 +170,8 @@ async fn loaded(daemon: &Daemon, log: &Log) -> Value {
     let pending = look("session.permissions.pendingRequests").await;
     let current = look("session.model.getCurrent").await;
     let state = daemon.state(&log.name).await;
+    let history = as_chat(&context::messages(&state));
+    let unchanged = history == as_chat(&context::messages(&log.fold()));
     let summary = json!({
         "processing": look("session.metadata.isProcessing").await["processing"],
         "name": look("session.name.get").await["name"],
@@ -179,7 +181,7 @@ async fn loaded(daemon: &Daemon, log: &Log) -> Value {
         "paths": look("session.permissions.paths.list").await,
         "queue": texts(&queue["items"]), "steering": queue["steeringMessages"],
         "pending": ids(&pending["items"]), "shown": shown_again(&session),
-        "history": as_chat(&context::messages(&state)),
+        "history": if unchanged { json!("as folded") } else { json!(history) },
         "tasks": tasks(&state),
         "addedByLoading": added(&session, log).await,
     });
