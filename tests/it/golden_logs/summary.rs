@@ -28,7 +28,7 @@ impl Log {
     }
 
     pub(super) fn text(&self) -> String {
-        self.lines.iter().map(|line| format!("{line}\n")).collect()
+        self.lines.join("\n") + "\n"
     }
 
     fn fold(&self) -> State {
