@@ -10,7 +10,7 @@ use loopd::connection::Trust;
 use loopd::launch::{Launch, LaunchOptions};
 use loopd::provider::secret::Secret;
 use loopd::session::SessionHandle;
-use loopd::store::{Location, SqliteStore};
+use loopd::store::{Location, SqliteStore, Store};
 use loopd_kernel::state::State;
 use loopd_proto::id::SessionId;
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ use tempfile::TempDir;
 use tokio::io::DuplexStream;
 
 use crate::client::Client;
+use crate::held_store::{Commits, HeldStore};
 use crate::replay;
 use crate::script::Script;
 use crate::transcript::Scrub;
@@ -34,6 +35,7 @@ pub struct Builder {
     copilot: bool,
     token: Option<String>,
     yolo: bool,
+    commits: Option<Commits>,
 }
 
 impl Builder {
@@ -73,11 +75,22 @@ impl Builder {
         self
     }
 
+    /// Lets the test hold and fail what sessions commit.
+    #[must_use]
+    pub fn commits(mut self, commits: &Commits) -> Self {
+        self.commits = Some(commits.clone());
+        self
+    }
+
     pub async fn start(self) -> Daemon {
         let home = TempDir::new().unwrap();
         let work = TempDir::new().unwrap();
         let store = SqliteStore::open(Location::Memory).await.unwrap();
-        let app = App::with_store(home.path(), Arc::new(store), None).unwrap();
+        let mut store: Arc<dyn Store> = Arc::new(store);
+        if let Some(commits) = self.commits {
+            store = Arc::new(HeldStore::new(store, commits));
+        }
+        let app = App::with_store(home.path(), store, None).unwrap();
         let mut environment = self.environment;
         let path = std::env::var("PATH").unwrap();
         environment.entry("PATH".to_owned()).or_insert(path);

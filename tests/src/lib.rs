@@ -18,6 +18,7 @@ pub mod binary;
 pub mod client;
 pub mod daemon;
 pub mod dice;
+pub mod held_store;
 pub mod latch;
 pub mod lifeline;
 mod recorder;
@@ -31,6 +32,7 @@ use std::time::Duration;
 
 pub use client::Client;
 pub use daemon::Daemon;
+pub use held_store::{Commits, HeldCommit};
 pub use latch::Latch;
 pub use lifeline::Lifeline;
 pub use recorder::ServerRequest;

@@ -1,0 +1,174 @@
+//! A store whose commits a test can hold, let through or fail, to stand between what a session
+//! decided and what is on disk.
+//!
+//! [`Daemon::builder`](crate::Daemon::builder) takes the [`Commits`] that steer it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::FutureExt;
+use loopd::store::{Batch, SessionRecord, Store, StoreError, StoreFuture, StoredEvent};
+use loopd_proto::id::{Seq, SessionId};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::within;
+
+/// Says which commits of a store are held.
+#[derive(Clone, Default)]
+pub struct Commits {
+    traps: Arc<Mutex<Vec<Trap>>>,
+}
+
+/// Waits for the first commit that stores an event of a kind.
+struct Trap {
+    kind: String,
+    reached: oneshot::Sender<()>,
+    verdict: oneshot::Receiver<Verdict>,
+}
+
+enum Verdict {
+    LetThrough,
+    Fail,
+}
+
+/// One commit that is held, or will be.
+pub struct HeldCommit {
+    kind: String,
+    reached: Option<oneshot::Receiver<()>>,
+    verdict: oneshot::Sender<Verdict>,
+}
+
+impl Commits {
+    /// Holds the next commit that stores an event of this kind.
+    pub fn hold(&self, kind: &str) -> HeldCommit {
+        let (reached, reaching) = oneshot::channel();
+        let (verdict, judging) = oneshot::channel();
+        self.lock().push(Trap {
+            kind: kind.to_owned(),
+            reached,
+            verdict: judging,
+        });
+        HeldCommit {
+            kind: kind.to_owned(),
+            reached: Some(reaching),
+            verdict,
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Trap>> {
+        self.traps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn trap_for(&self, batch: &Batch) -> Option<Trap> {
+        let mut traps = self.lock();
+        let stores = |kind: &str| batch.events.iter().any(|event| &*event.kind == kind);
+        let at = traps.iter().position(|trap| stores(&trap.kind))?;
+        Some(traps.remove(at))
+    }
+}
+
+impl HeldCommit {
+    /// Waits until a session waits for this commit.
+    pub async fn reached(&mut self) {
+        let what = format!("the commit of {}", self.kind);
+        let reached = self.reached.take().expect("a commit is reached once");
+        within(&what, reached).await.expect("the store is open");
+    }
+
+    /// Commits what was held.
+    pub fn let_through(self) {
+        assert!(self.verdict.send(Verdict::LetThrough).is_ok(), "{NOBODY}");
+    }
+
+    /// Stores nothing of what was held, and tells the session so.
+    pub fn fail(self) {
+        assert!(self.verdict.send(Verdict::Fail).is_ok(), "{NOBODY}");
+    }
+}
+
+const NOBODY: &str = "nobody waits for the held commit any more";
+
+/// A store whose appends can be held.
+pub(crate) struct HeldStore {
+    inner: Arc<dyn Store>,
+    commits: Commits,
+}
+
+impl HeldStore {
+    pub(crate) fn new(inner: Arc<dyn Store>, commits: Commits) -> Self {
+        Self { inner, commits }
+    }
+}
+
+impl Store for HeldStore {
+    fn append(&self, batch: Batch) -> StoreFuture<()> {
+        let Some(trap) = self.commits.trap_for(&batch) else {
+            return self.inner.append(batch);
+        };
+        let inner = self.inner.clone();
+        async move {
+            // A test may look at nothing but what comes after.
+            trap.reached.send(()).ok();
+            let verdict = trap.verdict.await;
+            match verdict.expect("a test says what becomes of a commit that it held") {
+                Verdict::LetThrough => inner.append(batch).await,
+                Verdict::Fail => Err(StoreError::Rejected {
+                    source: Arc::new(std::io::Error::other("the test failed this commit")),
+                }),
+            }
+        }
+        .boxed()
+    }
+
+    fn load(&self, id: &SessionId) -> StoreFuture<Option<(SessionRecord, Vec<StoredEvent>)>> {
+        self.inner.load(id)
+    }
+
+    fn read(&self, id: &SessionId, after: Seq, limit: usize) -> StoreFuture<Vec<StoredEvent>> {
+        self.inner.read(id, after, limit)
+    }
+
+    fn record(&self, id: &SessionId) -> StoreFuture<Option<SessionRecord>> {
+        self.inner.record(id)
+    }
+
+    fn list(&self) -> StoreFuture<Vec<SessionRecord>> {
+        self.inner.list()
+    }
+
+    fn find_by_prefix(&self, prefix: &str) -> StoreFuture<Vec<SessionId>> {
+        self.inner.find_by_prefix(prefix)
+    }
+
+    fn delete(&self, id: &SessionId) -> StoreFuture<bool> {
+        self.inner.delete(id)
+    }
+
+    fn truncate(&self, record: SessionRecord, after: Seq) -> StoreFuture<u64> {
+        self.inner.truncate(record, after)
+    }
+
+    fn fork(&self, record: SessionRecord, from: &SessionId, through: Seq) -> StoreFuture<u64> {
+        self.inner.fork(record, from, through)
+    }
+
+    fn put_fact(&self, scope: &str, key: &str, value: Option<Value>) -> StoreFuture<()> {
+        self.inner.put_fact(scope, key, value)
+    }
+
+    fn facts(&self, scope: &str) -> StoreFuture<Vec<(String, Value)>> {
+        self.inner.facts(scope)
+    }
+
+    fn size_of(&self, id: &SessionId) -> StoreFuture<u64> {
+        self.inner.size_of(id)
+    }
+
+    fn sizes(&self) -> StoreFuture<Vec<(SessionId, u64)>> {
+        self.inner.sizes()
+    }
+
+    fn close(&self) -> StoreFuture<()> {
+        self.inner.close()
+    }
+}
