@@ -11,10 +11,10 @@ use crate::process::Processes;
 use crate::rpc::server::Server;
 use crate::rpc::{Table, TableError};
 use crate::services::Services;
-use crate::store::lock::{HomeLock, LockError, Owner};
-use crate::store::{Location, SqliteStore, Store, StoreError};
 use crate::tool::catalog::Catalog;
 use crate::worktree::Worktrees;
+use loopd_store::lock::{HomeLock, LockError, Owner};
+use loopd_store::{Location, SqliteStore, Store, StoreError};
 
 /// The daemon's version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

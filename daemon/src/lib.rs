@@ -58,7 +58,6 @@ pub mod worktree;
 
 pub mod process;
 pub mod publish;
-pub mod store;
 
 // Values and small parts that everyone may use.
 pub mod build_id;

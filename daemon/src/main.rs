@@ -17,10 +17,10 @@ use loopd::launch::{Launch, LaunchOptions};
 use loopd::process;
 use loopd::provider::secret::{self, Secret};
 use loopd::relay::{RelayOptions, RelayTransport};
-use loopd::store::lock::LockError;
 use loopd::transport::{announce, local_socket, stdio, tcp};
 use loopd::{background, relay, shutdown, sys};
 use loopd_proto::place;
+use loopd_store::lock::LockError;
 use tokio::runtime::{Builder, Runtime};
 
 /// How long a background daemon stays without clients and work.

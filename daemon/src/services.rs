@@ -14,9 +14,9 @@ use crate::presence::Presence;
 use crate::process::Processes;
 use crate::provider::model_lists::ModelLists;
 use crate::provider::replay::RecordingLock;
-use crate::store::Store;
 use crate::tool::catalog::Catalog;
 use crate::worktree::Worktrees;
+use loopd_store::Store;
 
 /// What sessions need from the daemon.
 pub struct Services {

@@ -33,9 +33,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::kernel::command::{Answer, Command, Refusal};
 use crate::kernel::state::State;
-use crate::store::StoreError;
 pub use ask::ElicitationAnswer;
 use attach::{Attachment, Goodbye};
+use loopd_store::StoreError;
 use provide::ProviderChange;
 pub use slash::ClientRan;
 

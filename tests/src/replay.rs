@@ -9,9 +9,9 @@ use loopd::kernel::apply::apply;
 use loopd::kernel::context;
 use loopd::kernel::state::{Phase, State};
 use loopd::session::registry::Sessions;
-use loopd::store::{StoredEvent, Visibility};
 use loopd_proto::event::read_durable;
 use loopd_proto::id::{Seq, SessionId};
+use loopd_store::{StoredEvent, Visibility};
 use serde_json::Value;
 
 use crate::client::Client;

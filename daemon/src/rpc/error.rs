@@ -7,7 +7,7 @@ use loopd_proto::params::session::CompletionFailure;
 use crate::kernel::command::ModelFailure;
 use crate::session::SessionError;
 use crate::session::waits::WaitError;
-use crate::store::StoreError;
+use loopd_store::StoreError;
 
 /// Why a request was not answered with a result.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -18,7 +18,7 @@ use crate::launch::Launch;
 use crate::services::Services;
 use crate::session::attach::Goodbye;
 use crate::session::registry::Sessions;
-use crate::store::lock::HomeLock;
+use loopd_store::lock::HomeLock;
 
 /// How long a connection may take to show its token.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);

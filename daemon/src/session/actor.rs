@@ -36,7 +36,7 @@ use crate::provider::secret::Secret;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
 use crate::services::Services;
-use crate::store::SessionRecord;
+use loopd_store::SessionRecord;
 
 /// Whether there is a log to begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -34,7 +34,7 @@ use crate::kernel::state::{Entry, State};
 use crate::kernel::tasks::Task;
 use crate::roster::Roster;
 use crate::services::Services;
-use crate::store::StoredEvent;
+use loopd_store::StoredEvent;
 
 /// The child sessions that live now.
 #[derive(Clone, Default)]

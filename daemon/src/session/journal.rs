@@ -9,7 +9,7 @@ use loopd_proto::wire::Class;
 use crate::kernel::apply::apply;
 use crate::kernel::state::State;
 use crate::ports::Ports;
-use crate::store::StoredEvent;
+use loopd_store::StoredEvent;
 
 /// An event on its way to those who listen.
 #[derive(Debug)]

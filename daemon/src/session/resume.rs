@@ -16,7 +16,7 @@ use crate::kernel::command::{Command, Fate, TaskAnswer, TaskEnd};
 use crate::kernel::state::{Entry, State};
 use crate::kernel::tasks::Task;
 use crate::kernel::texts;
-use crate::store::StoredEvent;
+use loopd_store::StoredEvent;
 
 impl Actor {
     /// Folds the log; what was in flight when it ended is closed, unless it goes on elsewhere.

@@ -15,7 +15,7 @@ use super::journal::{self, Outgoing};
 use super::{Done, SessionError};
 use crate::kernel::command::{Answer, Effect, Step};
 use crate::publish::Spoken;
-use crate::store::{Batch, StoredEvent};
+use loopd_store::{Batch, StoredEvent};
 
 /// What the steps of one transaction came to.
 #[derive(Default)]

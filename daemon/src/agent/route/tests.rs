@@ -8,7 +8,7 @@ use super::*;
 use crate::launch::LaunchOptions;
 use crate::provider::test_server::{Scripted, TestServer};
 use crate::rpc::server::Server;
-use crate::store::{Location, SqliteStore};
+use loopd_store::{Location, SqliteStore};
 
 type Variables<'a> = &'a [(&'a str, &'a str)];
 

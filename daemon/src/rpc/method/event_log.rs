@@ -19,7 +19,7 @@ use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
 use crate::session::SessionHandle;
 use crate::session::view::View;
-use crate::store::{StoredEvent, Visibility};
+use loopd_store::{StoredEvent, Visibility};
 
 /// The most events of one answer, and the longest wait.
 const MAX_EVENTS: usize = 1_000;

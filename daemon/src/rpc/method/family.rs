@@ -6,7 +6,7 @@ use loopd_proto::id::SessionId;
 
 use crate::rpc::error::RpcError;
 use crate::services::Services;
-use crate::store::SessionRecord;
+use loopd_store::SessionRecord;
 
 /// The sessions that people opened, the one modified last first.
 pub(super) async fn opened(services: &Services) -> Result<Vec<SessionRecord>, RpcError> {

@@ -11,7 +11,7 @@ use loopd_proto::time::Timestamp;
 use super::family::opened;
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
-use crate::store::SessionRecord;
+use loopd_store::SessionRecord;
 
 pub(super) async fn list(context: Context, params: ListParams) -> Result<Listed, RpcError> {
     let records = opened(&context.app.services).await?;

@@ -11,7 +11,7 @@ use super::discover::{host, look, places, shown};
 use crate::discovery::skills::{self, SkillFolder};
 use crate::rpc::context::Context;
 use crate::rpc::error::RpcError;
-use crate::store::Store;
+use loopd_store::Store;
 
 /// Where the store keeps the names of skills that stay out of use.
 const SCOPE: &str = "skills";

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::StoreError;
 use super::change::Change;
 use super::disk::{Disk, Handle};
+use crate::StoreError;
 
 /// The most writes and bytes that may wait.
 const QUEUE_WRITES: usize = 1024;

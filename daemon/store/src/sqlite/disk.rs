@@ -10,9 +10,9 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::change::Change;
-use super::error::{Blame, Failure};
 use super::migrate::{self, Schema, Steps};
-use super::{Location, StoreError};
+use crate::error::{Blame, Failure};
+use crate::{Location, StoreError};
 
 /// The pages of the write-ahead log that are folded back into the database together: 4 MiB.
 const CHECKPOINT_PAGES: i64 = 1000;

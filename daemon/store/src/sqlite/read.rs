@@ -14,8 +14,8 @@ use tokio_util::task::TaskTracker;
 
 use super::change::position;
 use super::disk::{Disk, connect_reader};
-use super::error::{Blame, Failure};
-use super::{Location, SessionRecord, StoreError, StoreFuture, StoredEvent, Visibility};
+use crate::error::{Blame, Failure};
+use crate::{Location, SessionRecord, StoreError, StoreFuture, StoredEvent, Visibility};
 
 /// The most reads at the same time, each on its own connection.
 const READERS: usize = 2;

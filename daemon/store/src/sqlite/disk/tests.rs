@@ -3,9 +3,9 @@
 use std::fs;
 
 use super::*;
-use crate::store::migrate::STEPS;
-use crate::store::tests::{SmallDisk, batch, event};
-use crate::store::{SqliteStore, Store};
+use crate::sqlite::migrate::STEPS;
+use crate::tests::{SmallDisk, batch, event};
+use crate::{SqliteStore, Store};
 
 fn open_error(path: &Path) -> StoreError {
     match Disk::open(Location::File(path.to_owned()), STEPS) {

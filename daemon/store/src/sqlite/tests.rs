@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::future::join_all;
 
 use super::*;
-use crate::store::tests::{batch, event};
+use crate::tests::{batch, event};
 
 async fn in_folder(folder: &tempfile::TempDir) -> SqliteStore {
     let location = Location::File(folder.path().join("loopd.db"));

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::store::tests::SmallDisk;
+use crate::tests::SmallDisk;
 
 fn owner(build: &str) -> Owner {
     Owner {

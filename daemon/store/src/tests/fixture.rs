@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 
 use loopd_proto::id::Seq;
 
-use crate::store::{Batch, SessionRecord, StoredEvent, Visibility};
+use crate::{Batch, SessionRecord, StoredEvent, Visibility};
 
-pub(in crate::store) fn record(id: &str) -> SessionRecord {
+pub(crate) fn record(id: &str) -> SessionRecord {
     SessionRecord {
         id: id.into(),
         created_ms: 1_000,
@@ -25,7 +25,7 @@ pub(in crate::store) fn record(id: &str) -> SessionRecord {
     }
 }
 
-pub(in crate::store) fn event(seq: u64, json: &str) -> StoredEvent {
+pub(crate) fn event(seq: u64, json: &str) -> StoredEvent {
     StoredEvent {
         seq: Seq(seq),
         id: format!("event-{seq}").into(),
@@ -36,7 +36,7 @@ pub(in crate::store) fn event(seq: u64, json: &str) -> StoredEvent {
 }
 
 /// A batch of `count` events that say whose they are.
-pub(in crate::store) fn batch(id: &str, after: u64, count: u64) -> Batch {
+pub(crate) fn batch(id: &str, after: u64, count: u64) -> Batch {
     Batch {
         record: record(id),
         after: Seq(after),
@@ -47,14 +47,14 @@ pub(in crate::store) fn batch(id: &str, after: u64, count: u64) -> Batch {
 }
 
 /// A filesystem in memory with little space, unmounted when dropped.
-pub(in crate::store) struct SmallDisk {
+pub(crate) struct SmallDisk {
     folder: tempfile::TempDir,
 }
 
 impl SmallDisk {
     /// Mounts it, or says why the test that asked is skipped.
     #[expect(clippy::print_stderr, reason = "a skipped test must tell why")]
-    pub(in crate::store) fn mount(options: &str) -> Option<Self> {
+    pub(crate) fn mount(options: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mounted = mount(&["-t", "tmpfs", "-o", options, "tmpfs"], folder.path());
         if !mounted {
@@ -63,11 +63,11 @@ impl SmallDisk {
         mounted.then(|| Self { folder })
     }
 
-    pub(in crate::store) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub(in crate::store) fn make_read_only(&self) {
+    pub(crate) fn make_read_only(&self) {
         assert!(mount(&["-o", "remount,ro"], self.folder.path()));
     }
 }

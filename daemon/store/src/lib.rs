@@ -3,14 +3,9 @@
 //! `session` appends and loads through [`Store`], `app` opens it and takes the [`lock::HomeLock`]
 //! first. Nothing here knows what an event means: it keeps the exact wire bytes, in order.
 
-mod change;
-mod disk;
 mod error;
 pub mod lock;
-mod migrate;
-mod read;
 mod sqlite;
-mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::error::Failure;
-use super::{Location, StoreError};
+use crate::error::Failure;
+use crate::{Location, StoreError};
 
 /// Marks the file as ours: "loop".
 const APPLICATION_ID: i32 = 0x6c6f_6f70;

@@ -1,9 +1,9 @@
 //! Old, new and half-migrated databases.
 
 use super::*;
-use crate::store::change::Change;
-use crate::store::disk::Disk;
-use crate::store::tests::batch;
+use crate::sqlite::change::Change;
+use crate::sqlite::disk::Disk;
+use crate::tests::batch;
 
 /// The steps of a later build.
 const LATER: Steps = &[

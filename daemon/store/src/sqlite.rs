@@ -2,6 +2,12 @@
 //!
 //! `app` opens it once, after the home's lock is taken. It never answers a write before its commit.
 
+mod change;
+mod disk;
+mod migrate;
+mod read;
+mod writer;
+
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
@@ -12,12 +18,12 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::change::Change;
-use super::disk::Disk;
-use super::migrate::STEPS;
-use super::read::{self, Readers};
-use super::writer::{self, Counters, Queue};
-use super::{Batch, Location, SessionRecord, Store, StoreError, StoreFuture, StoredEvent};
+use crate::{Batch, Location, SessionRecord, Store, StoreError, StoreFuture, StoredEvent};
+use change::Change;
+use disk::Disk;
+use migrate::STEPS;
+use read::Readers;
+use writer::{Counters, Queue};
 
 /// Sessions and facts in one SQLite database.
 ///
