@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use loopd_store::lock::{HomeLock, LockError, Owner};
+use loopd_store::{Location, OpenError, SqliteStore, Store};
+
 use crate::build_id;
 use crate::config::Config;
 use crate::ports::Ports;
@@ -13,8 +16,6 @@ use crate::rpc::{Table, TableError};
 use crate::services::Services;
 use crate::tool::catalog::Catalog;
 use crate::worktree::Worktrees;
-use loopd_store::lock::{HomeLock, LockError, Owner};
-use loopd_store::{Location, SqliteStore, Store, StoreError};
 
 /// The daemon's version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -28,7 +29,7 @@ pub enum StartError {
     #[error(transparent)]
     Lock(#[from] LockError),
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] OpenError),
     #[error("this build is broken: {0}")]
     Table(#[from] TableError),
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loopd_proto::id::SessionId;
+use loopd_store::Store;
 
 use crate::config::Config;
 use crate::kernel::model::ToolSpec;
@@ -16,7 +17,6 @@ use crate::provider::model_lists::ModelLists;
 use crate::provider::replay::RecordingLock;
 use crate::tool::catalog::Catalog;
 use crate::worktree::Worktrees;
-use loopd_store::Store;
 
 /// What sessions need from the daemon.
 pub struct Services {

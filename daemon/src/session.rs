@@ -29,13 +29,13 @@ use std::sync::Arc;
 use loopd_proto::id::{EventId, RequestId, SessionId};
 use loopd_proto::session::ClientTool;
 use loopd_proto::wire::PeerId;
+use loopd_store::StoreError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::kernel::command::{Answer, Command, Refusal};
 use crate::kernel::state::State;
 pub use ask::ElicitationAnswer;
 use attach::{Attachment, Goodbye};
-use loopd_store::StoreError;
 use provide::ProviderChange;
 pub use slash::ClientRan;
 

@@ -3,11 +3,11 @@
 use loopd_proto::error as code;
 use loopd_proto::id::EventId;
 use loopd_proto::params::session::CompletionFailure;
+use loopd_store::StoreError;
 
 use crate::kernel::command::ModelFailure;
 use crate::session::SessionError;
 use crate::session::waits::WaitError;
-use loopd_store::StoreError;
 
 /// Why a request was not answered with a result.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -9,6 +9,7 @@ use loopd_proto::event::Ephemeral;
 use loopd_proto::event::session::Failure;
 use loopd_proto::id::{MessageId, RequestId, SessionId};
 use loopd_proto::session::SessionOptions;
+use loopd_store::SessionRecord;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -36,7 +37,6 @@ use crate::provider::secret::Secret;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
 use crate::services::Services;
-use loopd_store::SessionRecord;
 
 /// Whether there is a log to begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use loopd_proto::event::task::{AgentWork, WorktreeWork};
 use loopd_proto::id::{Seq, SessionId, TaskId, ToolCallId};
 use loopd_proto::permission::Permissions;
 use loopd_proto::session::SessionOptions;
+use loopd_store::StoredEvent;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +35,6 @@ use crate::kernel::state::{Entry, State};
 use crate::kernel::tasks::Task;
 use crate::roster::Roster;
 use crate::services::Services;
-use loopd_store::StoredEvent;
 
 /// The child sessions that live now.
 #[derive(Clone, Default)]

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use loopd_proto::event::{self, Durable, Ephemeral, Head, Visibility};
 use loopd_proto::id::{AgentId, EventId, Seq};
 use loopd_proto::wire::Class;
+use loopd_store::StoredEvent;
 
 use crate::kernel::apply::apply;
 use crate::kernel::state::State;
 use crate::ports::Ports;
-use loopd_store::StoredEvent;
 
 /// An event on its way to those who listen.
 #[derive(Debug)]

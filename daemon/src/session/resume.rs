@@ -7,6 +7,7 @@ use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::TaskOutcome;
 use loopd_proto::id::SessionId;
 use loopd_proto::time::Timestamp;
+use loopd_store::StoredEvent;
 
 use super::SessionError;
 use super::actor::{Actor, Start};
@@ -16,7 +17,6 @@ use crate::kernel::command::{Command, Fate, TaskAnswer, TaskEnd};
 use crate::kernel::state::{Entry, State};
 use crate::kernel::tasks::Task;
 use crate::kernel::texts;
-use loopd_store::StoredEvent;
 
 impl Actor {
     /// Folds the log; what was in flight when it ended is closed, unless it goes on elsewhere.

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use loopd_proto::event::Durable;
 use loopd_proto::id::EventId;
 use loopd_proto::wire::Class;
+use loopd_store::{Batch, StoredEvent};
 
 use super::actor::Actor;
 use super::journal::{self, Outgoing};
 use super::{Done, SessionError};
 use crate::kernel::command::{Answer, Effect, Step};
 use crate::publish::Spoken;
-use loopd_store::{Batch, StoredEvent};
 
 /// What the steps of one transaction came to.
 #[derive(Default)]

@@ -1,19 +1,26 @@
-//! Why the store could not do something, and what each failure of SQLite means for its caller.
-//!
-//! `disk` asks [`StoreError::blame`] how much of a group an error spoils; nothing here acts on it.
+//! Why a store refused or failed, in words that fit any backend.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::fmt::Display;
 use std::sync::Arc;
 
 use loopd_proto::id::{Seq, SessionId};
-use rusqlite::ErrorCode;
 use thiserror::Error;
 
-/// The failure underneath; shared, because one failed commit answers every batch of its group.
-pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
+/// What failed underneath, as text for the log. It is shared, because one failed commit answers
+/// every write of its group.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Cause(Arc<str>);
+
+impl Cause {
+    pub fn new(what: impl Display) -> Self {
+        Self(what.to_string().into())
+    }
+}
 
 /// Why the store refused or failed.
+///
+/// `place` is where the backend keeps its data, in words that a person understands.
 #[derive(Debug, Clone, Error)]
 pub enum StoreError {
     #[error(
@@ -43,207 +50,61 @@ pub enum StoreError {
     Overloaded { waiting: usize, bytes: usize },
     #[error("one write of {bytes} bytes is more than the {limit} bytes the store takes at once")]
     TooLarge { bytes: usize, limit: usize },
-    #[error("the database refused this write")]
+    #[error(
+        "the store refused this write; a value in it is too large or breaks a rule of the store"
+    )]
     Rejected {
         #[source]
-        source: Cause,
+        cause: Cause,
     },
-    #[error("no space is left for {}; free some and try again, no restart is needed", path.display())]
+    #[error("no space is left for {place}; free some and try again, no restart is needed")]
     Full {
-        path: PathBuf,
+        place: String,
         #[source]
-        source: Cause,
+        cause: Cause,
     },
-    #[error("the disk failed under {}", path.display())]
-    Io {
-        path: PathBuf,
+    #[error("the disk failed under {place}; check the disk and what the system reports about it")]
+    DiskFailed {
+        place: String,
         #[source]
-        source: Cause,
+        cause: Cause,
     },
     #[error(
-        "{} cannot be written; make it and its folder writable for this user, or choose another home",
-        path.display()
+        "{place} cannot be written; make the folder and its files writable for this user, or choose another home"
     )]
     ReadOnly {
-        path: PathBuf,
+        place: String,
         #[source]
-        source: Cause,
+        cause: Cause,
     },
-    #[error("{} is locked by another program; close that program and try again", path.display())]
+    #[error("{place} is locked by another program; close that program and try again")]
     Busy {
-        path: PathBuf,
+        place: String,
         #[source]
-        source: Cause,
+        cause: Cause,
     },
-    #[error(
-        "{} is no database, or it or the disk under it is damaged; restore it from a backup or move it away",
-        path.display()
-    )]
+    #[error("{place} or the disk under it is damaged; restore it from a backup or move it away")]
     Corrupt {
-        path: PathBuf,
+        place: String,
         #[source]
-        source: Cause,
+        cause: Cause,
     },
-    #[error("{} cannot be opened; check that its folder exists and belongs to this user", path.display())]
-    Unopenable {
-        path: PathBuf,
+    #[error("{place} cannot be opened; check that its folder exists and belongs to this user")]
+    Unavailable {
+        place: String,
         #[source]
-        source: Cause,
+        cause: Cause,
     },
     #[error(
-        "the filesystem of {} cannot hold a write-ahead log (it gave {mode}); put the home on a local disk",
-        path.display()
+        "{place} failed; start the daemon again, and report what its log says if that does not help"
     )]
-    NoWriteAheadLog { path: PathBuf, mode: String },
-    #[error(
-        "{} belongs to another program (application id {application_id:#010x}); choose another home or move it away",
-        path.display()
-    )]
-    Foreign { path: PathBuf, application_id: i32 },
-    #[error(
-        "{} has schema {found}, made by loopd {writer}, but this is loopd {running}, which knows schemas up to \
-         {supported}; start a loopd as new as the one that made it, or choose another home",
-        path.display()
-    )]
-    NewerSchema {
-        path: PathBuf,
-        found: i32,
-        supported: i32,
-        writer: String,
-        running: &'static str,
-    },
-    #[error("the database {} failed", path.display())]
-    Database {
-        path: PathBuf,
+    Failed {
+        place: String,
         #[source]
-        source: Cause,
+        cause: Cause,
     },
     #[error("the store is closed")]
     Closed,
     #[error("the store ended before it could answer; load the session again")]
     Lost,
-}
-
-/// How much of a group of writes an error spoils.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Blame {
-    /// Only the write that met it.
-    Write,
-    /// Every write of the group; the handle is as good as before.
-    Group,
-    /// Every write of the group, and the handle must be replaced.
-    Handle,
-    /// As `Handle`, and what the handle wrote may not have reached the disk.
-    Disk,
-}
-
-impl StoreError {
-    /// Tells that a failed write may come to light after a crash, so that the log must be loaded
-    /// before anything is appended to it.
-    pub fn leaves_doubt(&self) -> bool {
-        matches!(self, Self::Lost) || matches!(self.blame(), Blame::Handle | Blame::Disk)
-    }
-
-    pub(super) fn blame(&self) -> Blame {
-        match self {
-            Self::Conflict { .. }
-            | Self::Gap { .. }
-            | Self::NoSession { .. }
-            | Self::SessionExists { .. }
-            | Self::LogTooLong { .. }
-            | Self::Overloaded { .. }
-            | Self::TooLarge { .. }
-            | Self::Rejected { .. } => Blame::Write,
-            Self::Busy { .. } | Self::Closed | Self::Lost => Blame::Group,
-            Self::Full { .. }
-            | Self::ReadOnly { .. }
-            | Self::Corrupt { .. }
-            | Self::Unopenable { .. }
-            | Self::NoWriteAheadLog { .. }
-            | Self::Foreign { .. }
-            | Self::NewerSchema { .. } => Blame::Handle,
-            Self::Io { .. } | Self::Database { .. } => Blame::Disk,
-        }
-    }
-
-    pub(super) fn from_io(path: &Path, error: io::Error) -> Self {
-        use io::ErrorKind as Kind;
-        let path = path.to_owned();
-        let kind = error.kind();
-        let source: Cause = Arc::new(error);
-        match kind {
-            Kind::StorageFull | Kind::QuotaExceeded => Self::Full { path, source },
-            Kind::ReadOnlyFilesystem | Kind::PermissionDenied => Self::ReadOnly { path, source },
-            Kind::NotFound | Kind::NotADirectory | Kind::IsADirectory => {
-                Self::Unopenable { path, source }
-            }
-            _ => Self::Io { path, source },
-        }
-    }
-
-    fn from_sqlite(path: &Path, error: rusqlite::Error) -> Self {
-        let path = path.to_owned();
-        let code = error.sqlite_error_code();
-        let unreadable = matches!(
-            error,
-            rusqlite::Error::FromSqlConversionFailure(..)
-                | rusqlite::Error::IntegralValueOutOfRange(..)
-                | rusqlite::Error::InvalidColumnType(..)
-                | rusqlite::Error::Utf8Error(..)
-        );
-        let source: Cause = Arc::new(error);
-        match code {
-            Some(ErrorCode::DiskFull) => Self::Full { path, source },
-            Some(ErrorCode::SystemIoFailure) => Self::Io { path, source },
-            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-                Self::ReadOnly { path, source }
-            }
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-                Self::Busy { path, source }
-            }
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                Self::Corrupt { path, source }
-            }
-            Some(ErrorCode::CannotOpen) => Self::Unopenable { path, source },
-            Some(ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch) => {
-                Self::Rejected { source }
-            }
-            None if unreadable => Self::Corrupt { path, source },
-            _ => Self::Database { path, source },
-        }
-    }
-}
-
-/// A failure before it is known which database it belongs to.
-#[derive(Debug)]
-pub(super) enum Failure {
-    Sqlite(rusqlite::Error),
-    Refused(StoreError),
-    /// Stored bytes that no loopd wrote.
-    Unreadable(Cause),
-}
-
-impl Failure {
-    pub(super) fn of(self, path: &Path) -> StoreError {
-        match self {
-            Self::Sqlite(error) => StoreError::from_sqlite(path, error),
-            Self::Refused(error) => error,
-            Self::Unreadable(source) => StoreError::Corrupt {
-                path: path.to_owned(),
-                source,
-            },
-        }
-    }
-}
-
-impl From<rusqlite::Error> for Failure {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self::Refused(error)
-    }
 }

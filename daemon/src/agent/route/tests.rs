@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use loopd_proto::session::ModelConfig;
+use loopd_store::{Location, SqliteStore};
 
 use super::*;
 use crate::launch::LaunchOptions;
 use crate::provider::test_server::{Scripted, TestServer};
 use crate::rpc::server::Server;
-use loopd_store::{Location, SqliteStore};
 
 type Variables<'a> = &'a [(&'a str, &'a str)];
 

@@ -5,7 +5,7 @@
 use loopd_proto::id::{Seq, SessionId};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::error::Failure;
+use super::error::Failure;
 use crate::{Batch, SessionRecord, StoreError, StoredEvent, Visibility};
 
 /// A write that waits for its turn.

@@ -1,50 +1,7 @@
-//! Small values to store, and a disk small enough to fill.
+//! A disk small enough to fill.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-use loopd_proto::id::Seq;
-
-use crate::{Batch, SessionRecord, StoredEvent, Visibility};
-
-pub(crate) fn record(id: &str) -> SessionRecord {
-    SessionRecord {
-        id: id.into(),
-        created_ms: 1_000,
-        modified_ms: 2_000,
-        name: None,
-        summary: None,
-        cwd: Some("/project".into()),
-        parent: None,
-        agent: None,
-        client_name: None,
-        git_root: None,
-        repository: None,
-        branch: None,
-        event_count: 0,
-    }
-}
-
-pub(crate) fn event(seq: u64, json: &str) -> StoredEvent {
-    StoredEvent {
-        seq: Seq(seq),
-        id: format!("event-{seq}").into(),
-        kind: "user.message".into(),
-        visible: Visibility::Public,
-        json: json.into(),
-    }
-}
-
-/// A batch of `count` events that say whose they are.
-pub(crate) fn batch(id: &str, after: u64, count: u64) -> Batch {
-    Batch {
-        record: record(id),
-        after: Seq(after),
-        events: (after + 1..=after + count)
-            .map(|seq| event(seq, &format!("{id} {seq}")))
-            .collect(),
-    }
-}
 
 /// A filesystem in memory with little space, unmounted when dropped.
 pub(crate) struct SmallDisk {
