@@ -200,9 +200,7 @@ impl SessionHandle {
         let id = self.id.clone();
         async move {
             posted?;
-            answer
-                .await
-                .unwrap_or_else(|_| Err(SessionError::Faulted(id)))
+            answer.await.unwrap_or(Err(SessionError::Faulted(id)))
         }
     }
 
@@ -369,9 +367,7 @@ impl SessionHandle {
         let id = self.id.clone();
         async move {
             posted?;
-            answer
-                .await
-                .unwrap_or_else(|_| Err(SessionError::Faulted(id)))
+            answer.await.unwrap_or(Err(SessionError::Faulted(id)))
         }
     }
 
