@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use loopd_store::lock::{HomeLock, LockError, Owner};
+use loopd_store::{Location, OpenError, SqliteStore, Store};
+
 use crate::build_id;
 use crate::config::Config;
 use crate::front::rpc::server::Server;
 use crate::front::rpc::{Table, TableError};
 use crate::services::Services;
-use crate::store::lock::{HomeLock, LockError, Owner};
-use crate::store::{Location, SqliteStore, Store, StoreError};
 use crate::tool::catalog::Catalog;
 use loopd_exec::clock::Clock;
 use loopd_exec::keep_alive::KeepAlive;
@@ -28,7 +29,7 @@ pub enum StartError {
     #[error(transparent)]
     Lock(#[from] LockError),
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] OpenError),
     #[error("this build is broken: {0}")]
     Table(#[from] TableError),
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use loopd_proto::permission::{Approval, PermissionRule};
 
-use crate::store::{Store, StoreError};
+use loopd_store::{Store, StoreError};
 
 /// The location of approvals that hold wherever a session works.
 pub const EVERYWHERE: &str = "*";

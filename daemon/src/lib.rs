@@ -43,7 +43,6 @@ pub mod gate;
 pub mod provider;
 
 pub mod publish;
-pub mod store;
 
 // Values and small parts that everyone may use.
 pub mod build_id;

@@ -18,11 +18,11 @@ use loopd::home::watch::HomeWatch;
 use loopd::launch::{Launch, LaunchOptions};
 use loopd::provider::secret::{self, Secret};
 use loopd::shutdown;
-use loopd::store::lock::LockError;
 #[cfg(target_os = "linux")]
 use loopd_exec::process;
 use loopd_exec::sys;
 use loopd_proto::home_paths;
+use loopd_store::lock::LockError;
 use tokio::runtime::{Builder, Runtime};
 
 /// How long a background daemon stays without clients and work.

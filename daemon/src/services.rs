@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loopd_proto::id::SessionId;
+use loopd_store::Store;
 
 use crate::config::Config;
 use crate::provider::model_lists::ModelLists;
 use crate::provider::replay::RecordingLock;
-use crate::store::Store;
 use crate::tool::catalog::Catalog;
 use loopd_exec::clock::Clock;
 use loopd_exec::keep_alive::KeepAlive;

@@ -26,9 +26,9 @@ use std::sync::Arc;
 use loopd_proto::id::{EventId, RequestId, SessionId};
 use loopd_proto::session::ClientTool;
 use loopd_proto::wire::PeerId;
+use loopd_store::StoreError;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::store::StoreError;
 pub use ask::ElicitationAnswer;
 use attach::{Attachment, DetachReason};
 use loopd_kernel::command::{Answer, Command, Refusal};
@@ -197,9 +197,7 @@ impl SessionHandle {
         let id = self.id.clone();
         async move {
             posted?;
-            answer
-                .await
-                .unwrap_or_else(|_| Err(SessionError::Faulted(id)))
+            answer.await.unwrap_or(Err(SessionError::Faulted(id)))
         }
     }
 
@@ -366,9 +364,7 @@ impl SessionHandle {
         let id = self.id.clone();
         async move {
             posted?;
-            answer
-                .await
-                .unwrap_or_else(|_| Err(SessionError::Faulted(id)))
+            answer.await.unwrap_or(Err(SessionError::Faulted(id)))
         }
     }
 

@@ -1,8 +1,8 @@
 //! What the next daemon makes of agents when the last one was killed at the worst moment: their
 //! logs are cut where the crash would have cut them, and given to another daemon.
 
-use loopd::store::{Batch, StoredEvent};
 use loopd_proto::id::Seq;
+use loopd_store::{Batch, StoredEvent};
 use loopd_tests::{Daemon, Script, Turn, call};
 use serde_json::{Value, json};
 

@@ -6,8 +6,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
-use loopd::store::{Batch, SessionRecord, Store, StoreError, StoreFuture, StoredEvent};
 use loopd_proto::id::{Seq, SessionId};
+use loopd_store::{Batch, SessionRecord, Store, StoreError, StoreFuture, StoredEvent};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -113,7 +113,7 @@ impl Store for HeldStore {
             match verdict.expect("a test says what becomes of a commit that it held") {
                 Verdict::LetThrough => inner.append(batch).await,
                 Verdict::Fail => Err(StoreError::Rejected {
-                    source: Arc::new(std::io::Error::other("the test failed this commit")),
+                    cause: loopd_store::Cause::new("the test failed this commit"),
                 }),
             }
         }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use loopd::app::App;
 use loopd::session::registry::Sessions;
-use loopd::store::{StoredEvent, Visibility};
 use loopd_kernel::apply::apply;
 use loopd_kernel::context;
 use loopd_kernel::state::{Phase, State};
 use loopd_proto::event::read_durable;
 use loopd_proto::id::{Seq, SessionId};
+use loopd_store::{StoredEvent, Visibility};
 use serde_json::Value;
 
 use crate::client::Client;

@@ -7,11 +7,11 @@ use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::TaskOutcome;
 use loopd_proto::id::SessionId;
 use loopd_proto::time::Timestamp;
+use loopd_store::StoredEvent;
 
 use super::SessionError;
 use super::actor::{Actor, Start};
 use super::subagents::spawn::{is_at_work, rested};
-use crate::store::StoredEvent;
 use loopd_kernel::apply::apply;
 use loopd_kernel::command::{Command, RecoveredOutcome, TaskAnswer, TaskEnd};
 use loopd_kernel::state::{Entry, State};

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use loopd_proto::event::Durable;
 use loopd_proto::id::EventId;
 use loopd_proto::wire::Class;
+use loopd_store::{Batch, StoredEvent};
 
 use super::actor::Actor;
 use super::journal::{self, Outgoing};
 use super::{Done, SessionError};
 use crate::publish::OutgoingEvent;
-use crate::store::{Batch, StoredEvent};
 use loopd_kernel::command::{Answer, Effect, Step};
 
 /// What the steps of one transaction came to.

@@ -204,7 +204,7 @@ async fn questions() -> Vec<Log> {
 async fn all_told(daemon: &Daemon) {
     let over = |state: &State| {
         let tasks = &state.tasks;
-        !state.is_busy() && !tasks.has_agents_at_work() && tasks.untold().is_empty()
+        !state.is_busy() && !tasks.has_agents_at_work() && tasks.undelivered().is_empty()
     };
     daemon.until("agents", "the agents to end", over).await;
 }

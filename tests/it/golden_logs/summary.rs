@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use loopd_kernel::apply::apply;
 use loopd_kernel::context;
 use loopd_kernel::state::{Phase, State};
-use loopd::store::{Batch, SessionRecord, StoredEvent};
 use loopd_proto::event::read_durable;
 use loopd_proto::id::{Seq, SessionId};
+use loopd_store::{Batch, SessionRecord, StoredEvent};
 use loopd_tests::validator::as_chat;
 use loopd_tests::{Daemon, Script, Session, Turn};
 use serde_json::{Map, Value, json};
@@ -148,7 +148,7 @@ fn tasks(state: &State) -> BTreeMap<String, Value> {
             None => json!("running"),
         };
         let summary = json!({
-            "status": status, "description": task.description, "told": !task.is_untold(),
+            "status": status, "description": task.description, "told": !task.is_undelivered(),
             "answer": task.latest_response(),
         });
         (task.id.to_string(), summary)

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use loopd::store::{Location, SqliteStore};
 use loopd_proto::id::SessionId;
+use loopd_store::{Location, SqliteStore};
 use loopd_tests::binary::Loopd;
 use loopd_tests::dice::{Dice, number};
 use loopd_tests::{Client, Session};

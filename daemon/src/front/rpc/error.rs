@@ -3,10 +3,10 @@
 use loopd_proto::error as code;
 use loopd_proto::id::EventId;
 use loopd_proto::params::session::CompletionFailure;
+use loopd_store::StoreError;
 
 use crate::session::SessionError;
 use crate::session::waits::WaitError;
-use crate::store::StoreError;
 use loopd_kernel::command::ModelFailure;
 
 /// Why a request was not answered with a result.

@@ -8,6 +8,7 @@ use loopd_proto::home_paths::FileId;
 use loopd_proto::params::launch::{JoinNotification, JoinTransport};
 use loopd_proto::time::Timestamp;
 use loopd_proto::wire::{self, CloseReason, Limits};
+use loopd_store::lock::HomeLock;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -18,7 +19,6 @@ use crate::launch::Launch;
 use crate::services::Services;
 use crate::session::attach::DetachReason;
 use crate::session::registry::Sessions;
-use crate::store::lock::HomeLock;
 
 /// How long a connection may take to show its token.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);

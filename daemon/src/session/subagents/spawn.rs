@@ -15,6 +15,7 @@ use loopd_proto::event::task::{AgentWork, WorktreeWork};
 use loopd_proto::id::{Seq, SessionId, TaskId, ToolCallId};
 use loopd_proto::permission::Permissions;
 use loopd_proto::session::SessionOptions;
+use loopd_store::StoredEvent;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +28,6 @@ use crate::services::Services;
 use crate::session::actor::Actor;
 use crate::session::registry::Sessions;
 use crate::session::{Message, SessionHandle};
-use crate::store::StoredEvent;
 use crate::subagent::definitions::Roster;
 use crate::subagent::{
     Child, ChildResult, ChildSpawner, ChildStatus, RunLink, Slots, SpawnSpec, SubagentOrder,

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use loopd_proto::session::ModelConfig;
+use loopd_store::{Location, SqliteStore};
 
 use super::*;
 use crate::front::rpc::server::Server;
 use crate::launch::LaunchOptions;
 use crate::provider::test_server::{Scripted, TestServer};
-use crate::store::{Location, SqliteStore};
 
 type Variables<'a> = &'a [(&'a str, &'a str)];
 

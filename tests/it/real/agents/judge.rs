@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopd::store::{SqliteStore, Store};
 use loopd_kernel::apply::apply;
 use loopd_kernel::state::{Phase, State};
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::{TaskOutcome, TaskWork};
 use loopd_proto::event::{Durable, Head, read_durable};
 use loopd_proto::id::{SessionId, TaskId};
+use loopd_store::{SqliteStore, Store};
 use loopd_tests::validator::text_of;
 use serde_json::Value;
 

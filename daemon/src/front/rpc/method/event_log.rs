@@ -12,6 +12,7 @@ use loopd_proto::params::event_log::{
     CursorStatus, Events, Interest, InterestParams, ReadParams, ReadResult, ReleaseParams, Tail,
 };
 use loopd_proto::params::session::{Of, Success};
+use loopd_store::{StoredEvent, Visibility};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
@@ -19,7 +20,6 @@ use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
 use crate::session::view::View;
-use crate::store::{StoredEvent, Visibility};
 
 /// The most events of one answer, and the longest wait.
 const MAX_EVENTS: usize = 1_000;

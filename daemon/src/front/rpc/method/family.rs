@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use loopd_proto::id::SessionId;
+use loopd_store::SessionRecord;
 
 use crate::front::rpc::error::RpcError;
 use crate::services::Services;
-use crate::store::SessionRecord;
 
 /// The sessions that people opened, the one modified last first.
 pub(super) async fn opened(services: &Services) -> Result<Vec<SessionRecord>, RpcError> {

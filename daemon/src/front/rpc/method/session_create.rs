@@ -67,7 +67,7 @@ pub(super) async fn create(
         session.stop().await;
         return Err(match error {
             crate::session::SessionError::Store(error)
-                if matches!(*error, crate::store::StoreError::Conflict { .. }) =>
+                if matches!(*error, loopd_store::StoreError::Conflict { .. }) =>
             {
                 exists(&id)
             }

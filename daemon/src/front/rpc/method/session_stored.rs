@@ -7,11 +7,11 @@ use loopd_proto::params::session::{
     Deleted, Found, LastId, ListFilter, ListParams, Listed, Metadata, Of,
 };
 use loopd_proto::time::Timestamp;
+use loopd_store::SessionRecord;
 
 use super::family::opened;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::store::SessionRecord;
 
 pub(super) async fn list(context: Context, params: ListParams) -> Result<Listed, RpcError> {
     let records = opened(&context.app.services).await?;

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use loopd_proto::params::discovery::{
     DisabledSkillsParams, Paths, Skill, SkillPath, Skills, SkillsParams,
 };
+use loopd_store::Store;
 use serde_json::Value;
 
 use super::discover::{host, look, places, shown};
 use crate::discovery::skills::{self, SkillFolder};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::store::Store;
 
 /// Where the store keeps the names of skills that stay out of use.
 const SCOPE: &str = "skills";

@@ -3,11 +3,12 @@
 use std::fs;
 
 use super::*;
-use crate::store::migrate::STEPS;
-use crate::store::tests::{SmallDisk, batch, event};
-use crate::store::{SqliteStore, Store};
+use crate::contract::{batch, event};
+use crate::sqlite::migrate::STEPS;
+use crate::tests::SmallDisk;
+use crate::{SqliteStore, Store};
 
-fn open_error(path: &Path) -> StoreError {
+fn open_error(path: &Path) -> OpenError {
     match Disk::open(Location::File(path.to_owned()), STEPS) {
         Ok(_) => panic!("{} was opened", path.display()),
         Err(error) => {
@@ -18,13 +19,20 @@ fn open_error(path: &Path) -> StoreError {
     }
 }
 
+fn kind_of(error: OpenError) -> StoreError {
+    match error {
+        OpenError::Unusable { error, .. } => error,
+        other => panic!("{other}"),
+    }
+}
+
 #[test]
 fn what_is_not_a_database_is_named_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("loopd.db");
     let text = "not a database, whatever its name says; ".repeat(200);
     fs::write(&path, &text).unwrap();
-    let error = open_error(&path);
+    let error = kind_of(open_error(&path));
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
@@ -40,7 +48,7 @@ fn a_database_of_another_program_is_refused_and_left_alone() {
             .unwrap();
         let before = fs::read(&path).unwrap();
         let error = open_error(&path);
-        assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
+        assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
         assert_eq!(fs::read(&path).unwrap(), before);
     }
 }
@@ -48,10 +56,10 @@ fn a_database_of_another_program_is_refused_and_left_alone() {
 #[test]
 fn a_place_that_cannot_hold_a_database_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let error = open_error(&folder.path().join("missing/loopd.db"));
-    assert!(matches!(error, StoreError::Unopenable { .. }), "{error}");
-    let error = open_error(folder.path());
-    assert!(matches!(error, StoreError::Unopenable { .. }), "{error}");
+    let error = kind_of(open_error(&folder.path().join("missing/loopd.db")));
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+    let error = kind_of(open_error(folder.path()));
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
 }
 
 #[test]
@@ -60,7 +68,7 @@ fn a_read_only_home_is_told_before_anything_starts() {
         return;
     };
     disk.make_read_only();
-    let error = open_error(&disk.path("loopd.db"));
+    let error = kind_of(open_error(&disk.path("loopd.db")));
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
 }
 
@@ -75,7 +83,7 @@ fn a_database_that_became_read_only_is_told_at_the_start() {
         .close()
         .unwrap();
     disk.make_read_only();
-    let error = open_error(&path);
+    let error = kind_of(open_error(&path));
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
 }
 
@@ -100,7 +108,11 @@ async fn a_full_disk_fails_writes_only_and_only_while_it_is_full() {
     for _ in 0..3 {
         let error = store.append(large(10)).await.unwrap_err();
         assert!(matches!(error, StoreError::Full { .. }), "{error}");
-        assert!(error.to_string().contains("loopd.db"), "{error}");
+        let folder = disk.path("").display().to_string();
+        assert!(
+            error.to_string().contains(folder.trim_end_matches('/')),
+            "{error}"
+        );
         let (record, events) = store.load(&"one".into()).await.unwrap().unwrap();
         assert_eq!((record.event_count, events.len()), (10, 10));
     }
@@ -129,7 +141,7 @@ fn a_handle_without_trust_is_replaced_and_the_log_written_anew() {
         handle
     };
     assert_eq!(append(&mut disk, 0), Handle::Kept);
-    disk.trust = Trust::Spent;
+    disk.trust = Trust::Failed;
     assert_eq!(append(&mut disk, 1), Handle::Replaced);
     disk.trust = Trust::Doubtful;
     assert_eq!(append(&mut disk, 2), Handle::Replaced);
@@ -145,11 +157,11 @@ fn a_database_that_vanished_is_not_replaced_by_an_empty_one() {
     let path = folder.path().join("loopd.db");
     let mut disk = Disk::open(Location::File(path.clone()), STEPS).unwrap();
     fs::remove_file(&path).unwrap();
-    disk.trust = Trust::Spent;
+    disk.trust = Trust::Failed;
     let change = Change::Append(batch("one", 0, 1));
     let Group { answers, .. } = disk.commit(&[&change]);
     assert!(
-        matches!(answers.as_slice(), [Err(StoreError::Unopenable { .. })]),
+        matches!(answers.as_slice(), [Err(StoreError::Unavailable { .. })]),
         "{answers:?}"
     );
     assert!(!path.exists());

@@ -1,18 +1,15 @@
-//! The durable truth: session logs, session records and small user-level facts.
+//! What outlives the daemon: session logs, session records and small facts about a user.
 //!
-//! `session` appends and loads through [`Store`], `app` opens it and takes the [`lock::HomeLock`]
-//! first. Nothing here knows what an event means: it keeps the exact wire bytes, in order.
+//! Sessions append and load through [`Store`]. Whoever opens a home takes its [`lock::HomeLock`]
+//! first and then opens the store in it. The store does not know what an event means: it keeps the
+//! exact bytes that clients get, in order.
 
-mod change;
-mod disk;
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
 mod error;
 pub mod lock;
-mod migrate;
-mod read;
 mod sqlite;
-mod writer;
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -21,28 +18,10 @@ use serde_json::Value;
 
 pub use error::{Cause, StoreError};
 pub use loopd_proto::event::Visibility;
-pub use sqlite::{SqliteStore, Stats};
+pub use sqlite::{Location, OpenError, SqliteStore, Stats};
 
 /// What every operation of a [`Store`] returns; it borrows nothing from the store.
 pub type StoreFuture<T> = BoxFuture<'static, Result<T, StoreError>>;
-
-/// Where a database lives.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Location {
-    File(PathBuf),
-    /// Lost when the store is closed; for tests and for sessions nobody wants kept.
-    Memory,
-}
-
-impl Location {
-    /// The path that error messages name.
-    fn path(&self) -> &Path {
-        match self {
-            Self::File(path) => path,
-            Self::Memory => Path::new(":memory:"),
-        }
-    }
-}
 
 /// One event of a session's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,9 +70,11 @@ pub struct Batch {
 /// Keeps sessions and facts.
 ///
 /// Writes are queued at once, when the method is called and not when its future is first polled,
-/// are committed in the order of the calls, and resolve only after they are durable. Dropping the
-/// future of a write does not take the write back. A write that fails has changed nothing, but
-/// after [`StoreError::leaves_doubt`] a crash may still bring it to light: load before appending.
+/// are committed in the order of the calls, and resolve only after they are durable. Writes that wait
+/// share a commit. Dropping the future of a write does not take the write back. A write that fails
+/// has changed nothing, but a crash may still bring it to light: load the session before appending
+/// to it again. A read sees every write that was acknowledged before it, also after a failed one.
+/// The checks of `contract` say all of it in detail.
 pub trait Store: Send + Sync + 'static {
     /// Appends a batch to its session's log.
     fn append(&self, batch: Batch) -> StoreFuture<()>;
@@ -110,8 +91,8 @@ pub trait Store: Send + Sync + 'static {
     /// Reads all records, the one modified last first.
     fn list(&self) -> StoreFuture<Vec<SessionRecord>>;
 
-    /// Finds sessions that people opened and whose id starts with `prefix`; two are enough to know
-    /// it is ambiguous.
+    /// Finds at most two sessions that people opened and whose id starts with `prefix`: two are
+    /// enough to know that it is ambiguous.
     fn find_by_prefix(&self, prefix: &str) -> StoreFuture<Vec<SessionId>>;
 
     /// Removes a session and its log, and tells whether it existed.
@@ -136,7 +117,7 @@ pub trait Store: Send + Sync + 'static {
     /// Counts the bytes of every session's events.
     fn sizes(&self) -> StoreFuture<Vec<(SessionId, u64)>>;
 
-    /// Refuses new work, finishes what is queued and closes the database.
+    /// Refuses new work, finishes what is queued and closes the store. Closing twice is no error.
     fn close(&self) -> StoreFuture<()>;
 }
 

@@ -1,23 +1,66 @@
 //! The [`Store`] over SQLite: a queue to the writer, a few readers, and their end.
 //!
-//! `app` opens it once, after the home's lock is taken. It never answers a write before its commit.
+//! The daemon opens it once, after it took the lock of the home. It never answers a write before
+//! its commit.
 
+mod change;
+mod disk;
+mod error;
+mod migrate;
+mod read;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use loopd_proto::id::{Seq, SessionId};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::change::Change;
-use super::disk::Disk;
-use super::migrate::STEPS;
-use super::read::{self, Readers};
-use super::writer::{self, Counters, Queue};
-use super::{Batch, Location, SessionRecord, Store, StoreError, StoreFuture, StoredEvent};
+use crate::{Batch, SessionRecord, Store, StoreError, StoreFuture, StoredEvent};
+use change::Change;
+use disk::Disk;
+pub use error::OpenError;
+use migrate::STEPS;
+use read::Readers;
+use writer::{Counters, Queue};
+
+/// Where a database lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    File(PathBuf),
+    /// Lost when the store is closed; for tests and for sessions nobody wants kept.
+    Memory,
+}
+
+impl Location {
+    /// The file that a person has to deal with when it cannot be opened.
+    fn path(&self) -> &Path {
+        match self {
+            Self::File(path) => path,
+            Self::Memory => Path::new("in memory"),
+        }
+    }
+
+    /// How errors of the open store call it.
+    fn place(&self) -> String {
+        match self {
+            Self::File(path) => {
+                let folder = path.parent().unwrap_or(path);
+                if folder.as_os_str().is_empty() {
+                    return "the store in the current folder".into();
+                }
+                format!("the store in {}", folder.display())
+            }
+            Self::Memory => "the store in memory".into(),
+        }
+    }
+}
 
 /// Sessions and facts in one SQLite database.
 ///
@@ -30,11 +73,13 @@ pub struct SqliteStore {
     closing: CancellationToken,
     /// Owns the writer's task and the reads that run.
     tasks: TaskTracker,
+    #[cfg(test)]
+    disk: Arc<Mutex<Disk>>,
     /// How the writer's task ended.
     finished: Shared<BoxFuture<'static, Result<(), StoreError>>>,
 }
 
-/// What the writer did since the store was opened.
+/// What the writer did since the store was opened; tests count commits with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stats {
     /// Transactions, successful or not.
@@ -47,10 +92,11 @@ pub struct Stats {
 
 impl SqliteStore {
     /// Opens the database, creating or migrating it when needed.
-    pub async fn open(location: Location) -> Result<Self, StoreError> {
-        let disk = tokio::task::spawn_blocking(move || Disk::open(location, STEPS))
+    pub async fn open(location: Location) -> Result<Self, OpenError> {
+        let wanted = location.clone();
+        let disk = tokio::task::spawn_blocking(move || Disk::open(wanted, STEPS))
             .await
-            .unwrap_or(Err(StoreError::Lost))?;
+            .unwrap_or_else(|_| Err(OpenError::new(&location, StoreError::Lost)))?;
         Ok(Self::start(disk))
     }
 
@@ -69,6 +115,8 @@ impl SqliteStore {
         ));
         Self {
             queue,
+            #[cfg(test)]
+            disk: Arc::clone(&disk),
             readers: Readers::new(location, disk, tasks.clone()),
             counters,
             closing,

@@ -1,9 +1,9 @@
 //! Old, new and half-migrated databases.
 
 use super::*;
-use crate::store::change::Change;
-use crate::store::disk::Disk;
-use crate::store::tests::batch;
+use crate::contract::batch;
+use crate::sqlite::change::Change;
+use crate::sqlite::disk::Disk;
 
 /// The steps of a later build.
 const LATER: Steps = &[
@@ -33,7 +33,7 @@ fn database() -> (tempfile::TempDir, Location) {
 }
 
 /// Opens as a build with these steps would.
-fn open(location: &Location, steps: Steps) -> Result<Disk, StoreError> {
+fn open(location: &Location, steps: Steps) -> Result<Disk, OpenError> {
     Disk::open(location.clone(), steps)
 }
 

@@ -1,18 +1,19 @@
 //! The queue in front of the disk and the one task that empties it.
 //!
-//! `sqlite` pushes changes; the task gathers what waits and commits it in one short
-//! `spawn_blocking` call. It never keeps a blocking thread while nothing waits: that would stop a
-//! paused clock for good.
+//! `sqlite` pushes changes; the task gathers those that wait and commits them in one short
+//! `spawn_blocking` call. It keeps no blocking thread while nothing waits: in tests, a paused clock
+//! does not advance while a blocking call runs.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::StoreError;
 use super::change::Change;
 use super::disk::{Disk, Handle};
+use crate::StoreError;
 
 /// The most writes and bytes that may wait.
 const QUEUE_WRITES: usize = 1024;
@@ -30,7 +31,7 @@ pub(super) struct Counters {
     pub(super) reopened: AtomicU64,
 }
 
-/// A change, the one who waits for it, and its share of the queue.
+/// A change, the way to answer its caller, and its share of the queue's bytes.
 struct Job {
     change: Change,
     bytes: usize,
@@ -114,16 +115,16 @@ pub(super) async fn run(
         let disk = Arc::clone(&disk);
         let counters = Arc::clone(&counters);
         let work = move || {
-            let mut disk = disk.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut disk = disk.lock();
             commit(&mut disk, group, &counters);
             disk.tidy();
         };
         if let Err(crash) = tokio::task::spawn_blocking(work).await {
-            // Those who wait see their answer's channel end; the disk distrusts its handle.
+            // Each caller sees the channel of its answer end; the disk will replace its handle.
             tracing::error!(error = &crash as &dyn std::error::Error, "a commit crashed");
         }
     }
-    let close = move || disk.lock().unwrap_or_else(PoisonError::into_inner).close();
+    let close = move || disk.lock().close();
     tokio::task::spawn_blocking(close)
         .await
         .unwrap_or(Err(StoreError::Lost))
@@ -164,7 +165,7 @@ fn commit(disk: &mut Disk, group: Vec<Job>, counters: &Counters) {
         counters.reopened.fetch_add(1, Ordering::Relaxed);
     }
     for (job, answer) in group.into_iter().zip(done.answers) {
-        // Whoever asked may have stopped waiting; the write is done all the same.
+        // The caller may have stopped waiting; the write is done all the same.
         drop(job.answer.send(answer));
     }
 }

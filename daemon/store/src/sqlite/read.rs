@@ -1,21 +1,23 @@
 //! Reading: a few connections beside the writer's, opened when first needed, and the queries.
 //!
-//! `sqlite` calls it. A reader sees every commit that was acknowledged before it started, and
-//! goes on when writing fails.
+//! `sqlite` calls it. A read sees every commit that was acknowledged before the read started, and
+//! reads work while writes fail.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use loopd_proto::id::{EventId, Seq, SessionId};
+use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use super::Location;
 use super::change::position;
 use super::disk::{Disk, connect_reader};
-use super::error::{Blame, Failure};
-use super::{Location, SessionRecord, StoreError, StoreFuture, StoredEvent, Visibility};
+use super::error::{Damage, Failure, damage};
+use crate::{SessionRecord, StoreError, StoreFuture, StoredEvent, Visibility};
 
 /// The most reads at the same time, each on its own connection.
 const READERS: usize = 2;
@@ -93,7 +95,7 @@ impl Readers {
     pub(super) fn close(&self) {
         self.turns.close();
         if let Source::Pool(pool) = &self.source {
-            *pool.idle() = None;
+            *pool.idle.lock() = None;
         }
     }
 }
@@ -106,8 +108,8 @@ impl Source {
         match self {
             Self::Pool(pool) => pool.run(query),
             Self::Writer(disk) => {
-                let mut disk = disk.lock().unwrap_or_else(PoisonError::into_inner);
-                query(disk.connection()?).map_err(|failure| failure.of(Location::Memory.path()))
+                let mut disk = disk.lock();
+                query(disk.connection()?).map_err(|failure| failure.of(&Location::Memory))
             }
         }
     }
@@ -118,24 +120,20 @@ impl Pool {
         &self,
         query: impl FnOnce(&mut Connection) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
-        let waiting = self.idle().as_mut().ok_or(StoreError::Closed)?.pop();
+        let waiting = self.idle.lock().as_mut().ok_or(StoreError::Closed)?.pop();
         let mut connection = match waiting {
             Some(connection) => connection,
             None => connect_reader(&self.location)?,
         };
-        let result = query(&mut connection).map_err(|failure| failure.of(self.location.path()));
-        let reusable = match result.as_ref().map_err(StoreError::blame) {
-            Ok(_) | Err(Blame::Write | Blame::Group) => true,
-            Err(Blame::Handle | Blame::Disk) => false,
+        let result = query(&mut connection).map_err(|failure| failure.of(&self.location));
+        let reusable = match result.as_ref().map_err(damage) {
+            Ok(_) | Err(Damage::Write | Damage::Group) => true,
+            Err(Damage::Handle | Damage::Disk) => false,
         };
-        if let (true, Some(idle)) = (reusable, self.idle().as_mut()) {
+        if let (true, Some(idle)) = (reusable, self.idle.lock().as_mut()) {
             idle.push(connection);
         }
         result
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Option<Vec<Connection>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -155,7 +153,7 @@ pub(super) fn load(
             log.len(),
             found.event_count
         );
-        return Err(Failure::Unreadable(Arc::new(std::io::Error::other(what))));
+        return Err(Failure::Unreadable(what));
     }
     Ok(Some((found, log)))
 }
@@ -188,7 +186,7 @@ pub(super) fn events(
         let seq = Seq((row.get::<_, i64>(0)? - first).unsigned_abs());
         if seq != expected {
             let what = format!("event {} of session {id} is missing", expected.0);
-            return Err(Failure::Unreadable(Arc::new(std::io::Error::other(what))));
+            return Err(Failure::Unreadable(what));
         }
         events.push(StoredEvent {
             seq,
@@ -250,7 +248,7 @@ pub(super) fn facts(connection: &Connection, scope: &str) -> Result<Vec<(String,
     let mut facts = Vec::new();
     while let Some(row) = rows.next()? {
         let value = serde_json::from_str(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)
-            .map_err(|error| Failure::Unreadable(Arc::new(error)))?;
+            .map_err(|error| Failure::Unreadable(format!("a fact is no JSON: {error}")))?;
         facts.push((row.get(0)?, value));
     }
     Ok(facts)

@@ -6,7 +6,7 @@ use loopd_proto::id::{Seq, SessionId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::Failure;
-use super::{Batch, SessionRecord, StoreError, StoredEvent, Visibility};
+use crate::{Batch, SessionRecord, StoreError, StoredEvent, Visibility};
 
 /// A write that waits for its turn.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! The home folder and its lock: one daemon at a time owns everything below a home.
 //!
-//! `app` takes it before it opens the database or binds a socket; clients read the owner from it
-//! to find the socket. The kernel's lock on the open file decides, never the text in it, and the
-//! file is never removed: a second file under the same name would be a second lock.
+//! The lock knows nothing of the store. Whoever opens a home takes the lock before it touches
+//! anything else in the home. The operating system's lock on the open file decides, never the text
+//! in it, which only says who the owner is. The file is never removed: a second file under
+//! the same name would be a second lock.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
@@ -14,7 +15,7 @@ use thiserror::Error;
 pub use loopd_proto::home_paths::LOCK_FILE;
 use loopd_proto::home_paths::{self, FileId};
 
-/// Windows locks bytes against reading, too: there the owner is told beside the lock.
+/// A locked file cannot be read on Windows, so there the owner is written to a second file.
 const OWNER_FILE: &str = if cfg!(windows) {
     "loopd.owner"
 } else {
@@ -90,7 +91,7 @@ fn describe(owner: Option<&Owner>) -> String {
     }
 }
 
-/// Proof that this process owns a home; the kernel gives it up when the value is dropped or the
+/// Proof that this process owns a home; the operating system releases it when the value is dropped or the
 /// process ends, however it ends.
 #[derive(Debug)]
 pub struct HomeLock {
@@ -153,11 +154,6 @@ impl HomeLock {
             })
         }
     }
-
-    /// The folder that is owned.
-    pub fn home(&self) -> &Path {
-        &self.home
-    }
 }
 
 impl Drop for HomeLock {
@@ -171,7 +167,7 @@ impl Drop for HomeLock {
 /// Reads who holds a home, or held it last; `None` when nobody ever did.
 ///
 /// It is no proof that the owner lives: connect to its socket to know.
-pub fn read_owner(home: &Path) -> Result<Option<Owner>, LockError> {
+fn read_owner(home: &Path) -> Result<Option<Owner>, LockError> {
     let path = home.join(OWNER_FILE);
     let file = match File::open(&path) {
         Ok(file) => file,
@@ -180,7 +176,7 @@ pub fn read_owner(home: &Path) -> Result<Option<Owner>, LockError> {
     };
     let mut line = String::new();
     match BufReader::new(file.take(OWNER_BYTES)).read_line(&mut line) {
-        // A line that is being written, or by something else, names nobody.
+        // A line that is only half written, or that another program wrote, names no owner.
         Ok(_) => Ok(serde_json::from_str(&line).ok()),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
         Err(source) => Err(LockError::Unusable { path, source }),

@@ -1,7 +1,7 @@
 //! The one connection that writes: opening it, committing a group, replacing it after a failure.
 //!
-//! `writer` calls it inside `spawn_blocking`; `read` opens its own connections through it. It
-//! never acknowledges on a handle whose commit failed.
+//! `writer` calls it inside `spawn_blocking`; `read` opens its own connections through it. No write
+//! is acknowledged on a handle after a commit on it failed.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -9,17 +9,18 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::Location;
 use super::change::Change;
-use super::error::{Blame, Failure};
+use super::error::{Damage, Failure, OpenError, damage};
 use super::migrate::{self, Schema, Steps};
-use super::{Location, StoreError};
+use crate::StoreError;
 
 /// The pages of the write-ahead log that are folded back into the database together: 4 MiB.
 const CHECKPOINT_PAGES: i64 = 1000;
 
 /// Full synchronisation makes a commit survive a power cut; the write-ahead log is folded back by
-/// [`Disk::tidy`] after the writers got their answers, not inside somebody's commit. Temporary
-/// data stays in memory, so that a full `/tmp` hurts nobody. Logs are appended to and read once in
+/// [`Disk::tidy`] after the writers got their answers, not inside a commit. Temporary
+/// data stays in memory, so that a full `/tmp` does no harm. Logs are appended to and read once in
 /// order, so that a small page cache serves as well as a large one.
 const WRITER_SETTINGS: &str = "
     PRAGMA synchronous = FULL;
@@ -42,12 +43,12 @@ const READER_SETTINGS: &str = "
 enum Trust {
     Sound,
     /// A commit failed: the handle must be replaced first.
-    Spent,
-    /// As `Spent`, and bytes that look written may be missing on the disk.
+    Failed,
+    /// As `Failed`, and bytes that look written may be missing on the disk.
     Doubtful,
 }
 
-/// Whether opening may bring a database into being.
+/// What opening does when there is no database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Create,
@@ -81,7 +82,7 @@ pub(super) enum Handle {
 
 impl Disk {
     /// Opens the database, creating or migrating it when needed.
-    pub(super) fn open(location: Location, steps: Steps) -> Result<Self, StoreError> {
+    pub(super) fn open(location: Location, steps: Steps) -> Result<Self, OpenError> {
         Ok(Self {
             connection: Some(connect(&location, Missing::Create, steps)?),
             location,
@@ -118,15 +119,15 @@ impl Disk {
     }
 
     fn attempt(&mut self, changes: &[&Change]) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
-        let path = self.location.path();
         let connection = self.connection.as_mut().ok_or(StoreError::Closed)?;
-        // Until proven otherwise, so that a panic below leaves a handle nobody trusts.
+        // Set before the commit, so that a panic in it leaves a handle that is replaced.
         self.trust = Trust::Doubtful;
-        let outcome = commit(connection, changes, path).map_err(|failure| failure.of(path));
-        self.trust = match outcome.as_ref().map_err(StoreError::blame) {
-            Ok(_) | Err(Blame::Write | Blame::Group) => Trust::Sound,
-            Err(Blame::Handle) => Trust::Spent,
-            Err(Blame::Disk) => Trust::Doubtful,
+        let outcome = commit(connection, changes, &self.location)
+            .map_err(|failure| failure.of(&self.location));
+        self.trust = match outcome.as_ref().map_err(damage) {
+            Ok(_) | Err(Damage::Write | Damage::Group) => Trust::Sound,
+            Err(Damage::Handle) => Trust::Failed,
+            Err(Damage::Disk) => Trust::Doubtful,
         };
         outcome
     }
@@ -146,12 +147,12 @@ impl Disk {
             checkpoint(connection, "PASSIVE").map(|_| ())
         });
         if let Err(failure) = folded {
-            let error = failure.of(self.location.path());
+            let error = failure.of(&self.location);
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "the write-ahead log could not be folded back; it grows until it can"
             );
-            if error.blame() == Blame::Disk {
+            if damage(&error) == Damage::Disk {
                 self.trust = Trust::Doubtful;
             }
         }
@@ -164,11 +165,10 @@ impl Disk {
             return Ok(());
         };
         regained?;
-        let path = self.location.path();
-        checkpoint(&connection, "TRUNCATE").map_err(|failure| failure.of(path))?;
+        checkpoint(&connection, "TRUNCATE").map_err(|failure| failure.of(&self.location))?;
         connection
             .close()
-            .map_err(|(_, error)| Failure::from(error).of(path))
+            .map_err(|(_, error)| Failure::from(error).of(&self.location))
     }
 
     /// Replaces a handle that failed.
@@ -184,15 +184,12 @@ impl Disk {
         // The failed handle stays open until the new one has joined it: together they keep SQLite's
         // index of the log, which does not know the frames of the failed commit. Closed first, a
         // recovery would read those frames and take them for committed.
-        let fresh = connect(&self.location, Missing::Refuse, self.steps)?;
+        let fresh = connect(&self.location, Missing::Refuse, self.steps)
+            .map_err(|error| error.after_start(&self.location))?;
         if self.trust == Trust::Doubtful {
             // After a failed fsync the kernel may call lost pages clean. So nothing is built upon
             // the old log: all of it is written and synchronised anew, into the database.
-            let path = self.location.path();
-            let log = checkpoint(&fresh, "TRUNCATE").map_err(|failure| failure.of(path))?;
-            if log.in_use {
-                return Err(Failure::from(in_use()).of(path));
-            }
+            fold_all(&fresh).map_err(|failure| failure.of(&self.location))?;
         }
         self.connection = Some(fresh);
         self.trust = Trust::Sound;
@@ -203,43 +200,38 @@ impl Disk {
 
 /// Opens a second connection, for reading only.
 pub(super) fn connect_reader(location: &Location) -> Result<Connection, StoreError> {
-    let name = |error| Failure::from(error).of(location.path());
+    let name = |error| Failure::from(error).of(location);
     let connection = open(location, Missing::Refuse).map_err(name)?;
     connection.execute_batch(READER_SETTINGS).map_err(name)?;
     Ok(connection)
 }
 
-fn connect(location: &Location, missing: Missing, steps: Steps) -> Result<Connection, StoreError> {
+fn connect(location: &Location, missing: Missing, steps: Steps) -> Result<Connection, OpenError> {
+    let refuse = |failure: Failure| OpenError::new(location, failure.of(location));
+    let name = |error: rusqlite::Error| refuse(error.into());
     if let (Location::File(path), Missing::Create) = (location, missing) {
-        create_private(path)?;
+        create_private(path).map_err(|error| refuse(error.into()))?;
     }
-    let name = |error| Failure::from(error).of(location.path());
     let mut connection = open(location, missing).map_err(name)?;
     // SQLite falls back to reading by itself, and fails later with less to say.
     if connection.is_readonly("main").map_err(name)? {
-        return Err(name(failure(
-            rusqlite::ffi::SQLITE_READONLY,
-            "it could be opened for reading only",
-        )));
+        return Err(refuse(Failure::ReadOnly));
     }
     // Before any setting: a database that is not ours must stay as it is.
     let schema = migrate::inspect(&connection, location, steps)?;
     if let (Location::File(path), true) = (location, schema.needs_backup(steps)) {
-        connection = copy_aside(connection, path, schema)?;
+        connection = copy_aside(connection, location, path, schema).map_err(refuse)?;
     }
     if let Location::File(path) = location {
         let mode: String = connection
             .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
             .map_err(name)?;
         if mode != "wal" {
-            return Err(StoreError::NoWriteAheadLog {
-                path: path.clone(),
-                mode,
-            });
+            return Err(OpenError::UnsafeFilesystem { path: path.clone() });
         }
     }
     connection.execute_batch(WRITER_SETTINGS).map_err(name)?;
-    migrate::migrate(&mut connection, location, schema, steps)?;
+    migrate::migrate(&mut connection, schema, steps).map_err(refuse)?;
     Ok(connection)
 }
 
@@ -247,17 +239,14 @@ fn connect(location: &Location, missing: Missing, steps: Steps) -> Result<Connec
 /// the file beside it would, on Unix, end the locks that it holds.
 fn copy_aside(
     connection: Connection,
+    location: &Location,
     path: &Path,
     schema: Schema,
-) -> Result<Connection, StoreError> {
-    let name = |error| Failure::from(error).of(path);
-    let log = checkpoint(&connection, "TRUNCATE").map_err(|failure| failure.of(path))?;
-    if log.in_use {
-        return Err(name(in_use()));
-    }
-    connection.close().map_err(|(_, error)| name(error))?;
+) -> Result<Connection, Failure> {
+    fold_all(&connection)?;
+    connection.close().map_err(|(_, error)| error)?;
     migrate::back_up(path, schema)?;
-    open(&Location::File(path.to_owned()), Missing::Refuse).map_err(name)
+    Ok(open(location, Missing::Refuse)?)
 }
 
 fn open(location: &Location, missing: Missing) -> rusqlite::Result<Connection> {
@@ -272,7 +261,7 @@ fn open(location: &Location, missing: Missing) -> rusqlite::Result<Connection> {
 }
 
 /// Makes an empty file only its owner can read; SQLite gives its companions the same mode.
-fn create_private(path: &Path) -> Result<(), StoreError> {
+fn create_private(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -280,25 +269,28 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
     match options.open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(StoreError::from_io(path, error)),
+        Err(error) => Err(error),
     }
 }
 
 fn commit(
     connection: &mut Connection,
     changes: &[&Change],
-    path: &Path,
+    location: &Location,
 ) -> Result<Vec<Result<u64, StoreError>>, Failure> {
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut answers = Vec::with_capacity(changes.len());
     for change in changes {
         let savepoint = transaction.savepoint()?;
-        match change.apply(&savepoint).map_err(|failure| failure.of(path)) {
+        match change
+            .apply(&savepoint)
+            .map_err(|failure| failure.of(location))
+        {
             Ok(count) => {
                 savepoint.commit()?;
                 answers.push(Ok(count));
             }
-            Err(error) if error.blame() == Blame::Write => {
+            Err(error) if damage(&error) == Damage::Write => {
                 // Without a savepoint's drop, whose failure nobody would see.
                 savepoint.finish()?;
                 answers.push(Err(error));
@@ -332,15 +324,12 @@ fn checkpoint(connection: &Connection, mode: &str) -> Result<WriteAheadLog, Fail
     Ok(log)
 }
 
-fn in_use() -> rusqlite::Error {
-    failure(
-        rusqlite::ffi::SQLITE_BUSY,
-        "a reader kept the write-ahead log from being folded back",
-    )
-}
-
-fn failure(code: i32, what: &str) -> rusqlite::Error {
-    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), Some(what.into()))
+/// Folds the whole write-ahead log back, or fails when something else uses it.
+fn fold_all(connection: &Connection) -> Result<(), Failure> {
+    if checkpoint(connection, "TRUNCATE")?.in_use {
+        return Err(Failure::InUse);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The schema's version: which database is ours, which is too new, and how an old one grows up.
+//! The version of the schema: which database is ours, which is too new, and how an old one is
+//! brought up to date.
 //!
 //! `disk` calls it on every new connection. One step is one transaction, so a kill at any moment
 //! leaves the old schema or the new one. Steps are never edited after a release, only added.
@@ -9,15 +10,15 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::error::Failure;
-use super::{Location, StoreError};
+use super::Location;
+use super::error::{Failure, OpenError};
 
 /// Marks the file as ours: "loop".
 const APPLICATION_ID: i32 = 0x6c6f_6f70;
 
 const RUNNING: &str = env!("CARGO_PKG_VERSION");
 
-/// How a schema grows: step `n` makes schema `n` from the one before.
+/// How a schema changes: step `n` makes schema `n` from the one before.
 pub(super) type Steps = &'static [&'static str];
 
 /// The steps to the schema this build works with.
@@ -31,15 +32,15 @@ pub(super) const STEPS: Steps = &[
 pub(super) struct Schema(i32);
 
 impl Schema {
-    /// Tells that the database holds something a migration could spoil.
+    /// Whether the database holds data that a failed migration could damage.
     pub(super) fn needs_backup(self, steps: Steps) -> bool {
         self.0 > 0 && self.0 < newest(steps)
     }
 }
 
-/// Keeps a copy of a database that nobody has open and whose write-ahead log is empty; a copy under
+/// Copies a database that no connection has open and whose write-ahead log is empty. A copy under
 /// its final name is always complete.
-pub(super) fn back_up(path: &Path, schema: Schema) -> Result<(), StoreError> {
+pub(super) fn back_up(path: &Path, schema: Schema) -> io::Result<()> {
     let kept = beside(path, &format!(".v{}.backup", schema.0));
     let partial = beside(path, &format!(".v{}.backup.partial", schema.0));
     let copied = copy_durably(path, &partial, &kept);
@@ -47,7 +48,7 @@ pub(super) fn back_up(path: &Path, schema: Schema) -> Result<(), StoreError> {
         // It may not exist, and half a copy is worth nothing; the first failure is the one to tell.
         drop(fs::remove_file(&partial));
     }
-    copied.map_err(|error| StoreError::from_io(&partial, error))?;
+    copied?;
     tracing::info!(backup = %kept.display(), "the database was copied before it is migrated");
     Ok(())
 }
@@ -63,12 +64,12 @@ fn copy_durably(path: &Path, partial: &Path, kept: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads whose database this is and refuses what this build must not touch.
+/// Reads the version of a database, and refuses one that this build must not change.
 pub(super) fn inspect(
     connection: &Connection,
     location: &Location,
     steps: Steps,
-) -> Result<Schema, StoreError> {
+) -> Result<Schema, OpenError> {
     let path = location.path();
     let (application_id, found, tables): (i32, i32, i64) = connection
         .query_row(
@@ -77,17 +78,16 @@ pub(super) fn inspect(
             [],
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )
-        .map_err(|error| Failure::from(error).of(path))?;
+        .map_err(|error| OpenError::new(location, Failure::from(error).of(location)))?;
     let untouched = application_id == 0 && found == 0 && tables == 0;
     if application_id != APPLICATION_ID && !untouched {
-        return Err(StoreError::Foreign {
+        return Err(OpenError::Foreign {
             path: path.to_owned(),
-            application_id,
         });
     }
     let supported = newest(steps);
     if found > supported {
-        return Err(StoreError::NewerSchema {
+        return Err(OpenError::NewerSchema {
             path: path.to_owned(),
             found,
             supported,
@@ -102,14 +102,13 @@ pub(super) fn inspect(
 /// Brings a database to the schema of the last step.
 pub(super) fn migrate(
     connection: &mut Connection,
-    location: &Location,
     schema: Schema,
     steps: Steps,
-) -> Result<(), StoreError> {
+) -> Result<(), Failure> {
     let Schema(current) = schema;
     for (version, step) in (1..).zip(steps) {
         if version > current {
-            apply(connection, version, step).map_err(|failure| failure.of(location.path()))?;
+            apply(connection, version, step)?;
         }
     }
     Ok(())
