@@ -163,3 +163,6 @@ pub(super) fn enlist(state: &State, enlist: Enlist) -> Decision {
     decision.store(Durable::Enlisted(Box::new(enlist.enlisted)));
     decision
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,407 @@
+//! The rules of work beside the loop, one by one.
+
+use loopd_proto::event::task::TaskOutcome;
+use serde_json::json;
+
+use crate::kernel::decide::tests::prelude::*;
+
+#[test]
+fn a_command_goes_on_in_the_background() {
+    check(
+        &two_calls(),
+        || start_task("sh", shell("sh")),
+        "
+        answer yes
+        store loopd.task_started sh shell
+        tell session.background_tasks_changed
+        now turn i/0 [a:started b:started] tasks=[sh:running]
+        ",
+    );
+}
+
+#[test]
+fn an_id_is_given_once_but_a_shell_runs_one_command_after_the_other() {
+    check(
+        &idle().and(task("x", agent("x"))),
+        || start_task("x", agent("x")),
+        "
+        refused there is a task x already; choose another id
+        now idle tasks=[x:running]
+        ",
+    );
+    check(
+        &idle().and(task("x", agent("x"))),
+        || start_task("x", shell("x")),
+        "
+        refused there is a task x already; choose another id
+        now idle tasks=[x:running]
+        ",
+    );
+    check(
+        &idle().and(task("sh", shell("sh"))),
+        || start_task("sh", agent("sh")),
+        "
+        refused there is a task sh already; choose another id
+        now idle tasks=[sh:running]
+        ",
+    );
+    check(
+        &idle().and(task("sh", shell("sh"))).and(task_ended("sh")),
+        || start_task("sh", shell("sh")),
+        "
+        answer yes
+        store loopd.task_started sh shell
+        tell session.background_tasks_changed
+        now idle tasks=[sh:running]
+        ",
+    );
+}
+
+#[test]
+fn the_process_of_a_command_is_stored_when_it_is_new() {
+    check(
+        &idle().and(task("sh", shell("sh"))),
+        || task_process("sh", 7),
+        "
+        store loopd.task_process id=sh pid=7
+        tell session.background_tasks_changed
+        now idle tasks=[sh:running]
+        ",
+    );
+    let known = idle()
+        .and(task("sh", shell("sh")))
+        .and(event("loopd.task_process", json!({ "id": "sh", "pid": 7 })));
+    ignores(&known, || task_process("sh", 7));
+    ignores(&idle().and(task("x", agent("x"))), || task_process("x", 7));
+}
+
+#[test]
+fn an_end_wakes_a_session_that_rests_and_is_attended() {
+    check(
+        &idle().and(task("sh", shell("sh"))),
+        || end_task("sh", TaskOutcome::Failed),
+        r#"
+        answer yes
+        store loopd.task_ended sh failed "so it is"
+        tell session.background_tasks_changed
+        store loopd.woken
+        do prepare []
+        now preparing [] tasks=[sh:ended!]
+        "#,
+    );
+    check(
+        &idle().and(task("sh", shell("sh"))).unattended(),
+        || end_task("sh", TaskOutcome::Failed),
+        r#"
+        answer yes
+        store loopd.task_ended sh failed "so it is"
+        tell session.background_tasks_changed
+        now idle tasks=[sh:ended!]
+        "#,
+    );
+    check(
+        &model_called().and(task("sh", shell("sh"))),
+        || end_task("sh", TaskOutcome::Failed),
+        r#"
+        answer yes
+        store loopd.task_ended sh failed "so it is"
+        tell session.background_tasks_changed
+        now turn i/0 model called tasks=[sh:ended!]
+        "#,
+    );
+}
+
+#[test]
+fn an_end_that_the_model_knows_wakes_nobody() {
+    check(
+        &idle().and(task("sh", shell("sh"))),
+        || end_known_task("sh"),
+        "
+        answer yes
+        store loopd.task_ended sh completed exit=0
+        tell session.background_tasks_changed
+        store loopd.tasks_heard ids=[sh]
+        now idle tasks=[sh:ended]
+        ",
+    );
+    check(
+        &idle().and(task("sh", shell("sh"))).and(delivered("sh")),
+        || end_task("sh", TaskOutcome::Completed),
+        r#"
+        answer yes
+        store loopd.task_ended sh completed "so it is"
+        tell session.background_tasks_changed
+        store loopd.tasks_heard ids=[sh]
+        now idle tasks=[sh:ended]
+        "#,
+    );
+}
+
+#[test]
+fn an_end_is_told_once() {
+    declines(
+        &idle().and(task("sh", shell("sh"))).and(task_ended("sh")),
+        || end_known_task("sh"),
+    );
+    declines(&idle(), || end_known_task("sh"));
+}
+
+#[test]
+fn the_last_sub_agent_lets_the_session_be_idle() {
+    let one = || idle().and(task("x", agent("x")));
+    check(
+        &one(),
+        || task_answers_known("x"),
+        "
+        answer yes
+        store loopd.task_answered x done
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=2000
+        store loopd.tasks_heard ids=[x]
+        tell session.idle interactive
+        now idle tasks=[x:idle]
+        ",
+    );
+    check(
+        &one().unattended(),
+        || task_answers("x"),
+        "
+        answer yes
+        store loopd.task_answered x done
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=2000
+        tell session.idle interactive
+        now idle tasks=[x:idle!]
+        ",
+    );
+    check(
+        &one().and(task("y", agent("y"))),
+        || task_answers_known("x"),
+        "
+        answer yes
+        store loopd.task_answered x done
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=2000
+        store loopd.tasks_heard ids=[x]
+        now idle tasks=[x:idle y:running]
+        ",
+    );
+}
+
+#[test]
+fn after_an_abort_clients_know_already_and_parents_do_not() {
+    let aborted = || {
+        idle()
+            .and(task("x", waited_for("x")))
+            .and(loop_ended("aborted"))
+    };
+    check(
+        &aborted(),
+        || end_known_task("x"),
+        "
+        answer yes
+        store loopd.task_ended x completed exit=0
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=2000
+        store loopd.tasks_heard ids=[x]
+        now idle tasks=[x:ended]
+        ",
+    );
+    check(
+        &aborted().and(is_subagent(None)),
+        || end_known_task("x"),
+        "
+        answer yes
+        store loopd.task_ended x completed exit=0
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=2000
+        store loopd.tasks_heard ids=[x]
+        tell session.idle interactive
+        now idle tasks=[x:ended]
+        ",
+    );
+}
+
+#[test]
+fn an_answer_wakes_the_session_and_the_sub_agent_stays() {
+    check(
+        &idle().and(task("x", agent("x"))),
+        || task_answers("x"),
+        "
+        answer yes
+        store loopd.task_answered x done
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=2000
+        store loopd.woken
+        do prepare []
+        now preparing [] tasks=[x:idle!]
+        ",
+    );
+    check(
+        &model_called().and(task("x", agent("x"))),
+        || task_answers_known("x"),
+        "
+        answer yes
+        store loopd.task_answered x done
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=2000
+        store loopd.tasks_heard ids=[x]
+        now turn i/0 model called tasks=[x:idle]
+        ",
+    );
+    declines(
+        &idle().and(task("x", agent("x"))).and(task_answered("x")),
+        || task_answers("x"),
+    );
+}
+
+#[test]
+fn a_sub_agent_that_the_loop_waits_for_is_let_go_into_the_background() {
+    check(
+        &two_calls().and(task("x", waited_for("x"))),
+        || promote("x"),
+        "
+        answer yes
+        store loopd.task_promoted id=x
+        tell session.background_tasks_changed
+        now turn i/0 [a:started b:started] tasks=[x:running]
+        ",
+    );
+    declines(&two_calls().and(task("x", agent("x"))), || promote("x"));
+    declines(&two_calls(), || promote("x"));
+}
+
+#[test]
+fn only_who_rests_is_given_more_to_do() {
+    check(
+        &idle().and(task("x", agent("x"))).and(task_answered("x")),
+        || continue_task("x"),
+        "
+        answer yes
+        store loopd.task_continued x more
+        tell session.background_tasks_changed
+        now idle tasks=[x:running]
+        ",
+    );
+    check(
+        &idle().and(task("x", agent("x"))).and(task_ended("x")),
+        || continue_task("x"),
+        "
+        answer yes
+        store loopd.task_continued x more
+        tell session.background_tasks_changed
+        now idle tasks=[x:running]
+        ",
+    );
+    check(
+        &idle().and(task("e", external())).and(task_ended("e")),
+        || continue_task("e"),
+        "
+        answer yes
+        store loopd.task_continued e more
+        tell session.background_tasks_changed
+        now idle tasks=[e:running]
+        ",
+    );
+    declines(&idle().and(task("x", agent("x"))), || continue_task("x"));
+    declines(
+        &idle().and(task("sh", shell("sh"))).and(task_ended("sh")),
+        || continue_task("sh"),
+    );
+}
+
+#[test]
+fn only_work_of_others_is_noted() {
+    check(
+        &idle().and(task("e", external())),
+        || note("e"),
+        "
+        answer yes
+        store loopd.task_noted id=e note=half
+        tell session.background_tasks_changed
+        now idle tasks=[e:running]
+        ",
+    );
+    declines(&idle().and(task("x", agent("x"))), || note("x"));
+    declines(
+        &idle().and(task("e", external())).and(task_ended("e")),
+        || note("e"),
+    );
+}
+
+#[test]
+fn only_what_was_not_delivered_is_marked_as_delivered() {
+    let tasks = idle()
+        .and(task("x", agent("x")))
+        .and(task("y", agent("y")))
+        .and(delivered("y"));
+    check(
+        &tasks,
+        || deliver(&["x", "y", "z"]),
+        "
+        store loopd.tasks_heard ids=[x]
+        now idle tasks=[x:running y:running]
+        ",
+    );
+    ignores(&tasks, || deliver(&["y"]));
+}
+
+#[test]
+fn only_what_does_not_run_is_removed() {
+    check(
+        &idle().and(task("x", agent("x"))).and(task_answered("x")),
+        || remove_task("x"),
+        "
+        answer yes
+        store loopd.tasks_removed ids=[x]
+        tell session.background_tasks_changed
+        now idle
+        ",
+    );
+    declines(&idle().and(task("x", agent("x"))), || remove_task("x"));
+    declines(&idle(), || remove_task("x"));
+}
+
+#[test]
+fn a_command_of_a_person_is_no_call_of_the_model() {
+    check(
+        &two_calls(),
+        || start_user_command("u"),
+        "
+        answer yes
+        store tool.execution_start u bash
+        now turn i/0 [a:started b:started]
+        ",
+    );
+    check(
+        &two_calls().and(user_command("u")),
+        || end_user_command("u", ok()),
+        "
+        answer yes
+        store tool.execution_complete u ok by_user=true
+        now turn i/0 [a:started b:started]
+        ",
+    );
+    check(
+        &idle().and(user_command("u")),
+        || end_user_command("u", failed("broken")),
+        r#"
+        answer yes
+        store tool.execution_complete u broken "it failed" by_user=true
+        now idle
+        "#,
+    );
+    declines(&idle(), || end_user_command("u", ok()));
+}
+
+#[test]
+fn a_shell_that_waits_for_somebody_to_type_is_only_told() {
+    check(
+        &idle(),
+        shell_waits,
+        "
+        tell loopd.shell_waiting shellId=sh command=make shown=Name:
+        now idle
+        ",
+    );
+}
