@@ -265,3 +265,33 @@ fn the_grace_of_another_turn_or_of_no_abort_changes_nothing() {
     ignores(&two_calls(), || grace_over(0));
     ignores(&idle(), || grace_over(0));
 }
+
+#[test]
+fn a_message_that_came_during_the_abort_waits_until_somebody_sends_again() {
+    check(
+        &aborting().and(queued("m2")),
+        || grace_over(0),
+        "
+        store tool.execution_complete a interrupted INTERRUPTED turn=0
+        store tool.execution_complete b interrupted INTERRUPTED turn=0
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle queue=[m2]
+        ",
+    );
+    check(
+        &aborting().and(steering("m2")),
+        || grace_over(0),
+        "
+        store tool.execution_complete a interrupted INTERRUPTED turn=0
+        store tool.execution_complete b interrupted INTERRUPTED turn=0
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle queue=[m2]
+        ",
+    );
+}

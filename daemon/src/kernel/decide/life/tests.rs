@@ -1,4 +1,7 @@
-//! Beginning, resume, recovery after a crash, and end.
+//! How a session begins, and what a resume changes.
+
+mod end;
+mod recovery;
 
 use serde_json::json;
 
@@ -26,7 +29,7 @@ fn a_new_session_stores_its_configuration() {
         r#"
         store session.start s effort=high cwd=/work
         store loopd.configured options={"reasoningEffort":"high"} workingDirectory=/work
-        store loopd.permissions permissions={"approveAll":true,"approveAllReads":false,"approved":[],"denied":[],"directories":[],"primaryDirectory":null,"unrestrictedPaths":false,"allowedUrls":[],"unrestrictedUrls":false}
+        store loopd.permissions permissions={"approveAll":true}
         now idle
         "#,
     );
@@ -247,7 +250,7 @@ fn managed_rules_only_grow() {
         || resume().silently().managed(rules()),
         r#"
         do cancel turn
-        store loopd.permissions permissions={"approveAll":false,"approveAllReads":false,"approved":[],"denied":[],"directories":[],"primaryDirectory":null,"unrestrictedPaths":false,"allowedUrls":[],"unrestrictedUrls":false,"managed":{"deny":[{"kind":"url","argument":null}],"ask":[],"allow":[],"noApproveAll":false}}
+        store loopd.permissions permissions={"managed":{"deny":[{"kind":"url"}]}}
         now idle
         "#,
     );
@@ -258,7 +261,7 @@ fn managed_rules_only_grow() {
         || resume().silently().managed(rules()),
         r#"
         do cancel turn
-        store loopd.permissions permissions={"approveAll":false,"approveAllReads":false,"approved":[],"denied":[],"directories":[],"primaryDirectory":null,"unrestrictedPaths":false,"allowedUrls":[],"unrestrictedUrls":false,"managed":{"deny":[{"kind":"write","argument":null},{"kind":"url","argument":null}],"ask":[],"allow":[],"noApproveAll":false}}
+        store loopd.permissions permissions={"managed":{"deny":[{"kind":"write"},{"kind":"url"}]}}
         now idle
         "#,
     );
@@ -302,317 +305,15 @@ fn what_waits_is_taken_up() {
 }
 
 #[test]
-fn after_a_crash_a_resting_session_rests() {
-    ignores(&idle().and(queued("m1")).and(elicitation("e")), recover);
-}
-
-#[test]
-fn after_a_crash_a_message_that_no_model_got_waits_again() {
+fn a_resume_announces_the_model_of_the_options_first() {
+    let changed = event("session.model_change", json!({ "newModel": "claude" }));
     check(
-        &preparing().and(queued("m2")),
-        recover,
-        "
-        store loopd.loop_ended outcome=interrupted
-        now idle queue=[m1 m2]
-        ",
-    );
-    check(
-        &calls_started(&["a"])
-            .and(completed("a"))
-            .and(steering("m2"))
-            .and(taken(&["m2"])),
-        recover,
-        "
-        store loopd.loop_ended outcome=interrupted
-        now idle queue=[m2]
-        ",
-    );
-}
-
-#[test]
-fn after_a_crash_a_model_call_or_slash_command_is_interrupted() {
-    check(
-        &model_called().and(steering("m2")),
-        recover,
-        "
-        store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
-        now idle queue=[m2]
-        ",
-    );
-    check(
-        &commanding(),
-        recover,
-        "
-        store loopd.loop_ended outcome=interrupted
-        now idle
-        ",
-    );
-}
-
-#[test]
-fn after_a_crash_open_questions_stay_open() {
-    ignores(&asking(), recover);
-    ignores(&user_asked(), recover);
-    ignores(
-        &two_calls().and(client_asked("a")).and(completed("b")),
-        recover,
-    );
-}
-
-#[test]
-fn after_a_crash_a_call_that_ran_has_an_unknown_outcome_and_ends_the_turn() {
-    check(
-        &two_calls(),
-        recover,
-        "
-        store tool.execution_complete a interrupted OUTCOME_UNKNOWN turn=0
-        store tool.execution_complete b interrupted OUTCOME_UNKNOWN turn=0
-        store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
-        now idle
-        ",
-    );
-    check(
-        &two_calls().and(permission_asked("b", write("/work/file"))),
-        recover,
-        "
-        store tool.execution_complete a interrupted OUTCOME_UNKNOWN turn=0
-        store permission.completed r-b b cancelled
-        store tool.execution_complete b interrupted INTERRUPTED turn=0
-        store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
-        now idle
-        ",
-    );
-    check(
-        &two_calls().and(client_asked("b")),
-        recover,
-        "
-        store tool.execution_complete a interrupted OUTCOME_UNKNOWN turn=0
-        tell external_tool.completed requestId=r-b
-        store tool.execution_complete b interrupted OUTCOME_UNKNOWN turn=0
-        store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
-        now idle
-        ",
-    );
-    check(
-        &two_calls().and(question("b")),
-        recover,
-        "
-        store tool.execution_complete a interrupted OUTCOME_UNKNOWN turn=0
-        store loopd.answered requestId=r-b
-        store tool.execution_complete b interrupted INTERRUPTED turn=0
-        store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
-        now idle
-        ",
-    );
-}
-
-#[test]
-fn a_crash_during_an_abort_ends_the_turn() {
-    check(
-        &aborting(),
-        recover,
-        "
-        store tool.execution_complete a interrupted OUTCOME_UNKNOWN turn=0
-        store tool.execution_complete b interrupted OUTCOME_UNKNOWN turn=0
-        store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
-        now idle
-        ",
-    );
-}
-
-#[test]
-fn after_a_crash_the_commands_of_people_have_an_unknown_outcome() {
-    check(
-        &idle().and(user_command("u")),
-        recover,
-        "
-        store tool.execution_complete u interrupted OUTCOME_UNKNOWN by_user=true
-        now idle
-        ",
-    );
-}
-
-#[test]
-fn after_a_crash_tasks_are_closed_as_their_own_logs_say() {
-    let tasks = || idle().and(task("x", agent("x")));
-    check(
-        &tasks(),
-        recover,
-        "
-        store loopd.task_ended x failed AGENT_LOST
-        tell session.background_tasks_changed
-        store subagent.failed call-x explore ms=2000 AGENT_LOST
-        now idle tasks=[x:ended!]
-        ",
-    );
-    check(
-        &tasks(),
-        || recover_answered("x"),
-        "
-        store loopd.task_answered x done
-        tell session.background_tasks_changed
-        store subagent.completed call-x explore ms=2000
-        now idle tasks=[x:idle!]
-        ",
-    );
-    check(
-        &tasks(),
-        || recover_failed("x"),
-        r#"
-        store loopd.task_ended x failed "no model"
-        tell session.background_tasks_changed
-        store subagent.failed call-x explore ms=2000 "no model"
-        now idle tasks=[x:ended!]
-        "#,
-    );
-    check(
-        &idle().and(task("sh", shell("sh"))),
-        recover,
-        "
-        store loopd.task_ended sh failed SHELL_LOST
-        tell session.background_tasks_changed
-        now idle tasks=[sh:ended!]
-        ",
-    );
-}
-
-#[test]
-fn what_outlives_the_daemon_goes_on_after_a_crash() {
-    ignores(
-        &idle()
-            .and(task("d", detached("d")))
-            .and(task("e", external())),
-        recover,
-    );
-}
-
-#[test]
-fn a_suspended_session_stops_and_keeps_what_waits() {
-    check(
-        &idle(),
-        suspend,
+        &idle().and(changed),
+        resume,
         "
         do cancel turn
-        do cancel agents
+        store session.resume events=2 model=gpt cwd=/work active=false continue=false
         now idle
-        ",
-    );
-    check(
-        &preparing().and(queued("m2")),
-        suspend,
-        "
-        do cancel turn
-        store loopd.loop_ended outcome=interrupted
-        tell assistant.idle aborted=true
-        tell session.idle aborted=true interactive
-        do cancel agents
-        now idle queue=[m1 m2]
-        ",
-    );
-    check(
-        &two_calls().and(user_command("u")),
-        suspend,
-        "
-        do cancel turn
-        store tool.execution_complete a interrupted INTERRUPTED turn=0
-        store tool.execution_complete b interrupted INTERRUPTED turn=0
-        store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
-        tell assistant.idle aborted=true
-        tell session.idle aborted=true interactive
-        store tool.execution_complete u interrupted INTERRUPTED by_user=true
-        do cancel agents
-        now idle
-        ",
-    );
-}
-
-#[test]
-fn a_suspended_session_ends_what_lives_with_it() {
-    let tasks = idle()
-        .and(task("d", detached("d")))
-        .and(task("sh", shell("sh")))
-        .and(task("x", agent("x")));
-    check(
-        &tasks,
-        suspend,
-        "
-        do cancel turn
-        store loopd.task_ended sh cancelled CLOSED
-        tell session.background_tasks_changed
-        store loopd.task_ended x cancelled CLOSED
-        tell session.background_tasks_changed
-        store subagent.completed call-x explore ms=2000 cancelled=true
-        do cancel agents
-        now idle tasks=[d:running sh:ended! x:ended!]
-        ",
-    );
-}
-
-#[test]
-fn a_shutdown_tells_what_the_session_took() {
-    let past = model_called()
-        .and(used(1))
-        .and(event("assistant.turn_end", json!({ "turnId": "0" })));
-    check(
-        &past.and(loop_ended("done")),
-        shutdown,
-        "
-        do cancel turn
-        do cancel agents
-        store session.shutdown routine requests=1 ms=10 calls=1
-        now idle closed
-        ",
-    );
-    check(
-        &idle(),
-        || shutdown_by("disk full"),
-        r#"
-        do cancel turn
-        do cancel agents
-        store session.shutdown error error="disk full" requests=0 ms=0
-        now idle closed
-        "#,
-    );
-}
-
-#[test]
-fn a_shutdown_stops_what_runs() {
-    check(
-        &client_runs().and(task("sh", shell("sh"))),
-        shutdown,
-        "
-        do cancel turn
-        tell external_tool.completed requestId=r-a
-        store tool.execution_complete a interrupted INTERRUPTED turn=0
-        store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
-        tell assistant.idle aborted=true
-        tell session.idle aborted=true interactive
-        store loopd.task_ended sh cancelled CLOSED
-        tell session.background_tasks_changed
-        do cancel agents
-        store session.shutdown routine requests=1 ms=0
-        now idle tasks=[sh:ended!] closed
-        ",
-    );
-}
-
-#[test]
-fn a_closed_session_is_not_closed_again() {
-    check(
-        &closed(),
-        shutdown,
-        "
-        do cancel turn
-        do cancel agents
-        now idle closed
         ",
     );
 }

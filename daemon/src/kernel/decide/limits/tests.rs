@@ -15,7 +15,7 @@ fn the_model_is_told_what_is_left() {
         || prepared(&["m1"]),
         r#"
         store user.message m1 text=hello! turn=0 queued
-        store loopd.reminded text="<session_limits_status>\nRemaining session limits: 3 AI credits. Later session_limits_status messages supersede earlier ones. Be frugal; avoid optional exploration and unnecessary tool calls.\n</session_limits_status>"
+        store loopd.reminded text="<session_limits_status>\nRemaining session limits: 3 AI credits. Later se…"
         tell session.tools_updated model=gpt
         store system.message system
         store assistant.turn_start #1 0
@@ -37,7 +37,7 @@ fn no_message_reaches_the_model_when_the_credits_are_used_up() {
         r#"
         store user.message m1 queued
         store loopd.unqueued ids=[m1]
-        store session.error session_limits code=session_limits_exhausted of=m1 "The session has used 5 of the 5 AI credits it may use. To go on, resume it with a higher sessionLimits.maxAiCredits."
+        store session.error session_limits code=session_limits_exhausted of=m1 "The session has used 5 of the 5 AI credits it may use. To go on, resume …"
         store loopd.loop_ended outcome=failed
         tell assistant.idle
         tell session.idle interactive
@@ -60,7 +60,7 @@ fn the_next_message_is_taken_and_fails_as_well() {
         r#"
         store user.message m1 queued
         store loopd.unqueued ids=[m1]
-        store session.error session_limits code=session_limits_exhausted of=m1 "The session has used 7 of the 5 AI credits it may use. To go on, resume it with a higher sessionLimits.maxAiCredits."
+        store session.error session_limits code=session_limits_exhausted of=m1 "The session has used 7 of the 5 AI credits it may use. To go on, resume …"
         store loopd.loop_ended outcome=failed
         tell assistant.idle
         store loopd.taken ids=[m2]
@@ -79,7 +79,7 @@ fn after_tools_no_model_is_called_when_the_credits_are_used_up() {
         r#"
         store tool.execution_complete a ok turn=0
         store assistant.turn_end turnId=0
-        store session.error session_limits code=session_limits_exhausted of=m1 "The session has used 6 of the 5 AI credits it may use. To go on, resume it with a higher sessionLimits.maxAiCredits."
+        store session.error session_limits code=session_limits_exhausted of=m1 "The session has used 6 of the 5 AI credits it may use. To go on, resume …"
         store loopd.loop_ended outcome=failed
         tell assistant.idle
         tell session.idle interactive
@@ -123,7 +123,7 @@ fn what_sub_agents_used_counts() {
         r#"
         store tool.execution_complete a ok turn=0
         store assistant.turn_end turnId=0
-        store session.error session_limits code=session_limits_exhausted of=m1 "The session has used 5 of the 5 AI credits it may use. To go on, resume it with a higher sessionLimits.maxAiCredits."
+        store session.error session_limits code=session_limits_exhausted of=m1 "The session has used 5 of the 5 AI credits it may use. To go on, resume …"
         store loopd.loop_ended outcome=failed
         tell assistant.idle
         tell session.idle interactive
@@ -184,6 +184,26 @@ fn only_sub_agents_have_a_number_of_turns() {
         "
         store tool.execution_complete a ok turn=0
         store assistant.turn_end turnId=0
+        store assistant.turn_start i 1
+        do call model i/1
+        now turn i/1 model called
+        ",
+    );
+}
+
+#[test]
+fn steering_gives_a_sub_agent_another_turn() {
+    let steered = calls_started(&["a"]).and(is_subagent(Some(1)));
+    let steered = steered
+        .and(completed("a"))
+        .and(steering("m2"))
+        .and(taken(&["m2"]));
+    check(
+        &steered,
+        || prepared(&["m2"]),
+        "
+        store user.message m2 text=hello! turn=1 queued
+        tell session.tools_updated model=gpt
         store assistant.turn_start i 1
         do call model i/1
         now turn i/1 model called

@@ -146,7 +146,7 @@ fn permissions_are_stored_when_they_are_others() {
         || set_permissions(json!({ "approveAll": true })),
         r#"
         answer yes
-        store loopd.permissions permissions={"approveAll":true,"approveAllReads":false,"approved":[],"denied":[],"directories":[],"primaryDirectory":null,"unrestrictedPaths":false,"allowedUrls":[],"unrestrictedUrls":false}
+        store loopd.permissions permissions={"approveAll":true}
         now idle
         "#,
     );
@@ -168,7 +168,7 @@ fn managed_rules_are_not_for_clients_to_change() {
         || set_permissions(json!({ "approveAllReads": true })),
         r#"
         answer yes
-        store loopd.permissions permissions={"approveAll":false,"approveAllReads":true,"approved":[],"denied":[],"directories":[],"primaryDirectory":null,"unrestrictedPaths":false,"allowedUrls":[],"unrestrictedUrls":false,"managed":{"deny":[],"ask":[],"allow":[],"noApproveAll":true}}
+        store loopd.permissions permissions={"approveAllReads":true,"managed":{"noApproveAll":true}}
         now idle
         "#,
     );
@@ -252,11 +252,11 @@ fn another_directory_becomes_the_primary_one() {
     check(
         &idle().and(primary),
         || set_directory("/work"),
-        r#"
+        "
         answer no
-        store loopd.permissions permissions={"approveAll":false,"approveAllReads":false,"approved":[],"denied":[],"directories":[],"primaryDirectory":null,"unrestrictedPaths":false,"allowedUrls":[],"unrestrictedUrls":false}
+        store loopd.permissions permissions={}
         now idle
-        "#,
+        ",
     );
 }
 

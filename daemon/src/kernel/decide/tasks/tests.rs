@@ -1,3 +1,4 @@
+mod delivery;
 mod rules;
 
 use loopd_proto::event::Head;

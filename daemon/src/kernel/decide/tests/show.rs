@@ -2,7 +2,7 @@
 
 use loopd_proto::event::fact::QueueItem;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::given::Given;
 use crate::kernel::command::{Answer, Decision, Effect, RememberScope, Step};
@@ -187,7 +187,7 @@ fn shown_effect(effect: &Effect) -> String {
             call,
             grant,
         } => {
-            let grant = grant.as_ref().map(|grant| json(grant)["kind"].clone());
+            let grant = grant.as_ref().map(|grant| as_json(grant)["kind"].clone());
             let grant = grant.map(|kind| format!(" granted {}", value(&kind)));
             format!("run {} {}{}", turn(key), call.id, grant.unwrap_or_default())
         }
@@ -201,7 +201,7 @@ fn shown_effect(effect: &Effect) -> String {
             content,
         } => format!(
             "resolve {request} {}{}",
-            value(&json(action)),
+            value(&as_json(action)),
             content
                 .as_ref()
                 .map_or_else(String::new, |it| format!(" {it}"))
@@ -211,11 +211,11 @@ fn shown_effect(effect: &Effect) -> String {
                 RememberScope::Location(key) => format!("at {key}"),
                 RememberScope::Always => "always".to_owned(),
             };
-            format!("remember {scope} {}", json(approval))
+            format!("remember {scope} {}", as_json(approval))
         }
         Effect::GrantAbove(grant) => {
             let domain = grant.domain.as_deref().unwrap_or("-");
-            format!("grant above {} {domain}", json(&grant.approval))
+            format!("grant above {} {domain}", as_json(&grant.approval))
         }
         Effect::CancelAgents => "cancel agents".to_owned(),
     }
@@ -223,7 +223,7 @@ fn shown_effect(effect: &Effect) -> String {
 
 /// An event, stored or told, by its kind and its members.
 fn shown_event(event: &impl Serialize) -> String {
-    let event = json(event);
+    let event = as_json(event);
     let kind = event["type"].as_str().unwrap_or_default();
     let data = &event["data"];
     let mut line = kind.to_owned();
@@ -253,7 +253,7 @@ fn value(value: &Value) -> String {
     match value {
         Value::String(text) => match TEXTS.iter().find(|(_, known)| known == text) {
             Some((name, _)) => (*name).to_owned(),
-            None if text.is_empty() || text.contains(' ') => format!("{text:?}"),
+            None if text.is_empty() || text.contains(' ') => format!("{:?}", beginning(text)),
             None => short(text),
         },
         Value::Array(items) if items.iter().all(Value::is_string) => {
@@ -263,9 +263,31 @@ fn value(value: &Value) -> String {
         Value::Array(items) if items.iter().all(|it| it["toolCallId"].is_string()) => {
             list(items.iter().map(|it| self::value(&it["toolCallId"])))
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            value.to_string()
+        Value::Array(_) | Value::Object(_) => said(value).to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+/// A long text is known by how it begins.
+fn beginning(text: &str) -> String {
+    const MOST: usize = 72;
+    let mut shown: String = text.chars().take(MOST).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// The data without what is absent, off or empty.
+fn said(data: &Value) -> Value {
+    let says = |it: &Value| !matches!(it, Value::Null | Value::Bool(false)) && *it != json!([]);
+    match data {
+        Value::Object(members) => {
+            let members = members.iter().filter(|(_, it)| says(it));
+            members.map(|(name, it)| (name.clone(), said(it))).collect()
         }
+        Value::Array(items) => items.iter().map(said).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => data.clone(),
     }
 }
 
@@ -286,7 +308,7 @@ fn list<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> String {
 }
 
 #[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
-fn json(data: &impl Serialize) -> Value {
+fn as_json(data: &impl Serialize) -> Value {
     serde_json::to_value(data).unwrap()
 }
 

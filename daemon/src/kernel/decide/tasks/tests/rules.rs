@@ -1,6 +1,5 @@
-//! The rules of work beside the loop, one by one.
+//! Tasks begin, are given more to do, and leave the list.
 
-use loopd_proto::event::task::TaskOutcome;
 use serde_json::json;
 
 use crate::kernel::decide::tests::prelude::*;
@@ -58,6 +57,26 @@ fn an_id_is_given_once_but_a_shell_runs_one_command_after_the_other() {
 }
 
 #[test]
+fn an_agent_that_was_removed_leaves_its_id_to_whoever_asks() {
+    let removed = event("loopd.tasks_removed", json!({ "ids": ["x"] }));
+    let gone = idle()
+        .and(task("x", agent("x")))
+        .and(task_ended("x"))
+        .and(removed);
+    check(
+        &gone,
+        || start_task("x", agent("x")),
+        "
+        answer yes
+        store loopd.task_started x agent
+        store subagent.started call-x explore background
+        tell session.background_tasks_changed
+        now idle tasks=[x:running]
+        ",
+    );
+}
+
+#[test]
 fn the_process_of_a_command_is_stored_when_it_is_new() {
     check(
         &idle().and(task("sh", shell("sh"))),
@@ -73,186 +92,6 @@ fn the_process_of_a_command_is_stored_when_it_is_new() {
         .and(event("loopd.task_process", json!({ "id": "sh", "pid": 7 })));
     ignores(&known, || task_process("sh", 7));
     ignores(&idle().and(task("x", agent("x"))), || task_process("x", 7));
-}
-
-#[test]
-fn an_end_wakes_a_session_that_rests_and_is_attended() {
-    check(
-        &idle().and(task("sh", shell("sh"))),
-        || end_task("sh", TaskOutcome::Failed),
-        r#"
-        answer yes
-        store loopd.task_ended sh failed "so it is"
-        tell session.background_tasks_changed
-        store loopd.woken
-        do prepare []
-        now preparing [] tasks=[sh:ended!]
-        "#,
-    );
-    check(
-        &idle().and(task("sh", shell("sh"))).unattended(),
-        || end_task("sh", TaskOutcome::Failed),
-        r#"
-        answer yes
-        store loopd.task_ended sh failed "so it is"
-        tell session.background_tasks_changed
-        now idle tasks=[sh:ended!]
-        "#,
-    );
-    check(
-        &model_called().and(task("sh", shell("sh"))),
-        || end_task("sh", TaskOutcome::Failed),
-        r#"
-        answer yes
-        store loopd.task_ended sh failed "so it is"
-        tell session.background_tasks_changed
-        now turn i/0 model called tasks=[sh:ended!]
-        "#,
-    );
-}
-
-#[test]
-fn an_end_that_the_model_knows_wakes_nobody() {
-    check(
-        &idle().and(task("sh", shell("sh"))),
-        || end_known_task("sh"),
-        "
-        answer yes
-        store loopd.task_ended sh completed exit=0
-        tell session.background_tasks_changed
-        store loopd.tasks_heard ids=[sh]
-        now idle tasks=[sh:ended]
-        ",
-    );
-    check(
-        &idle().and(task("sh", shell("sh"))).and(delivered("sh")),
-        || end_task("sh", TaskOutcome::Completed),
-        r#"
-        answer yes
-        store loopd.task_ended sh completed "so it is"
-        tell session.background_tasks_changed
-        store loopd.tasks_heard ids=[sh]
-        now idle tasks=[sh:ended]
-        "#,
-    );
-}
-
-#[test]
-fn an_end_is_told_once() {
-    declines(
-        &idle().and(task("sh", shell("sh"))).and(task_ended("sh")),
-        || end_known_task("sh"),
-    );
-    declines(&idle(), || end_known_task("sh"));
-}
-
-#[test]
-fn the_last_sub_agent_lets_the_session_be_idle() {
-    let one = || idle().and(task("x", agent("x")));
-    check(
-        &one(),
-        || task_answers_known("x"),
-        "
-        answer yes
-        store loopd.task_answered x done
-        tell session.background_tasks_changed
-        store subagent.completed call-x explore ms=2000
-        store loopd.tasks_heard ids=[x]
-        tell session.idle interactive
-        now idle tasks=[x:idle]
-        ",
-    );
-    check(
-        &one().unattended(),
-        || task_answers("x"),
-        "
-        answer yes
-        store loopd.task_answered x done
-        tell session.background_tasks_changed
-        store subagent.completed call-x explore ms=2000
-        tell session.idle interactive
-        now idle tasks=[x:idle!]
-        ",
-    );
-    check(
-        &one().and(task("y", agent("y"))),
-        || task_answers_known("x"),
-        "
-        answer yes
-        store loopd.task_answered x done
-        tell session.background_tasks_changed
-        store subagent.completed call-x explore ms=2000
-        store loopd.tasks_heard ids=[x]
-        now idle tasks=[x:idle y:running]
-        ",
-    );
-}
-
-#[test]
-fn after_an_abort_clients_know_already_and_parents_do_not() {
-    let aborted = || {
-        idle()
-            .and(task("x", waited_for("x")))
-            .and(loop_ended("aborted"))
-    };
-    check(
-        &aborted(),
-        || end_known_task("x"),
-        "
-        answer yes
-        store loopd.task_ended x completed exit=0
-        tell session.background_tasks_changed
-        store subagent.completed call-x explore ms=2000
-        store loopd.tasks_heard ids=[x]
-        now idle tasks=[x:ended]
-        ",
-    );
-    check(
-        &aborted().and(is_subagent(None)),
-        || end_known_task("x"),
-        "
-        answer yes
-        store loopd.task_ended x completed exit=0
-        tell session.background_tasks_changed
-        store subagent.completed call-x explore ms=2000
-        store loopd.tasks_heard ids=[x]
-        tell session.idle interactive
-        now idle tasks=[x:ended]
-        ",
-    );
-}
-
-#[test]
-fn an_answer_wakes_the_session_and_the_sub_agent_stays() {
-    check(
-        &idle().and(task("x", agent("x"))),
-        || task_answers("x"),
-        "
-        answer yes
-        store loopd.task_answered x done
-        tell session.background_tasks_changed
-        store subagent.completed call-x explore ms=2000
-        store loopd.woken
-        do prepare []
-        now preparing [] tasks=[x:idle!]
-        ",
-    );
-    check(
-        &model_called().and(task("x", agent("x"))),
-        || task_answers_known("x"),
-        "
-        answer yes
-        store loopd.task_answered x done
-        tell session.background_tasks_changed
-        store subagent.completed call-x explore ms=2000
-        store loopd.tasks_heard ids=[x]
-        now turn i/0 model called tasks=[x:idle]
-        ",
-    );
-    declines(
-        &idle().and(task("x", agent("x"))).and(task_answered("x")),
-        || task_answers("x"),
-    );
 }
 
 #[test]
@@ -327,23 +166,6 @@ fn only_work_of_others_is_noted() {
         &idle().and(task("e", external())).and(task_ended("e")),
         || note("e"),
     );
-}
-
-#[test]
-fn only_what_was_not_delivered_is_marked_as_delivered() {
-    let tasks = idle()
-        .and(task("x", agent("x")))
-        .and(task("y", agent("y")))
-        .and(delivered("y"));
-    check(
-        &tasks,
-        || deliver(&["x", "y", "z"]),
-        "
-        store loopd.tasks_heard ids=[x]
-        now idle tasks=[x:running y:running]
-        ",
-    );
-    ignores(&tasks, || deliver(&["y"]));
 }
 
 #[test]
