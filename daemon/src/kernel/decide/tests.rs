@@ -11,15 +11,6 @@ mod invariants;
 mod show;
 pub(crate) mod when;
 
-/// What the tables are written with.
-pub(super) mod prelude {
-    pub(crate) use super::given::*;
-    pub(crate) use super::when::*;
-    pub(crate) use super::{check, declines, ignores};
-}
-
-use std::panic::Location;
-
 use loopd_proto::event::{Durable, Head, read_durable, write};
 use loopd_proto::time::Timestamp;
 use ulid::Ulid;
@@ -30,6 +21,13 @@ use crate::kernel::command::{Command, Decision, Mint, Refusal, Step};
 use crate::kernel::decide::decide;
 use crate::kernel::state::State;
 
+/// What the tables are written with.
+pub(super) mod prelude {
+    pub(crate) use super::given::*;
+    pub(crate) use super::when::*;
+    pub(crate) use super::{check, declines, ignores};
+}
+
 /// When the command comes; all events before it are from time 0.
 const NOW: Timestamp = Timestamp(2_000);
 
@@ -37,7 +35,6 @@ const NOW: Timestamp = Timestamp(2_000);
 /// checks what has to be true after every command.
 #[track_caller]
 pub(crate) fn check<C: Into<Command>>(given: &Given, when: impl Fn() -> C, then: &str) {
-    let caller = Location::caller();
     let before = given.state();
     invariants::of_state(&before);
     let decided = decide_once(given, &before, when().into());
@@ -45,22 +42,18 @@ pub(crate) fn check<C: Into<Command>>(given: &Given, when: impl Fn() -> C, then:
     assert_eq!(
         format!("{decided:?}"),
         format!("{again:?}"),
-        "{caller}: the same command on the same state has to be decided alike"
+        "the same command on the same state has to be decided alike"
     );
-    let (shown, after) = match &decided {
+    let (mut shown, after) = match &decided {
         Err(refusal) => (vec![format!("refused {refusal}")], before.clone()),
-        Ok(decision) => {
-            let after = fold(&before, decision);
-            (show::decision(decision), after)
-        }
+        Ok(decision) => (show::decision(decision), fold(&before, decision)),
     };
-    let mut shown = shown;
     shown.push(show::state(&after));
     let expected: Vec<&str> = then.lines().map(str::trim).collect();
     let expected: Vec<&str> = expected.into_iter().filter(|it| !it.is_empty()).collect();
     assert!(
         shown == expected,
-        "{caller}: the table and the rule differ\n\ngiven\n{}\n\nwhen\n    {:?}\n\nthen, by the table (-) and by the rule (+)\n{}\n",
+        "the table and the rule differ\n\ngiven\n{}\n\nwhen\n    {:?}\n\nthen, by the table (-) and by the rule (+)\n{}\n",
         show::given(given),
         when().into(),
         show::difference(&expected, &shown),

@@ -95,7 +95,7 @@ fn a_form_is_asked_and_filled_in_in_any_phase() {
         r#"
         store loopd.asked kind=elicitation requestId=e message="Fill in" requestedSchema={"type":"object"}
         tell elicitation.requested requestId=e message="Fill in" requestedSchema={"type":"object"}
-        now idle
+        now idle forms=[e]
         "#,
     );
     check(

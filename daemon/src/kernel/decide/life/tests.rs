@@ -63,7 +63,7 @@ fn a_new_session_can_begin_with_an_agent_or_be_one() {
     );
     check(
         &nothing(),
-        || create(json!({}), json!({})).as_subagent(),
+        || create(json!({}), json!({})).of_a_subagent(),
         "
         store session.start s cwd=/work
         store loopd.configured options={} workingDirectory=/work

@@ -1,12 +1,13 @@
 //! Decisions and states as lines of text: the kinds of events with the members that matter.
 
-use loopd_proto::event::fact::QueueItem;
+use loopd_proto::event::fact::Asked;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::given::Given;
 use crate::kernel::command::{Answer, Decision, Effect, RememberScope, Step};
 use crate::kernel::state::{CallStatus, Phase, Stage, State, TurnKey};
+use crate::kernel::tasks::TaskStatus;
 use crate::kernel::texts;
 
 /// The members that matter, by kind: `path` shows the value, `path=label` shows it with a label. Of
@@ -114,52 +115,67 @@ pub(super) fn decision(decision: &Decision) -> Vec<String> {
 
 /// The phase, and what waits or goes on beside it.
 pub(super) fn state(state: &State) -> String {
-    let mut line = match &state.phase {
-        Phase::Idle => "now idle".to_owned(),
-        Phase::Commanding(pending) => format!("now running {}", pending.command),
-        Phase::Preparing(preparing) => {
-            let ids = preparing.messages.iter().map(|message| message.id.as_str());
-            let joins = preparing.joins.as_ref();
-            let joins = joins.map(|key| format!(" into {}", turn(key)));
-            format!("now preparing {}{}", list(ids), joins.unwrap_or_default())
-        }
-        Phase::Turn(running) => {
-            let stage =
-                match &running.stage {
-                    Stage::Calling => "model called".to_owned(),
-                    Stage::Tools(calls) => list(calls.iter().map(|it| {
-                        format!("{}:{}", short(it.call.id.as_str()), status(&it.status))
-                    })),
-                };
-            let aborting = if running.aborting { " aborting" } else { "" };
-            format!("now turn {} {stage}{aborting}", turn(&running.key))
-        }
-    };
-    let queue = state.queue.iter().map(QueueItem::id);
-    let queue: Vec<_> = queue.map(|id| short(id.as_str())).collect();
-    let steering = state.steering.iter();
-    let steering: Vec<_> = steering.map(|it| short(it.id.as_str())).collect();
+    let queue = state.queue.iter().map(|item| item.id().to_string());
+    let steering = state.steering.iter().map(|message| message.id.to_string());
+    let forms = state
+        .questions
+        .iter()
+        .filter_map(|(id, asked)| match asked {
+            Asked::Elicitation(_) => Some(id.to_string()),
+            // The call that asks shows it.
+            Asked::UserInput(_) => None,
+        });
     let tasks = state.tasks.iter().map(|task| {
-        let status = match (task.is_running(), task.is_idle()) {
-            (true, _) => "running",
-            (_, true) => "idle",
-            _ => "ended",
+        let status = match &task.status {
+            TaskStatus::Running => "running",
+            TaskStatus::Idle { .. } => "idle",
+            TaskStatus::Ended(_) => "ended",
         };
         let news = if task.is_untold() { "!" } else { "" };
         format!("{}:{status}{news}", task.id)
     });
-    let tasks: Vec<_> = tasks.collect();
-    for (label, items) in [("queue", queue), ("steering", steering), ("tasks", tasks)] {
-        if items.len() > 9 {
-            line += &format!(" {label}={}", items.len());
-        } else if !items.is_empty() {
-            line += &format!(" {label}={}", list(items));
+    let parts = [
+        Some(format!("now {}", phase(&state.phase))),
+        beside("queue", queue.collect()),
+        beside("steering", steering.collect()),
+        beside("forms", forms.collect()),
+        beside("tasks", tasks.collect()),
+        state.closed.then(|| "closed".to_owned()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn phase(phase: &Phase) -> String {
+    match phase {
+        Phase::Idle => "idle".to_owned(),
+        Phase::Commanding(pending) => format!("running {}", pending.command),
+        Phase::Preparing(preparing) => {
+            let ids = preparing.messages.iter().map(|message| message.id.as_str());
+            let joins = preparing.joins.as_ref();
+            let joins = joins.map(|key| format!(" into {}", turn(key)));
+            format!("preparing {}{}", list(ids), joins.unwrap_or_default())
+        }
+        Phase::Turn(running) => {
+            let doing = match &running.stage {
+                Stage::Calling => "model called".to_owned(),
+                Stage::Tools(calls) => {
+                    let calls = calls.iter();
+                    list(calls.map(|it| format!("{}:{}", it.call.id, status(&it.status))))
+                }
+            };
+            let aborting = if running.aborting { " aborting" } else { "" };
+            format!("turn {} {doing}{aborting}", turn(&running.key))
         }
     }
-    if state.closed {
-        line += " closed";
+}
+
+/// A list of ids, or how many they are; nothing when there are none.
+fn beside(label: &str, ids: Vec<String>) -> Option<String> {
+    match ids.len() {
+        0 => None,
+        1..10 => Some(format!("{label}={}", list(ids))),
+        many => Some(format!("{label}={many}")),
     }
-    line
 }
 
 fn status(status: &CallStatus) -> &'static str {
@@ -187,8 +203,9 @@ fn shown_effect(effect: &Effect) -> String {
             call,
             grant,
         } => {
-            let grant = grant.as_ref().map(|grant| as_json(grant)["kind"].clone());
-            let grant = grant.map(|kind| format!(" granted {}", value(&kind)));
+            let grant = grant.as_ref().map(as_json);
+            let kind = grant.as_ref().map(|grant| value(member(grant, "kind")));
+            let grant = kind.map(|kind| format!(" granted {kind}"));
             format!("run {} {}{}", turn(key), call.id, grant.unwrap_or_default())
         }
         Effect::CancelTurn => "cancel turn".to_owned(),
@@ -224,29 +241,33 @@ fn shown_effect(effect: &Effect) -> String {
 /// An event, stored or told, by its kind and its members.
 fn shown_event(event: &impl Serialize) -> String {
     let event = as_json(event);
-    let kind = event["type"].as_str().unwrap_or_default();
-    let data = &event["data"];
+    let kind = member(&event, "type").as_str().unwrap_or_default();
+    let data = member(&event, "data");
     let mut line = kind.to_owned();
     if let Some((_, members)) = MEMBERS.iter().find(|(known, _)| *known == kind) {
-        for member in members.split(' ') {
-            let (path, label) = member.split_once('=').unwrap_or((member, ""));
-            let found = path.split('.').fold(data, |data, name| &data[name]);
-            show_member(&mut line, label, found);
+        for wanted in members.split(' ') {
+            let (path, label) = wanted.split_once('=').unwrap_or((wanted, ""));
+            let found = path.split('.').fold(data, member);
+            line.push_str(&shown_member(label, found));
         }
     } else {
         for (label, found) in data.as_object().into_iter().flatten() {
-            show_member(&mut line, label, found);
+            line.push_str(&shown_member(label, found));
         }
     }
     line
 }
 
-fn show_member(line: &mut String, label: &str, member: &Value) {
-    if member.is_null() {
-        return;
+fn member<'a>(data: &'a Value, name: &str) -> &'a Value {
+    data.get(name).unwrap_or(&Value::Null)
+}
+
+fn shown_member(label: &str, member: &Value) -> String {
+    match label {
+        _ if member.is_null() => String::new(),
+        "" => format!(" {}", value(member)),
+        label => format!(" {label}={}", value(member)),
     }
-    let separator = if label.is_empty() { "" } else { "=" };
-    *line += &format!(" {label}{separator}{}", value(member));
 }
 
 fn value(value: &Value) -> String {
@@ -260,8 +281,8 @@ fn value(value: &Value) -> String {
             list(items.iter().map(self::value))
         }
         // Calls are known by their ids, wherever they are listed.
-        Value::Array(items) if items.iter().all(|it| it["toolCallId"].is_string()) => {
-            list(items.iter().map(|it| self::value(&it["toolCallId"])))
+        Value::Array(items) if items.iter().all(|it| member(it, "toolCallId").is_string()) => {
+            list(items.iter().map(|it| self::value(member(it, "toolCallId"))))
         }
         Value::Array(_) | Value::Object(_) => said(value).to_string(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),

@@ -29,7 +29,7 @@ impl Create {
         Command::Create(self)
     }
 
-    pub(crate) fn as_subagent(mut self) -> Command {
+    pub(crate) fn of_a_subagent(mut self) -> Command {
         self.enlisted = Some(data(identity(None)));
         Command::Create(self)
     }
