@@ -10,6 +10,8 @@ mod limits;
 mod queue;
 mod settings;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod tools;
 mod turn;
 

@@ -103,3 +103,6 @@ pub(super) fn close_waiting(decision: &mut Decision, turn: &Turn, code: &str, te
     }
     running
 }
+
+#[cfg(test)]
+mod tests;

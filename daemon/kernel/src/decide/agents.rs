@@ -165,3 +165,6 @@ pub(super) fn enlist(state: &State, enlist: AdoptAsSubagent) -> Decision {
     decision.store(Durable::SubagentIdentity(Box::new(enlist.subagent)));
     decision
 }
+
+#[cfg(test)]
+mod tests;

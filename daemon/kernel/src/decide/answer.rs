@@ -277,3 +277,6 @@ pub(super) fn elicitation(
         });
     decision
 }
+
+#[cfg(test)]
+mod tests;

@@ -275,3 +275,6 @@ fn close_crashed(decision: &mut Decision, turn: &Turn) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,3 +62,6 @@ pub(super) fn out_of_turns(state: &State, next: &TurnKey) -> Option<ModelFailure
         model: state.model.clone(),
     })
 }
+
+#[cfg(test)]
+mod tests;

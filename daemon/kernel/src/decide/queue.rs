@@ -240,3 +240,6 @@ fn check_room(state: &State) -> Result<(), Refusal> {
 fn modified() -> Ephemeral {
     Ephemeral::PendingModified(Empty {})
 }
+
+#[cfg(test)]
+mod tests;

@@ -226,3 +226,6 @@ pub(super) fn log(
     }
     decision
 }
+
+#[cfg(test)]
+mod tests;

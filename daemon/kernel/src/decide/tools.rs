@@ -275,3 +275,6 @@ pub(super) fn waiting_call<'a>(
     let call = turn.calls().iter().find(|call| call.waits_for(request))?;
     Some((turn, call))
 }
+
+#[cfg(test)]
+mod tests;

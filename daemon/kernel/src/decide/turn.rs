@@ -383,3 +383,6 @@ fn finish_name(finish: Finish) -> &'static str {
         Finish::ContentFilter => "content_filter",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,3 +1,6 @@
+mod delivery;
+mod rules;
+
 use loopd_proto::event::Head;
 use loopd_proto::event::task::{ShellAttachment, ShellWork, TaskWork};
 use loopd_proto::id::SessionId;

@@ -1,0 +1,297 @@
+//! Abort stops the turn at any point, empties the queue, and leaves every call with one result.
+
+use crate::decide::tests::prelude::*;
+
+#[test]
+fn at_rest_there_is_nothing_to_abort() {
+    check(
+        &idle().and(queued("m2")),
+        abort,
+        "
+        answer yes
+        now idle queue=[m2]
+        ",
+    );
+    check(
+        &closed(),
+        abort,
+        "
+        answer yes
+        now idle closed
+        ",
+    );
+}
+
+#[test]
+fn a_message_that_is_being_prepared_enters_the_history_without_an_answer() {
+    check(
+        &preparing(),
+        abort,
+        "
+        answer yes
+        store abort reason=user_initiated
+        do cancel turn
+        store user.message m1 queued
+        store loopd.unqueued ids=[m1]
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle
+        ",
+    );
+}
+
+#[test]
+fn a_slash_command_is_let_go() {
+    check(
+        &commanding(),
+        abort,
+        "
+        answer yes
+        store abort reason=user_initiated
+        do cancel turn
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle
+        ",
+    );
+}
+
+#[test]
+fn a_woken_session_rests_and_the_model_is_told_later() {
+    check(
+        &woken().and(task("sh", shell("sh"))).and(task_ended("sh")),
+        abort,
+        "
+        answer yes
+        store abort reason=user_initiated
+        do cancel turn
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle tasks=[sh:ended!]
+        ",
+    );
+}
+
+#[test]
+fn a_model_call_is_cut_short() {
+    check(
+        &model_called(),
+        abort,
+        "
+        answer yes
+        store abort reason=user_initiated
+        do cancel turn
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle
+        ",
+    );
+}
+
+#[test]
+fn what_waits_is_dropped() {
+    check(
+        &model_called()
+            .and(queued("m2"))
+            .and(queued_command("c1"))
+            .and(steering("m3")),
+        abort,
+        "
+        answer yes
+        store abort reason=user_initiated
+        do cancel turn
+        store loopd.unqueued ids=[m3 m2 c1]
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle
+        ",
+    );
+}
+
+#[test]
+fn calls_that_run_get_a_grace() {
+    check(
+        &two_calls().and(completed("b")),
+        abort,
+        "
+        answer yes
+        store abort reason=user_initiated
+        do cancel turn
+        do start grace i/0
+        now turn i/0 [a:started b:done] aborting
+        ",
+    );
+}
+
+#[test]
+fn calls_that_wait_for_a_client_end_at_once() {
+    check(
+        &asking(),
+        abort,
+        "
+        answer yes
+        store abort reason=user_initiated
+        do cancel turn
+        store permission.completed r-a a cancelled
+        store tool.execution_complete a interrupted INTERRUPTED turn=0
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle
+        ",
+    );
+    check(
+        &client_runs(),
+        abort,
+        "
+        answer yes
+        store abort reason=user_initiated
+        do cancel turn
+        tell external_tool.completed requestId=r-a
+        store tool.execution_complete a interrupted INTERRUPTED turn=0
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle
+        ",
+    );
+    check(
+        &user_asked(),
+        abort,
+        "
+        answer yes
+        store abort reason=user_initiated
+        do cancel turn
+        store loopd.answered requestId=r-a
+        do withdraw r-a
+        store tool.execution_complete a interrupted INTERRUPTED turn=0
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle
+        ",
+    );
+}
+
+#[test]
+fn a_call_that_waits_ends_and_one_that_runs_gets_a_grace() {
+    check(
+        &two_calls().and(client_asked("a")),
+        abort,
+        "
+        answer yes
+        store abort reason=user_initiated
+        do cancel turn
+        tell external_tool.completed requestId=r-a
+        store tool.execution_complete a interrupted INTERRUPTED turn=0
+        do start grace i/0
+        now turn i/0 [a:done b:started] aborting
+        ",
+    );
+}
+
+#[test]
+fn a_second_abort_changes_nothing() {
+    check(
+        &aborting(),
+        abort,
+        "
+        answer yes
+        now turn i/0 [a:started b:started] aborting
+        ",
+    );
+}
+
+#[test]
+fn sub_agents_at_work_do_not_put_off_that_the_session_is_idle() {
+    check(
+        &model_called().and(task("x", agent("x"))),
+        abort,
+        "
+        answer yes
+        store abort reason=user_initiated
+        do cancel turn
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle tasks=[x:running]
+        ",
+    );
+}
+
+#[test]
+fn after_the_grace_the_open_calls_are_interrupted() {
+    check(
+        &aborting(),
+        || grace_over(0),
+        "
+        store tool.execution_complete a interrupted INTERRUPTED turn=0
+        store tool.execution_complete b interrupted INTERRUPTED turn=0
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle
+        ",
+    );
+    check(
+        &aborting().and(completed("b")),
+        || grace_over(0),
+        "
+        store tool.execution_complete a interrupted INTERRUPTED turn=0
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle
+        ",
+    );
+}
+
+#[test]
+fn the_grace_of_another_turn_or_of_no_abort_changes_nothing() {
+    ignores(&aborting(), || grace_over(1));
+    ignores(&two_calls(), || grace_over(0));
+    ignores(&idle(), || grace_over(0));
+}
+
+#[test]
+fn a_message_that_came_during_the_abort_waits_until_somebody_sends_again() {
+    check(
+        &aborting().and(queued("m2")),
+        || grace_over(0),
+        "
+        store tool.execution_complete a interrupted INTERRUPTED turn=0
+        store tool.execution_complete b interrupted INTERRUPTED turn=0
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle queue=[m2]
+        ",
+    );
+    check(
+        &aborting().and(steering("m2")),
+        || grace_over(0),
+        "
+        store tool.execution_complete a interrupted INTERRUPTED turn=0
+        store tool.execution_complete b interrupted INTERRUPTED turn=0
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle queue=[m2]
+        ",
+    );
+}

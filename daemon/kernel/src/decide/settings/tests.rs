@@ -1,0 +1,340 @@
+//! Settings change by commands that say what changes.
+
+use loopd_proto::event::session::FileOperation;
+use loopd_proto::session::Mode;
+use serde_json::json;
+
+use crate::command::LogLevel;
+use crate::decide::tests::prelude::*;
+
+#[test]
+fn a_name_that_a_person_gave_stays() {
+    check(
+        &idle(),
+        || name_by_user("mine"),
+        "
+        answer yes
+        store loopd.named name=mine by=user
+        tell session.title_changed title=mine
+        now idle
+        ",
+    );
+    check(
+        &idle(),
+        || name_by_itself("guess"),
+        "
+        answer yes
+        store loopd.named name=guess by=auto
+        tell session.title_changed title=guess
+        now idle
+        ",
+    );
+    let named = || {
+        idle().and(event(
+            "loopd.named",
+            json!({ "name": "mine", "by": "user" }),
+        ))
+    };
+    declines(&named(), || name_by_itself("guess"));
+    check(
+        &named(),
+        || name_by_user("better"),
+        "
+        answer yes
+        store loopd.named name=better by=user
+        tell session.title_changed title=better
+        now idle
+        ",
+    );
+}
+
+#[test]
+fn a_mode_is_stored_when_it_is_another() {
+    check(
+        &idle(),
+        || set_mode(Mode::Plan),
+        "
+        answer yes
+        store session.mode_changed previousMode=interactive newMode=plan
+        now idle
+        ",
+    );
+    declines(&idle(), || set_mode(Mode::Interactive));
+}
+
+#[test]
+fn a_model_is_stored_with_the_one_before() {
+    check(
+        &idle(),
+        || set_model("claude", Some("high")),
+        "
+        store session.model_change previousModel=gpt newModel=claude reasoningEffort=high
+        now idle
+        ",
+    );
+    check(
+        &model_called(),
+        || set_model("claude", None),
+        "
+        store session.model_change previousModel=gpt newModel=claude
+        now turn i/0 model called
+        ",
+    );
+}
+
+#[test]
+fn options_change_what_the_patch_names() {
+    check(
+        &idle(),
+        || update_options(json!({ "streaming": true })),
+        r#"
+        answer yes
+        store loopd.configured options={"model":"gpt","streaming":true} workingDirectory=/work
+        now idle
+        "#,
+    );
+    declines(&idle(), || update_options(json!({})));
+    check(
+        &idle().and(limited_to(5.0)),
+        lift_limits,
+        r#"
+        answer yes
+        store loopd.configured options={"model":"gpt"} workingDirectory=/work
+        now idle
+        "#,
+    );
+}
+
+#[test]
+fn options_can_change_the_model_and_the_directory() {
+    check(
+        &idle(),
+        || update_options(json!({ "model": "claude" })),
+        r#"
+        answer yes
+        store loopd.configured options={"model":"claude"} workingDirectory=/work
+        store session.model_change previousModel=gpt newModel=claude
+        now idle
+        "#,
+    );
+    check(
+        &idle(),
+        || update_options(json!({ "reasoningEffort": "high" })),
+        r#"
+        answer yes
+        store loopd.configured options={"model":"gpt","reasoningEffort":"high"} workingDirectory=/work
+        store session.model_change previousModel=gpt newModel=gpt reasoningEffort=high
+        now idle
+        "#,
+    );
+    check(
+        &idle(),
+        || update_options(json!({ "workingDirectory": "/other" })),
+        r#"
+        answer yes
+        store loopd.configured options={"model":"gpt","workingDirectory":"/other"} workingDirectory=/other
+        store session.context_changed cwd=/other
+        now idle
+        "#,
+    );
+}
+
+#[test]
+fn permissions_are_stored_when_they_are_others() {
+    check(
+        &idle(),
+        || set_permissions(json!({ "approveAll": true })),
+        r#"
+        answer yes
+        store loopd.permissions permissions={"approveAll":true}
+        now idle
+        "#,
+    );
+    check(
+        &idle(),
+        || set_permissions(json!({})),
+        "
+        answer yes
+        now idle
+        ",
+    );
+}
+
+#[test]
+fn managed_rules_are_not_for_clients_to_change() {
+    let managed = || idle().and(permissions(json!({ "managed": { "noApproveAll": true } })));
+    check(
+        &managed(),
+        || set_permissions(json!({ "approveAllReads": true })),
+        r#"
+        answer yes
+        store loopd.permissions permissions={"approveAllReads":true,"managed":{"noApproveAll":true}}
+        now idle
+        "#,
+    );
+    check(
+        &managed(),
+        || set_permissions(json!({ "approveAll": true })),
+        "
+        refused the managed settings of this session do not let anybody approve everything at once
+        now idle
+        ",
+    );
+    check(
+        &idle(),
+        || set_permissions(json!({ "managed": { "noApproveAll": true } })),
+        "
+        answer yes
+        now idle
+        ",
+    );
+}
+
+#[test]
+fn an_agent_is_selected_and_deselected() {
+    check(
+        &idle(),
+        || select_agent("review"),
+        "
+        store subagent.selected agentName=review agentDisplayName=review
+        now idle
+        ",
+    );
+    ignores(&idle(), deselect_agent);
+    let selected = event(
+        "subagent.selected",
+        json!({ "agentName": "review", "agentDisplayName": "review", "tools": null }),
+    );
+    check(
+        &idle().and(selected),
+        deselect_agent,
+        "
+        store subagent.deselected
+        now idle
+        ",
+    );
+}
+
+#[test]
+fn changes_of_the_plan_and_of_files_are_stored() {
+    check(
+        &idle(),
+        || plan_changed(FileOperation::Create),
+        "
+        store session.plan_changed operation=create
+        now idle
+        ",
+    );
+    check(
+        &idle(),
+        || file_changed("notes.md"),
+        "
+        store session.workspace_file_changed path=notes.md operation=update
+        now idle
+        ",
+    );
+}
+
+#[test]
+fn another_directory_becomes_the_primary_one() {
+    check(
+        &idle(),
+        || set_directory("/other"),
+        r#"
+        answer yes
+        store loopd.configured options={"model":"gpt","workingDirectory":"/other"} workingDirectory=/other
+        store session.context_changed cwd=/other
+        now idle
+        "#,
+    );
+    declines(&idle(), || set_directory("/work"));
+    let primary = permissions(json!({ "primaryDirectory": "/elsewhere" }));
+    check(
+        &idle().and(primary),
+        || set_directory("/work"),
+        "
+        answer no
+        store loopd.permissions permissions={}
+        now idle
+        ",
+    );
+}
+
+#[test]
+fn what_is_said_of_another_directory_is_not_about_the_session() {
+    check(
+        &idle(),
+        || context_seen("/work"),
+        "
+        answer yes
+        store session.context_changed cwd=/work branch=main
+        now idle
+        ",
+    );
+    declines(&idle(), || context_seen("/other"));
+}
+
+#[test]
+fn how_sub_agents_run_is_stored_when_it_changes() {
+    check(
+        &idle(),
+        || set_subagents(json!({ "maxDepth": 2 })),
+        r#"
+        store loopd.configured options={"model":"gpt","subagents":{"maxDepth":2}} workingDirectory=/work
+        now idle
+        "#,
+    );
+    ignores(&idle(), || set_subagents(json!(null)));
+}
+
+#[test]
+fn a_line_for_people_is_stored_or_only_told() {
+    check(
+        &idle(),
+        || log_stored(LogLevel::Info),
+        "
+        store session.info infoType=note message=look
+        now idle
+        ",
+    );
+    check(
+        &idle(),
+        || log_told(LogLevel::Info),
+        "
+        tell session.info infoType=note message=look
+        now idle
+        ",
+    );
+    check(
+        &idle(),
+        || log_stored(LogLevel::Warning),
+        "
+        store session.warning warningType=note message=look
+        now idle
+        ",
+    );
+    check(
+        &idle(),
+        || log_told(LogLevel::Warning),
+        "
+        tell session.warning warningType=note message=look
+        now idle
+        ",
+    );
+    check(
+        &idle(),
+        || log_stored(LogLevel::Error),
+        "
+        store session.error note look
+        now idle
+        ",
+    );
+    check(
+        &idle(),
+        || log_told(LogLevel::Error),
+        "
+        tell session.error note look
+        now idle
+        ",
+    );
+}

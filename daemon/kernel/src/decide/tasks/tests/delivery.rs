@@ -1,0 +1,202 @@
+//! Who is told that a task came to rest, and when.
+
+use loopd_proto::event::task::TaskOutcome;
+
+use crate::decide::tests::prelude::*;
+
+#[test]
+fn an_end_wakes_a_session_that_rests_and_is_attended() {
+    check(
+        &idle().and(task("sh", shell("sh"))),
+        || end_task("sh", TaskOutcome::Failed),
+        r#"
+        answer yes
+        store loopd.task_ended sh failed "so it is"
+        tell session.background_tasks_changed
+        store loopd.woken
+        do prepare []
+        now preparing [] tasks=[sh:ended!]
+        "#,
+    );
+    check(
+        &idle().and(task("sh", shell("sh"))).unattended(),
+        || end_task("sh", TaskOutcome::Failed),
+        r#"
+        answer yes
+        store loopd.task_ended sh failed "so it is"
+        tell session.background_tasks_changed
+        now idle tasks=[sh:ended!]
+        "#,
+    );
+    check(
+        &model_called().and(task("sh", shell("sh"))),
+        || end_task("sh", TaskOutcome::Failed),
+        r#"
+        answer yes
+        store loopd.task_ended sh failed "so it is"
+        tell session.background_tasks_changed
+        now turn i/0 model called tasks=[sh:ended!]
+        "#,
+    );
+}
+
+#[test]
+fn an_end_that_the_model_knows_wakes_nobody() {
+    check(
+        &idle().and(task("sh", shell("sh"))),
+        || end_known_task("sh"),
+        "
+        answer yes
+        store loopd.task_ended sh completed exit=0
+        tell session.background_tasks_changed
+        store loopd.tasks_heard ids=[sh]
+        now idle tasks=[sh:ended]
+        ",
+    );
+    check(
+        &idle().and(task("sh", shell("sh"))).and(delivered("sh")),
+        || end_task("sh", TaskOutcome::Completed),
+        r#"
+        answer yes
+        store loopd.task_ended sh completed "so it is"
+        tell session.background_tasks_changed
+        store loopd.tasks_heard ids=[sh]
+        now idle tasks=[sh:ended]
+        "#,
+    );
+}
+
+#[test]
+fn an_end_is_told_once() {
+    declines(
+        &idle().and(task("sh", shell("sh"))).and(task_ended("sh")),
+        || end_known_task("sh"),
+    );
+    declines(&idle(), || end_known_task("sh"));
+}
+
+#[test]
+fn the_last_sub_agent_lets_the_session_be_idle() {
+    let one = || idle().and(task("x", agent("x")));
+    check(
+        &one(),
+        || task_answers_known("x"),
+        "
+        answer yes
+        store loopd.task_answered x done
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=2000
+        store loopd.tasks_heard ids=[x]
+        tell session.idle interactive
+        now idle tasks=[x:idle]
+        ",
+    );
+    check(
+        &one().unattended(),
+        || task_answers("x"),
+        "
+        answer yes
+        store loopd.task_answered x done
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=2000
+        tell session.idle interactive
+        now idle tasks=[x:idle!]
+        ",
+    );
+    check(
+        &one().and(task("y", agent("y"))),
+        || task_answers_known("x"),
+        "
+        answer yes
+        store loopd.task_answered x done
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=2000
+        store loopd.tasks_heard ids=[x]
+        now idle tasks=[x:idle y:running]
+        ",
+    );
+}
+
+#[test]
+fn after_an_abort_clients_know_already_and_parents_do_not() {
+    let aborted = || {
+        idle()
+            .and(task("x", waited_for("x")))
+            .and(loop_ended("aborted"))
+    };
+    check(
+        &aborted(),
+        || end_known_task("x"),
+        "
+        answer yes
+        store loopd.task_ended x completed exit=0
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=2000
+        store loopd.tasks_heard ids=[x]
+        now idle tasks=[x:ended]
+        ",
+    );
+    check(
+        &aborted().and(is_subagent(None)),
+        || end_known_task("x"),
+        "
+        answer yes
+        store loopd.task_ended x completed exit=0
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=2000
+        store loopd.tasks_heard ids=[x]
+        tell session.idle interactive
+        now idle tasks=[x:ended]
+        ",
+    );
+}
+
+#[test]
+fn an_answer_wakes_the_session_and_the_sub_agent_stays() {
+    check(
+        &idle().and(task("x", agent("x"))),
+        || task_answers("x"),
+        "
+        answer yes
+        store loopd.task_answered x done
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=2000
+        store loopd.woken
+        do prepare []
+        now preparing [] tasks=[x:idle!]
+        ",
+    );
+    check(
+        &model_called().and(task("x", agent("x"))),
+        || task_answers_known("x"),
+        "
+        answer yes
+        store loopd.task_answered x done
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=2000
+        store loopd.tasks_heard ids=[x]
+        now turn i/0 model called tasks=[x:idle]
+        ",
+    );
+    declines(
+        &idle().and(task("x", agent("x"))).and(task_answered("x")),
+        || task_answers("x"),
+    );
+}
+
+#[test]
+fn only_what_was_not_delivered_is_marked_as_delivered() {
+    let tasks = idle()
+        .and(task("x", agent("x")))
+        .and(task("y", agent("y")))
+        .and(delivered("y"));
+    check(
+        &tasks,
+        || deliver(&["x", "y", "z"]),
+        "
+        store loopd.tasks_heard ids=[x]
+        now idle tasks=[x:running y:running]
+        ",
+    );
+    ignores(&tasks, || deliver(&["y"]));
+}

@@ -1,0 +1,129 @@
+//! Tables of the rules: given a state, when a command comes, then these steps follow.
+//!
+//! A given is a list of events, folded as a log is folded. What follows is written as text: one line
+//! for the answer, one per step, and a last one for the state after it. Ids that were made on the way
+//! read `#1`, `#2`; texts of the kernel read as the names of their constants.
+//!
+//! The tables use the words of `given` and `when` only, so that a change of types stays in there.
+
+pub(crate) mod given;
+mod invariants;
+mod show;
+pub(crate) mod when;
+
+use loopd_proto::event::{Durable, Head, read_durable, write};
+use loopd_proto::time::Timestamp;
+use ulid::Ulid;
+
+use self::given::Given;
+use crate::apply::apply;
+use crate::command::{Command, DecideEnv, Decision, Refusal, Step};
+use crate::decide::decide;
+use crate::state::State;
+
+/// What the tables are written with.
+pub(super) mod prelude {
+    pub(crate) use super::given::*;
+    pub(crate) use super::when::*;
+    pub(crate) use super::{check, declines, ignores};
+}
+
+/// When the command comes; all events before it are from time 0.
+const NOW: Timestamp = Timestamp(2_000);
+
+/// Decides the command and compares what follows with the table. Then folds what was decided and
+/// checks what has to be true after every command.
+#[track_caller]
+pub(crate) fn check<C: Into<Command>>(given: &Given, when: impl Fn() -> C, then: &str) {
+    let before = given.state();
+    invariants::of_state(&before);
+    let decided = decide_once(given, &before, when().into());
+    let again = decide_once(given, &before, when().into());
+    assert_eq!(
+        format!("{decided:?}"),
+        format!("{again:?}"),
+        "the same command on the same state has to be decided alike"
+    );
+    let (mut shown, after) = match &decided {
+        Err(refusal) => (vec![format!("refused {refusal}")], before.clone()),
+        Ok(decision) => (show::decision(decision), fold(&before, decision)),
+    };
+    shown.push(show::state(&after));
+    let expected: Vec<&str> = then.lines().map(str::trim).collect();
+    let expected: Vec<&str> = expected.into_iter().filter(|it| !it.is_empty()).collect();
+    assert!(
+        shown == expected,
+        "the table and the rule differ\n\ngiven\n{}\n\nwhen\n    {:?}\n\nthen, by the table (-) and by the rule (+)\n{}\n",
+        show::given(given),
+        when().into(),
+        show::difference(&expected, &shown),
+    );
+    if let Ok(decision) = &decided {
+        invariants::of_decision(&before, decision, &after);
+    }
+    invariants::of_state(&after);
+}
+
+/// The command changes nothing, tells nobody and starts nothing.
+#[track_caller]
+pub(crate) fn ignores<C: Into<Command>>(given: &Given, when: impl Fn() -> C) {
+    check(given, when, &show::state(&given.state()));
+}
+
+/// The same, and whoever asked is told so.
+#[track_caller]
+pub(crate) fn declines<C: Into<Command>>(given: &Given, when: impl Fn() -> C) {
+    let then = format!("answer no\n{}", show::state(&given.state()));
+    check(given, when, &then);
+}
+
+fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decision, Refusal> {
+    let mut made = 0;
+    let mut ids = || {
+        made += 1;
+        Ulid(made)
+    };
+    let mut env = DecideEnv {
+        now: NOW,
+        attended: given.attended,
+        ids: &mut ids,
+    };
+    decide(state, command, &mut env)
+}
+
+/// The state after the decided events; the same when they were written and read in between.
+fn fold(before: &State, decision: &Decision) -> State {
+    let mut after = before.clone();
+    let mut replayed = before.clone();
+    for step in &decision.steps {
+        if let Step::Store(event) = step {
+            let head = head(&after, NOW);
+            apply(&mut after, &head, event);
+            let (head, event) = through_json(&head, event);
+            apply(&mut replayed, &head, &event);
+        }
+    }
+    assert_eq!(
+        after, replayed,
+        "the log gives another state than the events"
+    );
+    after
+}
+
+fn head(state: &State, timestamp: Timestamp) -> Head {
+    Head {
+        id: Ulid(1_000_000 + u128::from(state.seq.0)).into(),
+        timestamp,
+        parent_id: state.tip.clone(),
+        agent_id: None,
+        ephemeral: None,
+    }
+}
+
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+fn through_json(head: &Head, event: &Durable) -> (Head, Durable) {
+    let line = write(head, event).unwrap();
+    let read = read_durable(&line).unwrap();
+    assert_eq!(read, (head.clone(), event.clone()), "{line}");
+    read
+}

@@ -1,0 +1,161 @@
+//! States to start from, as logs. Messages are called `m1`, `m2`; calls `a`, `b`; the question of a
+//! call `r-a`; the interaction `i`, so that the first turn is `i/0`.
+
+mod event;
+mod request;
+
+use loopd_proto::event::Durable;
+use loopd_proto::id::SessionId;
+use loopd_proto::time::Timestamp;
+use serde_json::{Value, json};
+
+pub(crate) use self::event::*;
+pub(crate) use self::request::*;
+use super::{head, through_json};
+use crate::apply::apply;
+use crate::state::State;
+
+/// A log, and whether somebody is attached.
+pub(crate) struct Given {
+    pub(super) events: Vec<Durable>,
+    pub(super) attended: bool,
+}
+
+impl Given {
+    /// The state after one more event.
+    pub(crate) fn and(mut self, event: Durable) -> Self {
+        self.events.push(event);
+        self
+    }
+
+    pub(crate) fn and_all(mut self, events: impl IntoIterator<Item = Durable>) -> Self {
+        self.events.extend(events);
+        self
+    }
+
+    /// The same with nobody attached.
+    pub(crate) fn unattended(mut self) -> Self {
+        self.attended = false;
+        self
+    }
+
+    pub(super) fn state(&self) -> State {
+        let mut state = State::new(SessionId::from("s"));
+        for event in &self.events {
+            let (head, event) = through_json(&head(&state, Timestamp(0)), event);
+            apply(&mut state, &head, &event);
+        }
+        state
+    }
+}
+
+/// Nothing is stored yet.
+pub(crate) fn nothing() -> Given {
+    Given {
+        events: Vec::new(),
+        attended: true,
+    }
+}
+
+/// A session that was created, has a name, and was never used.
+pub(crate) fn idle() -> Given {
+    nothing()
+        .and(event(
+            "session.start",
+            json!({ "sessionId": "s", "version": 1, "producer": "loopd", "copilotVersion": "1",
+                "startTime": "1970-01-01T00:00:00.000Z", "selectedModel": "gpt",
+                "context": { "cwd": "/work" } }),
+        ))
+        .and(event(
+            "loopd.configured",
+            json!({ "options": { "model": "gpt" }, "workingDirectory": "/work" }),
+        ))
+        .and(event(
+            "loopd.named",
+            json!({ "name": "title", "by": "auto" }),
+        ))
+}
+
+/// A message is being made ready.
+pub(crate) fn preparing() -> Given {
+    idle().and(queued("m1")).and(taken(&["m1"]))
+}
+
+/// A slash command was handed to the clients.
+pub(crate) fn commanding() -> Given {
+    idle().and(queued_command("c1")).and(taken(&["c1"]))
+}
+
+/// Notifications of tasks are being made ready.
+pub(crate) fn woken() -> Given {
+    idle().and(event("loopd.woken", json!({})))
+}
+
+/// The model was called.
+pub(crate) fn model_called() -> Given {
+    preparing()
+        .and(event(
+            "system.message",
+            json!({ "role": "system", "content": "system" }),
+        ))
+        .and(event(
+            "user.message",
+            json!({ "messageId": "m1", "content": "hello" }),
+        ))
+        .and(turn_started(0))
+}
+
+/// The model asked for these calls, which are being assessed or run.
+pub(crate) fn calls_started(calls: &[&str]) -> Given {
+    let requests: Vec<Value> = calls
+        .iter()
+        .map(|id| json!({ "toolCallId": id, "name": "edit", "arguments": {}, "type": "function" }))
+        .collect();
+    let start = |id: &&str| {
+        event(
+            "tool.execution_start",
+            json!({ "toolCallId": id, "toolName": "edit", "arguments": {}, "turnId": "0" }),
+        )
+    };
+    model_called()
+        .and(event(
+            "assistant.message",
+            json!({ "messageId": "reply", "content": "", "toolRequests": requests }),
+        ))
+        .and_all(calls.iter().map(start))
+}
+
+/// Two calls are under way.
+pub(crate) fn two_calls() -> Given {
+    calls_started(&["a", "b"])
+}
+
+/// A person has to allow the call `a`.
+pub(crate) fn asking() -> Given {
+    calls_started(&["a"]).and(permission_asked("a", write("/work/file")))
+}
+
+/// A client runs the call `a`.
+pub(crate) fn client_runs() -> Given {
+    calls_started(&["a"]).and(client_asked("a"))
+}
+
+/// The call `a` asks the user something.
+pub(crate) fn user_asked() -> Given {
+    calls_started(&["a"]).and(question("a"))
+}
+
+/// Two calls run, and the turn is being aborted.
+pub(crate) fn aborting() -> Given {
+    two_calls().and(event("abort", json!({ "reason": "user_initiated" })))
+}
+
+/// The session was shut down.
+pub(crate) fn closed() -> Given {
+    idle().and(event(
+        "session.shutdown",
+        json!({ "shutdownType": "routine", "totalApiDurationMs": 0, "sessionStartTime": 0,
+            "codeChanges": { "linesAdded": 0, "linesRemoved": 0, "filesModified": [] },
+            "modelMetrics": {} }),
+    ))
+}

@@ -1,0 +1,167 @@
+//! What is true of every state and of every decision, whatever was asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loopd_proto::event::fact::{Asked, QueueItem};
+use loopd_proto::event::{Durable, Ephemeral};
+
+use crate::command::{Decision, Effect, Step};
+use crate::state::{CallStatus, Entry, Phase, Stage, State};
+
+pub(super) fn of_state(state: &State) {
+    // A message waits in one place only.
+    let mut places: Vec<_> = state.queue.iter().map(QueueItem::id).collect();
+    places.extend(state.steering.iter().map(|message| &message.id));
+    if let Phase::Preparing(preparing) = &state.phase {
+        places.extend(preparing.messages.iter().map(|message| &message.id));
+    }
+    let distinct: BTreeSet<_> = places.iter().map(|id| id.as_str()).collect();
+    assert_eq!(
+        distinct.len(),
+        places.len(),
+        "a message waits twice: {places:?}"
+    );
+
+    // A call has one result, or is open in the running turn and has none.
+    let mut results: BTreeMap<&str, usize> = BTreeMap::new();
+    for entry in &state.history {
+        if let Entry::Result { call, .. } = entry {
+            *results.entry(call.as_str()).or_default() += 1;
+        }
+    }
+    for entry in &state.history {
+        let Entry::Assistant(said) = entry else {
+            continue;
+        };
+        for call in &said.calls {
+            let open = state
+                .calls()
+                .any(|it| it.call.id == call.id && it.is_open());
+            let found = results.get(call.id.as_str()).copied().unwrap_or_default();
+            assert_eq!(found, usize::from(!open), "results of the call {}", call.id);
+        }
+    }
+
+    // A question to the user is open as long as its call waits for it.
+    let waiting = state.calls().filter_map(|call| match &call.status {
+        CallStatus::UserInput { request } => Some(request.as_str()),
+        CallStatus::Started
+        | CallStatus::Asking { .. }
+        | CallStatus::External { .. }
+        | CallStatus::Done => None,
+    });
+    let asked = state
+        .questions
+        .iter()
+        .filter_map(|(id, asked)| match asked {
+            Asked::UserInput(_) => Some(id.as_str()),
+            Asked::Elicitation(_) => None,
+        });
+    let (waiting, asked): (BTreeSet<_>, BTreeSet<_>) = (waiting.collect(), asked.collect());
+    assert_eq!(
+        waiting, asked,
+        "calls that wait for the user, and open questions"
+    );
+}
+
+pub(super) fn of_decision(before: &State, decision: &Decision, after: &State) {
+    let stored = decision
+        .steps
+        .iter()
+        .filter(|step| matches!(step, Step::Store(_)))
+        .count();
+    assert_eq!(
+        after.seq.0,
+        before.seq.0 + stored as u64,
+        "every event is folded"
+    );
+    for step in &decision.steps {
+        match step {
+            Step::Do(effect) => fits(effect, after),
+            Step::Tell(Ephemeral::SessionIdle(_)) => {
+                assert!(!after.is_busy(), "a session that works is not idle");
+            }
+            Step::Tell(_) => {}
+            Step::Store(event) => {
+                let start = matches!(event, Durable::SessionStart(_));
+                assert!(!start || before.seq.0 == 0, "a log begins once");
+            }
+        }
+    }
+    let ends = |step: &&Step| matches!(step, Step::Tell(Ephemeral::SessionIdle(_)));
+    assert!(
+        decision.steps.iter().filter(ends).count() <= 1,
+        "idle is told once"
+    );
+    // Whatever the loop waits for was started, or was under way before.
+    let moved = before.phase != after.phase;
+    let starts = |wanted: &dyn Fn(&Effect) -> bool| {
+        let mut steps = decision.steps.iter();
+        steps.any(|step| matches!(step, Step::Do(effect) if wanted(effect)))
+    };
+    match &after.phase {
+        Phase::Preparing(_) if moved => {
+            let cut = matches!(before.phase, Phase::Preparing(_));
+            assert!(
+                cut || starts(&|it| matches!(it, Effect::Prepare { .. })),
+                "nobody prepares"
+            );
+        }
+        Phase::Turn(turn) if moved && matches!(turn.stage, Stage::Calling) => {
+            assert!(
+                turn.aborting || starts(&|it| matches!(it, Effect::CallModel(_))),
+                "nobody calls the model"
+            );
+        }
+        Phase::Idle | Phase::Commanding(_) | Phase::Preparing(_) | Phase::Turn(_) => {}
+    }
+}
+
+/// Whether the state after the decision waits for what the effect will report.
+fn fits(effect: &Effect, after: &State) {
+    match effect {
+        Effect::Prepare { messages } => {
+            let Phase::Preparing(preparing) = &after.phase else {
+                unreachable!("{effect:?} in {:?}", after.phase);
+            };
+            assert_eq!(
+                &preparing.messages, messages,
+                "what is prepared is what waits for it"
+            );
+        }
+        Effect::CallModel(key) => {
+            let turn = after.turn_named(key);
+            assert!(
+                turn.is_some_and(|it| it.stage == Stage::Calling && !it.aborting),
+                "{effect:?}"
+            );
+        }
+        Effect::Assess { turn, call } | Effect::Run { turn, call, .. } => {
+            let running = after.turn_named(turn).filter(|it| !it.aborting);
+            let call = running.and_then(|it| it.call(&call.id));
+            assert!(
+                call.is_some_and(|it| it.status == CallStatus::Started),
+                "{effect:?}"
+            );
+        }
+        Effect::StartGrace(key) => {
+            assert!(
+                after.turn_named(key).is_some_and(|it| it.aborting),
+                "{effect:?}"
+            );
+        }
+        Effect::AskClients(asked) => {
+            assert!(
+                after.questions.contains_key(asked.request_id()),
+                "{effect:?}"
+            );
+        }
+        Effect::Withdraw(request) | Effect::Resolve { request, .. } => {
+            assert!(!after.questions.contains_key(request), "{effect:?}");
+        }
+        Effect::CancelTurn
+        | Effect::Remember(..)
+        | Effect::GrantAbove(_)
+        | Effect::CancelAgents => {}
+    }
+}

@@ -1,0 +1,364 @@
+//! Decisions and states as lines of text: the kinds of events with the members that matter.
+
+use loopd_proto::event::fact::Asked;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::given::Given;
+use crate::command::{Answer, Decision, Effect, RememberScope, Step};
+use crate::state::{CallStatus, Phase, Stage, State, TurnKey};
+use crate::tasks::TaskStatus;
+use crate::texts;
+
+/// The members that matter, by kind: `path` shows the value, `path=label` shows it with a label. Of
+/// kinds that are not listed every member is shown.
+const MEMBERS: &[(&str, &str)] = &[
+    (
+        "session.start",
+        "sessionId selectedModel=model reasoningEffort=effort context.cwd=cwd",
+    ),
+    (
+        "session.resume",
+        "eventCount=events selectedModel=model context.cwd=cwd sessionWasActive=active continuePendingWork=continue",
+    ),
+    (
+        "session.shutdown",
+        "shutdownType errorReason=error totalPremiumRequests=requests totalApiDurationMs=ms modelMetrics.gpt.requests.count=calls",
+    ),
+    (
+        "session.error",
+        "errorType errorCode=code originatingMessageId=of message",
+    ),
+    ("session.idle", "aborted=aborted mode"),
+    (
+        "user.message",
+        "messageId transformedContent=text turnId=turn delivery",
+    ),
+    ("system.message", "content"),
+    (
+        "system.notification",
+        "kind.type kind.agentId kind.shellId kind.status",
+    ),
+    ("assistant.turn_start", "interactionId turnId"),
+    (
+        "assistant.message",
+        "content toolRequests originatingMessageId=of turnId=turn",
+    ),
+    (
+        "assistant.usage",
+        "numToolCalls=calls finishReason interactionType",
+    ),
+    ("model.call_failure", "source errorType errorCode=code"),
+    ("tool.execution_start", "toolCallId toolName turnId=turn"),
+    (
+        "tool.execution_complete",
+        "toolCallId result.content error.code error.message isUserRequested=by_user turnId=turn",
+    ),
+    ("external_tool.requested", "requestId toolCallId toolName"),
+    (
+        "permission.requested",
+        "requestId permissionRequest.kind permissionRequest.toolCallId permissionRequest.managedApprovalRequired=managed promptRequest.kind=prompt",
+    ),
+    (
+        "permission.completed",
+        "requestId toolCallId result.kind result.approval=approval result.feedback=feedback result.reason=reason",
+    ),
+    (
+        "subagent.started",
+        "toolCallId agentName parentId=parent executionMode",
+    ),
+    (
+        "subagent.completed",
+        "toolCallId agentName durationMs=ms cancelled=cancelled",
+    ),
+    (
+        "subagent.failed",
+        "toolCallId agentName durationMs=ms error",
+    ),
+    ("loopd.queued", "item.id item.command item.delivery place"),
+    ("loopd.usage", "nanoCredits=credits"),
+    ("loopd.task_started", "id work.kind"),
+    ("loopd.task_answered", "id response"),
+    ("loopd.task_continued", "id message"),
+    ("loopd.task_ended", "id outcome exitCode=exit reason"),
+    ("loopd.subagent", "parent task"),
+];
+
+/// Texts that tables name instead of repeating them.
+const TEXTS: &[(&str, &str)] = &[
+    ("INTERRUPTED", texts::INTERRUPTED),
+    ("OUTCOME_UNKNOWN", texts::OUTCOME_UNKNOWN),
+    ("SHELL_LOST", texts::SHELL_LOST),
+    // The same text serves sub-agents.
+    ("CLOSED", texts::SHELL_CLOSED),
+    ("AGENT_LOST", texts::AGENT_LOST),
+    ("FORKED", texts::FORKED),
+    ("LAST_TURN", texts::LAST_TURN),
+    ("REJECTED_BY_USER", texts::REJECTED_BY_USER),
+    ("COULD_NOT_ASK", texts::COULD_NOT_ASK),
+];
+
+pub(super) fn decision(decision: &Decision) -> Vec<String> {
+    let mut lines = match &decision.answer {
+        Answer::Done => Vec::new(),
+        Answer::Message(id) => vec![format!("answer {}", short(id.as_str()))],
+        Answer::Accepted(true) => vec!["answer yes".to_owned()],
+        Answer::Accepted(false) => vec!["answer no".to_owned()],
+    };
+    lines.extend(decision.steps.iter().map(|step| match step {
+        Step::Store(event) => format!("store {}", shown_event(event)),
+        Step::Tell(event) => format!("tell {}", shown_event(event)),
+        Step::Do(effect) => format!("do {}", shown_effect(effect)),
+    }));
+    lines
+}
+
+/// The phase, and what waits or goes on beside it.
+pub(super) fn state(state: &State) -> String {
+    let queue = state.queue.iter().map(|item| item.id().to_string());
+    let steering = state.steering.iter().map(|message| message.id.to_string());
+    let forms = state
+        .questions
+        .iter()
+        .filter_map(|(id, asked)| match asked {
+            Asked::Elicitation(_) => Some(id.to_string()),
+            // The call that asks shows it.
+            Asked::UserInput(_) => None,
+        });
+    let tasks = state.tasks.iter().map(|task| {
+        let status = match &task.status {
+            TaskStatus::Running => "running",
+            TaskStatus::Idle { .. } => "idle",
+            TaskStatus::Ended(_) => "ended",
+        };
+        let news = if task.is_undelivered() { "!" } else { "" };
+        format!("{}:{status}{news}", task.id)
+    });
+    let parts = [
+        Some(format!("now {}", phase(&state.phase))),
+        beside("queue", queue.collect()),
+        beside("steering", steering.collect()),
+        beside("forms", forms.collect()),
+        beside("tasks", tasks.collect()),
+        state.closed.then(|| "closed".to_owned()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn phase(phase: &Phase) -> String {
+    match phase {
+        Phase::Idle => "idle".to_owned(),
+        Phase::Commanding(pending) => format!("running {}", pending.command),
+        Phase::Preparing(preparing) => {
+            let ids = preparing.messages.iter().map(|message| message.id.as_str());
+            let joins = preparing.joins.as_ref();
+            let joins = joins.map(|key| format!(" into {}", turn(key)));
+            format!("preparing {}{}", list(ids), joins.unwrap_or_default())
+        }
+        Phase::Turn(running) => {
+            let doing = match &running.stage {
+                Stage::Calling => "model called".to_owned(),
+                Stage::Tools(calls) => {
+                    let calls = calls.iter();
+                    list(calls.map(|it| format!("{}:{}", it.call.id, status(&it.status))))
+                }
+            };
+            let aborting = if running.aborting { " aborting" } else { "" };
+            format!("turn {} {doing}{aborting}", turn(&running.key))
+        }
+    }
+}
+
+/// A list of ids, or how many they are; nothing when there are none.
+fn beside(label: &str, ids: Vec<String>) -> Option<String> {
+    match ids.len() {
+        0 => None,
+        1..10 => Some(format!("{label}={}", list(ids))),
+        many => Some(format!("{label}={many}")),
+    }
+}
+
+fn status(status: &CallStatus) -> &'static str {
+    match status {
+        CallStatus::Started => "started",
+        CallStatus::Asking { .. } => "asking",
+        CallStatus::External { .. } => "at a client",
+        CallStatus::UserInput { .. } => "asking the user",
+        CallStatus::Done => "done",
+    }
+}
+
+fn shown_effect(effect: &Effect) -> String {
+    match effect {
+        Effect::Prepare { messages } => {
+            let ids = messages.iter().map(|message| message.id.as_str());
+            format!("prepare {}", list(ids))
+        }
+        Effect::CallModel(key) => format!("call model {}", turn(key)),
+        Effect::Assess { turn: key, call } => {
+            format!("assess {} {} {}", turn(key), call.id, call.name)
+        }
+        Effect::Run {
+            turn: key,
+            call,
+            grant,
+        } => {
+            let grant = grant.as_ref().map(as_json);
+            let kind = grant.as_ref().map(|grant| value(member(grant, "kind")));
+            let grant = kind.map(|kind| format!(" granted {kind}"));
+            format!("run {} {}{}", turn(key), call.id, grant.unwrap_or_default())
+        }
+        Effect::CancelTurn => "cancel turn".to_owned(),
+        Effect::StartGrace(key) => format!("start grace {}", turn(key)),
+        Effect::AskClients(asked) => format!("ask clients {}", short(asked.request_id().as_str())),
+        Effect::Withdraw(request) => format!("withdraw {request}"),
+        Effect::Resolve {
+            request,
+            action,
+            content,
+        } => format!(
+            "resolve {request} {}{}",
+            value(&as_json(action)),
+            content
+                .as_ref()
+                .map_or_else(String::new, |it| format!(" {it}"))
+        ),
+        Effect::Remember(approval, scope) => {
+            let scope = match scope {
+                RememberScope::Location(key) => format!("at {key}"),
+                RememberScope::Always => "always".to_owned(),
+            };
+            format!("remember {scope} {}", as_json(approval))
+        }
+        Effect::GrantAbove(grant) => {
+            let domain = grant.domain.as_deref().unwrap_or("-");
+            format!("grant above {} {domain}", as_json(&grant.approval))
+        }
+        Effect::CancelAgents => "cancel agents".to_owned(),
+    }
+}
+
+/// An event, stored or told, by its kind and its members.
+fn shown_event(event: &impl Serialize) -> String {
+    let event = as_json(event);
+    let kind = member(&event, "type").as_str().unwrap_or_default();
+    let data = member(&event, "data");
+    let mut line = kind.to_owned();
+    if let Some((_, members)) = MEMBERS.iter().find(|(known, _)| *known == kind) {
+        for wanted in members.split(' ') {
+            let (path, label) = wanted.split_once('=').unwrap_or((wanted, ""));
+            let found = path.split('.').fold(data, member);
+            line.push_str(&shown_member(label, found));
+        }
+    } else {
+        for (label, found) in data.as_object().into_iter().flatten() {
+            line.push_str(&shown_member(label, found));
+        }
+    }
+    line
+}
+
+fn member<'a>(data: &'a Value, name: &str) -> &'a Value {
+    data.get(name).unwrap_or(&Value::Null)
+}
+
+fn shown_member(label: &str, member: &Value) -> String {
+    match label {
+        _ if member.is_null() => String::new(),
+        "" => format!(" {}", value(member)),
+        label => format!(" {label}={}", value(member)),
+    }
+}
+
+fn value(value: &Value) -> String {
+    match value {
+        Value::String(text) => match TEXTS.iter().find(|(_, known)| known == text) {
+            Some((name, _)) => (*name).to_owned(),
+            None if text.is_empty() || text.contains(' ') => format!("{:?}", beginning(text)),
+            None => short(text),
+        },
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            list(items.iter().map(self::value))
+        }
+        // Calls are known by their ids, wherever they are listed.
+        Value::Array(items) if items.iter().all(|it| member(it, "toolCallId").is_string()) => {
+            list(items.iter().map(|it| self::value(member(it, "toolCallId"))))
+        }
+        Value::Array(_) | Value::Object(_) => said(value).to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+/// A long text is known by how it begins.
+fn beginning(text: &str) -> String {
+    const MOST: usize = 72;
+    let mut shown: String = text.chars().take(MOST).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// The data without what is absent, off or empty.
+fn said(data: &Value) -> Value {
+    let says = |it: &Value| !matches!(it, Value::Null | Value::Bool(false)) && *it != json!([]);
+    match data {
+        Value::Object(members) => {
+            let members = members.iter().filter(|(_, it)| says(it));
+            members.map(|(name, it)| (name.clone(), said(it))).collect()
+        }
+        Value::Array(items) => items.iter().map(said).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => data.clone(),
+    }
+}
+
+/// Ids that were made on the way are numbers.
+fn short(id: &str) -> String {
+    let made = id.strip_prefix("00000000-0000-0000-0000-");
+    let made = made.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    made.map_or_else(|| id.to_owned(), |number| format!("#{number}"))
+}
+
+fn turn(key: &TurnKey) -> String {
+    format!("{}/{}", short(key.interaction.as_str()), key.number)
+}
+
+fn list<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = items.into_iter().map(|it| short(it.as_ref())).collect();
+    format!("[{}]", items.join(" "))
+}
+
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+fn as_json(data: &impl Serialize) -> Value {
+    serde_json::to_value(data).unwrap()
+}
+
+/// The log that a table starts from.
+pub(super) fn given(given: &Given) -> String {
+    let lines = given
+        .events
+        .iter()
+        .map(|event| format!("    {}", shown_event(event)));
+    let attended = if given.attended { "somebody" } else { "nobody" };
+    let attended = format!("    ({attended} is attached)");
+    lines.chain([attended]).collect::<Vec<_>>().join("\n")
+}
+
+/// Both sides; a line that stands in one of them only is marked.
+pub(super) fn difference(expected: &[&str], shown: &[String]) -> String {
+    let mut lines = Vec::new();
+    let mut rest = expected;
+    for line in shown {
+        match rest.iter().position(|it| it == line) {
+            Some(at) => {
+                let (missing, after) = rest.split_at(at);
+                lines.extend(missing.iter().map(|it| format!("  - {it}")));
+                lines.push(format!("    {line}"));
+                rest = after.get(1..).unwrap_or_default();
+            }
+            None => lines.push(format!("  + {line}")),
+        }
+    }
+    lines.extend(rest.iter().map(|it| format!("  - {it}")));
+    lines.join("\n")
+}

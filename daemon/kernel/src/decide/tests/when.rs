@@ -1,0 +1,57 @@
+//! Commands, by what happened. The turn that a report is about is `i` and its number.
+
+mod answers;
+mod life;
+mod settings;
+mod tasks;
+mod tool_calls;
+mod turn;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+pub(crate) use self::answers::*;
+pub(crate) use self::life::*;
+pub(crate) use self::settings::*;
+pub(crate) use self::tasks::*;
+pub(crate) use self::tool_calls::*;
+pub(crate) use self::turn::*;
+use crate::command::{AgentChoice, Assessed, Command, Create, Resume, Send};
+
+/// Data as clients send it and logs hold it.
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+fn data<T: DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+impl From<Create> for Command {
+    fn from(create: Create) -> Self {
+        Self::Create(create)
+    }
+}
+
+impl From<Resume> for Command {
+    fn from(resume: Resume) -> Self {
+        Self::Resume(resume)
+    }
+}
+
+impl From<Send> for Command {
+    fn from(send: Send) -> Self {
+        Self::Send(send)
+    }
+}
+
+impl From<Assessed> for Command {
+    fn from(assessed: Assessed) -> Self {
+        Self::Assessed(assessed)
+    }
+}
+
+fn agent(name: &str) -> AgentChoice {
+    AgentChoice {
+        name: name.to_owned(),
+        display_name: name.to_owned(),
+        tools: None,
+    }
+}

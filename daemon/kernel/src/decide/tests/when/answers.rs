@@ -1,0 +1,73 @@
+//! Answers of clients.
+
+use loopd_proto::event::ask::ElicitationAction;
+use loopd_proto::permission::{Approval, PermissionDecision};
+use serde_json::{Value, json};
+
+use super::data;
+use crate::command::{CallOutcome, Command, Grant};
+
+/// A client answers with what it sends on the wire.
+pub(crate) fn permit(request: &str, decision: Value) -> Command {
+    Command::AnswerPermission {
+        request: request.into(),
+        decision: data::<PermissionDecision>(decision),
+    }
+}
+
+pub(crate) fn answer_tool(request: &str, outcome: CallOutcome) -> Command {
+    Command::AnswerTool {
+        request: request.into(),
+        outcome,
+    }
+}
+
+/// A person chose one of the answers.
+pub(crate) fn choose(request: &str, answer: &str) -> Command {
+    Command::AnswerUserInput {
+        request: request.into(),
+        answer: answer.to_owned(),
+        freeform: false,
+    }
+}
+
+/// A person answered in their own words.
+pub(crate) fn reply_freely(request: &str, answer: &str) -> Command {
+    Command::AnswerUserInput {
+        request: request.into(),
+        answer: answer.to_owned(),
+        freeform: true,
+    }
+}
+
+pub(crate) fn elicit(request: &str) -> Command {
+    Command::Elicit {
+        request: request.into(),
+        message: "Fill in".to_owned(),
+        schema: json!({ "type": "object" }),
+    }
+}
+
+pub(crate) fn fill_in(request: &str, content: Value) -> Command {
+    Command::AnswerElicitation {
+        request: request.into(),
+        action: ElicitationAction::Accept,
+        content: Some(content),
+    }
+}
+
+pub(crate) fn decline(request: &str) -> Command {
+    Command::AnswerElicitation {
+        request: request.into(),
+        action: ElicitationAction::Decline,
+        content: None,
+    }
+}
+
+/// A client allowed something for good when a sub-agent asked.
+pub(crate) fn grant(approval: Value, domain: Option<&str>) -> Command {
+    Command::Grant(Grant {
+        approval: data::<Option<Approval>>(approval),
+        domain: domain.map(str::to_owned),
+    })
+}

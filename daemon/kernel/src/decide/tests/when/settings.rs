@@ -1,0 +1,111 @@
+//! Changes of settings.
+
+use loopd_proto::event::fact::NamedBy;
+use loopd_proto::event::session::{FileChanged, FileOperation};
+use loopd_proto::params::options::OptionsPatch;
+use loopd_proto::session::Mode;
+use serde_json::Value;
+
+use super::life::at;
+use super::{agent, data};
+use crate::command::{Command, LogLevel};
+
+pub(crate) fn name_by_user(name: &str) -> Command {
+    let name = name.to_owned();
+    Command::SetName {
+        name,
+        by: NamedBy::User,
+    }
+}
+
+pub(crate) fn name_by_itself(name: &str) -> Command {
+    let name = name.to_owned();
+    Command::SetName {
+        name,
+        by: NamedBy::Auto,
+    }
+}
+
+pub(crate) fn set_mode(mode: Mode) -> Command {
+    Command::SetMode(mode)
+}
+
+pub(crate) fn set_model(model: &str, effort: Option<&str>) -> Command {
+    Command::SetModel {
+        model: model.to_owned(),
+        reasoning_effort: effort.map(str::to_owned),
+    }
+}
+
+/// A client changes these options.
+pub(crate) fn update_options(options: Value) -> Command {
+    Command::UpdateOptions(Box::new(OptionsPatch {
+        options: data(options),
+        ..OptionsPatch::default()
+    }))
+}
+
+/// A client takes the limits away.
+pub(crate) fn lift_limits() -> Command {
+    Command::UpdateOptions(Box::new(OptionsPatch {
+        no_limits: true,
+        ..OptionsPatch::default()
+    }))
+}
+
+pub(crate) fn set_permissions(permissions: Value) -> Command {
+    Command::SetPermissions(Box::new(data(permissions)))
+}
+
+pub(crate) fn select_agent(name: &str) -> Command {
+    Command::SelectAgent(Some(agent(name)))
+}
+
+pub(crate) fn deselect_agent() -> Command {
+    Command::SelectAgent(None)
+}
+
+pub(crate) fn plan_changed(operation: FileOperation) -> Command {
+    Command::PlanChanged(operation)
+}
+
+pub(crate) fn file_changed(path: &str) -> Command {
+    Command::FileChanged(FileChanged {
+        path: path.to_owned(),
+        operation: FileOperation::Update,
+    })
+}
+
+pub(crate) fn set_directory(cwd: &str) -> Command {
+    Command::SetWorkingDirectory(cwd.to_owned())
+}
+
+/// Somebody looked at the branch in this directory.
+pub(crate) fn context_seen(cwd: &str) -> Command {
+    Command::RecordContext(at(cwd))
+}
+
+pub(crate) fn set_subagents(settings: Value) -> Command {
+    Command::SetSubagents(data(settings))
+}
+
+/// A line that is kept in the log.
+pub(crate) fn log_stored(level: LogLevel) -> Command {
+    log(level, true)
+}
+
+/// A line that is only told.
+pub(crate) fn log_told(level: LogLevel) -> Command {
+    log(level, false)
+}
+
+fn log(level: LogLevel, stored: bool) -> Command {
+    Command::Log {
+        level,
+        kind: "note".to_owned(),
+        message: "look".to_owned(),
+        url: None,
+        tip: None,
+        stored,
+    }
+}

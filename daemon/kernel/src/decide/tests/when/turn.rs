@@ -1,0 +1,179 @@
+//! Messages that wait, and the turn that works on them.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::data;
+use crate::command::{
+    Command, ModelFailure, ModelReplied, Prepared, PreparedMessage, Send, SendPlace,
+};
+use crate::model::{AssistantTurn, Finish, ModelReply, ToolCall, Usage};
+use crate::state::TurnKey;
+
+pub(crate) fn turn(number: u32) -> TurnKey {
+    TurnKey {
+        interaction: "i".into(),
+        number,
+    }
+}
+
+/// A client sends a message, whose text is `hello` unless told otherwise.
+pub(crate) fn send(id: &str) -> Send {
+    Send {
+        id: Some(id.into()),
+        prompt: "hello".to_owned(),
+        display_prompt: None,
+        attachments: Vec::new(),
+        agent_mode: None,
+        request_headers: BTreeMap::new(),
+        source: None,
+        place: SendPlace::Enqueue,
+    }
+}
+
+impl Send {
+    pub(crate) fn text(mut self, text: &str) -> Self {
+        self.prompt = text.to_owned();
+        self
+    }
+
+    pub(crate) fn without_id(mut self) -> Self {
+        self.id = None;
+        self
+    }
+
+    pub(crate) fn immediately(mut self) -> Self {
+        self.place = SendPlace::Immediate;
+        self
+    }
+
+    pub(crate) fn first(mut self) -> Self {
+        self.place = SendPlace::Prepend;
+        self
+    }
+
+    pub(crate) fn with_file(mut self, path: &str) -> Self {
+        let file = json!({ "type": "file", "path": path });
+        self.attachments.push(data(file));
+        self
+    }
+}
+
+pub(crate) fn slash_command(text: &str) -> Command {
+    Command::EnqueueCommand(text.to_owned())
+}
+
+/// A client ran a slash command, and the queue goes on.
+pub(crate) fn command_handled(request: &str) -> Command {
+    Command::CommandHandled {
+        request: request.into(),
+        stop: false,
+    }
+}
+
+/// A client ran a slash command, and the queue stops.
+pub(crate) fn command_stopped(request: &str) -> Command {
+    Command::CommandHandled {
+        request: request.into(),
+        stop: true,
+    }
+}
+
+pub(crate) fn clear_queue() -> Command {
+    Command::ClearQueue
+}
+
+pub(crate) fn remove_last() -> Command {
+    Command::RemoveLastQueued
+}
+
+/// Messages are ready, for the model and the system message that the session has.
+pub(crate) fn prepared(ids: &[&str]) -> Command {
+    prepared_for("gpt", "system", ids)
+}
+
+pub(crate) fn prepared_for(model: &str, system: &str, ids: &[&str]) -> Command {
+    let ready = |id: &&str| PreparedMessage {
+        id: (*id).into(),
+        text: "hello!".to_owned(),
+    };
+    Command::Prepared(Prepared {
+        messages: ids.iter().map(ready).collect(),
+        model: model.to_owned(),
+        reasoning_effort: None,
+        system: system.to_owned(),
+    })
+}
+
+pub(crate) fn prepare_failed(ids: &[&str]) -> Command {
+    Command::PrepareFailed {
+        messages: ids.iter().map(|id| (*id).into()).collect(),
+        failure: failure(),
+    }
+}
+
+fn failure() -> ModelFailure {
+    ModelFailure {
+        kind: "query".to_owned(),
+        code: Some("down".to_owned()),
+        message: "no answer".to_owned(),
+        status: Some(500),
+        provider_call_id: None,
+        model: Some("gpt".to_owned()),
+    }
+}
+
+/// The model answered with text only.
+pub(crate) fn replied(number: u32) -> Command {
+    reply(number, "hi", &[], Finish::Stop)
+}
+
+/// The model asked for calls with these ids.
+pub(crate) fn replied_with_calls(number: u32, calls: &[&str]) -> Command {
+    reply(number, "", calls, Finish::ToolCalls)
+}
+
+fn reply(number: u32, text: &str, calls: &[&str], finish: Finish) -> Command {
+    let call = |id: &&str| ToolCall {
+        id: (*id).into(),
+        name: "edit".to_owned(),
+        arguments: json!({}),
+    };
+    Command::ModelReplied(Box::new(ModelReplied {
+        turn: turn(number),
+        message: "reply".into(),
+        model: "gpt".to_owned(),
+        reply: ModelReply {
+            turn: AssistantTurn {
+                text: text.to_owned(),
+                reasoning: None,
+                calls: calls.iter().map(call).collect(),
+            },
+            usage: Usage::default(),
+            finish,
+            api_call_id: None,
+            provider_call_id: None,
+        },
+        duration_ms: 10,
+        first_token_ms: None,
+        endpoint: None,
+        tool_count: 1,
+        initiator: "user",
+    }))
+}
+
+pub(crate) fn model_failed(number: u32) -> Command {
+    Command::ModelFailed {
+        turn: turn(number),
+        failure: failure(),
+    }
+}
+
+pub(crate) fn abort() -> Command {
+    Command::Abort
+}
+
+pub(crate) fn grace_over(number: u32) -> Command {
+    Command::GraceOver { turn: turn(number) }
+}

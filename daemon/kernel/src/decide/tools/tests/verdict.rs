@@ -1,0 +1,213 @@
+//! A call that was assessed: it runs, is refused, or a person is asked.
+
+use serde_json::{Value, json};
+
+use super::one_call;
+use crate::decide::tests::prelude::*;
+
+fn rule(kind: &str, argument: &str) -> Value {
+    json!({ "kind": kind, "argument": argument })
+}
+
+#[test]
+fn a_call_that_needs_no_permission_runs() {
+    check(
+        &one_call(),
+        || needs_nothing("a"),
+        "
+        do run i/0 a
+        now turn i/0 [a:started]
+        ",
+    );
+}
+
+#[test]
+fn a_call_that_cannot_be_made_has_its_result_at_once() {
+    check(
+        &one_call(),
+        || refuses("a"),
+        r#"
+        store tool.execution_complete a invalid "it failed" turn=0
+        store assistant.turn_end turnId=0
+        store assistant.turn_start i 1
+        do call model i/1
+        now turn i/1 model called
+        "#,
+    );
+    check(
+        &two_calls(),
+        || refuses("a"),
+        r#"
+        store tool.execution_complete a invalid "it failed" turn=0
+        now turn i/0 [a:done b:started]
+        "#,
+    );
+}
+
+#[test]
+fn what_the_rules_allow_runs() {
+    let allowed = permissions(json!({ "approved": [{ "kind": "write", "argument": null }] }));
+    check(
+        &one_call().and(allowed),
+        || needs("a", write("/work/file")),
+        "
+        do run i/0 a granted write
+        now turn i/0 [a:started]
+        ",
+    );
+    let all = permissions(json!({ "approveAll": true }));
+    check(
+        &one_call().and(all),
+        || needs("a", write("/work/file")),
+        "
+        do run i/0 a granted write
+        now turn i/0 [a:started]
+        ",
+    );
+}
+
+#[test]
+fn what_the_rules_deny_has_its_result_at_once() {
+    let denied = || {
+        permissions(
+            json!({ "denied": [{ "kind": "write", "argument": null }], "approveAll": true }),
+        )
+    };
+    check(
+        &one_call().and(denied()),
+        || needs("a", write("/work/file")),
+        r#"
+        store tool.execution_complete a denied "Permission denied by the rule write." turn=0
+        store assistant.turn_end turnId=0
+        store assistant.turn_start i 1
+        do call model i/1
+        now turn i/1 model called
+        "#,
+    );
+    let narrow = permissions(json!({ "denied": [rule("write", "/work/secret")] }));
+    check(
+        &two_calls().and(narrow),
+        || needs("a", write("/work/secret/key")),
+        r#"
+        store tool.execution_complete a denied "Permission denied by the rule write(/work/secret)." turn=0
+        now turn i/0 [a:done b:started]
+        "#,
+    );
+}
+
+#[test]
+fn what_no_rule_covers_is_asked() {
+    check(
+        &one_call(),
+        || needs("a", write("/work/file")),
+        "
+        store permission.requested #1 write a prompt=write
+        now turn i/0 [a:asking]
+        ",
+    );
+    check(
+        &one_call(),
+        || needs("a", command_line("make")),
+        "
+        store permission.requested #1 shell a prompt=commands
+        now turn i/0 [a:asking]
+        ",
+    );
+    check(
+        &two_calls(),
+        || needs("b", fetch("https://example.com")),
+        "
+        store permission.requested #1 url b prompt=url
+        now turn i/0 [a:started b:asking]
+        ",
+    );
+}
+
+#[test]
+fn nobody_is_asked_when_nobody_answers() {
+    check(
+        &one_call(),
+        || needs("a", write("/work/file")).with_nobody_to_ask(),
+        "
+        store tool.execution_complete a denied COULD_NOT_ASK turn=0
+        store assistant.turn_end turnId=0
+        store assistant.turn_start i 1
+        do call model i/1
+        now turn i/1 model called
+        ",
+    );
+}
+
+#[test]
+fn a_launch_that_allows_everything_is_not_asked() {
+    check(
+        &one_call(),
+        || needs("a", write("/work/file")).allowing_all(),
+        "
+        do run i/0 a granted write
+        now turn i/0 [a:started]
+        ",
+    );
+    let denied = permissions(json!({ "denied": [{ "kind": "write", "argument": null }] }));
+    check(
+        &one_call().and(denied),
+        || needs("a", write("/work/file")).allowing_all(),
+        r#"
+        store tool.execution_complete a denied "Permission denied by the rule write." turn=0
+        store assistant.turn_end turnId=0
+        store assistant.turn_start i 1
+        do call model i/1
+        now turn i/1 model called
+        "#,
+    );
+}
+
+#[test]
+fn a_sub_agent_may_what_its_parents_may() {
+    let own = permissions(json!({ "approveAll": true }));
+    let subagent = || one_call().and(is_subagent(None)).and(own.clone());
+    check(
+        &subagent(),
+        || needs("a", write("/work/file")).inheriting(json!({})),
+        "
+        store permission.requested #1 write a prompt=write
+        now turn i/0 [a:asking]
+        ",
+    );
+    let all = json!({ "approveAll": true });
+    let strict = one_call().and(is_subagent(None));
+    check(
+        &strict,
+        || needs("a", write("/work/file")).inheriting(all.clone()),
+        "
+        do run i/0 a granted write
+        now turn i/0 [a:started]
+        ",
+    );
+}
+
+#[test]
+fn managed_settings_want_a_person() {
+    let managed = || {
+        permissions(json!({ "approveAll": true, "managed": { "ask": [rule("write", "/work")] } }))
+    };
+    check(
+        &one_call().and(managed()),
+        || needs("a", write("/work/file")),
+        "
+        store permission.requested #1 write a managed=true prompt=write
+        now turn i/0 [a:asking]
+        ",
+    );
+    check(
+        &one_call().and(managed()),
+        || needs("a", write("/work/file")).with_nobody_to_ask(),
+        "
+        store tool.execution_complete a denied COULD_NOT_ASK turn=0
+        store assistant.turn_end turnId=0
+        store assistant.turn_start i 1
+        do call model i/1
+        now turn i/1 model called
+        ",
+    );
+}
