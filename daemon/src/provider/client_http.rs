@@ -7,8 +7,8 @@
 //! tells the client to stop. It knows no vendor, no key and no retry.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,6 +19,7 @@ use loopd_proto::params::inference::{
     Headers, RequestChunk, RequestStart, ResponseChunk, ResponseStart,
 };
 use loopd_proto::wire::{CallError, Peer, PeerId, PendingCall};
+use parking_lot::Mutex;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -127,23 +128,17 @@ impl ClientHttp {
     }
 
     async fn hand_in(&self, id: &str, piece: Piece) -> bool {
-        let Some(reader) = self.exchanges().get(id).cloned() else {
+        let Some(reader) = self.exchanges.lock().get(id).cloned() else {
             return false;
         };
         reader.send(piece).await.is_ok()
-    }
-
-    fn exchanges(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<Piece>>> {
-        self.exchanges
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn begin(self: &Arc<Self>) -> Exchange {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let id = format!("{}-{number}", self.peer.id());
         let (sender, pieces) = mpsc::channel(WAITING_PIECES);
-        self.exchanges().insert(id.clone(), sender);
+        self.exchanges.lock().insert(id.clone(), sender);
         Exchange {
             http: self.clone(),
             id,
@@ -181,10 +176,7 @@ impl ClientHttp {
         );
         // A client that is gone has stopped anyway.
         if let Ok(pending) = sent {
-            let mut withdrawals = self
-                .withdrawals
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut withdrawals = self.withdrawals.lock();
             withdrawals.push_back(pending);
             if withdrawals.len() > WITHDRAWALS {
                 withdrawals.pop_front();
@@ -363,7 +355,7 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        self.http.exchanges().remove(&self.id);
+        self.http.exchanges.lock().remove(&self.id);
         if !self.over {
             self.http.withdraw(&self.id);
         }

@@ -1,7 +1,9 @@
 //! The model lists that providers gave, so that a turn need not ask again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::kernel::model::ModelInfo;
 
@@ -16,12 +18,11 @@ const LISTS: usize = 64;
 
 impl ModelLists {
     pub fn known(&self, key: &str) -> Option<Arc<Vec<ModelInfo>>> {
-        let models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
-        models.get(key).cloned()
+        self.models.lock().get(key).cloned()
     }
 
     pub fn learn(&self, key: String, list: Arc<Vec<ModelInfo>>) {
-        let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut models = self.models.lock();
         if models.len() >= LISTS {
             models.clear();
         }

@@ -5,8 +5,9 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -113,7 +114,7 @@ impl TestServer {
         let task = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                lock(&serving).connections += 1;
+                serving.lock().connections += 1;
                 let shared = serving.clone();
                 connections.spawn(async move {
                     // A client that goes away early is part of several tests.
@@ -133,11 +134,11 @@ impl TestServer {
     }
 
     pub(crate) fn received(&self) -> Vec<Received> {
-        lock(&self.shared).received.clone()
+        self.shared.lock().received.clone()
     }
 
     pub(crate) fn connections(&self) -> usize {
-        lock(&self.shared).connections
+        self.shared.lock().connections
     }
 }
 
@@ -147,16 +148,12 @@ impl Drop for TestServer {
     }
 }
 
-fn lock(shared: &Mutex<Shared>) -> std::sync::MutexGuard<'_, Shared> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 async fn serve(stream: TcpStream, shared: &Mutex<Shared>) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     while let Some(request) = read_request(&mut stream).await? {
         let reply = {
-            let mut shared = lock(shared);
+            let mut shared = shared.lock();
             shared.received.push(request);
             shared.script.pop_front()
         };

@@ -1,8 +1,7 @@
 //! Addresses, credentials and headers, with a recording carrier.
 
-use std::sync::Mutex;
-
 use futures::{FutureExt, StreamExt};
+use parking_lot::Mutex;
 
 use super::*;
 use crate::provider::http::HttpResponse;
@@ -18,7 +17,7 @@ struct Recorder {
 
 impl HttpCarrier for Recorder {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, ProviderError>> {
-        self.sent.lock().unwrap().push(request);
+        self.sent.lock().push(request);
         let result = match &self.failure {
             Some(error) => Err(error.clone()),
             None => Ok(HttpResponse {
@@ -41,7 +40,7 @@ impl Recorder {
     }
 
     fn last(&self) -> HttpRequest {
-        self.sent.lock().unwrap().last().unwrap().clone()
+        self.sent.lock().last().unwrap().clone()
     }
 }
 
@@ -130,7 +129,7 @@ struct Tokens(Mutex<u32>);
 
 impl TokenSource for Tokens {
     fn token(&self) -> BoxFuture<'_, Result<Secret, ProviderError>> {
-        let mut count = self.0.lock().unwrap();
+        let mut count = self.0.lock();
         *count += 1;
         futures::future::ready(Ok(Secret::new(format!("asked-token-{count}")))).boxed()
     }
@@ -207,7 +206,7 @@ async fn a_token_that_never_comes_ends_the_call() {
         limit,
     };
     assert_eq!(get(&endpoint, &[]).await, Err(late));
-    assert!(carrier.sent.lock().unwrap().is_empty());
+    assert!(carrier.sent.lock().is_empty());
 }
 
 #[tokio::test]
@@ -237,10 +236,7 @@ async fn a_client_cannot_change_who_we_are() {
     ] {
         detail(get(&endpoint, &[(name, value)]).await);
     }
-    assert!(
-        carrier.sent.lock().unwrap().is_empty(),
-        "nothing may be sent"
-    );
+    assert!(carrier.sent.lock().is_empty(), "nothing may be sent");
 }
 
 #[test]

@@ -5,10 +5,11 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 
 use crate::kernel::model::{ModelInfo, ModelMessage, ModelReply, ModelRequest};
 use crate::provider::error::ProviderError;
@@ -48,7 +49,7 @@ impl Recorder {
         let messages = normal::of_request(&messages, &self.cwd);
         let (path, lock) = (self.path.clone(), self.lock.clone());
         tokio::task::spawn_blocking(move || {
-            let _alone = lock.lock().unwrap_or_else(PoisonError::into_inner);
+            let _alone = lock.lock();
             add(&path, messages)
         })
         .await

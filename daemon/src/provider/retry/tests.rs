@@ -1,10 +1,10 @@
 //! Attempts and waits, on a paused clock.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 
 use super::*;
 use crate::kernel::model::{Delivery, ModelInfo};
@@ -34,7 +34,7 @@ impl Provider for Flaky {
             if !self.shows.is_empty() {
                 sink.text(self.shows);
             }
-            match self.failures.lock().unwrap().pop_front() {
+            match self.failures.lock().pop_front() {
                 Some(error) => Err(error),
                 None => Ok(ModelReply::default()),
             }
