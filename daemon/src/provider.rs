@@ -9,7 +9,6 @@
 //! [`http::HttpCarrier`], a way to obtain a key is one more [`endpoint::Credential`].
 
 mod answer;
-pub mod anthropic;
 mod body;
 mod call_ids;
 pub mod client_http;
@@ -21,8 +20,6 @@ pub mod http_client;
 pub mod model_lists;
 pub mod offline;
 mod opaque;
-pub mod openai_chat;
-pub mod openai_responses;
 pub mod replay;
 pub mod retry;
 pub mod secret;
@@ -33,6 +30,7 @@ mod sse;
     reason = "a test server that cannot start fails the test"
 )]
 pub(crate) mod test_server;
+pub mod vendor;
 mod wait_hint;
 
 use futures::future::BoxFuture;

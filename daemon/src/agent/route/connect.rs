@@ -8,12 +8,12 @@ use super::{Route, failure, refused};
 use crate::kernel::command::ModelFailure;
 use crate::launch::Launch;
 use crate::provider::Provider;
-use crate::provider::anthropic::{Anthropic, Citations};
 use crate::provider::client_http::Errand;
 use crate::provider::endpoint::{Credential, Endpoint};
 use crate::provider::offline::OfflineModel;
-use crate::provider::openai_chat::{Flavor, OpenAiChat};
-use crate::provider::openai_responses::OpenAiResponses;
+use crate::provider::vendor::anthropic::{Anthropic, Citations};
+use crate::provider::vendor::openai_chat::{Flavor, OpenAiChat};
+use crate::provider::vendor::openai_responses::OpenAiResponses;
 
 impl Route {
     /// Builds the provider; nothing is sent.

@@ -1,13 +1,14 @@
-//! The OpenAI chat completions format: also spoken by Ollama, llama.cpp, vLLM and the Copilot API.
+//! The Anthropic messages format.
 //!
-//! `app` builds one per configured endpoint; `retry` calls it. This file owns the order of one
-//! exchange; `openai_chat/request` writes the JSON that goes out, `openai_chat/reply` puts a turn
-//! together from what comes back, `openai_chat/models` reads the list of models.
+//! `agent::route` builds one per configured endpoint; `retry` calls it. This file owns the order of
+//! one exchange; `anthropic/request` writes the JSON that goes out, `anthropic/thinking` decides how
+//! much the model may think, `anthropic/reply` puts a turn together from what comes back,
+//! `anthropic/models` knows the models.
 
-mod calls;
-pub(super) mod models;
+mod models;
 mod reply;
 mod request;
+mod thinking;
 
 use std::time::Duration;
 
@@ -16,65 +17,61 @@ use futures::future::BoxFuture;
 
 use crate::kernel::model::{ModelInfo, ModelReply, ModelRequest};
 
-use super::body::{self, Deltas};
-use super::endpoint::{Answer, Endpoint, Outgoing};
-use super::error::ProviderError;
-use super::http::Expecting;
-use super::sse::EventReader;
-use super::{DeltaSink, EndpointDescription, Provider, answer, error_body};
+use crate::provider::body::{self, Deltas};
+use crate::provider::endpoint::{Answer, Endpoint, Outgoing};
+use crate::provider::error::ProviderError;
+use crate::provider::http::Expecting;
+use crate::provider::sse::EventReader;
+use crate::provider::{DeltaSink, EndpointDescription, Provider, answer, error_body};
 use reply::{Piece, ReplyBuilder};
-use request::Limit;
 
-/// How long we wait for the token counts after the model has finished its turn.
+/// The version of the format, which the server wants named.
+const VERSION: &str = "2023-06-01";
+
+/// How long we wait for the end of the stream after the model has said why it stopped.
 const AFTER_FINISH: Duration = Duration::from_secs(5);
 
-/// The dialects of the format.
+/// How many models one page of the list holds; there are far fewer.
+const LISTED: &str = "1000";
+
+/// Whether the model is to say where in a document it found something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flavor {
-    /// What every compatible server understands.
-    Plain,
-    /// The Copilot API: its own headers, richer model list, thinking sent back.
-    Copilot,
+pub enum Citations {
+    Wanted,
+    Unwanted,
 }
 
-/// A provider that speaks chat completions.
+/// A provider that speaks the messages format.
 #[derive(Debug)]
-pub struct OpenAiChat {
+pub struct Anthropic {
     name: String,
     endpoint: Endpoint,
-    flavor: Flavor,
     max_output_tokens: Option<u64>,
+    citations: Citations,
 }
 
-impl OpenAiChat {
-    pub fn new(name: impl Into<String>, endpoint: Endpoint, flavor: Flavor) -> Self {
+impl Anthropic {
+    pub fn new(name: impl Into<String>, endpoint: Endpoint) -> Self {
         Self {
             name: name.into(),
             endpoint,
-            flavor,
             max_output_tokens: None,
+            citations: Citations::Unwanted,
         }
     }
 
-    /// Limits the length of replies; without it the server decides.
+    /// Says whether documents are cited.
+    #[must_use]
+    pub fn with_citations(mut self, citations: Citations) -> Self {
+        self.citations = citations;
+        self
+    }
+
+    /// Limits the length of replies to something else than the model's usual limit.
     #[must_use]
     pub fn with_max_output_tokens(mut self, limit: Option<u64>) -> Self {
         self.max_output_tokens = limit;
         self
-    }
-
-    /// OpenAI and Azure renamed the limit; other servers know the old name only.
-    fn limit(&self) -> Option<Limit> {
-        let tokens = self.max_output_tokens?;
-        let address = self.endpoint.public_url();
-        let renamed = ["api.openai.com", ".azure.com"]
-            .iter()
-            .any(|host| address.contains(host));
-        Some(if renamed {
-            Limit::Completion(tokens)
-        } else {
-            Limit::Plain(tokens)
-        })
     }
 
     async fn complete(
@@ -82,11 +79,12 @@ impl OpenAiChat {
         request: &ModelRequest,
         sink: &mut dyn DeltaSink,
     ) -> Result<ModelReply, ProviderError> {
-        let document = request::body(request, self.flavor, self.limit())?;
+        let document = request::body(request, self.max_output_tokens, self.citations)?;
+        let path = self.path("messages");
         let outgoing = Outgoing {
-            path: &["chat", "completions"],
+            path: &path,
             query: &[],
-            defaults: &request::headers(request, self.flavor),
+            defaults: &headers(body::accept(request.delivery)),
             extra: &request.headers,
             expecting: request.delivery.into(),
         };
@@ -103,9 +101,25 @@ impl OpenAiChat {
             ..builder.build(request)
         })
     }
+
+    /// Some people write the version into the base address, some leave it to us.
+    fn path<'a>(&self, last: &'a str) -> Vec<&'a str> {
+        if self.endpoint.public_url().ends_with("/v1") {
+            vec![last]
+        } else {
+            vec!["v1", last]
+        }
+    }
 }
 
-impl Provider for OpenAiChat {
+fn headers(accept: &str) -> [(&'static str, String); 2] {
+    [
+        ("accept", accept.to_owned()),
+        ("anthropic-version", VERSION.to_owned()),
+    ]
+}
+
+impl Provider for Anthropic {
     fn name(&self) -> &str {
         &self.name
     }
@@ -120,10 +134,11 @@ impl Provider for OpenAiChat {
 
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         async move {
+            let path = self.path("models");
             let outgoing = Outgoing {
-                path: &["models"],
-                query: &[],
-                defaults: &request::listing_headers(self.flavor),
+                path: &path,
+                query: &[("limit", LISTED)],
+                defaults: &headers("application/json"),
                 extra: &[],
                 expecting: Expecting::Listing,
             };
@@ -135,10 +150,10 @@ impl Provider for OpenAiChat {
 
     fn describe(&self) -> EndpointDescription {
         EndpointDescription {
-            provider_type: "openai",
-            wire_api: Some("completions"),
+            provider_type: "anthropic",
+            wire_api: None,
             base_url: Some(self.endpoint.public_url()),
-            path: Some("/chat/completions"),
+            path: Some("/v1/messages"),
         }
     }
 }
@@ -158,29 +173,25 @@ async fn read_stream(answer: Answer, sink: &mut Deltas<'_>) -> Result<ReplyBuild
     loop {
         let event = match events.next(sink).await {
             Ok(Some(event)) => event,
-            // The turn is complete, however the stream ends; only the token counts may be missing.
+            // The turn is complete, however the stream ends.
             Ok(None) | Err(_) if builder.is_finished() => return Ok(builder),
-            Ok(None) => return Err(body::truncated("the stream ended without a finish reason")),
+            Ok(None) => return Err(body::truncated("the stream ended without a stop reason")),
             Err(error) => return Err(error),
         };
-        let data = event.data.trim();
-        if data == "[DONE]" {
-            return Ok(builder);
-        }
-        if data.is_empty() {
+        if event.data.trim().is_empty() {
             continue;
         }
-        let chunk = body::event_json(data)?;
-        if let Some(error) = answer::error_in(&chunk) {
+        let document = body::event_json(&event.data)?;
+        if let Some(error) = answer::error_in(&document) {
             return Err(error_body::reported(error, &headers, &answer.redactor));
         }
-        if event.name.as_deref() == Some("error") {
-            return Err(error_body::reported(&chunk, &headers, &answer.redactor));
-        }
-        builder.take_chunk(chunk, &mut |piece| match piece {
+        let went = builder.take_event(document, &mut |piece| match piece {
             Piece::Text(text) => sink.text(text),
-            Piece::Reasoning(text) => sink.reasoning(text),
+            Piece::Thinking(text) => sink.reasoning(text),
         })?;
+        if went == reply::Went::ToTheEnd {
+            return Ok(builder);
+        }
         if builder.is_finished() {
             events.expect_end_within(AFTER_FINISH);
         }

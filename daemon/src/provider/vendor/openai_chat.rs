@@ -1,14 +1,13 @@
-//! The Anthropic messages format.
+//! The OpenAI chat completions format: also spoken by Ollama, llama.cpp, vLLM and the Copilot API.
 //!
-//! `agent::route` builds one per configured endpoint; `retry` calls it. This file owns the order of
-//! one exchange; `anthropic/request` writes the JSON that goes out, `anthropic/thinking` decides how
-//! much the model may think, `anthropic/reply` puts a turn together from what comes back,
-//! `anthropic/models` knows the models.
+//! `app` builds one per configured endpoint; `retry` calls it. This file owns the order of one
+//! exchange; `openai_chat/request` writes the JSON that goes out, `openai_chat/reply` puts a turn
+//! together from what comes back, `openai_chat/models` reads the list of models.
 
-mod models;
+mod calls;
+pub(super) mod models;
 mod reply;
 mod request;
-mod thinking;
 
 use std::time::Duration;
 
@@ -17,61 +16,65 @@ use futures::future::BoxFuture;
 
 use crate::kernel::model::{ModelInfo, ModelReply, ModelRequest};
 
-use super::body::{self, Deltas};
-use super::endpoint::{Answer, Endpoint, Outgoing};
-use super::error::ProviderError;
-use super::http::Expecting;
-use super::sse::EventReader;
-use super::{DeltaSink, EndpointDescription, Provider, answer, error_body};
+use crate::provider::body::{self, Deltas};
+use crate::provider::endpoint::{Answer, Endpoint, Outgoing};
+use crate::provider::error::ProviderError;
+use crate::provider::http::Expecting;
+use crate::provider::sse::EventReader;
+use crate::provider::{DeltaSink, EndpointDescription, Provider, answer, error_body};
 use reply::{Piece, ReplyBuilder};
+use request::Limit;
 
-/// The version of the format, which the server wants named.
-const VERSION: &str = "2023-06-01";
-
-/// How long we wait for the end of the stream after the model has said why it stopped.
+/// How long we wait for the token counts after the model has finished its turn.
 const AFTER_FINISH: Duration = Duration::from_secs(5);
 
-/// How many models one page of the list holds; there are far fewer.
-const LISTED: &str = "1000";
-
-/// Whether the model is to say where in a document it found something.
+/// The dialects of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Citations {
-    Wanted,
-    Unwanted,
+pub enum Flavor {
+    /// What every compatible server understands.
+    Plain,
+    /// The Copilot API: its own headers, richer model list, thinking sent back.
+    Copilot,
 }
 
-/// A provider that speaks the messages format.
+/// A provider that speaks chat completions.
 #[derive(Debug)]
-pub struct Anthropic {
+pub struct OpenAiChat {
     name: String,
     endpoint: Endpoint,
+    flavor: Flavor,
     max_output_tokens: Option<u64>,
-    citations: Citations,
 }
 
-impl Anthropic {
-    pub fn new(name: impl Into<String>, endpoint: Endpoint) -> Self {
+impl OpenAiChat {
+    pub fn new(name: impl Into<String>, endpoint: Endpoint, flavor: Flavor) -> Self {
         Self {
             name: name.into(),
             endpoint,
+            flavor,
             max_output_tokens: None,
-            citations: Citations::Unwanted,
         }
     }
 
-    /// Says whether documents are cited.
-    #[must_use]
-    pub fn with_citations(mut self, citations: Citations) -> Self {
-        self.citations = citations;
-        self
-    }
-
-    /// Limits the length of replies to something else than the model's usual limit.
+    /// Limits the length of replies; without it the server decides.
     #[must_use]
     pub fn with_max_output_tokens(mut self, limit: Option<u64>) -> Self {
         self.max_output_tokens = limit;
         self
+    }
+
+    /// OpenAI and Azure renamed the limit; other servers know the old name only.
+    fn limit(&self) -> Option<Limit> {
+        let tokens = self.max_output_tokens?;
+        let address = self.endpoint.public_url();
+        let renamed = ["api.openai.com", ".azure.com"]
+            .iter()
+            .any(|host| address.contains(host));
+        Some(if renamed {
+            Limit::Completion(tokens)
+        } else {
+            Limit::Plain(tokens)
+        })
     }
 
     async fn complete(
@@ -79,12 +82,11 @@ impl Anthropic {
         request: &ModelRequest,
         sink: &mut dyn DeltaSink,
     ) -> Result<ModelReply, ProviderError> {
-        let document = request::body(request, self.max_output_tokens, self.citations)?;
-        let path = self.path("messages");
+        let document = request::body(request, self.flavor, self.limit())?;
         let outgoing = Outgoing {
-            path: &path,
+            path: &["chat", "completions"],
             query: &[],
-            defaults: &headers(body::accept(request.delivery)),
+            defaults: &request::headers(request, self.flavor),
             extra: &request.headers,
             expecting: request.delivery.into(),
         };
@@ -101,25 +103,9 @@ impl Anthropic {
             ..builder.build(request)
         })
     }
-
-    /// Some people write the version into the base address, some leave it to us.
-    fn path<'a>(&self, last: &'a str) -> Vec<&'a str> {
-        if self.endpoint.public_url().ends_with("/v1") {
-            vec![last]
-        } else {
-            vec!["v1", last]
-        }
-    }
 }
 
-fn headers(accept: &str) -> [(&'static str, String); 2] {
-    [
-        ("accept", accept.to_owned()),
-        ("anthropic-version", VERSION.to_owned()),
-    ]
-}
-
-impl Provider for Anthropic {
+impl Provider for OpenAiChat {
     fn name(&self) -> &str {
         &self.name
     }
@@ -134,11 +120,10 @@ impl Provider for Anthropic {
 
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         async move {
-            let path = self.path("models");
             let outgoing = Outgoing {
-                path: &path,
-                query: &[("limit", LISTED)],
-                defaults: &headers("application/json"),
+                path: &["models"],
+                query: &[],
+                defaults: &request::listing_headers(self.flavor),
                 extra: &[],
                 expecting: Expecting::Listing,
             };
@@ -150,10 +135,10 @@ impl Provider for Anthropic {
 
     fn describe(&self) -> EndpointDescription {
         EndpointDescription {
-            provider_type: "anthropic",
-            wire_api: None,
+            provider_type: "openai",
+            wire_api: Some("completions"),
             base_url: Some(self.endpoint.public_url()),
-            path: Some("/v1/messages"),
+            path: Some("/chat/completions"),
         }
     }
 }
@@ -173,25 +158,29 @@ async fn read_stream(answer: Answer, sink: &mut Deltas<'_>) -> Result<ReplyBuild
     loop {
         let event = match events.next(sink).await {
             Ok(Some(event)) => event,
-            // The turn is complete, however the stream ends.
+            // The turn is complete, however the stream ends; only the token counts may be missing.
             Ok(None) | Err(_) if builder.is_finished() => return Ok(builder),
-            Ok(None) => return Err(body::truncated("the stream ended without a stop reason")),
+            Ok(None) => return Err(body::truncated("the stream ended without a finish reason")),
             Err(error) => return Err(error),
         };
-        if event.data.trim().is_empty() {
-            continue;
-        }
-        let document = body::event_json(&event.data)?;
-        if let Some(error) = answer::error_in(&document) {
-            return Err(error_body::reported(error, &headers, &answer.redactor));
-        }
-        let went = builder.take_event(document, &mut |piece| match piece {
-            Piece::Text(text) => sink.text(text),
-            Piece::Thinking(text) => sink.reasoning(text),
-        })?;
-        if went == reply::Went::ToTheEnd {
+        let data = event.data.trim();
+        if data == "[DONE]" {
             return Ok(builder);
         }
+        if data.is_empty() {
+            continue;
+        }
+        let chunk = body::event_json(data)?;
+        if let Some(error) = answer::error_in(&chunk) {
+            return Err(error_body::reported(error, &headers, &answer.redactor));
+        }
+        if event.name.as_deref() == Some("error") {
+            return Err(error_body::reported(&chunk, &headers, &answer.redactor));
+        }
+        builder.take_chunk(chunk, &mut |piece| match piece {
+            Piece::Text(text) => sink.text(text),
+            Piece::Reasoning(text) => sink.reasoning(text),
+        })?;
         if builder.is_finished() {
             events.expect_end_within(AFTER_FINISH);
         }

@@ -12,13 +12,13 @@ use futures::future::BoxFuture;
 
 use crate::kernel::model::{ModelInfo, ModelReply, ModelRequest};
 
-use super::body::{self, Deltas};
-use super::endpoint::{Answer, Endpoint, Outgoing};
-use super::error::ProviderError;
-use super::http::Expecting;
 use super::openai_chat;
-use super::sse::EventReader;
-use super::{DeltaSink, EndpointDescription, Provider, answer, error_body};
+use crate::provider::body::{self, Deltas};
+use crate::provider::endpoint::{Answer, Endpoint, Outgoing};
+use crate::provider::error::ProviderError;
+use crate::provider::http::Expecting;
+use crate::provider::sse::EventReader;
+use crate::provider::{DeltaSink, EndpointDescription, Provider, answer, error_body};
 use reply::{Piece, ReplyBuilder};
 
 /// A provider that speaks the responses format.
