@@ -8,8 +8,6 @@
 //! in a folder of that name), a way to carry HTTP other than our own client is one more
 //! [`http::HttpCarrier`], a way to obtain a key is one more [`endpoint::Credential`].
 
-mod answer;
-mod body;
 mod call_ids;
 pub mod client_http;
 pub mod endpoint;

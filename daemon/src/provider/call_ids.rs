@@ -1,7 +1,8 @@
-//! Tool calls of a reply made usable: ids that are unique in the conversation, arguments as JSON.
+//! Makes the tool calls of a reply usable: ids that are unique in the conversation, arguments as
+//! JSON.
 //!
-//! The wire formats use it when they build a turn. Servers leave ids out, repeat them, and send
-//! arguments that are empty or broken; what comes out here never is.
+//! `vendor` and `replay` call it. Servers leave ids out, repeat them, and send arguments that are
+//! empty or broken.
 
 use std::collections::HashSet;
 
@@ -9,39 +10,27 @@ use serde_json::Value;
 
 use loopd_proto::id::ToolCallId;
 
-use crate::kernel::model::{ModelMessage, ModelRequest};
+use crate::kernel::model::{ModelMessage, ModelRequest, ToolCall};
 
-/// Gives out ids that are unique in the conversation, the server's own where possible.
-pub(super) struct CallIds {
-    taken: HashSet<ToolCallId>,
-    /// Where the turn will stand in the conversation, which makes our own ids repeatable.
-    position: usize,
-}
-
-impl CallIds {
-    pub(super) fn of(request: &ModelRequest) -> Self {
-        let mut taken = HashSet::new();
-        for message in &request.messages {
-            if let ModelMessage::Assistant(turn) = message {
-                taken.extend(turn.calls.iter().map(|call| call.id.clone()));
-            }
-        }
-        Self {
-            taken,
-            position: request.messages.len(),
+/// Replaces the ids that are empty or taken; the others stay as the server gave them.
+///
+/// A new id names the position of the turn in the conversation, so the same reply to the same
+/// request gets the same ids.
+pub(super) fn make_unique(calls: &mut [ToolCall], request: &ModelRequest) {
+    let mut taken: HashSet<ToolCallId> = HashSet::new();
+    for message in &request.messages {
+        if let ModelMessage::Assistant(turn) = message {
+            taken.extend(turn.calls.iter().map(|call| call.id.clone()));
         }
     }
-
-    /// Takes an id, the wanted one unless it is empty or taken.
-    pub(super) fn take(&mut self, wanted: &str) -> ToolCallId {
-        let mut id = ToolCallId::new(wanted);
+    let position = request.messages.len();
+    for call in calls {
         let mut number = 0;
-        while id.as_str().is_empty() || self.taken.contains(&id) {
-            id = ToolCallId::from(format!("call_{}_{number}", self.position));
+        while call.id.as_str().is_empty() || taken.contains(&call.id) {
+            call.id = ToolCallId::from(format!("call_{position}_{number}"));
             number += 1;
         }
-        self.taken.insert(id.clone());
-        id
+        taken.insert(call.id.clone());
     }
 }
 

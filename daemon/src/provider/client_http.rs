@@ -103,9 +103,10 @@ impl ClientHttp {
         if let Some(error) = chunk.error {
             let error = match error.code.as_deref() {
                 Some("cancelled") => ProviderError::Cancelled,
-                _ => ProviderError::Network {
-                    detail: format!("the client could not make the request: {}", error.message),
-                },
+                _ => ProviderError::network(format!(
+                    "the client could not make the request: {}",
+                    error.message
+                )),
             };
             return self.hand_in(&id, Piece::Failed(error)).await;
         }
@@ -113,9 +114,9 @@ impl ClientHttp {
             let piece = if chunk.binary {
                 match STANDARD.decode(&chunk.data) {
                     Ok(bytes) => Piece::Body(bytes.into()),
-                    Err(failure) => Piece::Failed(ProviderError::Malformed {
-                        detail: format!("a piece that the client sent is not base64: {failure}"),
-                    }),
+                    Err(failure) => Piece::Failed(ProviderError::malformed(format!(
+                        "a piece that the client sent is not base64: {failure}"
+                    ))),
                 }
             } else {
                 Piece::Body(chunk.data.into())
@@ -155,9 +156,9 @@ impl ClientHttp {
         match pending.await {
             Ok(_) => Ok(()),
             Err(CallError::Closed) => Err(gone()),
-            Err(error) => Err(ProviderError::Network {
-                detail: format!("the client did not take the request: {error}"),
-            }),
+            Err(error) => Err(ProviderError::network(format!(
+                "the client did not take the request: {error}"
+            ))),
         }
     }
 
@@ -231,9 +232,8 @@ impl HttpCarrier for ClientCarrier {
 
 impl ClientCarrier {
     async fn send_body(&self, id: &str, body: &Bytes) -> Result<(), ProviderError> {
-        let text = std::str::from_utf8(body).map_err(|_| ProviderError::Misconfigured {
-            detail: "a request's body is not text".to_owned(),
-        })?;
+        let text = std::str::from_utf8(body)
+            .map_err(|_| ProviderError::misconfigured("a request's body is not text"))?;
         let mut pieces = pieces(text).peekable();
         loop {
             let data = pieces.next().unwrap_or_default();
@@ -284,9 +284,9 @@ impl Exchange {
             Some(Piece::Head { status, headers }) => (status, header_map(&headers)),
             Some(Piece::Failed(error)) => return Err(error),
             Some(Piece::Body(_) | Piece::End) => {
-                return Err(ProviderError::Malformed {
-                    detail: "the client sent a body before its head".to_owned(),
-                });
+                return Err(ProviderError::malformed(
+                    "the client sent a body before its head",
+                ));
             }
             None => return Err(gone()),
         };
@@ -320,9 +320,7 @@ impl Exchange {
                 Some(Piece::Body(bytes)) => Some((Ok(bytes), Some((exchange, None)))),
                 Some(Piece::End) => None,
                 Some(Piece::Head { .. }) => {
-                    let error = ProviderError::Malformed {
-                        detail: "the client sent a second head".to_owned(),
-                    };
+                    let error = ProviderError::malformed("the client sent a second head");
                     Some((Err(error), None))
                 }
                 Some(Piece::Failed(ProviderError::Network { detail })) => {
@@ -330,9 +328,7 @@ impl Exchange {
                 }
                 Some(Piece::Failed(error)) => Some((Err(error), None)),
                 None => {
-                    let error = ProviderError::Truncated {
-                        detail: "the client that carried it is gone".to_owned(),
-                    };
+                    let error = ProviderError::truncated("the client that carried it is gone");
                     Some((Err(error), None))
                 }
             }
@@ -390,9 +386,7 @@ fn header_map(lists: &Headers) -> HeaderMap {
 }
 
 fn gone() -> ProviderError {
-    ProviderError::Network {
-        detail: "the client that carries model requests is gone; connect it again".to_owned(),
-    }
+    ProviderError::network("the client that carries model requests is gone; connect it again")
 }
 
 #[cfg(test)]

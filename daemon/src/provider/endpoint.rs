@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use reqwest::Url;
 use reqwest::header::{
-    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
 };
 
 use super::error::{ProviderError, TimeoutPhase};
@@ -96,9 +96,10 @@ impl fmt::Debug for Endpoint {
 
 /// What a request wants besides the endpoint's own headers.
 pub(super) struct Outgoing<'a> {
-    pub(super) path: &'a [&'a str],
+    /// The path below the base address, beginning with a slash.
+    pub(super) path: &'a str,
     pub(super) query: &'a [(&'a str, &'a str)],
-    /// Headers of the wire format; the endpoint's configuration may replace them.
+    /// Headers of the vendor; the endpoint's configuration may replace them.
     pub(super) defaults: &'a [(&'static str, String)],
     /// Headers a client asked for; they may replace defaults, but not who we are.
     pub(super) extra: &'a [(String, String)],
@@ -121,11 +122,11 @@ impl Endpoint {
     ) -> Result<Self, ProviderError> {
         // The address is not quoted: it may hold a password.
         let base_url = Url::parse(base_url.trim()).map_err(|failure| {
-            misconfigured(format!("the provider's base URL is not valid: {failure}"))
+            ProviderError::misconfigured(format!("the provider's base URL is not valid: {failure}"))
         })?;
         if !matches!(base_url.scheme(), "http" | "https") || !base_url.has_host() {
-            return Err(misconfigured(
-                "the provider's base URL must begin with http:// or https://".to_owned(),
+            return Err(ProviderError::misconfigured(
+                "the provider's base URL must begin with http:// or https://",
             ));
         }
         let mut redactor = Redactor::default();
@@ -142,7 +143,7 @@ impl Endpoint {
         for (name, value) in headers {
             let (name, mut value) = header(name, value)?;
             if FRAMING_HEADERS.contains(&name.as_str()) {
-                return Err(misconfigured(format!(
+                return Err(ProviderError::misconfigured(format!(
                     "the provider's header `{name}` is set by the HTTP client; remove it from the configuration"
                 )));
             }
@@ -253,10 +254,17 @@ impl Endpoint {
         ))
     }
 
-    fn url(&self, path: &[&str], query: &[(&str, &str)]) -> Url {
+    fn url(&self, path: &str, query: &[(&str, &str)]) -> Url {
         let mut url = self.base_url.clone();
+        // Some people write the version into the base address, some leave it to us.
+        let names_version = url.path().trim_end_matches('/').ends_with("/v1");
+        let path = path
+            .strip_prefix("/v1")
+            .filter(|_| names_version)
+            .unwrap_or(path);
         if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(path);
+            let added = path.split('/').filter(|segment| !segment.is_empty());
+            segments.pop_if_empty().extend(added);
         }
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
@@ -273,6 +281,10 @@ impl Endpoint {
         if let Some(words) = &self.user_agent {
             headers.insert(USER_AGENT, words.clone());
         }
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static(outgoing.expecting.accept()),
+        );
         for (name, value) in outgoing.defaults {
             let (name, value) = header(name, value)?;
             headers.insert(name, value);
@@ -317,7 +329,7 @@ impl Endpoint {
                 || IDENTITY_HEADERS.contains(&text)
                 || ours.as_ref() == Some(&name)
             {
-                return Err(misconfigured(format!(
+                return Err(ProviderError::misconfigured(format!(
                     "the request header `{name}` is decided by the provider's configuration; send the message without it"
                 )));
             }
@@ -329,9 +341,9 @@ impl Endpoint {
     /// Says which address a network failure was about.
     fn locate(&self, error: ProviderError, redactor: &Redactor) -> ProviderError {
         match error {
-            ProviderError::Network { detail } => ProviderError::Network {
-                detail: redactor.clean(&format!("{}: {detail}", self.public_url())),
-            },
+            ProviderError::Network { detail } => {
+                ProviderError::network(redactor.clean(&format!("{}: {detail}", self.public_url())))
+            }
             other => other,
         }
     }
@@ -356,13 +368,13 @@ async fn error_text(reply: &mut WatchedReply) -> Vec<u8> {
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ProviderError> {
     let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_invalid| {
-        misconfigured(format!(
+        ProviderError::misconfigured(format!(
             "`{}` is not a valid header name",
             name.escape_debug()
         ))
     })?;
     let value = HeaderValue::from_str(value).map_err(|_invalid| {
-        misconfigured(format!(
+        ProviderError::misconfigured(format!(
             "the value of the header `{parsed}` has forbidden characters"
         ))
     })?;
@@ -371,9 +383,8 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Provider
 
 fn secret_value(text: &str) -> Result<HeaderValue, ProviderError> {
     let mut value = HeaderValue::from_str(text).map_err(|_invalid| {
-        misconfigured(
-            "the provider's key has characters that cannot be sent, such as a line break"
-                .to_owned(),
+        ProviderError::misconfigured(
+            "the provider's key has characters that cannot be sent, such as a line break",
         )
     })?;
     value.set_sensitive(true);
@@ -384,10 +395,6 @@ fn looks_secret(name: &HeaderName) -> bool {
     ["auth", "key", "token", "secret", "cookie"]
         .iter()
         .any(|word| name.as_str().contains(word))
-}
-
-fn misconfigured(detail: String) -> ProviderError {
-    ProviderError::Misconfigured { detail }
 }
 
 #[cfg(test)]

@@ -151,6 +151,30 @@ impl Rejection {
 }
 
 impl ProviderError {
+    pub(super) fn misconfigured(detail: impl Into<String>) -> Self {
+        Self::Misconfigured {
+            detail: detail.into(),
+        }
+    }
+
+    pub(super) fn malformed(detail: impl Into<String>) -> Self {
+        Self::Malformed {
+            detail: detail.into(),
+        }
+    }
+
+    pub(super) fn truncated(detail: impl Into<String>) -> Self {
+        Self::Truncated {
+            detail: detail.into(),
+        }
+    }
+
+    pub(super) fn network(detail: impl Into<String>) -> Self {
+        Self::Network {
+            detail: detail.into(),
+        }
+    }
+
     /// Names the public category.
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -95,6 +95,25 @@ pub(super) fn reported(error: &Value, headers: &HeaderMap, redactor: &Redactor) 
     reject(status, said, headers, redactor)
 }
 
+/// Finds the error in a document that came with a success status.
+///
+/// Most vendors put the error into `error`. Some send a document that is the error, and the
+/// responses format puts it into the response that failed.
+pub(super) fn found_in(document: &Value) -> Option<&Value> {
+    fn error_of(holder: &Value) -> Option<&Value> {
+        holder.get("error").filter(|error| !error.is_null())
+    }
+    let kind = document.get("type").and_then(Value::as_str);
+    if let Some(error) = error_of(document) {
+        return Some(error);
+    }
+    if kind == Some("error") {
+        return Some(document);
+    }
+    let response = document.get("response")?;
+    error_of(response).or((kind == Some("response.failed")).then_some(response))
+}
+
 /// Finds the id under which the provider can trace a request.
 pub(super) fn call_id(headers: &HeaderMap) -> Option<String> {
     [

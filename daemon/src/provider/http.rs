@@ -89,6 +89,16 @@ pub(super) enum Expecting {
     Listing,
 }
 
+impl Expecting {
+    /// Names the media type to ask for.
+    pub(super) fn accept(self) -> &'static str {
+        match self {
+            Self::Stream => "text/event-stream",
+            Self::WholeReply | Self::Listing => "application/json",
+        }
+    }
+}
+
 /// A response that is read under the limits of its call.
 pub(super) struct WatchedReply {
     pub(super) status: u16,

@@ -142,7 +142,9 @@ impl HttpClient {
             tokio::task::spawn_blocking(move || build(&settings, trust))
                 .await
                 .map_err(|failure| {
-                    misconfigured(format!("the HTTP client could not be built: {failure}"))
+                    ProviderError::misconfigured(format!(
+                        "the HTTP client could not be built: {failure}"
+                    ))
                 })?
         })
         .await
@@ -171,9 +173,7 @@ impl HttpCarrier for HttpClient {
                 body: response
                     .bytes_stream()
                     .map(|chunk| {
-                        chunk.map_err(|failure| ProviderError::Truncated {
-                            detail: causes(&failure),
-                        })
+                        chunk.map_err(|failure| ProviderError::truncated(causes(&failure)))
                     })
                     .boxed(),
             })
@@ -215,7 +215,7 @@ fn build(settings: &HttpSettings, trust: Trust) -> Result<reqwest::Client, Provi
     with_trust(builder, settings, trust)?
         .build()
         .map_err(|failure| {
-            misconfigured(format!(
+            ProviderError::misconfigured(format!(
                 "the HTTP client could not be built: {}",
                 causes(&failure)
             ))
@@ -228,7 +228,7 @@ fn proxy(
     settings: &HttpSettings,
 ) -> Result<Proxy, ProviderError> {
     let proxy = parsed.map_err(|failure| {
-        misconfigured(format!(
+        ProviderError::misconfigured(format!(
             "{variable} is not the address of a proxy: {}; correct or unset the variable",
             causes(&failure)
         ))
@@ -270,7 +270,7 @@ fn with_trust(
     }
     if let Some(path) = &settings.trusted_certificates {
         let trusted = certificates(path).map_err(|detail| {
-            misconfigured(format!(
+            ProviderError::misconfigured(format!(
                 "SSL_CERT_FILE cannot be used: {detail}; correct or unset the variable"
             ))
         })?;
@@ -298,14 +298,12 @@ fn failed_before_reply(failure: &reqwest::Error, connect_timeout: Duration) -> P
         };
     }
     if failure.is_builder() {
-        return misconfigured(format!(
+        return ProviderError::misconfigured(format!(
             "the request could not be built: {}",
             causes(failure)
         ));
     }
-    ProviderError::Network {
-        detail: causes(failure),
-    }
+    ProviderError::network(causes(failure))
 }
 
 /// Writes out the innermost cause, which names what happened; the outer texts repeat the address.
@@ -315,10 +313,6 @@ fn causes(failure: &(dyn std::error::Error + 'static)) -> String {
         innermost = source;
     }
     innermost.to_string()
-}
-
-fn misconfigured(detail: String) -> ProviderError {
-    ProviderError::Misconfigured { detail }
 }
 
 #[cfg(test)]

@@ -68,11 +68,13 @@ impl ReplayModel {
         // A folder of recordings may take a while to read.
         let recordings = tokio::task::spawn_blocking(move || Recordings::read(&path))
             .await
-            .map_err(|failure| misconfigured(format!("the recordings were not read: {failure}")))?
-            .map_err(|error| misconfigured(error.to_string()))?;
+            .map_err(|failure| {
+                ProviderError::misconfigured(format!("the recordings were not read: {failure}"))
+            })?
+            .map_err(|error| ProviderError::misconfigured(error.to_string()))?;
         recordings
             .answer(request, &self.cwd)
-            .map_err(|error| misconfigured(error.to_string()))
+            .map_err(|error| ProviderError::misconfigured(error.to_string()))
     }
 }
 
@@ -127,10 +129,6 @@ impl Provider for ReplayModel {
             path: None,
         }
     }
-}
-
-fn misconfigured(detail: String) -> ProviderError {
-    ProviderError::Misconfigured { detail }
 }
 
 #[cfg(test)]

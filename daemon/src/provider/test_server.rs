@@ -82,10 +82,6 @@ impl Received {
             .find(|(header, _)| header == name)
             .map(|(_, value)| value.as_str())
     }
-
-    pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.body).unwrap_or_default()
-    }
 }
 
 #[derive(Default)]

@@ -11,39 +11,35 @@ use crate::provider::Provider;
 use crate::provider::client_http::Errand;
 use crate::provider::endpoint::{Credential, Endpoint};
 use crate::provider::offline::OfflineModel;
-use crate::provider::vendor::anthropic::{Anthropic, Citations};
-use crate::provider::vendor::openai_chat::{Flavor, OpenAiChat};
-use crate::provider::vendor::openai_responses::OpenAiResponses;
+use crate::provider::vendor::{self, Citations, Flavor, VendorFormat};
 
 impl Route {
     /// Builds the provider; nothing is sent.
     pub(super) fn connect(&self, target: &Target) -> Result<Arc<dyn Provider>, ModelFailure> {
         let limit = target.facts.max_output_tokens;
-        let name = target.name.clone();
-        Ok(match target.format {
-            Format::Offline => Arc::new(OfflineModel),
+        let (format, limit) = match target.format {
+            Format::Offline => return Ok(Arc::new(OfflineModel)),
             Format::Replay => return self.replay(),
-            Format::Copilot => Arc::new(OpenAiChat::new(
-                name,
-                self.endpoint(target)?,
-                Flavor::Copilot,
-            )),
-            Format::Completions | Format::AzureCompletions => Arc::new(
-                OpenAiChat::new(name, self.endpoint(target)?, Flavor::Plain)
-                    .with_max_output_tokens(limit),
-            ),
-            Format::Responses | Format::AzureResponses => Arc::new(
-                OpenAiResponses::new(name, self.endpoint(target)?).with_max_output_tokens(limit),
-            ),
-            Format::Anthropic => Arc::new(
-                Anthropic::new(name, self.endpoint(target)?)
-                    .with_max_output_tokens(limit)
-                    .with_citations(match self.options.enable_citations {
-                        Some(true) => Citations::Wanted,
-                        Some(false) | None => Citations::Unwanted,
-                    }),
-            ),
-        })
+            Format::Copilot => (VendorFormat::OpenAiChat(Flavor::Copilot), None),
+            Format::Completions | Format::AzureCompletions => {
+                (VendorFormat::OpenAiChat(Flavor::Plain), limit)
+            }
+            Format::Responses | Format::AzureResponses => (VendorFormat::OpenAiResponses, limit),
+            Format::Anthropic => {
+                let citations = match self.options.enable_citations {
+                    Some(true) => Citations::Wanted,
+                    Some(false) | None => Citations::Unwanted,
+                };
+                (VendorFormat::Anthropic(citations), limit)
+            }
+        };
+        let endpoint = self.endpoint(target)?;
+        Ok(vendor::connect(
+            format,
+            target.name.clone(),
+            endpoint,
+            limit,
+        ))
     }
 
     fn endpoint(&self, target: &Target) -> Result<Endpoint, ModelFailure> {

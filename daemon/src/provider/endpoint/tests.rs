@@ -52,7 +52,7 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
 
 async fn get(endpoint: &Endpoint, extra: &[(&str, &str)]) -> Result<u16, ProviderError> {
     let outgoing = Outgoing {
-        path: &["chat", "completions"],
+        path: "/chat/completions",
         query: &[],
         defaults: &[
             ("x-default", "format".to_owned()),

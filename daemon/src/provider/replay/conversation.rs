@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::model::{AssistantTurn, ModelRequest, ToolCall};
-use crate::provider::call_ids::{CallIds, parse_arguments};
+use crate::provider::call_ids::{make_unique, parse_arguments};
 
 use super::normal::{self, WORKDIR};
 
@@ -206,19 +206,20 @@ pub(super) fn read_file(path: &Path) -> Result<File, ReadError> {
 
 fn turn(answer: &Message, request: &ModelRequest, cwd: &str) -> AssistantTurn {
     let placed = |text: &str| text.replace(WORKDIR, cwd);
-    let mut ids = CallIds::of(request);
+    let mut calls: Vec<ToolCall> = answer
+        .tool_calls
+        .iter()
+        .map(|call| ToolCall {
+            id: call.id.clone().into(),
+            name: call.function.name.clone(),
+            arguments: parse_arguments(placed(&call.function.arguments)),
+        })
+        .collect();
+    make_unique(&mut calls, request);
     AssistantTurn {
         text: placed(answer.content.as_deref().unwrap_or_default()),
         reasoning: None,
-        calls: answer
-            .tool_calls
-            .iter()
-            .map(|call| ToolCall {
-                id: ids.take(&call.id),
-                name: call.function.name.clone(),
-                arguments: parse_arguments(placed(&call.function.arguments)),
-            })
-            .collect(),
+        calls,
     }
 }
 

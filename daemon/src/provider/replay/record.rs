@@ -16,7 +16,7 @@ use crate::provider::error::ProviderError;
 use crate::provider::{DeltaSink, EndpointDescription, Provider};
 
 use super::conversation::{self, Conversation, File, LARGEST_FILE, Message};
-use super::{misconfigured, normal};
+use super::normal;
 
 /// Lets one conversation at a time into the files; shared by all recorders of the daemon.
 pub type RecordingLock = Arc<Mutex<()>>;
@@ -53,9 +53,9 @@ impl Recorder {
             add(&path, messages)
         })
         .await
-        .map_err(|failure| misconfigured(format!("the conversation was not recorded: {failure}")))?
+        .map_err(|failure| ProviderError::misconfigured(format!("the conversation was not recorded: {failure}")))?
         .map_err(|detail| {
-            misconfigured(format!(
+            ProviderError::misconfigured(format!(
                 "the conversation could not be recorded at {}: {detail}; correct LOOPD_REPLAY_RECORD",
                 self.path.display()
             ))

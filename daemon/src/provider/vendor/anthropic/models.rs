@@ -1,11 +1,10 @@
-//! What is known about Anthropic's models: their list as the server writes it, and what it leaves out.
+//! What is known about Anthropic's models: what the server lists, and what only their names tell.
 //!
-//! Only `anthropic` calls it. Names that say nothing get careful assumptions.
+//! A name that tells nothing gets the careful limits.
 
 use serde_json::Value;
 
 use crate::kernel::model::ModelInfo;
-use crate::provider::error::ProviderError;
 
 /// The context size of every model that does not say another.
 const CONTEXT_TOKENS: u64 = 200_000;
@@ -21,32 +20,14 @@ pub(super) enum ThinkingStyle {
     Adaptive,
 }
 
-/// Reads the body of `GET /v1/models`, in the server's order.
-pub(super) fn parse(body: &[u8]) -> Result<Vec<ModelInfo>, ProviderError> {
-    let document: Value =
-        serde_json::from_slice(body).map_err(|failure| ProviderError::Malformed {
-            detail: format!("the list of models is not JSON: {failure}"),
-        })?;
-    let list = document
-        .get("data")
-        .and_then(Value::as_array)
-        .ok_or_else(|| ProviderError::Malformed {
-            detail: "the list of models has no `data`".to_owned(),
-        })?;
-    Ok(list.iter().filter_map(model_info).collect())
-}
-
-fn model_info(model: &Value) -> Option<ModelInfo> {
-    let id = model
-        .get("id")
-        .and_then(Value::as_str)
-        .filter(|id| !id.is_empty())?;
+/// Reads one entry of the list of models.
+pub(super) fn model_info(id: &str, model: &Value) -> ModelInfo {
     let number = |name: &str| model.get(name).and_then(Value::as_u64).filter(|n| *n > 0);
     let efforts: &[&str] = match thinking_style(id) {
         ThinkingStyle::None => &[],
         ThinkingStyle::Budget | ThinkingStyle::Adaptive => &["low", "medium", "high"],
     };
-    Some(ModelInfo {
+    ModelInfo {
         id: id.to_owned(),
         name: model
             .get("display_name")
@@ -60,7 +41,7 @@ fn model_info(model: &Value) -> Option<ModelInfo> {
         max_context_tokens: Some(number("max_input_tokens").unwrap_or(CONTEXT_TOKENS)),
         max_output_tokens: Some(number("max_tokens").unwrap_or_else(|| output_limit(id))),
         reasoning_efforts: efforts.iter().map(|&effort| effort.to_owned()).collect(),
-    })
+    }
 }
 
 /// How long a model's reply may be by its name; a safe value for names nobody knows.

@@ -1,35 +1,19 @@
 //! Puts one assistant turn together from a whole message or from the events of a stream.
-//!
-//! Only `anthropic` calls it. It does no IO and knows nothing of errors, which `error_body` reads.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::kernel::model::{
-    AssistantTurn, Finish, ModelReply, ModelRequest, Reasoning, ToolCall, Usage,
-};
+use crate::kernel::model::{AssistantTurn, Finish, ModelReply, Reasoning, ToolCall, Usage};
 use crate::provider::DeltaSink;
-use crate::provider::call_ids::{CallIds, parse_arguments};
+use crate::provider::call_ids::parse_arguments;
 use crate::provider::error::ProviderError;
 use crate::provider::opaque::{self, Format};
-
-/// A piece of a streamed reply that a reader may see at once.
-pub(super) enum Piece<'a> {
-    Text(&'a str),
-    Thinking(&'a str),
-}
-
-/// How far an event brought the reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Went {
-    On,
-    ToTheEnd,
-}
+use crate::provider::vendor::{Progress, VendorReply, word};
 
 /// Collects what has arrived of a reply.
 #[derive(Debug, Default)]
-pub(super) struct ReplyBuilder {
+pub(in crate::provider::vendor) struct MessagesReply {
     id: Option<String>,
     stop: Option<String>,
     usage: Counts,
@@ -66,34 +50,29 @@ enum Block {
     Other,
 }
 
-impl ReplyBuilder {
-    /// Takes a reply that came at once.
-    pub(super) fn take_whole(&mut self, document: Value) -> Result<(), ProviderError> {
+impl VendorReply for MessagesReply {
+    fn take_whole(
+        &mut self,
+        document: Value,
+        sink: &mut dyn DeltaSink,
+    ) -> Result<(), ProviderError> {
         let Some(content) = document.get("content").and_then(Value::as_array) else {
-            return Err(malformed("the reply has no `content`"));
+            return Err(ProviderError::malformed("the reply has no `content`"));
         };
         for (index, block) in (0..).zip(content) {
-            self.blocks.insert(index, Block::begin(block));
+            self.begin_block(index, block, sink);
         }
         self.take_head(&document);
-        if self.stop.is_none() {
-            self.stop = Some("end_turn".to_owned());
-        }
         Ok(())
     }
 
-    /// Takes one event of a stream and passes on what a reader may see.
-    pub(super) fn take_event(
+    fn take_event(
         &mut self,
         event: Value,
-        seen: &mut dyn FnMut(Piece<'_>),
-    ) -> Result<Went, ProviderError> {
-        let kind = event
-            .get("type")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+        sink: &mut dyn DeltaSink,
+    ) -> Result<Progress, ProviderError> {
         let index = event.get("index").and_then(Value::as_u64);
-        match kind {
+        match word(&event, "type") {
             "message_start" => {
                 if let Some(message) = event.get("message") {
                     self.take_head(message);
@@ -101,21 +80,21 @@ impl ReplyBuilder {
             }
             "content_block_start" => {
                 let (Some(index), Some(block)) = (index, event.get("content_block")) else {
-                    return Err(malformed("a block began without index or content"));
+                    return Err(ProviderError::malformed(
+                        "a block began without index or content",
+                    ));
                 };
-                let block = Block::begin(block);
-                block.show(seen);
-                self.blocks.insert(index, block);
+                self.begin_block(index, block, sink);
             }
             "content_block_delta" => {
                 let (Some(index), Some(delta)) = (index, event.get("delta")) else {
-                    return Err(malformed("a delta has no index or content"));
+                    return Err(ProviderError::malformed("a delta has no index or content"));
                 };
                 let block = self
                     .blocks
                     .get_mut(&index)
-                    .ok_or_else(|| malformed("a delta belongs to no block"))?;
-                block.grow(delta, seen);
+                    .ok_or_else(|| ProviderError::malformed("a delta belongs to no block"))?;
+                block.grow(delta, sink);
             }
             "message_delta" => {
                 if let Some(delta) = event.get("delta") {
@@ -125,37 +104,19 @@ impl ReplyBuilder {
                     self.usage.take(usage);
                 }
             }
-            "message_stop" => {
-                if self.stop.is_none() {
-                    self.stop = Some("end_turn".to_owned());
-                }
-                return Ok(Went::ToTheEnd);
-            }
+            "message_stop" => return Ok(Progress::Complete),
             // `ping`, the end of a block, and what may be added later.
             _ => {}
         }
-        Ok(Went::On)
+        Ok(if self.stop.is_some() {
+            Progress::Finished
+        } else {
+            Progress::Unfinished
+        })
     }
 
-    /// Tells whether the model has said why it stopped.
-    pub(super) fn is_finished(&self) -> bool {
-        self.stop.is_some()
-    }
-
-    /// Passes the finished texts on in one piece, for readers who expected a stream.
-    pub(super) fn announce(&self, sink: &mut dyn DeltaSink) {
-        for block in self.blocks.values() {
-            block.show(&mut |piece| match piece {
-                Piece::Text(text) => sink.text(text),
-                Piece::Thinking(text) => sink.reasoning(text),
-            });
-        }
-    }
-
-    /// Finishes the turn.
-    pub(super) fn build(self, request: &ModelRequest) -> ModelReply {
+    fn build(self) -> ModelReply {
         let mut turn = AssistantTurn::default();
-        let mut ids = CallIds::of(request);
         let mut thoughts = Vec::new();
         let mut readable = String::new();
         for block in self.blocks.into_values() {
@@ -177,7 +138,7 @@ impl ReplyBuilder {
                     input,
                     pieces,
                 } => turn.calls.push(ToolCall {
-                    id: ids.take(&id),
+                    id: id.into(),
                     name,
                     arguments: if pieces.trim().is_empty() {
                         input
@@ -188,17 +149,13 @@ impl ReplyBuilder {
                 Block::Other => {}
             }
         }
-        let reasoning = Reasoning {
+        turn.reasoning = Some(Reasoning {
             text: (!readable.is_empty()).then_some(readable),
             opaque: opaque::wrap(Format::Anthropic, thoughts),
-        };
-        if reasoning != Reasoning::default() {
-            turn.reasoning = Some(reasoning);
-        }
+        });
         let finish = match self.stop.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
             Some("refusal") => Finish::ContentFilter,
-            _ if !turn.calls.is_empty() => Finish::ToolCalls,
             _ => Finish::Stop,
         };
         ModelReply {
@@ -208,6 +165,18 @@ impl ReplyBuilder {
             api_call_id: self.id,
             provider_call_id: None,
         }
+    }
+}
+
+impl MessagesReply {
+    fn begin_block(&mut self, index: u64, block: &Value, sink: &mut dyn DeltaSink) {
+        let block = Block::begin(block);
+        match &block {
+            Block::Text(text) => sink.text(text),
+            Block::Thinking { text, .. } => sink.reasoning(text),
+            Block::Redacted(_) | Block::Call { .. } | Block::Other => {}
+        }
+        self.blocks.insert(index, block);
     }
 
     fn take_head(&mut self, message: &Value) {
@@ -229,23 +198,17 @@ impl ReplyBuilder {
 
 impl Block {
     fn begin(block: &Value) -> Self {
-        let word = |name: &str| {
-            block
-                .get(name)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        match block.get("type").and_then(Value::as_str) {
-            Some("text") => Self::Text(word("text")),
-            Some("thinking") => Self::Thinking {
-                text: word("thinking"),
-                signature: word("signature"),
+        let text = |name: &str| word(block, name).to_owned();
+        match word(block, "type") {
+            "text" => Self::Text(text("text")),
+            "thinking" => Self::Thinking {
+                text: text("thinking"),
+                signature: text("signature"),
             },
-            Some("redacted_thinking") => Self::Redacted(block.clone()),
-            Some("tool_use") => Self::Call {
-                id: word("id"),
-                name: word("name"),
+            "redacted_thinking" => Self::Redacted(block.clone()),
+            "tool_use" => Self::Call {
+                id: text("id"),
+                name: text("name"),
                 input: block
                     .get("input")
                     .filter(|input| !input.is_null())
@@ -257,38 +220,21 @@ impl Block {
         }
     }
 
-    fn grow(&mut self, delta: &Value, seen: &mut dyn FnMut(Piece<'_>)) {
-        let word = |name: &str| delta.get(name).and_then(Value::as_str).unwrap_or_default();
+    fn grow(&mut self, delta: &Value, sink: &mut dyn DeltaSink) {
         match self {
             Self::Text(text) => {
-                let more = word("text");
+                let more = word(delta, "text");
                 text.push_str(more);
-                if !more.is_empty() {
-                    seen(Piece::Text(more));
-                }
+                sink.text(more);
             }
             Self::Thinking { text, signature } => {
-                let more = word("thinking");
+                let more = word(delta, "thinking");
                 text.push_str(more);
-                signature.push_str(word("signature"));
-                if !more.is_empty() {
-                    seen(Piece::Thinking(more));
-                }
+                signature.push_str(word(delta, "signature"));
+                sink.reasoning(more);
             }
-            Self::Call { pieces, .. } => pieces.push_str(word("partial_json")),
+            Self::Call { pieces, .. } => pieces.push_str(word(delta, "partial_json")),
             Self::Redacted(_) | Self::Other => {}
-        }
-    }
-
-    fn show(&self, seen: &mut dyn FnMut(Piece<'_>)) {
-        match self {
-            Self::Text(text) if !text.is_empty() => seen(Piece::Text(text)),
-            Self::Thinking { text, .. } if !text.is_empty() => seen(Piece::Thinking(text)),
-            Self::Text(_)
-            | Self::Thinking { .. }
-            | Self::Redacted(_)
-            | Self::Call { .. }
-            | Self::Other => {}
         }
     }
 }
@@ -316,11 +262,5 @@ impl Counts {
             reasoning_tokens: 0,
             nano_credits: 0,
         }
-    }
-}
-
-fn malformed(detail: &str) -> ProviderError {
-    ProviderError::Malformed {
-        detail: detail.to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! Writes a model request as messages JSON.
 //!
-//! Only `anthropic` calls it. The conversation is kept as it is; only its form changes: messages of
+//! The conversation is kept as it is; only its form changes: messages of
 //! the same side that follow each other become one, so that all results of a turn stand together.
 
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::kernel::model::{
     AssistantTurn, Delivery, ModelMessage, ModelRequest, Part, ToolCall, ToolSpec,
 };
-use crate::provider::error::ProviderError;
+use crate::provider::vendor::system_texts;
 
 use super::{Citations, thinking};
 
@@ -20,12 +20,14 @@ pub(super) fn body(
     request: &ModelRequest,
     max_output_tokens: Option<u64>,
     citations: Citations,
-) -> Result<Vec<u8>, ProviderError> {
+) -> serde_json::Result<Vec<u8>> {
     let limits = thinking::limits(request, max_output_tokens);
     let mut document = Map::new();
     document.insert("model".to_owned(), request.model.clone().into());
     document.insert("max_tokens".to_owned(), limits.max_tokens.into());
-    let mut system = system(&request.messages);
+    let mut system: Vec<Value> = system_texts(&request.messages)
+        .filter_map(text_block)
+        .collect();
     mark_for_cache(&mut system);
     if !system.is_empty() {
         document.insert("system".to_owned(), system.into());
@@ -46,21 +48,7 @@ pub(super) fn body(
     if request.delivery == Delivery::Streamed {
         document.insert("stream".to_owned(), true.into());
     }
-    serde_json::to_vec(&document).map_err(|failure| ProviderError::Misconfigured {
-        detail: format!("the conversation cannot be written as JSON: {failure}"),
-    })
-}
-
-fn system(messages: &[ModelMessage]) -> Vec<Value> {
-    messages
-        .iter()
-        .filter_map(|message| match message {
-            ModelMessage::System(text) => text_block(text),
-            ModelMessage::User(_)
-            | ModelMessage::Assistant(_)
-            | ModelMessage::ToolResult { .. } => None,
-        })
-        .collect()
+    serde_json::to_vec(&document)
 }
 
 /// Which side of the conversation speaks.

@@ -1,72 +1,19 @@
-//! Whole exchanges with a server on loopback.
+//! Replies of Anthropic, whole and in events.
 
-use std::sync::Arc;
-
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
-use crate::kernel::model::{Delivery, Finish, ModelMessage, Part, Usage};
-use crate::provider::NoDeltas;
-use crate::provider::endpoint::Credential;
-use crate::provider::error::ErrorKind;
-use crate::provider::http_client::{HttpClient, HttpSettings};
+use crate::kernel::model::{Delivery, Finish, ModelReply, Usage};
+use crate::provider::error::{ErrorKind, ProviderError};
 use crate::provider::opaque::{self, Format};
-use crate::provider::secret::Secret;
-use crate::provider::test_server::{Ending, Scripted, TestServer};
+use crate::provider::test_server::Scripted;
+use crate::provider::vendor::tests::{self, ANTHROPIC, Heard, event};
 
-const KEY: &str = "key-that-must-not-leak";
-
-fn provider(server: &TestServer, below: &str) -> Anthropic {
-    let carrier = Arc::new(HttpClient::new(HttpSettings::default()));
-    let credential = Credential::ApiKeyHeader {
-        name: "x-api-key".to_owned(),
-        key: Secret::new(KEY),
-    };
-    let base = format!("{}{below}", server.url());
-    Anthropic::new(
-        "test",
-        Endpoint::new(&base, credential, &[], carrier).unwrap(),
-    )
-}
-
-fn request(delivery: Delivery) -> ModelRequest {
-    ModelRequest {
-        model: "claude-sonnet-4-5".to_owned(),
-        messages: vec![ModelMessage::User(vec![Part::Text("hi".to_owned())])],
-        tools: Vec::new(),
-        delivery,
-        reasoning_effort: None,
-        headers: Vec::new(),
-    }
-}
-
-#[derive(Default, Debug, PartialEq)]
-struct Heard {
-    text: Vec<String>,
-    thinking: Vec<String>,
-}
-
-impl DeltaSink for Heard {
-    fn text(&mut self, delta: &str) {
-        self.text.push(delta.to_owned());
-    }
-    fn reasoning(&mut self, delta: &str) {
-        self.thinking.push(delta.to_owned());
-    }
-    fn received(&mut self, _total_bytes: u64) {}
-}
-
-/// Serves one reply to one call.
 async fn exchange(
     delivery: Delivery,
     reply: Scripted,
 ) -> (Result<ModelReply, ProviderError>, Heard) {
-    let server = TestServer::start([reply]).await;
-    let mut heard = Heard::default();
-    let result = provider(&server, "")
-        .call(&request(delivery), &mut heard)
-        .await;
-    (result, heard)
+    tests::exchange(ANTHROPIC, delivery, reply).await
 }
 
 fn message(content: &Value, stop: &str) -> Value {
@@ -74,13 +21,6 @@ fn message(content: &Value, stop: &str) -> Value {
         "id": "msg_1", "type": "message", "role": "assistant", "content": content, "stop_reason": stop,
         "usage": { "input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20 },
     })
-}
-
-fn event(document: &Value) -> String {
-    format!(
-        "event: {}\ndata: {document}\n\n",
-        document["type"].as_str().unwrap()
-    )
 }
 
 fn block(index: u64, block: Value) -> String {
@@ -103,17 +43,12 @@ fn stop(reason: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_whole_reply_has_text_usage_and_ids() {
+async fn what_the_cache_gave_and_took_is_part_of_the_input() {
     let content = json!([{ "type": "text", "text": "hello" }]);
-    let reply = Scripted::json(200, &message(&content, "end_turn")).header("request-id", "req_9");
-    let (result, heard) = exchange(Delivery::Whole, reply).await;
-    let reply = result.unwrap();
-    assert_eq!(reply.turn.text, "hello");
-    assert_eq!(reply.finish, Finish::Stop);
-    assert_eq!(reply.api_call_id.as_deref(), Some("msg_1"));
-    assert_eq!(reply.provider_call_id.as_deref(), Some("req_9"));
+    let reply = Scripted::json(200, &message(&content, "end_turn"));
+    let (result, _) = exchange(Delivery::Whole, reply).await;
     assert_eq!(
-        reply.usage,
+        result.unwrap().usage,
         Usage {
             input_tokens: 130,
             output_tokens: 5,
@@ -123,25 +58,6 @@ async fn a_whole_reply_has_text_usage_and_ids() {
             nano_credits: 0,
         }
     );
-    assert_eq!(heard, Heard::default());
-}
-
-#[tokio::test]
-async fn the_address_may_name_the_version_or_not() {
-    for below in ["", "/v1", "/v1/"] {
-        let content = json!([{ "type": "text", "text": "a" }]);
-        let server = TestServer::start([Scripted::json(200, &message(&content, "end_turn"))]).await;
-        provider(&server, below)
-            .call(&request(Delivery::Whole), &mut NoDeltas)
-            .await
-            .unwrap();
-        let received = server.received().remove(0);
-        assert_eq!(received.line, "POST /v1/messages", "{below}");
-        assert_eq!(received.header("x-api-key"), Some(KEY));
-        assert_eq!(received.header("anthropic-version"), Some(VERSION));
-        assert_eq!(received.header("authorization"), None);
-        assert_eq!(received.json()["model"], "claude-sonnet-4-5");
-    }
 }
 
 #[tokio::test]
@@ -204,7 +120,7 @@ async fn a_stream_brings_thinking_text_and_calls() {
     let reasoning = reply.turn.reasoning.unwrap();
     assert_eq!(reasoning.text.as_deref(), Some("let me see"));
     assert_eq!(
-        opaque::unwrap(Format::Anthropic, reasoning.opaque.as_deref()),
+        opaque::unwrap(Format::Anthropic, Some(&reasoning)),
         [json!({ "type": "thinking", "thinking": "let me see", "signature": "c2ln" })]
     );
     assert_eq!(
@@ -242,7 +158,7 @@ async fn redacted_thinking_is_kept() {
     let reasoning = result.unwrap().turn.reasoning.unwrap();
     assert_eq!(reasoning.text, None);
     assert_eq!(
-        opaque::unwrap(Format::Anthropic, reasoning.opaque.as_deref()),
+        opaque::unwrap(Format::Anthropic, Some(&reasoning)),
         [secret]
     );
 }
@@ -297,55 +213,4 @@ async fn refusals_have_their_kind() {
             "{class}"
         );
     }
-}
-
-#[tokio::test]
-async fn an_error_inside_a_stream_ends_the_call() {
-    let error = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } });
-    let reply = Scripted::events([start(), event(&error)]);
-    let (result, _) = exchange(Delivery::Streamed, reply).await;
-    let error = result.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Server);
-    assert!(error.is_retryable());
-}
-
-#[tokio::test]
-async fn a_stream_that_breaks_off_is_truncated() {
-    for ending in [Ending::Complete, Ending::Cut] {
-        let pieces = [
-            start(),
-            block(0, json!({ "type": "text", "text": "" })),
-            delta(0, json!({ "type": "text_delta", "text": "a" })),
-        ];
-        let (result, _) =
-            exchange(Delivery::Streamed, Scripted::events(pieces).ending(ending)).await;
-        assert_eq!(
-            result.unwrap_err().kind(),
-            ErrorKind::Truncated,
-            "{ending:?}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn a_finished_stream_needs_no_end() {
-    let pieces = [
-        start(),
-        block(0, json!({ "type": "text", "text": "done" })),
-        stop("end_turn"),
-    ];
-    let reply = Scripted::events(pieces).ending(Ending::Cut);
-    let (result, heard) = exchange(Delivery::Streamed, reply).await;
-    assert_eq!(result.unwrap().turn.text, "done");
-    assert_eq!(heard.text, ["done"]);
-}
-
-#[tokio::test]
-async fn the_models_are_listed() {
-    let list = json!({ "data": [{ "id": "claude-sonnet-4-5", "display_name": "Sonnet" }] });
-    let server = TestServer::start([Scripted::json(200, &list)]).await;
-    let models = provider(&server, "").models().await.unwrap();
-    assert_eq!(models[0].name, "Sonnet");
-    assert!(models[0].vision);
-    assert_eq!(server.received()[0].line, "GET /v1/models?limit=1000");
 }

@@ -93,9 +93,5 @@ fn inside_a_turn_without_thinking(messages: &[ModelMessage]) -> bool {
 
 /// The thinking blocks of a turn, in the form in which they go back.
 pub(super) fn blocks(turn: &AssistantTurn) -> Vec<Value> {
-    let text = turn
-        .reasoning
-        .as_ref()
-        .and_then(|reasoning| reasoning.opaque.as_deref());
-    opaque::unwrap(Format::Anthropic, text)
+    opaque::unwrap(Format::Anthropic, turn.reasoning.as_ref())
 }

@@ -1,25 +1,24 @@
-//! Collects the tool calls of a reply, whole or in pieces, and gives each a usable id.
+//! Collects the tool calls of a reply, whole or in pieces.
 //!
-//! Only `openai_chat/reply` uses it. Servers number pieces differently or not at all, send
-//! arguments as text or as an object, and leave ids out or repeat them; the calls that come out
-//! here are complete and their ids are unique in the conversation.
+//! Only `openai_chat/reply` uses it. Servers number the pieces differently or not at all and send
+//! arguments as text or as an object.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::kernel::model::ToolCall;
-use crate::provider::call_ids::{CallIds, parse_arguments};
+use crate::provider::call_ids::parse_arguments;
 
 /// A call or a piece of one, as it stands in the JSON.
 #[derive(Debug, Deserialize)]
-pub(super) struct WireCall {
+pub(super) struct ReceivedCall {
     index: Option<usize>,
     id: Option<String>,
-    function: Option<WireFunction>,
+    function: Option<ReceivedFunction>,
 }
 
 #[derive(Debug, Deserialize)]
-struct WireFunction {
+struct ReceivedFunction {
     name: Option<String>,
     arguments: Option<Value>,
 }
@@ -38,12 +37,12 @@ struct Call {
 
 impl CallList {
     /// Takes a call that came at once.
-    pub(super) fn take_whole(&mut self, wire: WireCall) {
+    pub(super) fn take_whole(&mut self, wire: ReceivedCall) {
         self.0.push(Call::from(wire));
     }
 
     /// Takes a piece: the beginning of a call or more of its arguments.
-    pub(super) fn take_piece(&mut self, wire: WireCall) {
+    pub(super) fn take_piece(&mut self, wire: ReceivedCall) {
         let piece = Call::from(wire);
         let Some(call) = self.continued_by(&piece) else {
             self.0.push(piece);
@@ -59,9 +58,9 @@ impl CallList {
     }
 
     /// Finishes the calls.
-    pub(super) fn build(self, ids: &mut CallIds) -> impl Iterator<Item = ToolCall> {
+    pub(super) fn build(self) -> impl Iterator<Item = ToolCall> {
         self.0.into_iter().map(|call| ToolCall {
-            id: ids.take(&call.id),
+            id: call.id.into(),
             name: call.name,
             arguments: parse_arguments(call.arguments),
         })
@@ -82,8 +81,8 @@ impl CallList {
     }
 }
 
-impl From<WireCall> for Call {
-    fn from(wire: WireCall) -> Self {
+impl From<ReceivedCall> for Call {
+    fn from(wire: ReceivedCall) -> Self {
         let (name, arguments) = match wire.function {
             Some(function) => (function.name, function.arguments),
             None => (None, None),

@@ -1,30 +1,23 @@
 //! Puts one assistant turn together from a whole chat completion or from the chunks of a stream.
 //!
-//! Only `openai_chat` calls it. Servers differ in small ways, so it reads liberally: several
-//! choices become one turn, thinking has three names. `openai_chat/calls` collects the tool calls.
-//! It does no IO and knows nothing of errors, which `error_body` reads.
+//! Servers differ in small ways, so it reads liberally: several choices become one turn, and
+//! thinking has three names.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::kernel::model::{AssistantTurn, Finish, ModelReply, ModelRequest, Reasoning, Usage};
+use crate::kernel::model::{AssistantTurn, Finish, ModelReply, Reasoning, Usage};
 use crate::provider::DeltaSink;
-use crate::provider::call_ids::CallIds;
 use crate::provider::error::ProviderError;
+use crate::provider::vendor::{Progress, VendorReply, openai};
 
-use super::calls::{CallList, WireCall};
-
-/// A piece of a streamed reply that a reader may see at once.
-pub(super) enum Piece<'a> {
-    Text(&'a str),
-    Reasoning(&'a str),
-}
+use super::calls::{CallList, ReceivedCall};
 
 /// Collects what has arrived of a reply.
 #[derive(Debug, Default)]
-pub(super) struct ReplyBuilder {
+pub(in crate::provider::vendor) struct ChatReply {
     id: Option<String>,
     usage: Usage,
     /// By the choice's index, so that the turn is in order whatever order chunks came in.
@@ -41,87 +34,78 @@ struct Choice {
 }
 
 #[derive(Deserialize)]
-struct WireReply {
+struct ReceivedReply {
     id: Option<String>,
-    choices: Option<Vec<WireChoice>>,
+    choices: Option<Vec<ReceivedChoice>>,
     usage: Option<Value>,
     /// What the Copilot API charges for the call.
     copilot_usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct WireChoice {
+struct ReceivedChoice {
     index: Option<usize>,
     /// What a whole reply has.
-    message: Option<WireTurn>,
+    message: Option<ReceivedTurn>,
     /// What a chunk has; some servers send both in a chunk.
-    delta: Option<WireTurn>,
+    delta: Option<ReceivedTurn>,
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
-struct WireTurn {
+struct ReceivedTurn {
     content: Option<Value>,
     refusal: Option<String>,
     reasoning_text: Option<Value>,
     reasoning_content: Option<Value>,
     reasoning: Option<Value>,
     reasoning_opaque: Option<String>,
-    tool_calls: Option<Vec<WireCall>>,
+    tool_calls: Option<Vec<ReceivedCall>>,
 }
 
-impl ReplyBuilder {
-    /// Takes a reply that came at once.
-    pub(super) fn take_whole(&mut self, document: Value) -> Result<(), ProviderError> {
+impl VendorReply for ChatReply {
+    const ENDS_AT_DONE_MARK: bool = true;
+
+    fn take_whole(
+        &mut self,
+        document: Value,
+        sink: &mut dyn DeltaSink,
+    ) -> Result<(), ProviderError> {
         let reply = self.take_head(document)?;
         let choices = reply.choices.unwrap_or_default();
         if choices.is_empty() {
-            return Err(ProviderError::Malformed {
-                detail: "the reply holds no choice".to_owned(),
-            });
+            return Err(ProviderError::malformed("the reply holds no choice"));
         }
         // Some servers give every choice the index 0; in a whole reply the position is certain.
         for (position, choice) in choices.into_iter().enumerate() {
-            self.take_choice(position, choice, &mut |_piece| {});
+            self.take_choice(position, choice, sink);
         }
         Ok(())
     }
 
-    /// Takes one chunk of a stream and passes on what a reader may see.
-    pub(super) fn take_chunk(
+    fn take_event(
         &mut self,
-        chunk: Value,
-        seen: &mut dyn FnMut(Piece<'_>),
-    ) -> Result<(), ProviderError> {
-        let chunk = self.take_head(chunk)?;
+        event: Value,
+        sink: &mut dyn DeltaSink,
+    ) -> Result<Progress, ProviderError> {
+        let chunk = self.take_head(event)?;
         for choice in chunk.choices.unwrap_or_default() {
-            self.take_choice(choice.index.unwrap_or(0), choice, seen);
+            self.take_choice(choice.index.unwrap_or(0), choice, sink);
         }
-        Ok(())
-    }
-
-    /// Tells whether the model has said why it stopped, in every choice that began.
-    pub(super) fn is_finished(&self) -> bool {
-        !self.choices.is_empty() && self.choices.values().all(|choice| choice.finish.is_some())
-    }
-
-    /// Passes the finished text on in one piece, for readers who expected a stream.
-    pub(super) fn announce(&self, sink: &mut dyn DeltaSink) {
-        for choice in self.choices.values() {
-            if !choice.reasoning.is_empty() {
-                sink.reasoning(&choice.reasoning);
-            }
-            if !choice.text.is_empty() {
-                sink.text(&choice.text);
-            }
-        }
+        let has_ended = |choice: &Choice| choice.finish.is_some();
+        Ok(
+            if !self.choices.is_empty() && self.choices.values().all(has_ended) {
+                Progress::Finished
+            } else {
+                Progress::Unfinished
+            },
+        )
     }
 
     /// Merges the choices into one turn.
-    pub(super) fn build(self, request: &ModelRequest) -> ModelReply {
+    fn build(self) -> ModelReply {
         let mut turn = AssistantTurn::default();
         let mut thinking = Reasoning::default();
-        let mut ids = CallIds::of(request);
         let mut finish = Finish::Stop;
         for choice in self.choices.into_values() {
             turn.text.push_str(&choice.text);
@@ -132,19 +116,14 @@ impl ReplyBuilder {
                     .push_str(&choice.reasoning);
             }
             thinking.opaque = thinking.opaque.or(choice.opaque);
-            turn.calls.extend(choice.calls.build(&mut ids));
+            turn.calls.extend(choice.calls.build());
             match choice.finish.as_deref() {
                 Some("length" | "max_tokens") => finish = Finish::Length,
                 Some("content_filter") if finish == Finish::Stop => finish = Finish::ContentFilter,
                 _ => {}
             }
         }
-        if finish == Finish::Stop && !turn.calls.is_empty() {
-            finish = Finish::ToolCalls;
-        }
-        if thinking != Reasoning::default() {
-            turn.reasoning = Some(thinking);
-        }
+        turn.reasoning = Some(thinking);
         ModelReply {
             turn,
             usage: self.usage,
@@ -153,28 +132,25 @@ impl ReplyBuilder {
             provider_call_id: None,
         }
     }
+}
 
-    fn take_head(&mut self, document: Value) -> Result<WireReply, ProviderError> {
-        let mut reply: WireReply =
-            serde_json::from_value(document).map_err(|failure| ProviderError::Malformed {
-                detail: format!("not a chat completion: {failure}"),
-            })?;
+impl ChatReply {
+    fn take_head(&mut self, document: Value) -> Result<ReceivedReply, ProviderError> {
+        let mut reply: ReceivedReply = serde_json::from_value(document).map_err(|failure| {
+            ProviderError::malformed(format!("not a chat completion: {failure}"))
+        })?;
         if let Some(id) = reply.id.take().filter(|id| !id.is_empty()) {
             self.id = Some(id);
         }
-        if let Some(usage) = reply.usage.as_ref().filter(|usage| usage.is_object()) {
-            self.usage = Usage {
-                nano_credits: self.usage.nano_credits,
-                ..read_usage(usage)
-            };
-        }
-        if let Some(charged) = reply.copilot_usage.as_ref().and_then(nano_credits) {
-            self.usage.nano_credits = charged;
-        }
+        openai::take_usage(
+            &mut self.usage,
+            reply.usage.as_ref(),
+            reply.copilot_usage.as_ref(),
+        );
         Ok(reply)
     }
 
-    fn take_choice(&mut self, index: usize, wire: WireChoice, seen: &mut dyn FnMut(Piece<'_>)) {
+    fn take_choice(&mut self, index: usize, wire: ReceivedChoice, sink: &mut dyn DeltaSink) {
         let choice = self.choices.entry(index).or_default();
         let take_call = match wire.delta {
             Some(_) => CallList::take_piece,
@@ -188,17 +164,15 @@ impl ReplyBuilder {
             .find(|text| !text.is_empty())
         {
             choice.reasoning.push_str(thinking);
-            seen(Piece::Reasoning(thinking));
+            sink.reasoning(thinking);
         }
         if turn.reasoning_opaque.is_some() {
             choice.opaque = turn.reasoning_opaque;
         }
         let said = turn.content.as_ref().map(text_of).unwrap_or_default();
         for text in [said, turn.refusal.unwrap_or_default()] {
-            if !text.is_empty() {
-                choice.text.push_str(&text);
-                seen(Piece::Text(&text));
-            }
+            choice.text.push_str(&text);
+            sink.text(&text);
         }
         for call in turn.tool_calls.unwrap_or_default() {
             take_call(&mut choice.calls, call);
@@ -218,38 +192,6 @@ fn text_of(content: &Value) -> String {
             .filter_map(|part| part.get("text").and_then(Value::as_str))
             .collect(),
         _ => String::new(),
-    }
-}
-
-/// What a Copilot API says about the price of a call.
-fn nano_credits(usage: &Value) -> Option<u64> {
-    usage.get("total_nano_aiu").and_then(Value::as_u64)
-}
-
-fn read_usage(usage: &Value) -> Usage {
-    let count = |pointers: &[&str]| {
-        pointers
-            .iter()
-            .find_map(|pointer| usage.pointer(pointer).and_then(Value::as_u64))
-            .unwrap_or(0)
-    };
-    Usage {
-        input_tokens: count(&["/prompt_tokens"]),
-        output_tokens: count(&["/completion_tokens"]),
-        cache_read_tokens: count(&[
-            "/prompt_tokens_details/cached_tokens",
-            "/prompt_cache_hit_tokens",
-        ]),
-        cache_write_tokens: count(&[
-            "/prompt_tokens_details/cache_write_tokens",
-            "/prompt_tokens_details/cache_creation_input_tokens",
-            "/cache_creation_input_tokens",
-        ]),
-        reasoning_tokens: count(&[
-            "/completion_tokens_details/reasoning_tokens",
-            "/reasoning_tokens",
-        ]),
-        nano_credits: 0,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Writes a model request as chat completions JSON, with the headers of its dialect.
 //!
-//! Only `openai_chat` calls it. It borrows the conversation and never changes, repairs or shortens
+//! It borrows the conversation and never changes, repairs or shortens
 //! it: what `kernel::context` built is what goes out.
 
 use serde::ser::SerializeMap;
@@ -10,86 +10,69 @@ use serde_json::{Value, json};
 use crate::kernel::model::{
     AssistantTurn, Delivery, ModelMessage, ModelRequest, Part, ToolCall, ToolSpec,
 };
-use crate::provider::body;
-use crate::provider::error::ProviderError;
 use crate::provider::opaque;
+use crate::provider::vendor::openai;
 
 use super::Flavor;
 
 /// How long a reply may be, under the name that the server knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Limit {
-    Plain(u64),
-    Completion(u64),
+pub(super) enum OutputLimit {
+    MaxTokens(u64),
+    MaxCompletionTokens(u64),
 }
 
 /// Writes the body of a request.
 pub(super) fn body(
     request: &ModelRequest,
     flavor: Flavor,
-    limit: Option<Limit>,
-) -> Result<Vec<u8>, ProviderError> {
+    limit: Option<OutputLimit>,
+) -> serde_json::Result<Vec<u8>> {
     let streamed = request.delivery == Delivery::Streamed;
     let document = Document {
         model: &request.model,
         messages: request
             .messages
             .iter()
-            .map(|message| WireMessage { message, flavor })
+            .map(|message| SentMessage { message, flavor })
             .collect(),
-        tools: request.tools.iter().map(WireTool).collect(),
+        tools: request.tools.iter().map(SentTool).collect(),
         reasoning_effort: request.reasoning_effort.as_deref(),
         max_tokens: match limit {
-            Some(Limit::Plain(tokens)) => Some(tokens),
-            Some(Limit::Completion(_)) | None => None,
+            Some(OutputLimit::MaxTokens(tokens)) => Some(tokens),
+            Some(OutputLimit::MaxCompletionTokens(_)) | None => None,
         },
         max_completion_tokens: match limit {
-            Some(Limit::Completion(tokens)) => Some(tokens),
-            Some(Limit::Plain(_)) | None => None,
+            Some(OutputLimit::MaxCompletionTokens(tokens)) => Some(tokens),
+            Some(OutputLimit::MaxTokens(_)) | None => None,
         },
         stream: streamed.then_some(true),
         stream_options: streamed.then(|| json!({ "include_usage": true })),
     };
-    serde_json::to_vec(&document).map_err(|failure| ProviderError::Misconfigured {
-        detail: format!("the conversation cannot be written as JSON: {failure}"),
-    })
+    serde_json::to_vec(&document)
 }
 
-/// Lists the headers of a dialect that depend on the conversation, and its fixed ones.
-pub(super) fn headers(request: &ModelRequest, flavor: Flavor) -> Vec<(&'static str, String)> {
-    let mut headers = vec![("accept", body::accept(request.delivery).to_owned())];
-    if flavor == Flavor::Copilot {
-        let initiator = match request.messages.last() {
-            Some(ModelMessage::ToolResult { .. }) => "agent",
-            _ => "user",
-        };
-        headers.extend(copilot_headers());
-        headers.push(("x-initiator", initiator.to_owned()));
-        if request.messages.iter().any(has_image) {
-            headers.push(("copilot-vision-request", "true".to_owned()));
-        }
-    }
-    headers
-}
-
-/// Lists the headers of a dialect for requests without a conversation.
-pub(super) fn listing_headers(flavor: Flavor) -> Vec<(&'static str, String)> {
-    let mut headers = vec![("accept", "application/json".to_owned())];
-    if flavor == Flavor::Copilot {
-        headers.extend(copilot_headers());
-    }
-    headers
-}
-
-fn copilot_headers() -> [(&'static str, String); 3] {
-    [
+/// Lists the headers of the Copilot API; some of them depend on the conversation.
+pub(super) fn copilot_headers(request: Option<&ModelRequest>) -> Vec<(&'static str, String)> {
+    let mut headers = vec![
         ("copilot-integration-id", "loopd".to_owned()),
         (
             "editor-version",
             concat!("loopd/", env!("CARGO_PKG_VERSION")).to_owned(),
         ),
         ("openai-intent", "conversation-agent".to_owned()),
-    ]
+    ];
+    if let Some(request) = request {
+        let initiator = match request.messages.last() {
+            Some(ModelMessage::ToolResult { .. }) => "agent",
+            _ => "user",
+        };
+        headers.push(("x-initiator", initiator.to_owned()));
+        if request.messages.iter().any(has_image) {
+            headers.push(("copilot-vision-request", "true".to_owned()));
+        }
+    }
+    headers
 }
 
 fn has_image(message: &ModelMessage) -> bool {
@@ -99,9 +82,9 @@ fn has_image(message: &ModelMessage) -> bool {
 #[derive(Serialize)]
 struct Document<'a> {
     model: &'a str,
-    messages: Vec<WireMessage<'a>>,
+    messages: Vec<SentMessage<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
+    tools: Vec<SentTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,12 +97,12 @@ struct Document<'a> {
     stream_options: Option<Value>,
 }
 
-struct WireMessage<'a> {
+struct SentMessage<'a> {
     message: &'a ModelMessage,
     flavor: Flavor,
 }
 
-impl Serialize for WireMessage<'_> {
+impl Serialize for SentMessage<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         match self.message {
@@ -134,7 +117,7 @@ impl Serialize for WireMessage<'_> {
                     [Part::Text(text)] => map.serialize_entry("content", text)?,
                     parts => map.serialize_entry(
                         "content",
-                        &parts.iter().map(WirePart).collect::<Vec<_>>(),
+                        &parts.iter().map(SentPart).collect::<Vec<_>>(),
                     )?,
                 }
             }
@@ -175,15 +158,15 @@ fn assistant<M: SerializeMap>(
     if !turn.calls.is_empty() {
         map.serialize_entry(
             "tool_calls",
-            &turn.calls.iter().map(WireCall).collect::<Vec<_>>(),
+            &turn.calls.iter().map(SentCall).collect::<Vec<_>>(),
         )?;
     }
     Ok(())
 }
 
-struct WirePart<'a>(&'a Part);
+struct SentPart<'a>(&'a Part);
 
-impl Serialize for WirePart<'_> {
+impl Serialize for SentPart<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(2))?;
         match self.0 {
@@ -195,7 +178,7 @@ impl Serialize for WirePart<'_> {
                 map.serialize_entry("type", "image_url")?;
                 map.serialize_entry(
                     "image_url",
-                    &json!({ "url": format!("data:{media_type};base64,{base64}") }),
+                    &json!({ "url": openai::data_url(media_type, base64) }),
                 )?;
             }
             // Few servers of this format take documents, and the others refuse the whole request.
@@ -214,9 +197,9 @@ impl Serialize for WirePart<'_> {
     }
 }
 
-struct WireCall<'a>(&'a ToolCall);
+struct SentCall<'a>(&'a ToolCall);
 
-impl Serialize for WireCall<'_> {
+impl Serialize for SentCall<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let call = self.0;
         // Arguments that were never JSON go back as a JSON text: servers that parse them must not fail.
@@ -232,9 +215,9 @@ impl Serialize for WireCall<'_> {
     }
 }
 
-struct WireTool<'a>(&'a ToolSpec);
+struct SentTool<'a>(&'a ToolSpec);
 
-impl Serialize for WireTool<'_> {
+impl Serialize for SentTool<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Function<'a> {
@@ -243,12 +226,6 @@ impl Serialize for WireTool<'_> {
             parameters: &'a Value,
         }
         let tool = self.0;
-        let no_parameters = json!({ "type": "object", "properties": {} });
-        let parameters = if tool.parameters.is_null() {
-            &no_parameters
-        } else {
-            &tool.parameters
-        };
         let mut map = serializer.serialize_map(Some(2))?;
         map.serialize_entry("type", "function")?;
         map.serialize_entry(
@@ -256,7 +233,7 @@ impl Serialize for WireTool<'_> {
             &Function {
                 name: &tool.name,
                 description: &tool.description,
-                parameters,
+                parameters: &openai::parameters(tool),
             },
         )?;
         map.end()

@@ -1,6 +1,6 @@
 //! Writes a model request as responses JSON.
 //!
-//! Only `openai_responses` calls it. The server keeps nothing, so every request brings the whole
+//! The server keeps nothing, so every request brings the whole
 //! conversation, the model's sealed thinking included.
 
 use serde_json::{Map, Value, json};
@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::kernel::model::{
     AssistantTurn, Delivery, ModelMessage, ModelRequest, Part, ToolCall, ToolSpec,
 };
-use crate::provider::error::ProviderError;
 use crate::provider::opaque::{self, Format};
+use crate::provider::vendor::{openai, system_texts};
 
 /// How the names of models begin that cannot think and refuse to be asked for sealed thinking.
 const PLAIN_MODELS: [&str; 4] = ["gpt-3", "gpt-4", "chatgpt-4", "gpt-5-chat"];
@@ -18,10 +18,11 @@ const PLAIN_MODELS: [&str; 4] = ["gpt-3", "gpt-4", "chatgpt-4", "gpt-5-chat"];
 pub(super) fn body(
     request: &ModelRequest,
     max_output_tokens: Option<u64>,
-) -> Result<Vec<u8>, ProviderError> {
+) -> serde_json::Result<Vec<u8>> {
     let mut document = Map::new();
     document.insert("model".to_owned(), request.model.clone().into());
-    let instructions = instructions(&request.messages);
+    let instructions: Vec<&str> = system_texts(&request.messages).collect();
+    let instructions = instructions.join("\n\n");
     if !instructions.is_empty() {
         document.insert("instructions".to_owned(), instructions.into());
     }
@@ -48,26 +49,11 @@ pub(super) fn body(
     if request.delivery == Delivery::Streamed {
         document.insert("stream".to_owned(), true.into());
     }
-    serde_json::to_vec(&document).map_err(|failure| ProviderError::Misconfigured {
-        detail: format!("the conversation cannot be written as JSON: {failure}"),
-    })
+    serde_json::to_vec(&document)
 }
 
 fn is_plain(model: &str) -> bool {
     PLAIN_MODELS.iter().any(|name| model.starts_with(name))
-}
-
-fn instructions(messages: &[ModelMessage]) -> String {
-    let texts: Vec<&str> = messages
-        .iter()
-        .filter_map(|message| match message {
-            ModelMessage::System(text) => Some(text.as_str()),
-            ModelMessage::User(_)
-            | ModelMessage::Assistant(_)
-            | ModelMessage::ToolResult { .. } => None,
-        })
-        .collect();
-    texts.join("\n\n")
 }
 
 fn items(message: &ModelMessage) -> Vec<Value> {
@@ -88,7 +74,7 @@ fn user_part(part: &Part) -> Value {
     match part {
         Part::Text(text) => json!({ "type": "input_text", "text": text }),
         Part::Image { media_type, base64 } => json!({
-            "type": "input_image", "image_url": format!("data:{media_type};base64,{base64}"),
+            "type": "input_image", "image_url": openai::data_url(media_type, base64),
         }),
         Part::Document {
             title,
@@ -96,7 +82,7 @@ fn user_part(part: &Part) -> Value {
             base64,
         } => json!({
             "type": "input_file", "filename": title.as_deref().unwrap_or("document"),
-            "file_data": format!("data:{media_type};base64,{base64}"),
+            "file_data": openai::data_url(media_type, base64),
         }),
     }
 }
@@ -106,11 +92,7 @@ fn assistant(turn: &AssistantTurn) -> Vec<Value> {
     if turn.text.is_empty() && turn.calls.is_empty() {
         return Vec::new();
     }
-    let sealed = turn
-        .reasoning
-        .as_ref()
-        .and_then(|reasoning| reasoning.opaque.as_deref());
-    let mut items = opaque::unwrap(Format::Responses, sealed);
+    let mut items = opaque::unwrap(Format::Responses, turn.reasoning.as_ref());
     if !turn.text.is_empty() {
         items.push(json!({
             "type": "message", "role": "assistant",
@@ -130,14 +112,9 @@ fn function_call(call: &ToolCall) -> Value {
 }
 
 fn tool(spec: &ToolSpec) -> Value {
-    let parameters = if spec.parameters.is_null() {
-        json!({ "type": "object", "properties": {} })
-    } else {
-        spec.parameters.clone()
-    };
     json!({
         "type": "function", "name": spec.name, "description": spec.description,
-        "parameters": parameters, "strict": false,
+        "parameters": openai::parameters(spec), "strict": false,
     })
 }
 

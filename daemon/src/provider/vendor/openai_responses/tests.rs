@@ -1,67 +1,19 @@
-//! Whole exchanges with a server on loopback.
+//! Replies in the responses format, whole and in events.
 
-use std::sync::Arc;
-
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
-use crate::kernel::model::{Delivery, Finish, ModelMessage, Part, Usage};
-use crate::provider::NoDeltas;
-use crate::provider::endpoint::Credential;
-use crate::provider::error::ErrorKind;
-use crate::provider::http_client::{HttpClient, HttpSettings};
+use crate::kernel::model::{Delivery, Finish, ModelReply, Usage};
+use crate::provider::error::{ErrorKind, ProviderError};
 use crate::provider::opaque::{self, Format};
-use crate::provider::secret::Secret;
-use crate::provider::test_server::{Ending, Scripted, TestServer};
+use crate::provider::test_server::Scripted;
+use crate::provider::vendor::tests::{self, Heard, RESPONSES, event};
 
-const KEY: &str = "key-that-must-not-leak";
-
-fn provider(server: &TestServer) -> OpenAiResponses {
-    let carrier = Arc::new(HttpClient::new(HttpSettings::default()));
-    let base = format!("{}/v1", server.url());
-    let credential = Credential::Bearer(Secret::new(KEY));
-    OpenAiResponses::new(
-        "test",
-        Endpoint::new(&base, credential, &[], carrier).unwrap(),
-    )
-}
-
-fn request(delivery: Delivery) -> ModelRequest {
-    ModelRequest {
-        model: "gpt-5".to_owned(),
-        messages: vec![ModelMessage::User(vec![Part::Text("hi".to_owned())])],
-        tools: Vec::new(),
-        delivery,
-        reasoning_effort: None,
-        headers: Vec::new(),
-    }
-}
-
-#[derive(Default, Debug, PartialEq)]
-struct Heard {
-    text: Vec<String>,
-    thinking: String,
-}
-
-impl DeltaSink for Heard {
-    fn text(&mut self, delta: &str) {
-        self.text.push(delta.to_owned());
-    }
-    fn reasoning(&mut self, delta: &str) {
-        self.thinking.push_str(delta);
-    }
-    fn received(&mut self, _total_bytes: u64) {}
-}
-
-/// Serves one reply to one call.
 async fn exchange(
     delivery: Delivery,
     reply: Scripted,
 ) -> (Result<ModelReply, ProviderError>, Heard) {
-    let server = TestServer::start([reply]).await;
-    let mut heard = Heard::default();
-    let result = provider(&server).call(&request(delivery), &mut heard).await;
-    (result, heard)
+    tests::exchange(RESPONSES, delivery, reply).await
 }
 
 fn said(text: &str) -> Value {
@@ -85,13 +37,6 @@ fn response(output: &[Value]) -> Value {
     })
 }
 
-fn event(document: &Value) -> String {
-    format!(
-        "event: {}\ndata: {document}\n\n",
-        document["type"].as_str().unwrap()
-    )
-}
-
 fn added(index: u64, item: &Value) -> String {
     event(&json!({ "type": "response.output_item.added", "output_index": index, "item": item }))
 }
@@ -109,21 +54,13 @@ fn completed(output: &[Value]) -> String {
 #[tokio::test]
 async fn a_whole_reply_has_thinking_text_calls_and_usage() {
     let output = [thought(), said("I look."), called("{\"command\":\"ls\"}")];
-    let server =
-        TestServer::start(
-            [Scripted::json(200, &response(&output)).header("x-request-id", "req_1")],
-        )
-        .await;
-    let reply = provider(&server)
-        .call(&request(Delivery::Whole), &mut NoDeltas)
-        .await
-        .unwrap();
+    let reply = Scripted::json(200, &response(&output));
+    let (result, _) = exchange(Delivery::Whole, reply).await;
+    let reply = result.unwrap();
     assert_eq!(reply.turn.text, "I look.");
     assert_eq!(reply.turn.calls[0].id.as_str(), "call_1");
     assert_eq!(reply.turn.calls[0].arguments, json!({ "command": "ls" }));
     assert_eq!(reply.finish, Finish::ToolCalls);
-    assert_eq!(reply.api_call_id.as_deref(), Some("resp_1"));
-    assert_eq!(reply.provider_call_id.as_deref(), Some("req_1"));
     assert_eq!(
         reply.usage,
         Usage {
@@ -138,16 +75,9 @@ async fn a_whole_reply_has_thinking_text_calls_and_usage() {
     let reasoning = reply.turn.reasoning.unwrap();
     assert_eq!(reasoning.text.as_deref(), Some("hm"));
     assert_eq!(
-        opaque::unwrap(Format::Responses, reasoning.opaque.as_deref()),
+        opaque::unwrap(Format::Responses, Some(&reasoning)),
         [thought()]
     );
-    let received = server.received().remove(0);
-    assert_eq!(received.line, "POST /v1/responses");
-    assert_eq!(
-        received.header("authorization"),
-        Some(format!("Bearer {KEY}").as_str())
-    );
-    assert_eq!(received.json()["store"], false);
 }
 
 #[tokio::test]
@@ -174,7 +104,7 @@ async fn a_stream_brings_thinking_text_and_calls() {
     let (result, heard) = exchange(Delivery::Streamed, reply).await;
     let reply = result.unwrap();
     assert_eq!(heard.text, ["I ", "look."]);
-    assert_eq!(heard.thinking, "hm");
+    assert_eq!(heard.thinking, ["h", "m"]);
     assert_eq!(reply.turn.text, "I look.");
     assert_eq!(reply.turn.calls.len(), 1);
     assert_eq!(reply.usage.output_tokens, 7);
@@ -255,42 +185,4 @@ async fn errors_inside_a_reply_have_their_kind() {
     let whole = failed("server_error")["response"].clone();
     let (result, _) = exchange(Delivery::Whole, Scripted::json(200, &whole)).await;
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Server);
-}
-
-#[tokio::test]
-async fn a_refused_request_keeps_its_status() {
-    let body = json!({ "error": { "message": "bad key", "type": "invalid_request_error", "code": "invalid_api_key" } });
-    let (result, _) = exchange(Delivery::Whole, Scripted::json(401, &body)).await;
-    let error = result.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Authentication);
-    assert_eq!(error.status(), Some(401));
-}
-
-#[tokio::test]
-async fn a_stream_that_breaks_off_is_truncated() {
-    for ending in [Ending::Complete, Ending::Cut] {
-        let reply = Scripted::events([delta("output_text", 0, "a")]).ending(ending);
-        let (result, _) = exchange(Delivery::Streamed, reply).await;
-        assert_eq!(
-            result.unwrap_err().kind(),
-            ErrorKind::Truncated,
-            "{ending:?}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn the_last_event_ends_the_call_though_the_connection_stays() {
-    let reply = Scripted::events([completed(&[said("done")])]).ending(Ending::Stall);
-    let (result, _) = exchange(Delivery::Streamed, reply).await;
-    assert_eq!(result.unwrap().turn.text, "done");
-}
-
-#[tokio::test]
-async fn the_models_are_listed() {
-    let list = json!({ "data": [{ "id": "gpt-5" }] });
-    let server = TestServer::start([Scripted::json(200, &list)]).await;
-    let models = provider(&server).models().await.unwrap();
-    assert_eq!(models[0].id, "gpt-5");
-    assert_eq!(server.received()[0].line, "GET /v1/models");
 }

@@ -3,16 +3,10 @@
 use super::*;
 use crate::kernel::model::Reasoning;
 use crate::provider::opaque::{self, Format};
+use crate::provider::vendor::tests::conversation;
 
 fn request(messages: Vec<ModelMessage>) -> ModelRequest {
-    ModelRequest {
-        model: "claude-sonnet-4-5".to_owned(),
-        messages,
-        tools: Vec::new(),
-        delivery: Delivery::Whole,
-        reasoning_effort: None,
-        headers: Vec::new(),
-    }
+    conversation("claude-sonnet-4-5", messages)
 }
 
 fn written(request: &ModelRequest) -> Value {

@@ -3,37 +3,30 @@
 use serde_json::json;
 
 use super::*;
-use crate::kernel::model::{Delivery, ModelMessage, ToolCall};
+use crate::kernel::model::{ModelMessage, ToolCall};
+use crate::provider::NoDeltas;
+use crate::provider::vendor::complete;
+use crate::provider::vendor::tests::{Heard, conversation};
 
-fn request(messages: Vec<ModelMessage>) -> ModelRequest {
-    ModelRequest {
-        model: "m".to_owned(),
-        messages,
-        tools: Vec::new(),
-        delivery: Delivery::Whole,
-        reasoning_effort: None,
-        headers: Vec::new(),
-    }
+fn built(reply: ChatReply) -> ModelReply {
+    complete(reply.build(), &conversation("m", Vec::new()))
 }
 
 fn whole(document: Value) -> ModelReply {
-    let mut builder = ReplyBuilder::default();
-    builder.take_whole(document).unwrap();
-    builder.build(&request(vec![]))
+    let mut reply = ChatReply::default();
+    reply.take_whole(document, &mut NoDeltas).unwrap();
+    built(reply)
 }
 
-fn streamed(chunks: Vec<Value>) -> (ModelReply, String) {
-    let mut builder = ReplyBuilder::default();
-    let mut seen = String::new();
+fn streamed(chunks: Vec<Value>) -> (ModelReply, Heard) {
+    let mut reply = ChatReply::default();
+    let mut heard = Heard::default();
+    let mut progress = Progress::Unfinished;
     for chunk in chunks {
-        let mut see = |piece: Piece<'_>| match piece {
-            Piece::Text(text) => seen.push_str(text),
-            Piece::Reasoning(text) => seen.extend(["(", text, ")"]),
-        };
-        builder.take_chunk(chunk, &mut see).unwrap();
+        progress = reply.take_event(chunk, &mut heard).unwrap();
     }
-    assert!(builder.is_finished());
-    (builder.build(&request(vec![])), seen)
+    assert_eq!(progress, Progress::Finished);
+    (built(reply), heard)
 }
 
 fn calls(reply: &ModelReply) -> Vec<(&str, &str, String)> {
@@ -146,11 +139,11 @@ fn missing_and_repeated_ids_are_replaced() {
         function("call_0", "t", &nothing),
         json!({ "function": { "name": "t" } }),
     ];
-    let mut builder = ReplyBuilder::default();
-    builder
-        .take_whole(json!({ "choices": [{ "message": { "tool_calls": list } }] }))
-        .unwrap();
-    let reply = builder.build(&request(vec![ModelMessage::Assistant(earlier)]));
+    let mut reply = ChatReply::default();
+    let document = json!({ "choices": [{ "message": { "tool_calls": list } }] });
+    reply.take_whole(document, &mut NoDeltas).unwrap();
+    let request = conversation("m", vec![ModelMessage::Assistant(earlier)]);
+    let reply = complete(reply.build(), &request);
     let ids: Vec<&str> = reply
         .turn
         .calls
@@ -216,7 +209,7 @@ fn a_reply_without_choices_is_refused() {
         json!({ "choices": null }),
         json!([1]),
     ] {
-        let result = ReplyBuilder::default().take_whole(document.clone());
+        let result = ChatReply::default().take_whole(document.clone(), &mut NoDeltas);
         assert!(
             matches!(result, Err(ProviderError::Malformed { .. })),
             "{document}"
@@ -230,7 +223,7 @@ fn chunk(delta: &Value, finish: Option<&str>) -> Value {
 
 #[test]
 fn a_stream_of_text_is_put_together() {
-    let (reply, seen) = streamed(vec![
+    let (reply, heard) = streamed(vec![
         json!({ "choices": [], "prompt_filter_results": [] }),
         chunk(&json!({ "role": "assistant", "content": "" }), None),
         chunk(&json!({ "reasoning_content": "hm" }), None),
@@ -239,7 +232,8 @@ fn a_stream_of_text_is_put_together() {
         chunk(&json!({}), Some("stop")),
         json!({ "id": "s1", "choices": [], "usage": { "prompt_tokens": 7, "completion_tokens": 2 } }),
     ]);
-    assert_eq!(seen, "(hm)Hello");
+    assert_eq!(heard.thinking.concat(), "hm");
+    assert_eq!(heard.text.concat(), "Hello");
     assert_eq!(reply.turn.text, "Hello");
     assert_eq!(
         (reply.usage.input_tokens, reply.usage.output_tokens),
@@ -314,17 +308,20 @@ fn streamed_choices_are_merged_in_their_order() {
 
 #[test]
 fn a_stream_is_finished_when_every_choice_is() {
-    let mut builder = ReplyBuilder::default();
-    assert!(!builder.is_finished());
-    let mut take = |chunk| {
-        builder
-            .take_chunk(chunk, &mut |_| {})
-            .map(|()| builder.is_finished())
-            .unwrap()
-    };
-    assert!(!take(chunk(&json!({ "content": "a" }), None)));
-    assert!(take(chunk(&json!({}), Some("stop"))));
-    assert!(!take(
-        json!({ "choices": [{ "index": 1, "delta": { "content": "b" } }] })
-    ));
+    let mut reply = ChatReply::default();
+    let mut take = |chunk| reply.take_event(chunk, &mut NoDeltas).unwrap();
+    let steps = [
+        (
+            chunk(&json!({ "content": "a" }), None),
+            Progress::Unfinished,
+        ),
+        (chunk(&json!({}), Some("stop")), Progress::Finished),
+        (
+            json!({ "choices": [{ "index": 1, "delta": { "content": "b" } }] }),
+            Progress::Unfinished,
+        ),
+    ];
+    for (chunk, progress) in steps {
+        assert_eq!(take(chunk.clone()), progress, "{chunk}");
+    }
 }

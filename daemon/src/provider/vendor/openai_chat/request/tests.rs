@@ -2,16 +2,10 @@
 
 use super::*;
 use crate::kernel::model::Reasoning;
+use crate::provider::vendor::tests::conversation;
 
 fn request(messages: Vec<ModelMessage>) -> ModelRequest {
-    ModelRequest {
-        model: "m".to_owned(),
-        messages,
-        tools: Vec::new(),
-        delivery: Delivery::Whole,
-        reasoning_effort: None,
-        headers: Vec::new(),
-    }
+    conversation("m", messages)
 }
 
 fn written(request: &ModelRequest, flavor: Flavor) -> Value {
@@ -154,7 +148,7 @@ fn streaming_tools_and_effort_are_written_when_set() {
 #[test]
 fn copilot_learns_who_began_the_request_and_that_it_holds_images() {
     let of = |messages: Vec<ModelMessage>| {
-        let headers = headers(&request(messages), Flavor::Copilot);
+        let headers = copilot_headers(Some(&request(messages)));
         let find = |name: &str| {
             headers
                 .iter()
@@ -176,10 +170,6 @@ fn copilot_learns_who_began_the_request_and_that_it_holds_images() {
     assert_eq!(of(vec![words.clone()]), (some("user"), None));
     assert_eq!(of(vec![words, result.clone()]), (some("agent"), None));
     assert_eq!(of(vec![image, result]), (some("agent"), some("true")));
-    assert_eq!(
-        headers(&request(vec![]), Flavor::Plain),
-        [("accept", "application/json".to_owned())]
-    );
 }
 
 #[test]
@@ -188,7 +178,13 @@ fn a_limit_has_the_name_that_the_server_knows() {
         let bytes = body(&request(Vec::new()), Flavor::Plain, Some(limit)).unwrap();
         serde_json::from_slice(&bytes).unwrap()
     };
-    assert_eq!(limited(Limit::Plain(7))["max_tokens"], 7);
-    assert_eq!(limited(Limit::Completion(7))["max_completion_tokens"], 7);
-    assert_eq!(limited(Limit::Completion(7)).get("max_tokens"), None);
+    assert_eq!(limited(OutputLimit::MaxTokens(7))["max_tokens"], 7);
+    assert_eq!(
+        limited(OutputLimit::MaxCompletionTokens(7))["max_completion_tokens"],
+        7
+    );
+    assert_eq!(
+        limited(OutputLimit::MaxCompletionTokens(7)).get("max_tokens"),
+        None
+    );
 }

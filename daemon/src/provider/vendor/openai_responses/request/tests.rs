@@ -2,17 +2,7 @@
 
 use super::*;
 use crate::kernel::model::Reasoning;
-
-fn request(model: &str, messages: Vec<ModelMessage>) -> ModelRequest {
-    ModelRequest {
-        model: model.to_owned(),
-        messages,
-        tools: Vec::new(),
-        delivery: Delivery::Whole,
-        reasoning_effort: None,
-        headers: Vec::new(),
-    }
-}
+use crate::provider::vendor::tests::conversation as request;
 
 fn written(request: &ModelRequest) -> Value {
     serde_json::from_slice(&body(request, None).unwrap()).unwrap()
@@ -22,7 +12,7 @@ fn sealed() -> Value {
     json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "XX" })
 }
 
-fn conversation(opaque: Option<String>) -> Vec<ModelMessage> {
+fn messages(opaque: Option<String>) -> Vec<ModelMessage> {
     vec![
         ModelMessage::System("be brief".to_owned()),
         ModelMessage::User(vec![
@@ -52,7 +42,7 @@ fn conversation(opaque: Option<String>) -> Vec<ModelMessage> {
 fn each_kind_of_message_has_its_item() {
     let opaque = opaque::wrap(Format::Responses, vec![sealed()]);
     assert_eq!(
-        written(&request("gpt-5", conversation(opaque))),
+        written(&request("gpt-5", messages(opaque))),
         json!({
             "model": "gpt-5",
             "instructions": "be brief",
@@ -79,7 +69,7 @@ fn thinking_of_others_stays_out() {
         opaque::wrap(Format::Anthropic, vec![sealed()]),
         None,
     ] {
-        let document = written(&request("gpt-5", conversation(foreign)));
+        let document = written(&request("gpt-5", messages(foreign)));
         assert_eq!(document["input"][1]["type"], "message");
     }
 }

@@ -1,31 +1,14 @@
-//! Reads a list of models, as the Copilot API and as other OpenAI-compatible servers write it.
+//! Reads entries of a list of models, as the Copilot API and other compatible servers write them.
 //!
-//! `openai_chat` and `openai_responses` call it. Both forms are read by the same code: what a server does not say
-//! stays unknown.
+//! What a server does not say stays unknown.
 
 use serde_json::Value;
 
 use crate::kernel::model::ModelInfo;
-use crate::provider::error::ProviderError;
 
-/// Reads the body of `GET /models`, in the server's order.
-pub(in crate::provider) fn parse(body: &[u8]) -> Result<Vec<ModelInfo>, ProviderError> {
-    let document: Value =
-        serde_json::from_slice(body).map_err(|failure| ProviderError::Malformed {
-            detail: format!("the list of models is not JSON: {failure}"),
-        })?;
-    let list = document
-        .get("data")
-        .unwrap_or(&document)
-        .as_array()
-        .ok_or_else(|| ProviderError::Malformed {
-            detail: "the list of models has no `data`".to_owned(),
-        })?;
-    Ok(list
-        .iter()
-        .filter(|model| is_chat(model))
-        .filter_map(model_info)
-        .collect())
+/// Reads one entry of the list of models.
+pub(in crate::provider::vendor) fn model_info(id: &str, model: &Value) -> Option<ModelInfo> {
+    is_chat(model).then(|| described(id, model))
 }
 
 /// Leaves out models that only make embeddings and the like, where the server says so.
@@ -45,17 +28,13 @@ fn sees_images(model: &Value) -> bool {
             .is_some_and(|list| list.iter().any(|modality| modality == "image"))
 }
 
-fn model_info(model: &Value) -> Option<ModelInfo> {
-    let id = model
-        .get("id")
-        .and_then(Value::as_str)
-        .filter(|id| !id.is_empty())?;
+fn described(id: &str, model: &Value) -> ModelInfo {
     let number = |pointers: &[&str]| {
         pointers
             .iter()
             .find_map(|pointer| model.pointer(pointer).and_then(Value::as_u64))
     };
-    Some(ModelInfo {
+    ModelInfo {
         id: id.to_owned(),
         name: model
             .get("name")
@@ -85,7 +64,7 @@ fn model_info(model: &Value) -> Option<ModelInfo> {
                     .collect()
             })
             .unwrap_or_default(),
-    })
+    }
 }
 
 #[cfg(test)]
