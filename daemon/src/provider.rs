@@ -1,13 +1,13 @@
 //! What a model provider is: one call in, one reply out, pieces of it on the way.
 //!
-//! `agent` calls it through `retry`; `app` builds the object that fits a session's configuration.
-//! Vendor JSON, HTTP, keys and stream formats stay below this module and nothing here knows about
-//! sessions, events or tools beyond the vendor-free types of `kernel::model`.
+//! The daemon makes every call through `retry`. Vendor JSON, HTTP, keys and stream formats stay
+//! below this module. Nothing here knows sessions, events or tools beyond the vendor-free types of
+//! `kernel::model`.
 //!
-//! Where things go: a wire format is a file beside `openai_chat` (its requests and replies below it
-//! in a folder of that name), a way to carry HTTP other than our own client is one more
-//! [`http::HttpCarrier`], a way to obtain a key is one more [`endpoint::Credential`].
+//! Where things go: a vendor is a folder in `vendor`, another way to carry HTTP is one more
+//! [`http::HttpCarrier`], another way to obtain a key is one more [`endpoint::Credential`].
 
+mod built_in;
 mod call_ids;
 pub mod client_http;
 pub mod endpoint;
@@ -81,7 +81,7 @@ impl DeltaSink for NoDeltas {
 pub struct EndpointDescription {
     /// The vendor family, such as `openai` or `offline`.
     pub provider_type: &'static str,
-    /// The wire format within the family, such as `completions`.
+    /// The format within the family, such as `completions`.
     pub wire_api: Option<&'static str>,
     /// The base address without user name, password or query.
     pub base_url: Option<String>,

@@ -1,10 +1,10 @@
 //! Model requests carried by a connected client: the request goes out over its connection, the
 //! response comes back as requests of its own.
 //!
-//! `launch` holds one [`ClientHttp`] when a client of it asked for this; `agent::route` takes a
-//! carrier from it for each session, `rpc` hands in what the client answers. Every exchange has a
-//! bounded queue, so that a client which is faster than the reader waits. Dropping an exchange
-//! tells the client to stop. It knows no vendor, no key and no retry.
+//! The daemon holds one [`ClientHttp`] for a client that asked to carry requests, takes a carrier
+//! from it for each session, and passes in what the client answers. Every exchange has a bounded
+//! queue, so that a client which is faster than the reader waits. Dropping an exchange tells the
+//! client to stop. Nothing here knows a vendor, a key or a retry.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use super::http::{HttpCarrier, HttpMethod, HttpRequest, HttpResponse};
 const WAITING_PIECES: usize = 32;
 /// How much of a request's body goes into one message, in bytes.
 const PIECE_OF_BODY: usize = 1024 * 1024;
-/// How many withdrawals may be unanswered; older ones are forgotten.
+/// How many requests to stop may be unanswered; older ones are forgotten.
 const WITHDRAWALS: usize = 32;
 
 /// A client that carries the requests of its launch.
@@ -51,14 +51,15 @@ enum Piece {
     Failed(ProviderError),
 }
 
-/// On whose behalf requests are made, as the client may want to know.
+/// The session and agent that requests are made for, which the client is told.
 #[derive(Debug, Clone)]
 pub struct Errand {
     pub session: String,
-    /// The agent that asks, if it is not the main one, and whom it works for.
+    /// The sub-agent that asks; none for the main agent.
     pub agent: Option<AgentErrand>,
 }
 
+/// The sub-agent that requests are made for, and the agent that started it.
 #[derive(Debug, Clone)]
 pub struct AgentErrand {
     pub id: String,
@@ -162,7 +163,8 @@ impl ClientHttp {
         }
     }
 
-    /// Tells the client to stop; its answer does not matter, but giving up on it would.
+    /// Tells the client to stop. Its answer does not matter, but dropping the pending call would
+    /// withdraw this request too, so the call is kept.
     fn withdraw(&self, id: &str) {
         let sent = self.peer.start_request(
             "llmInference.httpRequestChunk",
@@ -369,7 +371,7 @@ fn header_lists(headers: &HeaderMap) -> Headers {
     lists
 }
 
-/// Headers that cannot be are left out: none of them matters to us.
+/// Leaves out headers that are not valid: none of them matters to us.
 fn header_map(lists: &Headers) -> HeaderMap {
     let mut map = HeaderMap::new();
     for (name, values) in lists {

@@ -1,8 +1,8 @@
 //! One address that speaks a model API: where it is, how to authenticate, which headers it wants.
 //!
-//! The wire formats beside it own one each and send their requests through it; `app` builds it from
-//! a session's provider configuration. It turns refusals into errors and keeps keys out of them; it
-//! never looks into a request or a successful reply.
+//! The daemon builds it from a session's provider configuration; `vendor` sends requests through it.
+//! It turns refusals into errors and keeps keys out of them. It never looks into a request or a
+//! successful reply.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const LARGEST_ERROR_BODY: usize = 64 * 1024;
 /// How many letters of a user agent are sent.
 const LONGEST_USER_AGENT: usize = 200;
 
-/// Headers that frame a message or name its target; nobody but the HTTP client sets them.
+/// Headers that frame a message or name its target; only the HTTP client sets them.
 const FRAMING_HEADERS: [&str; 9] = [
     "connection",
     "content-length",
@@ -49,11 +49,11 @@ pub enum Credential {
     Bearer(Secret),
     /// A key in a header of its own, such as `api-key`.
     ApiKeyHeader { name: String, key: Secret },
-    /// A bearer token that somebody is asked for before each request.
+    /// A bearer token that a [`TokenSource`] is asked for before each request.
     Asked(Arc<dyn TokenSource>),
 }
 
-/// Somebody who hands out a bearer token for one request.
+/// Gives a bearer token for one request.
 pub trait TokenSource: Send + Sync + 'static {
     fn token(&self) -> BoxFuture<'_, Result<Secret, ProviderError>>;
 }
@@ -131,11 +131,11 @@ impl Endpoint {
         }
         let mut redactor = Redactor::default();
         if let Some(password) = base_url.password() {
-            redactor.know(Secret::new(password));
+            redactor.add(Secret::new(password));
         }
         match &credential {
             Credential::Bearer(secret) | Credential::ApiKeyHeader { key: secret, .. } => {
-                redactor.know(secret.clone());
+                redactor.add(secret.clone());
             }
             Credential::None | Credential::Asked(_) => {}
         }
@@ -150,7 +150,7 @@ impl Endpoint {
             if let Ok(text) = value.to_str()
                 && looks_secret(&name)
             {
-                redactor.know(Secret::new(text));
+                redactor.add(Secret::new(text));
             }
             value.set_sensitive(true);
             fixed.insert(name, value);
@@ -167,8 +167,8 @@ impl Endpoint {
     }
 
     /// Replaces the default limits.
-    #[must_use]
-    pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
+    #[cfg(test)]
+    pub(super) fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
         self
     }
@@ -193,7 +193,7 @@ impl Endpoint {
     }
 
     /// Gives the base address without user name, password, query and trailing slash.
-    pub fn public_url(&self) -> String {
+    pub(super) fn public_url(&self) -> String {
         let mut shown = self.base_url.clone();
         // Both can only fail for addresses without a host, which `new` refuses.
         shown.set_username("").ok();
@@ -316,7 +316,7 @@ impl Endpoint {
                     AUTHORIZATION,
                     secret_value(&format!("Bearer {}", token.expose()))?,
                 );
-                redactor.know(token);
+                redactor.add(token);
             }
         }
         for (name, value) in &self.headers {

@@ -1,8 +1,7 @@
 //! What can go wrong in a model call, and which kind of trouble each case is for the public.
 //!
-//! Every part of `provider` returns it; `retry` asks whether to try again; `agent` turns it into a
-//! `session.error` event. It never holds a secret: texts from outside are cleaned before they come
-//! in here.
+//! `retry` asks an error whether to try again; the daemon turns it into a `session.error` event. An
+//! error never holds a secret: texts from outside are cleaned before they get into one.
 
 use std::fmt;
 use std::time::Duration;
@@ -75,7 +74,7 @@ pub enum ProviderError {
     /// The call cannot be made as configured; nothing was sent.
     #[error("{detail}")]
     Misconfigured { detail: String },
-    /// Whoever carries the request gave it up.
+    /// The client that carries the request gave it up.
     #[error("the model call was cancelled")]
     Cancelled,
 }
@@ -189,7 +188,7 @@ impl ProviderError {
     }
 
     /// Tells whether the same call may succeed a little later.
-    pub fn is_retryable(&self) -> bool {
+    pub(super) fn is_retryable(&self) -> bool {
         match self {
             Self::Rejected(rejection) => rejection.is_retryable(),
             Self::Network { .. } | Self::Truncated { .. } => true,
@@ -213,7 +212,7 @@ impl ProviderError {
     }
 
     /// Gives the wait that the provider asked for.
-    pub fn retry_after(&self) -> Option<Duration> {
+    pub(super) fn retry_after(&self) -> Option<Duration> {
         self.rejection().and_then(|rejection| rejection.retry_after)
     }
 
@@ -224,7 +223,8 @@ impl ProviderError {
     }
 
     /// Gives the provider's own words, where it said any.
-    pub fn provider_message(&self) -> Option<&str> {
+    #[cfg(test)]
+    pub(super) fn provider_message(&self) -> Option<&str> {
         self.rejection().map(|rejection| rejection.message.as_str())
     }
 

@@ -1,7 +1,7 @@
 //! Reads what providers put into an error response and decides which kind of error it is.
 //!
-//! `endpoint` hands it the status, headers and body of a refused request, the wire formats hand it
-//! error objects found inside a reply. It knows the vendors' wordings so that nobody else has to.
+//! `endpoint` gives it the status, headers and body of a refused request; `vendor` gives it the
+//! documents of a reply, which may hold an error. Only this file knows how vendors word errors.
 
 use reqwest::header::HeaderMap;
 use serde_json::Value;
@@ -70,8 +70,8 @@ pub(super) fn refused(
 ) -> ProviderError {
     let parsed: Option<Value> = serde_json::from_slice(body).ok();
     let mut said = match &parsed {
-        Some(json) => Said::from_json(json),
-        None => Said::from_text(&String::from_utf8_lossy(body)),
+        Some(json) => VendorError::from_json(json),
+        None => VendorError::from_text(&String::from_utf8_lossy(body)),
     };
     if (300..400).contains(&status) {
         let target = headers
@@ -89,7 +89,7 @@ pub(super) fn refused(
 
 /// Builds the error for an error object inside an otherwise successful response.
 pub(super) fn reported(error: &Value, headers: &HeaderMap, redactor: &Redactor) -> ProviderError {
-    let said = Said::from_error(error);
+    let said = VendorError::from_error(error);
     // Gateways that had already answered 200 put the status of the real error into `code`.
     let status = said.number.filter(|number| (400..600).contains(number));
     reject(status, said, headers, redactor)
@@ -131,7 +131,7 @@ pub(super) fn call_id(headers: &HeaderMap) -> Option<String> {
 
 fn reject(
     status: Option<u16>,
-    said: Said,
+    said: VendorError,
     headers: &HeaderMap,
     redactor: &Redactor,
 ) -> ProviderError {
@@ -148,7 +148,7 @@ fn reject(
 
 /// The parts of an error that matter, wherever the vendor put them.
 #[derive(Debug, Default)]
-struct Said {
+struct VendorError {
     message: String,
     code: Option<String>,
     /// The vendor's class of error, beside its code.
@@ -157,7 +157,7 @@ struct Said {
     number: Option<u16>,
 }
 
-impl Said {
+impl VendorError {
     fn from_text(text: &str) -> Self {
         Self {
             message: text.trim().to_owned(),
@@ -227,7 +227,7 @@ fn first_text(json: &Value, pointers: &[&str]) -> String {
         .to_owned()
 }
 
-fn classify(status: Option<u16>, said: &Said) -> ErrorKind {
+fn classify(status: Option<u16>, said: &VendorError) -> ErrorKind {
     if status == Some(402) || said.has_word(&QUOTA_CODES) || said.has_phrase(&QUOTA_PHRASES) {
         return ErrorKind::Quota;
     }
@@ -251,7 +251,7 @@ fn classify(status: Option<u16>, said: &Said) -> ErrorKind {
     }
 }
 
-fn names_unknown_model(said: &Said) -> bool {
+fn names_unknown_model(said: &VendorError) -> bool {
     said.has_word(&["model_not_found", "model_not_supported"])
         || (said.has_word(&["not_found_error"]) && said.message.starts_with("model:"))
         || (said.message.to_lowercase().starts_with("model ")

@@ -1,4 +1,4 @@
-//! One HTTP exchange as providers see it, whoever carries the bytes, with a watch on every wait.
+//! One HTTP exchange as providers see it, whatever carries the bytes, with a limit on every wait.
 //!
 //! `endpoint` builds a request and reads the reply through [`WatchedReply`]; `http_client` carries
 //! it over the network, and a carrier that hands requests to a connected client fits beside it.
@@ -50,21 +50,21 @@ pub trait HttpCarrier: Send + Sync + 'static {
 
 /// How long a call may wait for what, and how much it may receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeouts {
-    /// Until somebody who is asked for a token has answered.
-    pub token: Duration,
+pub(super) struct Timeouts {
+    /// Until the source of a token has answered.
+    pub(super) token: Duration,
     /// From sending a streamed request to the first byte of the reply's body.
-    pub first_byte: Duration,
+    pub(super) first_byte: Duration,
     /// The same for a reply that comes at once: the model finishes before the first byte is sent.
-    pub first_byte_of_whole_reply: Duration,
+    pub(super) first_byte_of_whole_reply: Duration,
     /// The same for a list of models.
-    pub first_byte_of_listing: Duration,
+    pub(super) first_byte_of_listing: Duration,
     /// Between two chunks of the body.
-    pub between_chunks: Duration,
+    pub(super) between_chunks: Duration,
     /// The whole exchange, however busy: keep-alive comments may otherwise go on for ever.
-    pub whole_call: Duration,
+    pub(super) whole_call: Duration,
     /// The largest body, in bytes.
-    pub largest_body: u64,
+    pub(super) largest_body: u64,
 }
 
 impl Default for Timeouts {

@@ -1,8 +1,9 @@
 //! The HTTP client of the daemon: proxies, certificates and connection pools of one launch.
 //!
-//! `app` makes one per launch from the environment the launch was given, never from our own
-//! process; endpoints share it. Nothing is built before the first request, so that starting the
-//! daemon costs nothing. It knows no vendor, no key and no retry.
+//! A launch is what one client started, with its own environment. The daemon makes one HTTP client
+//! per launch from that environment, never from its own; the endpoints of the launch share it.
+//! Nothing is built before the first request, so that starting the daemon costs nothing. The client
+//! knows no vendor, no key and no retry.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@
 //! and how to use it. It is for trying loopd out, for scripts and for tests that must not depend on
 //! a service; it does not think.
 //!
-//! `app` offers it in every session; `offline/script` reads the commands. It keeps no state: all it
+//! The daemon offers it in every session; `offline/script` reads the commands. It keeps no state: all it
 //! knows is the conversation in the request.
 
 mod script;
@@ -28,18 +28,17 @@ use serde_json::Value;
 use loopd_proto::id::ToolCallId;
 
 use crate::kernel::model::{
-    AssistantTurn, Delivery, Finish, ModelInfo, ModelMessage, ModelReply, ModelRequest, Part,
-    ToolCall, Usage,
+    AssistantTurn, Delivery, ModelInfo, ModelMessage, ModelReply, ModelRequest, Part, ToolCall,
+    Usage,
 };
 
 use super::error::ProviderError;
-use super::{DeltaSink, EndpointDescription, Provider};
-use script::{Message, Step};
+use super::{DeltaSink, EndpointDescription, Provider, built_in};
+use script::{Instruction, Step};
 
 /// The only model of this provider.
 pub const MODEL: &str = "offline";
 
-const CONTEXT_TOKENS: u64 = 128_000;
 /// How much of each tool result is repeated in the answer, in characters.
 const LONGEST_OUTPUT: usize = 8_000;
 /// How much of an unknown message is repeated in the answer, in characters.
@@ -69,41 +68,19 @@ impl Provider for OfflineModel {
             if request.delivery == Delivery::Streamed {
                 stream(&turn.text, sink).await;
             }
-            let finish = if turn.calls.is_empty() {
-                Finish::Stop
-            } else {
-                Finish::ToolCalls
-            };
-            Ok(ModelReply {
-                usage: estimate(request, &turn),
-                turn,
-                finish,
-                api_call_id: Some(format!("offline-{}", request.messages.len())),
-                provider_call_id: None,
-            })
+            let usage = estimate(request, &turn);
+            Ok(built_in::reply(MODEL, request, turn, usage))
         }
         .boxed()
     }
 
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
-        let model = ModelInfo {
-            id: MODEL.to_owned(),
-            name: "Offline (built in)".to_owned(),
-            vision: false,
-            max_context_tokens: Some(CONTEXT_TOKENS),
-            max_output_tokens: None,
-            reasoning_efforts: Vec::new(),
-        };
+        let model = built_in::model_info(MODEL, "Offline (built in)");
         futures::future::ready(Ok(vec![model])).boxed()
     }
 
     fn describe(&self) -> EndpointDescription {
-        EndpointDescription {
-            provider_type: MODEL,
-            wire_api: None,
-            base_url: None,
-            path: None,
-        }
+        built_in::describe(MODEL)
     }
 }
 
@@ -111,9 +88,9 @@ impl Provider for OfflineModel {
 fn answer(request: &ModelRequest) -> AssistantTurn {
     let (message, since) = last_instruction(&request.messages);
     let steps = match message {
-        Message::Commands(steps) => steps,
-        Message::Other(text) => return says(explain(&text)),
-        Message::HalfUnderstood { line } => {
+        Instruction::Commands(steps) => steps,
+        Instruction::Other(text) => return says(explain(&text)),
+        Instruction::HalfUnderstood { line } => {
             return says(format!(
                 "I did not carry anything out: `{line}` is not a command I know.\n\n{USAGE_HINT}"
             ));
@@ -156,7 +133,7 @@ fn offers(request: &ModelRequest, step: &Step) -> bool {
 }
 
 /// Finds the last user message that says something, and what was said and done since.
-fn last_instruction(messages: &[ModelMessage]) -> (Message, &[ModelMessage]) {
+fn last_instruction(messages: &[ModelMessage]) -> (Instruction, &[ModelMessage]) {
     messages
         .iter()
         .enumerate()
@@ -168,7 +145,7 @@ fn last_instruction(messages: &[ModelMessage]) -> (Message, &[ModelMessage]) {
             let said = script::read(&text_of(parts))?;
             Some((said, messages.get(position + 1..).unwrap_or_default()))
         })
-        .unwrap_or((Message::Other(String::new()), &[]))
+        .unwrap_or((Instruction::Other(String::new()), &[]))
 }
 
 fn text_of(parts: &[Part]) -> String {

@@ -21,8 +21,8 @@
 //!
 //! A request is answered by the first conversation of which its whole normalised message list is
 //! the beginning (`replay/normal` says what is compared), with the assistant message that follows.
-//! `replay/record` writes such files while another provider answers. `agent::route` builds both;
-//! nothing here knows a network or a key.
+//! `replay/record` writes such files while another provider answers. Nothing here knows a network
+//! or a key.
 
 mod conversation;
 mod normal;
@@ -33,19 +33,15 @@ use std::path::{Path, PathBuf};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::kernel::model::{
-    AssistantTurn, Delivery, Finish, ModelInfo, ModelReply, ModelRequest, Usage,
-};
+use crate::kernel::model::{AssistantTurn, Delivery, ModelInfo, ModelReply, ModelRequest, Usage};
 
 use super::error::ProviderError;
-use super::{DeltaSink, EndpointDescription, Provider};
+use super::{DeltaSink, EndpointDescription, Provider, built_in};
 use conversation::Recordings;
 pub use record::{Recorder, RecordingLock};
 
 /// The only model of this provider.
 pub const MODEL: &str = "replay";
-
-const CONTEXT_TOKENS: u64 = 128_000;
 
 /// The provider of the model `replay`.
 #[derive(Debug)]
@@ -93,41 +89,21 @@ impl Provider for ReplayModel {
             if request.delivery == Delivery::Streamed && !turn.text.is_empty() {
                 sink.text(&turn.text);
             }
-            let finish = if turn.calls.is_empty() {
-                Finish::Stop
-            } else {
-                Finish::ToolCalls
-            };
-            Ok(ModelReply {
-                turn,
-                usage: Usage::default(),
-                finish,
-                api_call_id: Some(format!("replay-{}", request.messages.len())),
-                provider_call_id: None,
-            })
+            Ok(built_in::reply(MODEL, request, turn, Usage::default()))
         }
         .boxed()
     }
 
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         let model = ModelInfo {
-            id: MODEL.to_owned(),
-            name: "Replay (recorded conversations)".to_owned(),
             vision: true,
-            max_context_tokens: Some(CONTEXT_TOKENS),
-            max_output_tokens: None,
-            reasoning_efforts: Vec::new(),
+            ..built_in::model_info(MODEL, "Replay (recorded conversations)")
         };
         futures::future::ready(Ok(vec![model])).boxed()
     }
 
     fn describe(&self) -> EndpointDescription {
-        EndpointDescription {
-            provider_type: MODEL,
-            wire_api: None,
-            base_url: None,
-            path: None,
-        }
+        built_in::describe(MODEL)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Makes a model call again when a failure is likely to pass, within bounds of number and time.
 //!
-//! `agent` makes every model call through it. It honours the wait a provider asks for, tells its
-//! caller about each further attempt, and takes its randomness as a value. It never looks into
-//! requests or replies and never retries what a second attempt cannot mend.
+//! The daemon makes every model call through it. It honours the wait that a provider asks for, tells
+//! its caller about each further attempt, and is given its random numbers. It never looks into
+//! requests or replies, and it never repeats a call that must fail again.
 
 use std::time::Duration;
 
@@ -128,7 +128,7 @@ pub enum Shown {
     Discard,
 }
 
-/// A sink that also hears about further attempts.
+/// A sink that is also told about further attempts.
 pub trait RetrySink: DeltaSink {
     fn retrying(&mut self, notice: &RetryNotice<'_>);
 }

@@ -48,13 +48,13 @@ impl fmt::Debug for Secret {
 
 /// Replaces known secrets, and words that look like keys, in text from outside.
 #[derive(Debug, Clone, Default)]
-pub struct Redactor {
+pub(super) struct Redactor {
     known: Vec<Secret>,
 }
 
 impl Redactor {
     /// Adds a value that must never be shown.
-    pub fn know(&mut self, secret: Secret) {
+    pub(super) fn add(&mut self, secret: Secret) {
         if secret.expose().len() >= SHORTEST_SECRET && !self.known.contains(&secret) {
             self.known.push(secret);
             // A secret that contains another one must go first, or its rest would stay.
@@ -64,7 +64,7 @@ impl Redactor {
     }
 
     /// Returns the text with every secret masked.
-    pub fn clean(&self, text: &str) -> String {
+    pub(super) fn clean(&self, text: &str) -> String {
         let mut cleaned = text.to_owned();
         for secret in &self.known {
             cleaned = cleaned.replace(secret.expose(), MASK);

@@ -196,7 +196,7 @@ fn ids_codes_and_waits_are_kept() {
 #[test]
 fn long_messages_are_cut_and_secrets_masked() {
     let mut redactor = Redactor::default();
-    redactor.know(super::super::secret::Secret::new("my-private-key"));
+    redactor.add(super::super::secret::Secret::new("my-private-key"));
     let body = format!("my-private-key {}", "ä".repeat(5000));
     let error = refused(500, &HeaderMap::new(), body.as_bytes(), &redactor);
     let message = error.provider_message().unwrap();

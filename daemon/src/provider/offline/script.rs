@@ -24,7 +24,7 @@ const SEPARATOR: &str = " then ";
 
 /// What a user message asks for.
 #[derive(Debug, PartialEq)]
-pub(super) enum Message {
+pub(super) enum Instruction {
     Commands(Vec<Step>),
     /// It begins with a command but holds a line that is none.
     HalfUnderstood {
@@ -43,7 +43,7 @@ pub(super) struct Step {
 }
 
 /// Reads a message; none when it says nothing besides wrapped notes.
-pub(super) fn read(text: &str) -> Option<Message> {
+pub(super) fn read(text: &str) -> Option<Instruction> {
     let text = without_wrappers(text);
     let text = text.trim();
     if text.is_empty() {
@@ -54,16 +54,16 @@ pub(super) fn read(text: &str) -> Option<Message> {
         for command in split_commands(line) {
             match parse(command) {
                 Some(step) => steps.push(step),
-                None if steps.is_empty() => return Some(Message::Other(text.to_owned())),
+                None if steps.is_empty() => return Some(Instruction::Other(text.to_owned())),
                 None => {
-                    return Some(Message::HalfUnderstood {
+                    return Some(Instruction::HalfUnderstood {
                         line: command.to_owned(),
                     });
                 }
             }
         }
     }
-    Some(Message::Commands(steps))
+    Some(Instruction::Commands(steps))
 }
 
 /// Removes notes such as `<reminder>…</reminder>`, wherever they stand.

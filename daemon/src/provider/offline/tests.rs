@@ -1,7 +1,7 @@
 //! Conversations with the offline model.
 
 use super::*;
-use crate::kernel::model::ToolSpec;
+use crate::kernel::model::{Finish, ToolSpec};
 use crate::provider::NoDeltas;
 
 const ALL_TOOLS: [&str; 6] = ["bash", "view", "grep", "glob", "create", "ask_user"];

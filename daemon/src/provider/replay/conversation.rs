@@ -18,23 +18,23 @@ const LONGEST_QUOTE: usize = 300;
 
 /// One file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct File {
+pub(super) struct RecordingFile {
     #[serde(default)]
-    pub(super) conversations: Vec<Conversation>,
+    pub(super) conversations: Vec<RecordedConversation>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Conversation {
-    pub(super) messages: Vec<Message>,
+pub(super) struct RecordedConversation {
+    pub(super) messages: Vec<RecordedMessage>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Message {
+pub(super) struct RecordedMessage {
     pub(super) role: Role,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) content: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) tool_calls: Vec<WireCall>,
+    pub(super) tool_calls: Vec<RecordedCall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tool_call_id: Option<String>,
 }
@@ -50,11 +50,11 @@ pub(super) enum Role {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct WireCall {
+pub(super) struct RecordedCall {
     pub(super) id: String,
     #[serde(rename = "type", default = "function")]
     pub(super) kind: String,
-    pub(super) function: Function,
+    pub(super) function: RecordedFunction,
 }
 
 fn function() -> String {
@@ -62,7 +62,7 @@ fn function() -> String {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Function {
+pub(super) struct RecordedFunction {
     pub(super) name: String,
     #[serde(default)]
     pub(super) arguments: String,
@@ -70,7 +70,7 @@ pub(super) struct Function {
 
 /// Why recordings cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ReadError {
+pub(super) enum RecordingError {
     #[error("the recordings at {path} cannot be read: {source}; correct LOOPD_REPLAY")]
     Unreadable {
         path: PathBuf,
@@ -106,11 +106,11 @@ pub(super) enum NoAnswer {
 /// All recordings of a file or folder.
 #[derive(Debug, Default)]
 pub(super) struct Recordings {
-    conversations: Vec<Conversation>,
+    conversations: Vec<RecordedConversation>,
 }
 
 impl Recordings {
-    pub(super) fn read(path: &Path) -> Result<Self, ReadError> {
+    pub(super) fn read(path: &Path) -> Result<Self, RecordingError> {
         let mut conversations = Vec::new();
         for file in files(path)? {
             conversations.extend(read_file(&file)?.conversations);
@@ -157,8 +157,8 @@ impl Recordings {
     }
 }
 
-fn files(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
-    let unreadable = |source| ReadError::Unreadable {
+fn files(path: &Path) -> Result<Vec<PathBuf>, RecordingError> {
+    let unreadable = |source| RecordingError::Unreadable {
         path: path.to_path_buf(),
         source,
     };
@@ -175,7 +175,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
             files.push(file);
         }
         if files.len() > MOST_FILES {
-            return Err(ReadError::TooMany {
+            return Err(RecordingError::TooMany {
                 path: path.to_path_buf(),
             });
         }
@@ -184,27 +184,27 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
     Ok(files)
 }
 
-pub(super) fn read_file(path: &Path) -> Result<File, ReadError> {
-    let unreadable = |source| ReadError::Unreadable {
+pub(super) fn read_file(path: &Path) -> Result<RecordingFile, RecordingError> {
+    let unreadable = |source| RecordingError::Unreadable {
         path: path.to_path_buf(),
         source,
     };
     if std::fs::metadata(path).map_err(unreadable)?.len() > LARGEST_FILE {
-        return Err(ReadError::TooLarge {
+        return Err(RecordingError::TooLarge {
             path: path.to_path_buf(),
         });
     }
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
     if text.trim().is_empty() {
-        return Ok(File::default());
+        return Ok(RecordingFile::default());
     }
-    serde_norway::from_str(&text).map_err(|failure| ReadError::Invalid {
+    serde_norway::from_str(&text).map_err(|failure| RecordingError::Invalid {
         path: path.to_path_buf(),
         detail: failure.to_string(),
     })
 }
 
-fn turn(answer: &Message, request: &ModelRequest, cwd: &str) -> AssistantTurn {
+fn turn(answer: &RecordedMessage, request: &ModelRequest, cwd: &str) -> AssistantTurn {
     let placed = |text: &str| text.replace(WORKDIR, cwd);
     let mut calls: Vec<ToolCall> = answer
         .tool_calls
@@ -223,7 +223,7 @@ fn turn(answer: &Message, request: &ModelRequest, cwd: &str) -> AssistantTurn {
     }
 }
 
-fn quote(message: Option<&Message>) -> String {
+fn quote(message: Option<&RecordedMessage>) -> String {
     let Some(message) = message else {
         return "nothing more".to_owned();
     };

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::kernel::model::{ModelMessage, Part};
 
-use super::conversation::{Function, Message, Role, WireCall};
+use super::conversation::{RecordedCall, RecordedFunction, RecordedMessage, Role};
 
 /// Stands for the working directory.
 pub(super) const WORKDIR: &str = "${workdir}";
@@ -20,7 +20,7 @@ const IMAGE: &str = "[image]";
 /// Stands for a document.
 const DOCUMENT: &str = "[document]";
 /// Blocks of a user message that we add and that change with the time.
-const PASSING: [&str; 4] = [
+const TRANSIENT_BLOCKS: [&str; 4] = [
     "current_datetime",
     "reminder",
     "system_reminder",
@@ -28,28 +28,28 @@ const PASSING: [&str; 4] = [
 ];
 
 /// Writes a request's messages in the normal form.
-pub(super) fn of_request(messages: &[ModelMessage], cwd: &str) -> Vec<Message> {
+pub(super) fn of_request(messages: &[ModelMessage], cwd: &str) -> Vec<RecordedMessage> {
     let messages = messages.iter().map(|message| match message {
-        ModelMessage::System(_) => Message {
+        ModelMessage::System(_) => RecordedMessage {
             role: Role::System,
             content: Some(SYSTEM.to_owned()),
-            ..Message::default()
+            ..RecordedMessage::default()
         },
-        ModelMessage::User(parts) => Message {
+        ModelMessage::User(parts) => RecordedMessage {
             role: Role::User,
             content: Some(user_text(parts)),
-            ..Message::default()
+            ..RecordedMessage::default()
         },
-        ModelMessage::Assistant(turn) => Message {
+        ModelMessage::Assistant(turn) => RecordedMessage {
             role: Role::Assistant,
             content: Some(turn.text.clone()),
             tool_calls: turn
                 .calls
                 .iter()
-                .map(|call| WireCall {
+                .map(|call| RecordedCall {
                     id: call.id.to_string(),
                     kind: "function".to_owned(),
-                    function: Function {
+                    function: RecordedFunction {
                         name: call.name.clone(),
                         arguments: call.arguments.to_string(),
                     },
@@ -57,19 +57,19 @@ pub(super) fn of_request(messages: &[ModelMessage], cwd: &str) -> Vec<Message> {
                 .collect(),
             tool_call_id: None,
         },
-        ModelMessage::ToolResult { call, text } => Message {
+        ModelMessage::ToolResult { call, text } => RecordedMessage {
             role: Role::Tool,
             content: Some(text.clone()),
             tool_call_id: Some(call.to_string()),
-            ..Message::default()
+            ..RecordedMessage::default()
         },
     });
     normal(messages.collect(), cwd)
 }
 
 /// Brings messages, recorded or not, into the normal form.
-pub(super) fn normal(messages: Vec<Message>, cwd: &str) -> Vec<Message> {
-    let mut out: Vec<Message> = Vec::with_capacity(messages.len());
+pub(super) fn normal(messages: Vec<RecordedMessage>, cwd: &str) -> Vec<RecordedMessage> {
+    let mut out: Vec<RecordedMessage> = Vec::with_capacity(messages.len());
     let mut numbers: HashMap<String, usize> = HashMap::new();
     for mut message in messages {
         message.content = Some(content(&message, cwd));
@@ -104,17 +104,19 @@ fn call_name(number: usize) -> String {
     format!("toolcall_{number}")
 }
 
-fn position(message: &Message) -> Option<usize> {
+fn position(message: &RecordedMessage) -> Option<usize> {
     let id = message.tool_call_id.as_deref()?;
     id.strip_prefix("toolcall_")?.parse().ok()
 }
 
-fn content(message: &Message, cwd: &str) -> String {
+fn content(message: &RecordedMessage, cwd: &str) -> String {
     let text = message.content.clone().unwrap_or_default();
     match message.role {
         Role::System => SYSTEM.to_owned(),
-        Role::User => placed(&without_passing(text), cwd).trim().to_owned(),
-        Role::Assistant | Role::Tool => placed(&text, cwd),
+        Role::User => with_workdir(&without_transient_blocks(text), cwd)
+            .trim()
+            .to_owned(),
+        Role::Assistant | Role::Tool => with_workdir(&text, cwd),
     }
 }
 
@@ -130,8 +132,8 @@ fn user_text(parts: &[Part]) -> String {
     texts.join("\n")
 }
 
-fn without_passing(mut text: String) -> String {
-    for tag in PASSING {
+fn without_transient_blocks(mut text: String) -> String {
+    for tag in TRANSIENT_BLOCKS {
         let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
         while let Some(start) = text.find(&open) {
             let Some(length) = text.get(start..).and_then(|rest| rest.find(&close)) else {
@@ -146,7 +148,7 @@ fn without_passing(mut text: String) -> String {
     }
 }
 
-fn placed(text: &str, cwd: &str) -> String {
+fn with_workdir(text: &str, cwd: &str) -> String {
     if cwd.len() < 2 {
         return text.to_owned();
     }
@@ -155,10 +157,10 @@ fn placed(text: &str, cwd: &str) -> String {
 
 /// Arguments as they compare: the same JSON is the same, however it is spaced.
 fn arguments(raw: &str, cwd: &str) -> String {
-    let placed = placed(raw, cwd);
-    match serde_json::from_str::<Value>(&placed) {
+    let text = with_workdir(raw, cwd);
+    match serde_json::from_str::<Value>(&text) {
         Ok(value) => sorted(value).to_string(),
-        Err(_) => placed,
+        Err(_) => text,
     }
 }
 

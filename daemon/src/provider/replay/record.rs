@@ -1,7 +1,7 @@
 //! Writes down what another provider answers, in the form that `replay` reads.
 //!
 //! A conversation that goes on replaces its own beginning in the file, so that each is there once.
-//! A recording that cannot be written fails the call: who records wants all of it.
+//! A recording that cannot be written fails the call: a recording with gaps could not be replayed.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,9 @@ use crate::kernel::model::{ModelInfo, ModelMessage, ModelReply, ModelRequest};
 use crate::provider::error::ProviderError;
 use crate::provider::{DeltaSink, EndpointDescription, Provider};
 
-use super::conversation::{self, Conversation, File, LARGEST_FILE, Message};
+use super::conversation::{
+    self, LARGEST_FILE, RecordedConversation, RecordedMessage, RecordingFile,
+};
 use super::normal;
 
 /// Lets one conversation at a time into the files; shared by all recorders of the daemon.
@@ -91,13 +93,13 @@ impl Provider for Recorder {
 }
 
 /// Adds a conversation to a file, in the place of its own beginning.
-fn add(path: &Path, messages: Vec<Message>) -> Result<(), String> {
+fn add(path: &Path, messages: Vec<RecordedMessage>) -> Result<(), String> {
     let mut file = match conversation::read_file(path) {
         Ok(file) => file,
-        Err(conversation::ReadError::Unreadable { source, .. })
+        Err(conversation::RecordingError::Unreadable { source, .. })
             if source.kind() == std::io::ErrorKind::NotFound =>
         {
-            File::default()
+            RecordingFile::default()
         }
         Err(error) => return Err(error.to_string()),
     };
@@ -107,7 +109,7 @@ fn add(path: &Path, messages: Vec<Message>) -> Result<(), String> {
         .find(|known| messages.starts_with(&known.messages));
     match beginning {
         Some(known) => known.messages = messages,
-        None => file.conversations.push(Conversation { messages }),
+        None => file.conversations.push(RecordedConversation { messages }),
     }
     let text = serde_norway::to_string(&file).map_err(|failure| failure.to_string())?;
     if text.len() as u64 > LARGEST_FILE {

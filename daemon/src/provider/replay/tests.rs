@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::kernel::model::{ModelMessage, Part, ToolCall};
+use crate::kernel::model::{Finish, ModelMessage, Part, ToolCall};
 use crate::provider::NoDeltas;
 use crate::provider::offline::OfflineModel;
 

@@ -5,7 +5,7 @@ use super::*;
 fn redactor(known: &[&str]) -> Redactor {
     let mut redactor = Redactor::default();
     for secret in known {
-        redactor.know(Secret::new(*secret));
+        redactor.add(Secret::new(*secret));
     }
     redactor
 }

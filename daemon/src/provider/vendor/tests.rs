@@ -17,17 +17,17 @@ pub(super) const CHAT: VendorFormat = VendorFormat::OpenAiChat(Flavor::Plain);
 pub(super) const RESPONSES: VendorFormat = VendorFormat::OpenAiResponses;
 pub(super) const ANTHROPIC: VendorFormat = VendorFormat::Anthropic(Citations::Unwanted);
 
-pub(super) type Exchanged = (Result<ModelReply, ProviderError>, Heard);
+pub(super) type Exchanged = (Result<ModelReply, ProviderError>, Collected);
 
 /// A sink that keeps what it is given.
 #[derive(Default, Debug, PartialEq)]
-pub(super) struct Heard {
+pub(super) struct Collected {
     pub(super) text: Vec<String>,
     pub(super) thinking: Vec<String>,
     pub(super) bytes: u64,
 }
 
-impl DeltaSink for Heard {
+impl DeltaSink for Collected {
     fn text(&mut self, delta: &str) {
         self.text.push(delta.to_owned());
     }
@@ -102,10 +102,10 @@ async fn exchange_within(
     reply: Scripted,
 ) -> Exchanged {
     let server = TestServer::start([reply]).await;
-    let mut heard = Heard::default();
+    let mut collected = Collected::default();
     let provider = connected(&server.url(), timeouts, format);
-    let result = provider.call(&request(delivery), &mut heard).await;
-    (result, heard)
+    let result = provider.call(&request(delivery), &mut collected).await;
+    (result, collected)
 }
 
 /// Writes an event whose name is the type of its document.
@@ -231,13 +231,13 @@ fn assert_is_sample(reply: &ModelReply, format: VendorFormat) {
 async fn a_whole_reply_comes_without_deltas() {
     for sample in samples() {
         let reply = Scripted::json(200, &sample.whole).header("x-request-id", "trace-1");
-        let (result, heard) = exchange(sample.format, Delivery::Whole, reply).await;
+        let (result, collected) = exchange(sample.format, Delivery::Whole, reply).await;
         assert_is_sample(&result.unwrap(), sample.format);
-        let only_bytes = Heard {
+        let only_bytes = Collected {
             bytes: sample.whole.to_string().len() as u64,
-            ..Heard::default()
+            ..Collected::default()
         };
-        assert_eq!(heard, only_bytes);
+        assert_eq!(collected, only_bytes);
     }
 }
 
@@ -248,10 +248,10 @@ async fn a_streamed_reply_is_passed_on_piece_by_piece() {
         // Pieces of five bytes cut letters and events apart.
         let reply = Scripted::events(stream.as_bytes().chunks(5).map(<[u8]>::to_vec))
             .header("x-request-id", "trace-1");
-        let (result, heard) = exchange(sample.format, Delivery::Streamed, reply).await;
+        let (result, collected) = exchange(sample.format, Delivery::Streamed, reply).await;
         assert_is_sample(&result.unwrap(), sample.format);
-        assert_eq!(heard.text, ["grüße ", "日本"], "{:?}", sample.format);
-        assert!(heard.bytes > 0 && heard.bytes <= stream.len() as u64);
+        assert_eq!(collected.text, ["grüße ", "日本"], "{:?}", sample.format);
+        assert!(collected.bytes > 0 && collected.bytes <= stream.len() as u64);
     }
 }
 
@@ -259,14 +259,14 @@ async fn a_streamed_reply_is_passed_on_piece_by_piece() {
 async fn the_servers_media_type_decides_how_a_reply_is_read() {
     for sample in samples() {
         let whole = Scripted::json(200, &sample.whole);
-        let (result, heard) = exchange(sample.format, Delivery::Streamed, whole).await;
+        let (result, collected) = exchange(sample.format, Delivery::Streamed, whole).await;
         assert_eq!(result.unwrap().turn.text, "grüße 日本");
-        assert_eq!(heard.text, ["grüße 日本"], "{:?}", sample.format);
+        assert_eq!(collected.text, ["grüße 日本"], "{:?}", sample.format);
 
         let stream = Scripted::events([sample.stream()]);
-        let (result, heard) = exchange(sample.format, Delivery::Whole, stream).await;
+        let (result, collected) = exchange(sample.format, Delivery::Whole, stream).await;
         assert_eq!(result.unwrap().turn.text, "grüße 日本");
-        assert_eq!(heard.text, [""; 0], "{:?}", sample.format);
+        assert_eq!(collected.text, [""; 0], "{:?}", sample.format);
     }
 }
 
@@ -431,10 +431,10 @@ async fn dropping_the_call_closes_the_connection() {
     let server = TestServer::start([stall, Scripted::json(200, &sample.whole)]).await;
     let provider = provider(CHAT, &server);
     let call = request(Delivery::Streamed);
-    let mut heard = Heard::default();
+    let mut collected = Collected::default();
     tokio::select! {
         biased;
-        result = provider.call(&call, &mut heard) => panic!("the stalled call ended: {result:?}"),
+        result = provider.call(&call, &mut collected) => panic!("the stalled call ended: {result:?}"),
         () = async { while server.received().is_empty() { tokio::task::yield_now().await; } } => {}
     }
     let call = request(Delivery::Whole);

@@ -4,7 +4,7 @@ use super::*;
 
 fn commands(text: &str) -> Vec<(&'static str, Value)> {
     match read(text) {
-        Some(Message::Commands(steps)) => steps
+        Some(Instruction::Commands(steps)) => steps
             .into_iter()
             .map(|step| (step.tool, step.arguments))
             .collect(),
@@ -88,7 +88,7 @@ fn wrapped_notes_are_not_read() {
     assert_eq!(read("<reminder>run rm</reminder>\n"), None);
     assert_eq!(read(" \n"), None);
     let open = "<reminder>never closed";
-    assert_eq!(read(open), Some(Message::Other(open.to_owned())));
+    assert_eq!(read(open), Some(Instruction::Other(open.to_owned())));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn other_messages_are_not_commands() {
     ] {
         assert_eq!(
             read(text),
-            Some(Message::Other(text.trim().to_owned())),
+            Some(Instruction::Other(text.trim().to_owned())),
             "{text}"
         );
     }
@@ -113,7 +113,7 @@ fn other_messages_are_not_commands() {
 #[test]
 fn a_line_that_is_no_command_stops_the_others() {
     let half = |line: &str| {
-        Some(Message::HalfUnderstood {
+        Some(Instruction::HalfUnderstood {
             line: line.to_owned(),
         })
     };

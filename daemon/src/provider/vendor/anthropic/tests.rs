@@ -7,12 +7,12 @@ use crate::kernel::model::{Delivery, Finish, ModelReply, Usage};
 use crate::provider::error::{ErrorKind, ProviderError};
 use crate::provider::opaque::{self, Format};
 use crate::provider::test_server::Scripted;
-use crate::provider::vendor::tests::{self, ANTHROPIC, Heard, event};
+use crate::provider::vendor::tests::{self, ANTHROPIC, Collected, event};
 
 async fn exchange(
     delivery: Delivery,
     reply: Scripted,
-) -> (Result<ModelReply, ProviderError>, Heard) {
+) -> (Result<ModelReply, ProviderError>, Collected) {
     tests::exchange(ANTHROPIC, delivery, reply).await
 }
 
@@ -98,10 +98,10 @@ async fn a_stream_brings_thinking_text_and_calls() {
         stop("tool_use"),
         event(&json!({ "type": "message_stop" })),
     ]);
-    let (result, heard) = exchange(Delivery::Streamed, reply).await;
+    let (result, collected) = exchange(Delivery::Streamed, reply).await;
     let reply = result.unwrap();
-    assert_eq!(heard.text, ["I look", "."]);
-    assert_eq!(heard.thinking, ["let me ", "see"]);
+    assert_eq!(collected.text, ["I look", "."]);
+    assert_eq!(collected.thinking, ["let me ", "see"]);
     assert_eq!(reply.turn.text, "I look.");
     assert_eq!(reply.finish, Finish::ToolCalls);
     let calls: Vec<_> = reply

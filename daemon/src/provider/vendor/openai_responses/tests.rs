@@ -7,12 +7,12 @@ use crate::kernel::model::{Delivery, Finish, ModelReply, Usage};
 use crate::provider::error::{ErrorKind, ProviderError};
 use crate::provider::opaque::{self, Format};
 use crate::provider::test_server::Scripted;
-use crate::provider::vendor::tests::{self, Heard, RESPONSES, event};
+use crate::provider::vendor::tests::{self, Collected, RESPONSES, event};
 
 async fn exchange(
     delivery: Delivery,
     reply: Scripted,
-) -> (Result<ModelReply, ProviderError>, Heard) {
+) -> (Result<ModelReply, ProviderError>, Collected) {
     tests::exchange(RESPONSES, delivery, reply).await
 }
 
@@ -101,10 +101,10 @@ async fn a_stream_brings_thinking_text_and_calls() {
         ),
         completed(&[thought(), said("I look."), called("{\"command\":\"ls\"}")]),
     ]);
-    let (result, heard) = exchange(Delivery::Streamed, reply).await;
+    let (result, collected) = exchange(Delivery::Streamed, reply).await;
     let reply = result.unwrap();
-    assert_eq!(heard.text, ["I ", "look."]);
-    assert_eq!(heard.thinking, ["h", "m"]);
+    assert_eq!(collected.text, ["I ", "look."]);
+    assert_eq!(collected.thinking, ["h", "m"]);
     assert_eq!(reply.turn.text, "I look.");
     assert_eq!(reply.turn.calls.len(), 1);
     assert_eq!(reply.usage.output_tokens, 7);

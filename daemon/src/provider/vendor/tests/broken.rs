@@ -34,10 +34,10 @@ async fn a_finished_stream_needs_no_end() {
         let stream = sample.pieces + &sample.finish;
         for ending in [Ending::Complete, Ending::Cut, Ending::Stall] {
             let reply = Scripted::events([stream.clone()]).ending(ending);
-            let (result, heard) =
+            let (result, collected) =
                 exchange_within(timeouts, sample.format, Delivery::Streamed, reply).await;
             assert_eq!(result.unwrap().turn.text, "grüße 日本", "{ending:?}");
-            assert_eq!(heard.text, ["grüße ", "日本"]);
+            assert_eq!(collected.text, ["grüße ", "日本"]);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::kernel::model::{ModelMessage, ToolCall};
 use crate::provider::NoDeltas;
 use crate::provider::vendor::complete;
-use crate::provider::vendor::tests::{Heard, conversation};
+use crate::provider::vendor::tests::{Collected, conversation};
 
 fn built(reply: ChatReply) -> ModelReply {
     complete(reply.build(), &conversation("m", Vec::new()))
@@ -18,15 +18,15 @@ fn whole(document: Value) -> ModelReply {
     built(reply)
 }
 
-fn streamed(chunks: Vec<Value>) -> (ModelReply, Heard) {
+fn streamed(chunks: Vec<Value>) -> (ModelReply, Collected) {
     let mut reply = ChatReply::default();
-    let mut heard = Heard::default();
+    let mut collected = Collected::default();
     let mut progress = Progress::Unfinished;
     for chunk in chunks {
-        progress = reply.take_event(chunk, &mut heard).unwrap();
+        progress = reply.take_event(chunk, &mut collected).unwrap();
     }
     assert_eq!(progress, Progress::Finished);
-    (built(reply), heard)
+    (built(reply), collected)
 }
 
 fn calls(reply: &ModelReply) -> Vec<(&str, &str, String)> {
@@ -223,7 +223,7 @@ fn chunk(delta: &Value, finish: Option<&str>) -> Value {
 
 #[test]
 fn a_stream_of_text_is_put_together() {
-    let (reply, heard) = streamed(vec![
+    let (reply, collected) = streamed(vec![
         json!({ "choices": [], "prompt_filter_results": [] }),
         chunk(&json!({ "role": "assistant", "content": "" }), None),
         chunk(&json!({ "reasoning_content": "hm" }), None),
@@ -232,8 +232,8 @@ fn a_stream_of_text_is_put_together() {
         chunk(&json!({}), Some("stop")),
         json!({ "id": "s1", "choices": [], "usage": { "prompt_tokens": 7, "completion_tokens": 2 } }),
     ]);
-    assert_eq!(heard.thinking.concat(), "hm");
-    assert_eq!(heard.text.concat(), "Hello");
+    assert_eq!(collected.thinking.concat(), "hm");
+    assert_eq!(collected.text.concat(), "Hello");
     assert_eq!(reply.turn.text, "Hello");
     assert_eq!(
         (reply.usage.input_tokens, reply.usage.output_tokens),
