@@ -4,7 +4,7 @@
 //! below this module. Nothing here knows sessions, events or tools beyond the vendor-free types of
 //! `kernel::model`.
 //!
-//! Where things go: a vendor is a folder in `vendor`, another way to carry HTTP is one more
+//! Where things go: a vendor is a folder in `vendor_api`, another way to carry HTTP is one more
 //! [`http::HttpCarrier`], another way to obtain a key is one more [`endpoint::Credential`].
 
 mod built_in;
@@ -28,7 +28,7 @@ mod sse;
     reason = "a test server that cannot start fails the test"
 )]
 pub(crate) mod test_server;
-pub mod vendor;
+pub mod vendor_api;
 mod wait_hint;
 
 use futures::future::BoxFuture;

@@ -1,7 +1,7 @@
 //! Makes the tool calls of a reply usable: ids that are unique in the conversation, arguments as
 //! JSON.
 //!
-//! `vendor` and `replay` call it. Servers leave ids out, repeat them, and send arguments that are
+//! `vendor_api` and `replay` call it. Servers leave ids out, repeat them, and send arguments that are
 //! empty or broken.
 
 use std::collections::HashSet;

@@ -1,6 +1,6 @@
 //! One address that speaks a model API: where it is, how to authenticate, which headers it wants.
 //!
-//! The daemon builds it from a session's provider configuration; `vendor` sends requests through it.
+//! The daemon builds it from a session's provider configuration; `vendor_api` sends requests through it.
 //! It turns refusals into errors and keeps keys out of them. It never looks into a request or a
 //! successful reply.
 

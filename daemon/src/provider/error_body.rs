@@ -1,6 +1,6 @@
 //! Reads what providers put into an error response and decides which kind of error it is.
 //!
-//! `endpoint` gives it the status, headers and body of a refused request; `vendor` gives it the
+//! `endpoint` gives it the status, headers and body of a refused request; `vendor_api` gives it the
 //! documents of a reply, which may hold an error. Only this file knows how vendors word errors.
 
 use reqwest::header::HeaderMap;

@@ -1,6 +1,6 @@
 //! Server-sent events: bytes in any pieces go in, whole events come out.
 //!
-//! `vendor` reads streamed replies through [`EventReader`]. The decoder is our own
+//! `vendor_api` reads streamed replies through [`EventReader`]. The decoder is our own
 //! because the crate at hand panics on a byte order mark, scans a long line again for every chunk
 //! and drops a last event without a blank line. It never interprets the data of an event.
 

@@ -11,7 +11,7 @@ use crate::provider::Provider;
 use crate::provider::client_http::Errand;
 use crate::provider::endpoint::{Credential, Endpoint};
 use crate::provider::offline::OfflineModel;
-use crate::provider::vendor::{self, Citations, Flavor, VendorFormat};
+use crate::provider::vendor_api::{self, Citations, Flavor, VendorFormat};
 
 impl Route {
     /// Builds the provider; nothing is sent.
@@ -34,7 +34,7 @@ impl Route {
             }
         };
         let endpoint = self.endpoint(target)?;
-        Ok(vendor::connect(
+        Ok(vendor_api::connect(
             format,
             target.name.clone(),
             endpoint,

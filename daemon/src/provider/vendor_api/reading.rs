@@ -1,6 +1,6 @@
 //! Reads the body of a successful response: whole or as events, whatever the vendor.
 //!
-//! Only `vendor` calls it. It knows HTTP bodies and JSON in general, no vendor's fields.
+//! Only `vendor_api` calls it. It knows HTTP bodies and JSON in general, no vendor's fields.
 
 use std::time::Duration;
 

@@ -12,14 +12,14 @@ use crate::provider::DeltaSink;
 use crate::provider::call_ids::parse_arguments;
 use crate::provider::error::ProviderError;
 use crate::provider::opaque::{self, Format};
-use crate::provider::vendor::{Progress, VendorReply, openai, word};
+use crate::provider::vendor_api::{Progress, VendorReply, openai, word};
 
 /// Stands between two paragraphs of a summary.
 const PARAGRAPH: &str = "\n\n";
 
 /// Collects what has arrived of a reply.
 #[derive(Debug, Default)]
-pub(in crate::provider::vendor) struct ResponsesReply {
+pub(in crate::provider::vendor_api) struct ResponsesReply {
     id: Option<String>,
     finish: Finish,
     usage: Usage,

@@ -1,7 +1,7 @@
 //! Names and lists of models.
 
 use super::*;
-use crate::provider::vendor::model_list;
+use crate::provider::vendor_api::model_list;
 
 #[test]
 fn a_name_tells_the_limits() {

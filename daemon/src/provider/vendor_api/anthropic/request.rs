@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::kernel::model::{
     AssistantTurn, Delivery, ModelMessage, ModelRequest, Part, ToolCall, ToolSpec,
 };
-use crate::provider::vendor::system_texts;
+use crate::provider::vendor_api::system_texts;
 
 use super::{Citations, thinking};
 

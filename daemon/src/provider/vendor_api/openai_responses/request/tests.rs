@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::kernel::model::Reasoning;
-use crate::provider::vendor::tests::conversation as request;
+use crate::provider::vendor_api::tests::conversation as request;
 
 fn written(request: &ModelRequest) -> Value {
     serde_json::from_slice(&body(request, None).unwrap()).unwrap()

@@ -11,13 +11,13 @@ use serde_json::Value;
 use crate::kernel::model::{AssistantTurn, Finish, ModelReply, Reasoning, Usage};
 use crate::provider::DeltaSink;
 use crate::provider::error::ProviderError;
-use crate::provider::vendor::{Progress, VendorReply, openai};
+use crate::provider::vendor_api::{Progress, VendorReply, openai};
 
 use super::calls::{CallList, ReceivedCall};
 
 /// Collects what has arrived of a reply.
 #[derive(Debug, Default)]
-pub(in crate::provider::vendor) struct ChatReply {
+pub(in crate::provider::vendor_api) struct ChatReply {
     id: Option<String>,
     usage: Usage,
     /// By the choice's index, so that the turn is in order whatever order chunks came in.

@@ -7,7 +7,7 @@ use crate::kernel::model::{Delivery, Finish, ModelReply, Usage};
 use crate::provider::error::{ErrorKind, ProviderError};
 use crate::provider::opaque::{self, Format};
 use crate::provider::test_server::Scripted;
-use crate::provider::vendor::tests::{self, Collected, RESPONSES, event};
+use crate::provider::vendor_api::tests::{self, Collected, RESPONSES, event};
 
 async fn exchange(
     delivery: Delivery,

@@ -9,11 +9,11 @@ use crate::provider::DeltaSink;
 use crate::provider::call_ids::parse_arguments;
 use crate::provider::error::ProviderError;
 use crate::provider::opaque::{self, Format};
-use crate::provider::vendor::{Progress, VendorReply, word};
+use crate::provider::vendor_api::{Progress, VendorReply, word};
 
 /// Collects what has arrived of a reply.
 #[derive(Debug, Default)]
-pub(in crate::provider::vendor) struct MessagesReply {
+pub(in crate::provider::vendor_api) struct MessagesReply {
     id: Option<String>,
     stop: Option<String>,
     usage: Counts,

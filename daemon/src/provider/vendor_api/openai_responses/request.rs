@@ -9,7 +9,7 @@ use crate::kernel::model::{
     AssistantTurn, Delivery, ModelMessage, ModelRequest, Part, ToolCall, ToolSpec,
 };
 use crate::provider::opaque::{self, Format};
-use crate::provider::vendor::{openai, system_texts};
+use crate::provider::vendor_api::{openai, system_texts};
 
 /// How the names of models begin that cannot think and refuse to be asked for sealed thinking.
 const PLAIN_MODELS: [&str; 4] = ["gpt-3", "gpt-4", "chatgpt-4", "gpt-5-chat"];

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::provider::error::ProviderError;
-use crate::provider::vendor::model_list;
+use crate::provider::vendor_api::model_list;
 
 fn parse(body: &[u8]) -> Result<Vec<ModelInfo>, ProviderError> {
     model_list(body, model_info)

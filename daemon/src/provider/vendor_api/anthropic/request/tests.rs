@@ -3,7 +3,7 @@
 use super::*;
 use crate::kernel::model::Reasoning;
 use crate::provider::opaque::{self, Format};
-use crate::provider::vendor::tests::conversation;
+use crate::provider::vendor_api::tests::conversation;
 
 fn request(messages: Vec<ModelMessage>) -> ModelRequest {
     conversation("claude-sonnet-4-5", messages)

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::kernel::model::ModelInfo;
 
 /// Reads one entry of the list of models.
-pub(in crate::provider::vendor) fn model_info(id: &str, model: &Value) -> Option<ModelInfo> {
+pub(in crate::provider::vendor_api) fn model_info(id: &str, model: &Value) -> Option<ModelInfo> {
     is_chat(model).then(|| described(id, model))
 }
 

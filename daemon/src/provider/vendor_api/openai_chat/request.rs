@@ -11,7 +11,7 @@ use crate::kernel::model::{
     AssistantTurn, Delivery, ModelMessage, ModelRequest, Part, ToolCall, ToolSpec,
 };
 use crate::provider::opaque;
-use crate::provider::vendor::openai;
+use crate::provider::vendor_api::openai;
 
 use super::Flavor;
 

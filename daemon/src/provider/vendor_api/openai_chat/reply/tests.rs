@@ -5,8 +5,8 @@ use serde_json::json;
 use super::*;
 use crate::kernel::model::{ModelMessage, ToolCall};
 use crate::provider::NoDeltas;
-use crate::provider::vendor::complete;
-use crate::provider::vendor::tests::{Collected, conversation};
+use crate::provider::vendor_api::complete;
+use crate::provider::vendor_api::tests::{Collected, conversation};
 
 fn built(reply: ChatReply) -> ModelReply {
     complete(reply.build(), &conversation("m", Vec::new()))

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::kernel::model::Reasoning;
-use crate::provider::vendor::tests::conversation;
+use crate::provider::vendor_api::tests::conversation;
 
 fn request(messages: Vec<ModelMessage>) -> ModelRequest {
     conversation("m", messages)
