@@ -55,8 +55,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::provider::retry::RetryPolicy;
 use crate::subagent::definitions::AgentSettings;
+use loopd_model::retry::RetryPolicy;
 
 /// The file's name in the home.
 pub const FILE: &str = "config.toml";

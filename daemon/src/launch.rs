@@ -15,11 +15,11 @@ use serde::Serialize;
 use tokio::sync::OnceCell;
 
 use crate::connection::Connection;
-use crate::provider::client_http::{ClientHttp, Errand};
-use crate::provider::http::HttpCarrier;
-use crate::provider::http_client::{HttpClient, HttpSettings};
-use crate::provider::secret::Secret;
 use crate::redaction;
+use loopd_model::client_http::{ClientHttp, RequestOrigin};
+use loopd_model::http::HttpCarrier;
+use loopd_model::http_client::{HttpClient, HttpSettings};
+use loopd_model::secret::Secret;
 
 /// One launch.
 pub struct Launch {
@@ -182,9 +182,9 @@ impl Launch {
     }
 
     /// Who carries model requests: the client that asked for it, even if it is gone, else we.
-    pub fn carrier(&self, errand: Option<Errand>) -> Arc<dyn HttpCarrier> {
+    pub fn carrier(&self, origin: Option<RequestOrigin>) -> Arc<dyn HttpCarrier> {
         match self.inference() {
-            Some(client) => Arc::new(client.carrier(errand)),
+            Some(client) => Arc::new(client.carrier(origin)),
             None => Arc::new(self.http.clone()),
         }
     }

@@ -40,7 +40,6 @@ pub mod subagent;
 pub mod approvals;
 pub mod discovery;
 pub mod gate;
-pub mod provider;
 
 pub mod publish;
 

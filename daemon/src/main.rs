@@ -16,11 +16,11 @@ use loopd::front::transport::{announce, local_socket, stdio, tcp};
 use loopd::front::{background, relay};
 use loopd::home::watch::HomeWatch;
 use loopd::launch::{Launch, LaunchOptions};
-use loopd::provider::secret::{self, Secret};
 use loopd::shutdown;
 #[cfg(target_os = "linux")]
 use loopd_exec::process;
 use loopd_exec::sys;
+use loopd_model::secret::{self, Secret};
 use loopd_proto::home_paths;
 use loopd_store::lock::LockError;
 use tokio::runtime::{Builder, Runtime};

@@ -9,14 +9,14 @@ use loopd_proto::id::SessionId;
 use loopd_store::Store;
 
 use crate::config::Config;
-use crate::provider::model_lists::ModelLists;
-use crate::provider::replay::RecordingLock;
 use crate::tool::catalog::Catalog;
 use loopd_exec::clock::Clock;
 use loopd_exec::keep_alive::KeepAlive;
 use loopd_exec::process::Processes;
 use loopd_exec::worktree::Worktrees;
 use loopd_kernel::model::ToolSpec;
+use loopd_model::model_lists::ModelLists;
+use loopd_model::replay::RecordingLock;
 
 /// What sessions need from the daemon.
 pub struct Services {

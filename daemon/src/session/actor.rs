@@ -27,7 +27,6 @@ use super::subagents::tree::Tree;
 use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
 use crate::launch::{Launch, Lifecycle, LifecycleMetadata};
-use crate::provider::secret::Secret;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
 use crate::services::Services;
@@ -37,6 +36,7 @@ use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
 use loopd_kernel::decide::decide;
 use loopd_kernel::state::State;
+use loopd_model::secret::Secret;
 
 /// Whether there is a log to begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

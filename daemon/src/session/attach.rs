@@ -16,10 +16,10 @@ use super::subagents::tree::Asks;
 use super::waits::Whose;
 use crate::connection::Connection;
 use crate::launch::Launch;
-use crate::provider::secret::Secret;
 use crate::publish::frame;
 use loopd_kernel::command::Command;
 use loopd_kernel::state::State;
+use loopd_model::secret::Secret;
 
 /// A connection that listens to a session and answers for it.
 #[derive(Clone)]

@@ -160,7 +160,7 @@ impl Actor {
                 Some(lineage) => lineage.top.clone(),
                 None => self.state.id.clone(),
             }),
-            agent: self.errand(),
+            agent: self.origin(),
             options: self.options.clone(),
             cwd: self.state.cwd.clone(),
             launch: self.launch.clone(),

@@ -6,9 +6,9 @@
 use loopd_proto::session::ProviderConfig;
 
 use super::actor::Actor;
-use crate::provider::secret::Secret;
 use crate::redaction::Redaction;
 use loopd_kernel::command::{CallNeed, CallOutcome, Command};
+use loopd_model::secret::Secret;
 
 impl Actor {
     /// Searches for everything secret that this session and its launches hold now.

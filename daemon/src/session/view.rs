@@ -10,7 +10,6 @@ use super::actor::Actor;
 use super::attach::Attachment;
 use super::subagents::tree::Tree;
 use crate::launch::Launch;
-use crate::provider::secret::Secret;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
 use crate::subagent::Subagents;
@@ -19,6 +18,7 @@ use crate::turn::route::Route;
 use loopd_exec::shells::{CommandContext, Shells};
 use loopd_kernel::model::ToolSpec;
 use loopd_kernel::state::State;
+use loopd_model::secret::Secret;
 
 /// What can be looked at from outside.
 pub struct View<'a> {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use loopd_proto::permission::PermissionRequest;
 
 use crate::gate::Grant;
-use crate::provider::http::{HttpCarrier, Url};
+use loopd_model::http::{HttpCarrier, Url};
 
 use super::{Need, Outcome, Tool, ToolContext, disk, texts};
 

@@ -13,14 +13,14 @@ use loopd_proto::wire::Class;
 
 use super::route::{Route, failure};
 use super::strip_images;
-use crate::provider::DeltaSink;
-use crate::provider::retry::{RetryNotice, RetrySink, call_with_retries};
 use crate::publish::{Audience, OutgoingEvent};
 use crate::services::Services;
 use loopd_kernel::command::{Command, ModelReplied};
 use loopd_kernel::context::estimate_tokens;
 use loopd_kernel::model::{ModelMessage, ModelRequest};
 use loopd_kernel::state::TurnKey;
+use loopd_model::DeltaSink;
+use loopd_model::retry::{RetryNotice, RetrySink, call_with_retries};
 
 /// The context size assumed for a model that does not say.
 const DEFAULT_CONTEXT: u64 = 128_000;

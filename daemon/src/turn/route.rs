@@ -22,13 +22,13 @@ use loopd_proto::session::{ProviderConfig, SessionOptions};
 use loopd_proto::wire::Peer;
 
 use crate::launch::Launch;
-use crate::provider::client_http::AgentErrand;
-use crate::provider::replay::{self, Recorder, ReplayModel};
-use crate::provider::secret::Secret;
-use crate::provider::{Provider, ProviderError, offline};
 use crate::services::Services;
 use loopd_kernel::command::ModelFailure;
 use loopd_kernel::model::ModelInfo;
+use loopd_model::client_http::SubagentOrigin;
+use loopd_model::replay::{self, Recorder, ReplayModel};
+use loopd_model::secret::Secret;
+use loopd_model::{Provider, ProviderError, offline};
 use target::{Facts, Format, Key, Target};
 
 /// Where the API of Copilot is, when a launch has it.
@@ -47,7 +47,7 @@ pub struct Route {
     /// None for requests that belong to no session.
     pub session: Option<SessionId>,
     /// Set for requests of an agent that works for another.
-    pub agent: Option<AgentErrand>,
+    pub agent: Option<SubagentOrigin>,
     /// With secrets.
     pub options: SessionOptions,
     pub cwd: String,

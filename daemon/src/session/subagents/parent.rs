@@ -10,8 +10,6 @@ use loopd_proto::session::SessionOptions;
 
 use super::tree::{Asks, Tree, TreeQuestion};
 use crate::launch::Launch;
-use crate::provider::client_http::AgentErrand;
-use crate::provider::secret::Secret;
 use crate::publish::{Upstream, frame};
 use crate::session::actor::Actor;
 use crate::session::attach::Attachment;
@@ -21,6 +19,8 @@ use crate::subagent::{RunLink, Slots};
 use crate::turn::route::TokenPeers;
 use loopd_kernel::command::Grant;
 use loopd_kernel::policy::restrict::{EffectivePermissions, Workspace, restrict_for_child};
+use loopd_model::client_http::SubagentOrigin;
+use loopd_model::secret::Secret;
 
 /// What a session hands down to its agents; anew whenever it changes.
 #[derive(Clone)]
@@ -287,10 +287,10 @@ impl Actor {
     }
 
     /// Whom requests are made for, if it is an agent.
-    pub(in crate::session) fn errand(&self) -> Option<AgentErrand> {
+    pub(in crate::session) fn origin(&self) -> Option<SubagentOrigin> {
         let (lineage, subagent) = self.kin()?;
         let parent = subagent.task.as_str().rsplit_once('.');
-        Some(AgentErrand {
+        Some(SubagentOrigin {
             id: subagent.task.to_string(),
             parent: parent.map_or_else(|| lineage.top.to_string(), |(parent, _)| parent.to_owned()),
         })

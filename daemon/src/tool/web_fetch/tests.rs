@@ -8,9 +8,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::provider::http_client::{HttpClient, HttpSettings};
 use crate::tool::Status;
 use crate::tool::fixture::Fixture;
+use loopd_model::http_client::{HttpClient, HttpSettings};
 
 type Seen = Arc<Mutex<Vec<String>>>;
 

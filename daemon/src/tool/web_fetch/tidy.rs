@@ -10,7 +10,7 @@ use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
-use crate::provider::http::Url;
+use loopd_model::http::Url;
 
 /// How deep elements may be in one another; what is deeper keeps its text only.
 const MAX_DEPTH: usize = 40;

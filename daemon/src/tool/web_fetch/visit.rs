@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 
-use crate::provider::error::ProviderError;
-use crate::provider::http::{HeaderMap, HttpCarrier, HttpMethod, HttpRequest, HttpResponse, Url};
+use loopd_model::error::ProviderError;
+use loopd_model::http::{HeaderMap, HttpCarrier, HttpMethod, HttpRequest, HttpResponse, Url};
 
 use super::texts;
 

@@ -6,49 +6,45 @@ use super::target::{Format, Key, Target};
 use super::token::ClientToken;
 use super::{Route, failure, refused};
 use crate::launch::Launch;
-use crate::provider::Provider;
-use crate::provider::anthropic::{Anthropic, Citations};
-use crate::provider::client_http::Errand;
-use crate::provider::endpoint::{Credential, Endpoint};
-use crate::provider::offline::OfflineModel;
-use crate::provider::openai_chat::{Flavor, OpenAiChat};
-use crate::provider::openai_responses::OpenAiResponses;
 use loopd_kernel::command::ModelFailure;
+use loopd_model::Provider;
+use loopd_model::client_http::RequestOrigin;
+use loopd_model::endpoint::{Credential, Endpoint};
+use loopd_model::offline::OfflineModel;
+use loopd_model::vendor_api::{self, Citations, Flavor, VendorFormat};
 
 impl Route {
     /// Builds the provider; nothing is sent.
     pub(super) fn connect(&self, target: &Target) -> Result<Arc<dyn Provider>, ModelFailure> {
         let limit = target.facts.max_output_tokens;
-        let name = target.name.clone();
-        Ok(match target.format {
-            Format::Offline => Arc::new(OfflineModel),
+        let (format, limit) = match target.format {
+            Format::Offline => return Ok(Arc::new(OfflineModel)),
             Format::Replay => return self.replay(),
-            Format::Copilot => Arc::new(OpenAiChat::new(
-                name,
-                self.endpoint(target)?,
-                Flavor::Copilot,
-            )),
-            Format::Completions | Format::AzureCompletions => Arc::new(
-                OpenAiChat::new(name, self.endpoint(target)?, Flavor::Plain)
-                    .with_max_output_tokens(limit),
-            ),
-            Format::Responses | Format::AzureResponses => Arc::new(
-                OpenAiResponses::new(name, self.endpoint(target)?).with_max_output_tokens(limit),
-            ),
-            Format::Anthropic => Arc::new(
-                Anthropic::new(name, self.endpoint(target)?)
-                    .with_max_output_tokens(limit)
-                    .with_citations(match self.options.enable_citations {
-                        Some(true) => Citations::Wanted,
-                        Some(false) | None => Citations::Unwanted,
-                    }),
-            ),
-        })
+            Format::Copilot => (VendorFormat::OpenAiChat(Flavor::Copilot), None),
+            Format::Completions | Format::AzureCompletions => {
+                (VendorFormat::OpenAiChat(Flavor::Plain), limit)
+            }
+            Format::Responses | Format::AzureResponses => (VendorFormat::OpenAiResponses, limit),
+            Format::Anthropic => {
+                let citations = match self.options.enable_citations {
+                    Some(true) => Citations::Wanted,
+                    Some(false) | None => Citations::Unwanted,
+                };
+                (VendorFormat::Anthropic(citations), limit)
+            }
+        };
+        let endpoint = self.endpoint(target)?;
+        Ok(vendor_api::connect(
+            format,
+            target.name.clone(),
+            endpoint,
+            limit,
+        ))
     }
 
     fn endpoint(&self, target: &Target) -> Result<Endpoint, ModelFailure> {
         let launch = self.launch()?;
-        let errand = self.session.as_ref().map(|session| Errand {
+        let origin = self.session.as_ref().map(|session| RequestOrigin {
             session: session.to_string(),
             agent: self.agent.clone(),
         });
@@ -57,7 +53,7 @@ impl Route {
             &base_url(target),
             self.credential(target)?,
             &headers,
-            launch.carrier(errand),
+            launch.carrier(origin),
         )
         .map_err(|error| failure(&error, Some(&target.wire_model)))?
         .with_user_agent(&self.user_agent());
@@ -85,11 +81,10 @@ impl Route {
     }
 
     fn credential(&self, target: &Target) -> Result<Credential, ModelFailure> {
-        let in_header =
-            |name: &str, key: &crate::provider::secret::Secret| Credential::ApiKeyHeader {
-                name: name.to_owned(),
-                key: key.clone(),
-            };
+        let in_header = |name: &str, key: &loopd_model::secret::Secret| Credential::ApiKeyHeader {
+            name: name.to_owned(),
+            key: key.clone(),
+        };
         Ok(match (&target.key, target.format) {
             (Key::None, _) => Credential::None,
             (Key::Asked, _) => {

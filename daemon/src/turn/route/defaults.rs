@@ -9,11 +9,11 @@ use super::target::{self, Facts, Format, Key, Target};
 use super::{Route, refused};
 use crate::config::ProviderSettings;
 use crate::launch::Launch;
-use crate::provider::http::{HeaderMap, HttpCarrier, HttpMethod, HttpRequest, Url};
-use crate::provider::offline;
-use crate::provider::secret::Secret;
 use loopd_kernel::command::ModelFailure;
 use loopd_kernel::model::ModelInfo;
+use loopd_model::http::{HeaderMap, HttpCarrier, HttpMethod, HttpRequest, Url};
+use loopd_model::offline;
+use loopd_model::secret::Secret;
 
 const OPENAI_URL: &str = "https://api.openai.com/v1";
 const ANTHROPIC_URL: &str = "https://api.anthropic.com";

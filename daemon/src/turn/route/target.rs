@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use loopd_proto::session::{ModelConfig, ProviderConfig};
 
 use super::refused;
-use crate::provider::secret::Secret;
 use loopd_kernel::command::ModelFailure;
+use loopd_model::secret::Secret;
 
 /// The format that a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

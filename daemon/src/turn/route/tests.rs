@@ -8,7 +8,7 @@ use loopd_store::{Location, SqliteStore};
 use super::*;
 use crate::front::rpc::server::Server;
 use crate::launch::LaunchOptions;
-use crate::provider::test_server::{Scripted, TestServer};
+use loopd_model::test_server::{Scripted, TestServer};
 
 type Variables<'a> = &'a [(&'a str, &'a str)];
 
@@ -266,8 +266,8 @@ fn what_clients_bring_is_checked() {
 
 #[tokio::test]
 async fn what_a_launch_records_another_one_repeats() {
-    use crate::provider::NoDeltas;
     use loopd_kernel::model::{Delivery, ModelMessage, ModelRequest, Part};
+    use loopd_model::NoDeltas;
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("talk.yaml");

@@ -6,9 +6,9 @@ use loopd_proto::id::SessionId;
 use loopd_proto::wire::Peer;
 use serde::{Deserialize, Serialize};
 
-use crate::provider::ProviderError;
-use crate::provider::endpoint::TokenSource;
-use crate::provider::secret::Secret;
+use loopd_model::ProviderError;
+use loopd_model::endpoint::TokenSource;
+use loopd_model::secret::Secret;
 
 /// Asks a client; nothing is remembered between requests.
 pub(super) struct ClientToken {

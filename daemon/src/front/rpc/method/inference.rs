@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::provider::client_http::ClientHttp;
+use loopd_model::client_http::ClientHttp;
 
 pub(super) async fn set_provider(context: Context, _: NoParams) -> Result<Success, RpcError> {
     let connection = &context.connection;

@@ -10,7 +10,7 @@ use crate::connection::Trust;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::launch::{Launch, LaunchOptions};
-use crate::provider::secret::{self, Secret};
+use loopd_model::secret::{self, Secret};
 
 pub(super) async fn launch(context: Context, params: LaunchParams) -> Result<Launched, RpcError> {
     let app = &context.app;

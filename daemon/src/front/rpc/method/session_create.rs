@@ -15,10 +15,10 @@ use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::front::rpc::server::Server;
 use crate::launch::{Lifecycle, LifecycleMetadata};
-use crate::provider::secret::Secret;
 use crate::session::attach::{Attachment, PendingWork};
 use crate::turn::route::registry;
 use loopd_kernel::command::{Command, Create};
+use loopd_model::secret::Secret;
 
 pub(super) async fn create(
     context: Context,

@@ -11,11 +11,11 @@ use super::policy;
 use super::session_create::{opened, working_directory};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::provider::secret::Secret;
 use crate::session::attach::{Attachment, PendingWork};
 use crate::session::registry::Opened;
 use crate::turn::route::registry;
 use loopd_kernel::command::{Command, Resume};
+use loopd_model::secret::Secret;
 
 pub(super) async fn resume(
     context: Context,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::provider::http::Url;
+use loopd_model::http::Url;
 
 fn reply(content_type: &str, body: &[u8]) -> Reply {
     Reply {
