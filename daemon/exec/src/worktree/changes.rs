@@ -101,7 +101,7 @@ async fn unseen(git: &Git, files: &mut BTreeSet<String>) -> Result<(), WorktreeE
         let hidden = match head.first() {
             // Small letters mean "take it for unchanged".
             Some(tag) if tag.is_ascii_lowercase() => true,
-            // "EffectivePermissions it out", as sparse checkouts do with files that are not there.
+            // "Leave it out", as sparse checkouts do with files that are not there.
             Some(b'S') => is_there(&on_disk()),
             _ => head.get(2..8) == Some(b"160000") && has_entries(&on_disk()),
         };

@@ -22,7 +22,7 @@ async fn one_piece_is_replaced() {
     assert_eq!(outcome.text, format!("File {path} updated with changes."));
     let diff = outcome.detail.unwrap();
     assert!(
-        diff.ends_with("@@ -1,2 +1,2 @@\n-Hello World\n+Hi Universe\n DetachReason World\n"),
+        diff.ends_with("@@ -1,2 +1,2 @@\n-Hello World\n+Hi Universe\n Goodbye World\n"),
         "{diff}"
     );
     assert_eq!(fixture.read("edit_me.txt"), "Hi Universe\nGoodbye World\n");

@@ -19,7 +19,7 @@ async fn a_file_is_shown_with_line_numbers() {
     let outcome = fixture.call(&View, json!({"path": path})).await;
     assert_eq!(
         outcome,
-        Outcome::success("1. Hi Universe\n2. DetachReason World\n3.")
+        Outcome::success("1. Hi Universe\n2. Goodbye World\n3.")
     );
     let outcome = fixture.call(&View, json!({"path": "order.txt"})).await;
     assert_eq!(outcome, Outcome::success("1. ORDER_CONTENT_42"));

@@ -54,7 +54,7 @@ fn unenforceable(given: &PolicyParams) -> Option<&'static str> {
         )
     } else if is_some(&given.allowed_models) {
         Some(
-            "allowedModels: the choice of models cannot be restrict_for_child yet; leave it out and name one model",
+            "allowedModels: the choice of models cannot be narrowed yet; leave it out and name one model",
         )
     } else {
         None

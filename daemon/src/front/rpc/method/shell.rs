@@ -149,7 +149,7 @@ fn check_managed(
     let Some(rules) = rules else {
         return Ok(());
     };
-    let request = bash::permission(command, "CommandRun a command of the user", None);
+    let request = bash::permission(command, "Run a command of the user", None);
     match managed::against(&rules.deny, &cwd.to_string_lossy(), &request) {
         Verdict::Allow => Ok(()),
         Verdict::Deny(rule) => Err(RpcError::Failed(texts::denied_by_rule(

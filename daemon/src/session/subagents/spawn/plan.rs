@@ -34,7 +34,7 @@ pub(super) async fn plan(
     let own = depth(&kin);
     if own > settings.max_depth {
         return Err(format!(
-            "Subagents may be {} deep here, and this one would be the {own}th. Do the work yourself.",
+            "Agents may be {} deep here, and this one would be the {own}th. Do the work yourself.",
             settings.max_depth
         ));
     }
