@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loopd_proto::event::Durable;
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::TaskOutcome;
-use loopd_proto::id::SessionId;
+use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::time::Timestamp;
 use loopd_store::StoredEvent;
 
@@ -14,7 +14,7 @@ use super::actor::{Actor, Start};
 use super::subagents::spawn::{is_at_work, rested};
 use loopd_kernel::apply::apply;
 use loopd_kernel::command::{Command, RecoveredOutcome, TaskAnswer, TaskEnd};
-use loopd_kernel::state::{Entry, State};
+use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
 use loopd_kernel::texts;
 
@@ -111,11 +111,7 @@ fn recovered_outcome(task: &Task, own: &Own, multi_turn: bool) -> Option<Recover
         // What it said before is no answer to what it has not heard.
         return None;
     }
-    let spoken = state
-        .history
-        .iter()
-        .rposition(|entry| matches!(entry, Entry::User(_)));
-    let spoken = spoken.unwrap_or(0);
+    let spoken = state.history.last_user().unwrap_or(Seq::START);
     let at_work = is_at_work(state);
     let rested = rested(state, spoken);
     let done = !at_work && rested.outcome == Some(LoopOutcome::Done);

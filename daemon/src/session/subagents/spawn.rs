@@ -34,7 +34,8 @@ use crate::subagent::{
     SubagentPlan, Subagents, SubagentsSetup, WorktreeEnd,
 };
 use loopd_kernel::command::{AdoptAsSubagent, Command, Create, Send};
-use loopd_kernel::state::{Entry, State};
+use loopd_kernel::history::Entry;
+use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
 
 /// The child sessions that live now.
@@ -474,8 +475,8 @@ impl Child for ChildSession {
     }
 }
 
-/// How a session stands that was spoken to when its history was this long.
-fn status(state: &State, since: usize) -> ChildStatus {
+/// How a session stands that was spoken to when its log ended there.
+fn status(state: &State, since: Seq) -> ChildStatus {
     if is_at_work(state) {
         ChildStatus::AtWork
     } else {
@@ -489,9 +490,9 @@ pub(in crate::session) fn is_at_work(state: &State) -> bool {
     state.is_busy() || waits || state.tasks.has_agents_at_work()
 }
 
-/// What a session came to that was spoken to when its history was this long.
-pub(in crate::session) fn rested(state: &State, since: usize) -> ChildResult {
-    let said = state.history.iter().skip(since).rev();
+/// What a session came to that was spoken to when its log ended there.
+pub(in crate::session) fn rested(state: &State, since: Seq) -> ChildResult {
+    let said = state.history.after(since).rev();
     let response = said.into_iter().find_map(|entry| match entry {
         Entry::Assistant(turn) if !turn.text.trim().is_empty() => Some(turn.text.clone()),
         _ => None,

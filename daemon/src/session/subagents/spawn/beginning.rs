@@ -2,6 +2,7 @@
 
 use loopd_kernel::command::SendPlace;
 use loopd_kernel::state::State;
+use loopd_proto::id::Seq;
 
 /// Why an agent that was interrupted at once cannot go on.
 pub(super) const NEVER_BEGAN: &str =
@@ -9,8 +10,8 @@ pub(super) const NEVER_BEGAN: &str =
 
 /// How an agent's session was when its run began.
 pub(super) struct Beginning {
-    /// How long its history was.
-    pub(super) since: usize,
+    /// Where its log ended.
+    pub(super) since: Seq,
     /// Nobody had spoken to it.
     pub(super) is_new: bool,
     /// Where messages go: behind those that it had no time to read before.
@@ -21,7 +22,7 @@ impl Beginning {
     pub(super) fn of(state: &State) -> Self {
         let waits = !state.queue.is_empty();
         Self {
-            since: state.history.len(),
+            since: state.seq,
             is_new: state.totals.user_requests == 0 && !waits,
             place: if waits {
                 SendPlace::Enqueue
