@@ -15,6 +15,7 @@ use loopd_proto::event::task::ShellWaiting;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, ToolCallId};
 use loopd_proto::params::options::OptionsPatch;
+use loopd_proto::params::permission::ApprovalMode;
 use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::permission::{Approval, PermissionDecision, PermissionRequest, Permissions};
 use loopd_proto::session::Mode;
@@ -27,7 +28,10 @@ use super::state::TurnKey;
 pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
 pub use life::{AdoptAsSubagent, Create, Resume};
 pub use messages::{ModelFailure, ModelReplied, Prepared, PreparedMessage, Send, SendPlace};
-pub use settings::{AgentChoice, Grant, LogLevel};
+pub use settings::{
+    AgentChoice, Grant, LogLevel, ModelChoice, PermissionChange, PermissionsPatch, RuleRemoval,
+    RuleSet,
+};
 pub use tasks::{RecoveredOutcome, TaskAnswer, TaskEnd, TaskStart};
 
 /// The outside world as values: the time, and ids that were not used before.
@@ -35,6 +39,8 @@ pub struct DecideEnv<'a> {
     pub now: Timestamp,
     /// Whether somebody is attached; without anybody no new turn begins.
     pub attended: bool,
+    /// Whether the launch was started with everything allowed.
+    pub bypass: bool,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
 
@@ -141,12 +147,14 @@ pub enum Command {
         by: NamedBy,
     },
     SetMode(Mode),
-    SetModel {
-        model: String,
-        reasoning_effort: Option<String>,
+    SetModel(Box<ModelChoice>),
+    SetReasoningEffort {
+        effort: String,
+        /// The model that answers if none was chosen.
+        default_model: String,
     },
     UpdateOptions(Box<OptionsPatch>),
-    SetPermissions(Box<Permissions>),
+    ChangePermissions(PermissionChange),
     /// A client allowed something for good when an agent of this session asked.
     Grant(Grant),
     SelectAgent(Option<AgentChoice>),
@@ -244,6 +252,11 @@ pub enum Answer {
     Message(MessageId),
     /// Whether the command found what it was for.
     Accepted(bool),
+    /// Whether a change of permissions changed anything, and whether people are asked now.
+    Permissions {
+        changed: bool,
+        mode: ApprovalMode,
+    },
 }
 
 /// Why a command was refused; nothing changed.

@@ -128,12 +128,13 @@ pub fn decide(
 
         Command::SetName { name, by } => Ok(settings::name(state, name, by)),
         Command::SetMode(mode) => Ok(settings::mode(state, mode)),
-        Command::SetModel {
-            model,
-            reasoning_effort,
-        } => Ok(settings::model(state, model, reasoning_effort)),
+        Command::SetModel(choice) => Ok(settings::model(state, *choice)),
+        Command::SetReasoningEffort {
+            effort,
+            default_model,
+        } => Ok(settings::effort(state, effort, default_model)),
         Command::UpdateOptions(patch) => Ok(settings::options(state, &patch)),
-        Command::SetPermissions(permissions) => settings::permissions(state, *permissions),
+        Command::ChangePermissions(change) => settings::permissions::change(state, change, env),
         Command::Grant(grant) => Ok(answer::grant(state, &grant)),
         Command::SelectAgent(choice) => Ok(settings::agent(state, choice)),
         Command::PlanChanged(operation) => Ok(settings::plan(operation)),

@@ -1,7 +1,69 @@
-//! What settings consist of.
+//! Changes of settings. Each says what changes, so that it can be decided against the state of the
+//! moment; what it does not name stays as it is.
 
 use loopd_proto::event::session::AgentSelected;
-use loopd_proto::permission::Approval;
+use loopd_proto::permission::{Approval, PermissionRule};
+use loopd_proto::session::CapabilitiesOverride;
+
+/// A change of what a session may do. No change touches what an app decided for its users.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PermissionChange {
+    /// Whether nobody is asked any more.
+    ApproveAll(bool),
+    /// Whether all addresses may be fetched.
+    UnrestrictUrls(bool),
+    /// Several settings at once.
+    Configure(Box<PermissionsPatch>),
+    /// Removes approved rules, then adds others.
+    ModifyRules {
+        remove: RuleRemoval,
+        add: Vec<PermissionRule>,
+    },
+    /// Approves these rules besides the others.
+    Approve(Vec<PermissionRule>),
+    AddDirectory(String),
+    SetPrimaryDirectory(String),
+    /// Takes back what people approved.
+    Reset,
+}
+
+/// Which approved rules go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RuleRemoval {
+    All,
+    These(Vec<PermissionRule>),
+}
+
+/// Settings that replace those of the same name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PermissionsPatch {
+    pub approve_all: Option<bool>,
+    pub approve_all_reads: Option<bool>,
+    pub rules: Option<RuleSet>,
+    pub unrestricted_paths: Option<bool>,
+    pub directories: Option<Vec<String>>,
+    /// A directory besides those.
+    pub extra_directory: Option<String>,
+    pub primary_directory: Option<String>,
+    pub unrestricted_urls: Option<bool>,
+    pub allowed_urls: Option<Vec<String>>,
+}
+
+/// All rules of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RuleSet {
+    pub approved: Vec<PermissionRule>,
+    pub denied: Vec<PermissionRule>,
+}
+
+/// The model that answers from now on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelChoice {
+    pub model: String,
+    pub reasoning_effort: Option<String>,
+    /// What the client knows better about the model.
+    pub capabilities: Option<CapabilitiesOverride>,
+}
 
 /// What is allowed from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]

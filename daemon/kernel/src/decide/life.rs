@@ -9,7 +9,7 @@ use loopd_proto::permission::PermissionOutcome;
 
 use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
-use super::{queue, tasks};
+use super::{queue, settings, tasks};
 
 use crate::command::{CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Resume};
 use crate::state::{CallStatus, Phase, Stage, State, Turn};
@@ -63,7 +63,7 @@ pub(super) fn resume(state: &State, resume: Resume, env: &mut DecideEnv<'_>) -> 
     let options = state
         .options
         .clone()
-        .updated_by(resume.options)
+        .updated_by(resume.options.clone())
         .without_secrets();
     let cwd = resume
         .working_directory
@@ -74,6 +74,7 @@ pub(super) fn resume(state: &State, resume: Resume, env: &mut DecideEnv<'_>) -> 
             working_directory: cwd.clone(),
         })));
     }
+    let model = settings::named_model(state, &mut decision, &resume.options);
     if let Some(managed) = resume.managed {
         let mut permissions = state.permissions.clone();
         let known = permissions.managed.take().unwrap_or_default();
@@ -93,7 +94,7 @@ pub(super) fn resume(state: &State, resume: Resume, env: &mut DecideEnv<'_>) -> 
         decision.store(Durable::SessionResume(Resumed {
             resume_time: env.now,
             event_count: state.visible,
-            selected_model: options.model.or_else(|| state.model.clone()),
+            selected_model: model.or(options.model),
             session_limits: options.session_limits,
             context: Some(context),
             already_in_use: Some(resume.already_in_use),
