@@ -7,6 +7,7 @@ pub mod actor;
 mod ask;
 pub mod attach;
 mod effects;
+mod files;
 mod journal;
 pub mod provide;
 mod redact;
@@ -52,6 +53,8 @@ pub enum SessionError {
     Store(Arc<StoreError>),
     #[error("the session {0} failed and was closed; resume it to go on from its log")]
     Faulted(SessionId),
+    #[error("a file of the session {0} could not be changed; the daemon's log says why")]
+    FileNotChanged(SessionId),
     #[error("the session {0} ended before the message was dealt with")]
     Ended(SessionId),
     #[error("this connection has left the session {0}")]
@@ -68,6 +71,7 @@ impl SessionError {
             Self::NotFound(_)
             | Self::Refused(_)
             | Self::Overloaded(_)
+            | Self::FileNotChanged(_)
             | Self::Ended(_)
             | Self::Left(_)
             | Self::Invalid(_) => actor::Flow::Go,
@@ -135,6 +139,8 @@ enum Message {
         change: Box<ProviderChange>,
         reply: oneshot::Sender<Result<(), SessionError>>,
     },
+    /// Changes a file of the session after those before it.
+    ChangeFile(files::FileChange),
     /// Wants to know what an agent of the session is made from.
     ParentSnapshot {
         reply: oneshot::Sender<Box<subagents::spawn::ParentSnapshot>>,

@@ -35,7 +35,9 @@ impl OptionsPatch {
             options.session_limits = None;
         }
         if self.model_capabilities.is_some() {
-            options.model_capabilities.clone_from(&self.model_capabilities);
+            options
+                .model_capabilities
+                .clone_from(&self.model_capabilities);
         }
         options
     }

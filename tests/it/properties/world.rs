@@ -3,8 +3,8 @@
 
 use loopd_kernel::apply::apply;
 use loopd_kernel::command::{
-    Command, Create, DecideEnv, Effect, Prepared, PreparedMessage, Resume, Send, SendPlace, Step,
-    TaskEnd, TaskStart,
+    Command, Create, DecideEnv, Effect, ModelChoice, PermissionChange, Prepared, PreparedMessage,
+    Resume, Send, SendPlace, Step, TaskEnd, TaskStart,
 };
 use loopd_kernel::context;
 use loopd_kernel::decide::decide;

@@ -292,7 +292,6 @@ async fn live(stories: &[Vec<Action>]) {
 }
 
 #[test]
-#[ignore = "fails until settings are commands that say what changes"]
 fn each_accepted_setting_has_its_effect_once_in_the_order_of_the_log() {
     let mut runner = TestRunner::new(ProptestConfig {
         failure_persistence: None,
