@@ -8,6 +8,7 @@ mod ask;
 pub mod attach;
 mod effects;
 mod files;
+pub mod join;
 mod journal;
 pub mod provide;
 mod redact;
@@ -98,6 +99,7 @@ enum Message {
     Report(Box<Command>),
     /// Looks at the session without changing it.
     View(Box<dyn FnOnce(&view::View<'_>) + Send>),
+    Join(Box<join::Join>),
     Attach(Box<Attachment>),
     Detach {
         peer: PeerId,

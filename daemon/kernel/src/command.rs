@@ -29,8 +29,8 @@ pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
 pub use life::{AdoptAsSubagent, Create, Resume};
 pub use messages::{ModelFailure, ModelReplied, Prepared, PreparedMessage, Send, SendPlace};
 pub use settings::{
-    AgentChoice, Grant, LogLevel, ModelChoice, PermissionChange, PermissionsPatch, RuleRemoval,
-    RuleSet,
+    AgentChoice, AgentPick, AgentSources, Grant, LogLevel, ModelChoice, PermissionChange,
+    PermissionsPatch, RuleRemoval, RuleSet,
 };
 pub use tasks::{RecoveredOutcome, TaskAnswer, TaskEnd, TaskStart};
 
@@ -157,7 +157,7 @@ pub enum Command {
     ChangePermissions(PermissionChange),
     /// A client allowed something for good when an agent of this session asked.
     Grant(Grant),
-    SelectAgent(Option<AgentChoice>),
+    SelectAgent(Option<Box<AgentPick>>),
     PlanChanged(FileOperation),
     FileChanged(FileChanged),
     SetWorkingDirectory(String),
@@ -274,6 +274,8 @@ pub enum Refusal {
     MessageIdUsed(MessageId),
     #[error("attachments: {0} may not be read, by the managed settings of this session")]
     AttachmentDenied(String),
+    #[error("the agents of this session changed while one was chosen; try again")]
+    AgentsChanged,
     #[error("the managed settings of this session do not let anybody approve everything at once")]
     NoApproveAll,
 }

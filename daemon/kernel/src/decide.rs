@@ -31,7 +31,7 @@ pub fn decide(
 ) -> Result<Decision, Refusal> {
     match command {
         Command::Create(create) => Ok(life::create(state, create, env)),
-        Command::Resume(resume) => Ok(life::resume(state, resume, env)),
+        Command::Resume(resume) => life::resume(state, resume, env),
         Command::TakeUp => Ok(life::take_up(state)),
         Command::Recover(recovered) => Ok(life::recover(state, recovered, env)),
         Command::AdoptAsSubagent(subagent) => Ok(agents::enlist(state, *subagent)),
@@ -136,7 +136,7 @@ pub fn decide(
         Command::UpdateOptions(patch) => Ok(settings::options(state, &patch)),
         Command::ChangePermissions(change) => settings::permissions::change(state, change, env),
         Command::Grant(grant) => Ok(answer::grant(state, &grant)),
-        Command::SelectAgent(choice) => Ok(settings::agent(state, choice)),
+        Command::SelectAgent(pick) => settings::agent(state, pick),
         Command::PlanChanged(operation) => Ok(settings::plan(operation)),
         Command::FileChanged(changed) => Ok(settings::file(changed)),
         Command::SetWorkingDirectory(cwd) => Ok(settings::working_directory(state, cwd)),

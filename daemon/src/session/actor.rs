@@ -251,6 +251,7 @@ impl Actor {
                 self.show(look);
                 Flow::Go
             }
+            Message::Join(join) => self.join(*join).await,
             Message::Attach(attachment) => {
                 let pending = attachment.pending;
                 self.attach(*attachment);

@@ -5,7 +5,7 @@ use loopd_proto::event::session::WorkContext;
 use loopd_proto::permission::{ManagedPermissions, Permissions};
 use loopd_proto::session::SessionOptions;
 
-use super::settings::AgentChoice;
+use super::settings::{AgentChoice, AgentPick};
 
 #[derive(Debug)]
 pub struct Create {
@@ -33,9 +33,10 @@ pub struct Resume {
     pub working_directory: Option<String>,
     pub context: WorkContext,
     /// The agent that answers from now on.
-    pub agent: Option<AgentChoice>,
+    pub agent: Option<Box<AgentPick>>,
     /// What an app decides for its users, besides what was decided before.
     pub managed: Option<Box<ManagedPermissions>>,
+    /// Whether somebody else is attached. The session says so itself.
     pub was_active: bool,
     pub already_in_use: bool,
     pub continue_pending_work: bool,

@@ -3,7 +3,10 @@
 
 use loopd_proto::event::session::AgentSelected;
 use loopd_proto::permission::{Approval, PermissionRule};
-use loopd_proto::session::CapabilitiesOverride;
+use loopd_proto::session::{CapabilitiesOverride, CustomAgent};
+
+use super::Refusal;
+use crate::state::State;
 
 /// A change of what a session may do. No change touches what an app decided for its users.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +80,48 @@ pub struct AgentChoice {
     pub name: String,
     pub display_name: String,
     pub tools: Option<Vec<String>>,
+}
+
+/// An agent, chosen among those that a session had at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentPick {
+    pub choice: AgentChoice,
+    /// The choice is refused when the session has other agents by then.
+    pub among: AgentSources,
+}
+
+/// What says which agents a session has, besides the files on disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentSources {
+    cwd: String,
+    custom: Option<Vec<CustomAgent>>,
+    excluded: Option<Vec<String>>,
+    plugins: Option<Vec<String>>,
+    discovers: Option<bool>,
+}
+
+impl AgentSources {
+    pub fn of(state: &State) -> Self {
+        let options = &state.options;
+        Self {
+            cwd: state.cwd.clone(),
+            custom: options.custom_agents.clone(),
+            excluded: options.excluded_builtin_agents.clone(),
+            plugins: options.plugin_directories.clone(),
+            discovers: options.enable_config_discovery,
+        }
+    }
+}
+
+impl AgentPick {
+    /// What was chosen, if the session still has the agents it was chosen among.
+    pub(crate) fn decided(self, state: &State) -> Result<AgentChoice, Refusal> {
+        if self.among == AgentSources::of(state) {
+            Ok(self.choice)
+        } else {
+            Err(Refusal::AgentsChanged)
+        }
+    }
 }
 
 impl From<AgentChoice> for AgentSelected {

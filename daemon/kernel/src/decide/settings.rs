@@ -12,7 +12,7 @@ use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::session::{Mode, SessionOptions};
 
-use crate::command::{AgentChoice, Answer, Decision, LogLevel, ModelChoice};
+use crate::command::{AgentPick, Answer, Decision, LogLevel, ModelChoice, Refusal};
 use crate::state::State;
 
 /// Names the session; a name that a person gave is not replaced by an automatic one.
@@ -104,18 +104,18 @@ pub(super) fn subagents(state: &State, subagents: Option<SubagentSettings>) -> D
     decision
 }
 
-pub(super) fn agent(state: &State, choice: Option<AgentChoice>) -> Decision {
+pub(super) fn agent(state: &State, pick: Option<Box<AgentPick>>) -> Result<Decision, Refusal> {
     let mut decision = Decision::default();
-    match choice {
-        Some(choice) => {
-            decision.store(Durable::AgentSelected(choice.into()));
+    match pick {
+        Some(pick) => {
+            decision.store(Durable::AgentSelected(pick.decided(state)?.into()));
         }
         None if state.agent.is_some() => {
             decision.store(Durable::AgentDeselected(Empty {}));
         }
         None => {}
     }
-    decision
+    Ok(decision)
 }
 
 pub(super) fn plan(operation: FileOperation) -> Decision {

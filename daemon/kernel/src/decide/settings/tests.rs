@@ -234,6 +234,37 @@ fn an_agent_is_selected_and_deselected() {
 }
 
 #[test]
+fn an_agent_is_not_chosen_among_those_of_an_earlier_moment() {
+    let refused = "
+        refused the agents of this session changed while one was chosen; try again
+        now idle
+        ";
+    let configured = |options| {
+        let data = json!({ "options": options, "workingDirectory": "/work" });
+        event("loopd.configured", data)
+    };
+    for options in [
+        json!({ "excludedBuiltinAgents": ["review"] }),
+        json!({ "customAgents": [{ "name": "review", "prompt": "p" }] }),
+        json!({ "enableConfigDiscovery": true }),
+        json!({ "pluginDirectories": ["/plugin"] }),
+    ] {
+        let changed = || idle().and(configured(options.clone()));
+        check(&changed(), || select_agent("review"), refused);
+        check(&changed(), || resume().by_agent("review"), refused);
+    }
+    let streaming = idle().and(configured(json!({ "streaming": true })));
+    check(
+        &streaming,
+        || select_agent("review"),
+        "
+        store subagent.selected agentName=review agentDisplayName=review
+        now idle
+        ",
+    );
+}
+
+#[test]
 fn changes_of_the_plan_and_of_files_are_stored() {
     check(
         &idle(),

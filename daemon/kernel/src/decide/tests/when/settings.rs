@@ -7,7 +7,7 @@ use loopd_proto::session::Mode;
 use serde_json::Value;
 
 use super::life::at;
-use super::{agent, data};
+use super::{data, pick};
 use crate::command::{
     Command, LogLevel, ModelChoice, PermissionChange, PermissionsPatch, RuleRemoval,
 };
@@ -94,7 +94,7 @@ pub(crate) fn modify_rules(remove: Value, add: Value) -> Command {
 }
 
 pub(crate) fn select_agent(name: &str) -> Command {
-    Command::SelectAgent(Some(agent(name)))
+    Command::SelectAgent(Some(pick(name)))
 }
 
 pub(crate) fn deselect_agent() -> Command {
