@@ -46,7 +46,7 @@ pub fn remember(store: &dyn Store, location: &str, approval: &Approval) -> Store
 }
 
 /// The approvals of a fact, and their location. Earlier versions kept a list under the location
-/// alone.
+/// alone. What cannot be read approves nothing.
 fn of_fact(key: &str, value: Value) -> (&str, Vec<Approval>) {
     if value.is_array() {
         return (key, serde_json::from_value(value).unwrap_or_default());

@@ -120,7 +120,8 @@ async fn the_model_that_was_chosen_last_answers_after_a_resume() {
     session.call("session.model.switchTo", small).await;
     session.destroy().await;
     // A plain resume keeps the model that somebody switched to, and says so.
-    let mut session = session.client().resume(&session.id, json!({})).await;
+    let plain = json!({"model": null});
+    let mut session = session.client().resume(&session.id, plain).await;
     let resumed = session.next("session.resume").await;
     assert_eq!(resumed["data"]["selectedModel"], "scripted-small");
     assert_eq!(session.count("session.model_change"), 0);

@@ -258,6 +258,32 @@ async fn every_approval_of_a_location_is_kept_for_the_next_session() {
 }
 
 #[tokio::test]
+async fn approvals_of_an_earlier_version_hold_beside_new_ones() {
+    let daemon = Daemon::playing([]).await;
+    let session = daemon.client().create(json!({})).await;
+    let here = json!({"workingDirectory": daemon.work()});
+    let resolve = "session.permissions.locations.resolve";
+    let location = session.call(resolve, here.clone()).await["locationKey"].clone();
+    let approval = |number| json!({"kind": "custom-tool", "toolName": tool_name(number)});
+    let store = &daemon.app.services.store;
+    let kept = json!([approval(0), approval(1)]);
+    let key = location.as_str().unwrap();
+    store.put_fact("approval", key, Some(kept)).await.unwrap();
+    for number in [1, 2] {
+        let params = json!({"locationKey": location, "approval": approval(number)});
+        let add = "session.permissions.locations.addToolApproval";
+        session.call(add, params).await;
+    }
+    let next = daemon.client().create(json!({})).await;
+    let applied = next.call("session.permissions.locations.apply", here).await;
+    let rules: Vec<Value> = (0..3).map(rule).collect();
+    let seen = (&applied["appliedRules"], &applied["changed"]);
+    // The session has had them from its beginning.
+    assert_eq!(seen, (&json!(rules), &json!(false)));
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn an_effort_does_not_take_back_the_model_that_is_chosen_at_the_same_moment() {
     let daemon = Daemon::playing([]).await;
     let session = daemon.client().create(json!({})).await;

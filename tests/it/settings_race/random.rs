@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 const CLIENTS: usize = 4;
 /// How many stories are tried; each is a daemon of its own.
 const STORIES: u32 = 24;
-/// The model that answers when nobody chose one.
+/// The model that the harness chooses.
 const DEFAULT_MODEL: &str = "scripted";
 
 const PERMISSIONS: &str = "loopd.permissions";
@@ -209,7 +209,6 @@ impl Settings {
                 MODEL
             }
             Action::Effort(effort) => {
-                after.model.get_or_insert_with(|| DEFAULT_MODEL.to_owned());
                 after.effort = Some(effort.to_owned());
                 MODEL
             }
@@ -340,6 +339,7 @@ async fn live(stories: &[Vec<Action>]) {
     join_all(acting).await;
     let start = Settings {
         mode: Some("interactive".to_owned()),
+        model: Some(DEFAULT_MODEL.to_owned()),
         ..Settings::default()
     };
     let sequence = Sequence::of(start, &log(&daemon, &first).await[before..]);

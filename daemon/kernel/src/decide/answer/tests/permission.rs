@@ -133,12 +133,12 @@ fn a_domain_that_is_approved_again_is_listed_once() {
     check(
         &asks(fetch("https://example.com")).and(known),
         || permit("r-a", domain()),
-        r#"
+        "
         answer yes
         store permission.completed r-a a approved
         do run i/0 a granted url
         now turn i/0 [a:started]
-        "#,
+        ",
     );
 }
 
