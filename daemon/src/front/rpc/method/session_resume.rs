@@ -35,7 +35,7 @@ pub(super) async fn resume(
         forget_choices(&mut params.options);
     }
     let id = params.session_id.clone();
-    let (session, _) = app.sessions.open(id.clone());
+    let session = app.sessions.open(id.clone());
     let mut attempts = 1..agent::ATTEMPTS;
     let Joined { from, elicitation } = loop {
         let resume = wanted(&context, &session, &params).await?;
