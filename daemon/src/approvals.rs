@@ -1,15 +1,19 @@
-//! ChildStatus approvals that outlive a session, kept per location in the store's facts.
+//! Approvals that outlive a session, kept per location in the store's facts: a fact for each, so
+//! that adding one never rewrites another.
 
 use std::path::Path;
 
 use loopd_proto::permission::{Approval, PermissionRule};
 
-use loopd_store::{Store, StoreError};
+use loopd_store::{Store, StoreError, StoreFuture};
+use serde_json::Value;
 
 /// The location of approvals that hold wherever a session works.
 pub const EVERYWHERE: &str = "*";
 
 const SCOPE: &str = "approval";
+/// Between the location and the approval in the key of a fact; JSON on one line has none.
+const SEPARATOR: char = '\n';
 const TRUST: &str = "trusted-folder";
 
 /// What a location is: the root of a repository, or just a directory.
@@ -34,18 +38,22 @@ pub fn locate(directory: &Path) -> LocationKey {
     }
 }
 
-/// Adds an approval to a location.
-pub async fn remember(
-    store: &dyn Store,
-    location: &str,
-    approval: &Approval,
-) -> Result<(), StoreError> {
-    let mut approvals = stored(store, location).await?;
-    if !approvals.contains(approval) {
-        approvals.push(approval.clone());
+/// Adds an approval to a location; one that is there already stays.
+pub fn remember(store: &dyn Store, location: &str, approval: &Approval) -> StoreFuture<()> {
+    let value = serde_json::to_value(approval).unwrap_or_default();
+    let key = format!("{location}{SEPARATOR}{value}");
+    store.put_fact(SCOPE, &key, Some(value))
+}
+
+/// The approvals of a fact, and their location. Earlier versions kept a list under the location
+/// alone. What cannot be read approves nothing.
+fn of_fact(key: &str, value: Value) -> (&str, Vec<Approval>) {
+    if value.is_array() {
+        return (key, serde_json::from_value(value).unwrap_or_default());
     }
-    let value = serde_json::to_value(&approvals).unwrap_or_default();
-    store.put_fact(SCOPE, location, Some(value)).await
+    let location = key.rsplit_once(SEPARATOR).map_or(key, |(at, _)| at);
+    let approval = serde_json::from_value(value).ok();
+    (location, approval.into_iter().collect())
 }
 
 /// The rules that hold for a session that works in a directory: its location's, and everywhere's.
@@ -58,27 +66,22 @@ pub async fn standing(
         return Ok(Vec::new());
     }
     let here = locate(directory).key;
-    let approvals: Vec<Approval> = facts
-        .into_iter()
-        .filter(|(key, _)| *key == here || key == EVERYWHERE)
-        .filter_map(|(_, value)| serde_json::from_value::<Vec<Approval>>(value).ok())
-        .flatten()
-        .collect();
-    Ok(approvals.iter().flat_map(Approval::rules).collect())
-}
-
-async fn stored(store: &dyn Store, location: &str) -> Result<Vec<Approval>, StoreError> {
-    let facts = store.facts(SCOPE).await?;
-    let found = facts.into_iter().find(|(key, _)| key == location);
-    Ok(found
-        .and_then(|(_, value)| serde_json::from_value(value).ok())
-        .unwrap_or_default())
+    let mut rules = Vec::new();
+    for (key, value) in facts {
+        let (location, approvals) = of_fact(&key, value);
+        if location == here || location == EVERYWHERE {
+            for rule in approvals.iter().flat_map(Approval::rules) {
+                if !rules.contains(&rule) {
+                    rules.push(rule);
+                }
+            }
+        }
+    }
+    Ok(rules)
 }
 
 pub async fn trust_folder(store: &dyn Store, folder: &str) -> Result<(), StoreError> {
-    store
-        .put_fact(TRUST, folder, Some(serde_json::Value::Bool(true)))
-        .await
+    store.put_fact(TRUST, folder, Some(Value::Bool(true))).await
 }
 
 pub async fn is_trusted(store: &dyn Store, folder: &str) -> Result<bool, StoreError> {

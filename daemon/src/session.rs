@@ -7,6 +7,8 @@ pub mod actor;
 mod ask;
 pub mod attach;
 mod effects;
+mod files;
+pub mod join;
 mod journal;
 pub mod provide;
 mod questions;
@@ -53,6 +55,8 @@ pub enum SessionError {
     Store(Arc<StoreError>),
     #[error("the session {0} failed and was closed; resume it to go on from its log")]
     Faulted(SessionId),
+    #[error("a file of the session {0} could not be changed; the daemon's log says why")]
+    FileNotChanged(SessionId),
     #[error("the session {0} ended before the message was dealt with")]
     Ended(SessionId),
     #[error("this connection has left the session {0}")]
@@ -69,6 +73,7 @@ impl SessionError {
             Self::NotFound(_)
             | Self::Refused(_)
             | Self::Overloaded(_)
+            | Self::FileNotChanged(_)
             | Self::Ended(_)
             | Self::Left(_)
             | Self::Invalid(_) => actor::Flow::Go,
@@ -95,6 +100,7 @@ enum Message {
     Report(Box<Command>),
     /// Looks at the session without changing it.
     View(Box<dyn FnOnce(&view::View<'_>) + Send>),
+    Join(Box<join::Join>),
     Attach(Box<Attachment>),
     Detach {
         peer: PeerId,
@@ -136,6 +142,8 @@ enum Message {
         change: Box<ProviderChange>,
         reply: oneshot::Sender<Result<(), SessionError>>,
     },
+    /// Changes a file of the session after those before it.
+    ChangeFile(files::FileChange),
     /// Wants to know what an agent of the session is made from.
     ParentSnapshot {
         reply: oneshot::Sender<Box<subagents::spawn::ParentSnapshot>>,

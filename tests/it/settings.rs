@@ -1,6 +1,6 @@
 //! The daemon's own facts, and the small settings of a session: mode, model, agent, plan.
 
-use loopd_tests::{Daemon, Script, Turn};
+use loopd_tests::{Daemon, Script, Session, Turn};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -98,6 +98,59 @@ async fn the_model_can_be_switched_between_turns() {
         .map(|model| &model["id"])
         .collect();
     assert_eq!(ids, ["scripted", "scripted-small"]);
+    daemon.finish().await;
+}
+
+/// What the session says of its model, and what the next request asks for.
+async fn model_in_use(daemon: &Daemon, session: &mut Session, prompt: &str) -> Value {
+    let current = session.call("session.model.getCurrent", json!({})).await;
+    session.ask(prompt).await;
+    let asked = daemon.script().last_request().body["model"].clone();
+    assert_eq!(current["modelId"], asked);
+    asked
+}
+
+#[tokio::test]
+async fn the_model_that_was_chosen_last_answers_after_a_resume() {
+    let answers = ["one", "two", "three"].map(|prompt| Turn::user(prompt).says("ok"));
+    let daemon = Daemon::playing(answers).await;
+    let session = daemon.client().create(json!({"model": "scripted"})).await;
+    let small =
+        json!({"modelId": "scripted-small", "modelCapabilities": {"supports": {"vision": true}}});
+    session.call("session.model.switchTo", small).await;
+    session.destroy().await;
+    // A plain resume keeps the model that somebody switched to, and says so.
+    let plain = json!({"model": null});
+    let mut session = session.client().resume(&session.id, plain).await;
+    let resumed = session.next("session.resume").await;
+    assert_eq!(resumed["data"]["selectedModel"], "scripted-small");
+    assert_eq!(session.count("session.model_change"), 0);
+    let used = model_in_use(&daemon, &mut session, "one").await;
+    assert_eq!(used, "scripted-small");
+    let known = daemon.state(&session.id).await.options.model_capabilities;
+    assert_eq!(known.and_then(|known| known.vision()), Some(true));
+    session.destroy().await;
+    // One that names a model switches to it, also to the one that the session was created with.
+    let named = json!({"model": "scripted", "reasoningEffort": "low"});
+    let mut session = session.client().resume(&session.id, named).await;
+    let changed = session.next("session.model_change").await;
+    let changed = (
+        &changed["data"]["previousModel"],
+        &changed["data"]["newModel"],
+    );
+    assert_eq!(changed, (&json!("scripted-small"), &json!("scripted")));
+    let resumed = session.next("session.resume").await;
+    assert_eq!(resumed["data"]["selectedModel"], "scripted");
+    let used = model_in_use(&daemon, &mut session, "two").await;
+    assert_eq!(used, "scripted");
+    let effort = &daemon.script().last_request().body["reasoning_effort"];
+    assert_eq!(effort, "low");
+    // Who only joins again after a broken connection takes back nothing.
+    let again =
+        json!({"model": "scripted-small", "reasoningEffort": "high", "disableResume": true});
+    daemon.client().resume(&session.id, again).await;
+    let used = model_in_use(&daemon, &mut session, "three").await;
+    assert_eq!(used, "scripted");
     daemon.finish().await;
 }
 

@@ -68,7 +68,6 @@ fn rule(number: usize) -> Value {
 }
 
 #[tokio::test]
-#[ignore = "fails until permissions are changed by commands that say what changes"]
 async fn every_rule_is_in_force() {
     let daemon = Daemon::playing([calls_all()]).await;
     let offer = json!({"tools": tools(), "requestPermission": true});
@@ -81,7 +80,6 @@ async fn every_rule_is_in_force() {
 }
 
 #[tokio::test]
-#[ignore = "fails until permissions are changed by commands that say what changes"]
 async fn every_rule_of_many_clients_is_in_force() {
     let daemon = Daemon::playing([calls_all()]).await;
     let offer = json!({"tools": tools(), "requestPermission": true});
@@ -104,7 +102,6 @@ async fn every_rule_of_many_clients_is_in_force() {
 }
 
 #[tokio::test]
-#[ignore = "fails until permissions are changed by commands that say what changes"]
 async fn every_directory_is_allowed() {
     let daemon = Daemon::playing([]).await;
     let session = daemon.client().create(json!({})).await;
@@ -125,7 +122,6 @@ async fn every_directory_is_allowed() {
 }
 
 #[tokio::test]
-#[ignore = "fails until permissions are changed by commands that say what changes"]
 async fn settings_of_different_kinds_leave_each_other_alone() {
     let daemon = Daemon::playing([calls_all()]).await;
     let offer = json!({"tools": tools(), "requestPermission": true});
@@ -173,7 +169,6 @@ async fn settings_of_different_kinds_leave_each_other_alone() {
 }
 
 #[tokio::test]
-#[ignore = "fails until permissions are changed by commands that say what changes"]
 async fn configuring_one_thing_keeps_what_another_request_configures() {
     let daemon = Daemon::playing([]).await;
     let session = daemon.client().create(json!({})).await;
@@ -206,7 +201,6 @@ async fn configuring_one_thing_keeps_what_another_request_configures() {
 }
 
 #[tokio::test]
-#[ignore = "fails until permissions are changed by commands that say what changes"]
 async fn a_rule_does_not_take_back_what_a_person_allows_at_the_same_moment() {
     let daemon = Daemon::playing([
         Turn::user("one").calls([call("c", "tool-0", json!({}))]),
@@ -243,7 +237,6 @@ async fn a_rule_does_not_take_back_what_a_person_allows_at_the_same_moment() {
 }
 
 #[tokio::test]
-#[ignore = "fails until approvals of a location are added, not rewritten"]
 async fn every_approval_of_a_location_is_kept_for_the_next_session() {
     let daemon = Daemon::playing([]).await;
     let session = daemon.client().create(json!({})).await;
@@ -265,7 +258,32 @@ async fn every_approval_of_a_location_is_kept_for_the_next_session() {
 }
 
 #[tokio::test]
-#[ignore = "fails until an effort is a command of its own"]
+async fn approvals_of_an_earlier_version_hold_beside_new_ones() {
+    let daemon = Daemon::playing([]).await;
+    let session = daemon.client().create(json!({})).await;
+    let here = json!({"workingDirectory": daemon.work()});
+    let resolve = "session.permissions.locations.resolve";
+    let location = session.call(resolve, here.clone()).await["locationKey"].clone();
+    let approval = |number| json!({"kind": "custom-tool", "toolName": tool_name(number)});
+    let store = &daemon.app.services.store;
+    let kept = json!([approval(0), approval(1)]);
+    let key = location.as_str().unwrap();
+    store.put_fact("approval", key, Some(kept)).await.unwrap();
+    for number in [1, 2] {
+        let params = json!({"locationKey": location, "approval": approval(number)});
+        let add = "session.permissions.locations.addToolApproval";
+        session.call(add, params).await;
+    }
+    let next = daemon.client().create(json!({})).await;
+    let applied = next.call("session.permissions.locations.apply", here).await;
+    let rules: Vec<Value> = (0..3).map(rule).collect();
+    let seen = (&applied["appliedRules"], &applied["changed"]);
+    // The session has had them from its beginning.
+    assert_eq!(seen, (&json!(rules), &json!(false)));
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn an_effort_does_not_take_back_the_model_that_is_chosen_at_the_same_moment() {
     let daemon = Daemon::playing([]).await;
     let session = daemon.client().create(json!({})).await;
@@ -292,7 +310,6 @@ async fn operations(session: &Session, kind: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-#[ignore = "fails until files of a session are written one after the other"]
 async fn a_plan_is_created_once() {
     let daemon = Daemon::playing([]).await;
     let session = daemon.client().create(json!({})).await;
@@ -310,7 +327,6 @@ async fn a_plan_is_created_once() {
 }
 
 #[tokio::test]
-#[ignore = "fails until files of a session are written one after the other"]
 async fn a_file_of_a_session_is_created_once() {
     let daemon = Daemon::playing([]).await;
     let session = daemon.client().create(json!({})).await;

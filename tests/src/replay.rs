@@ -68,7 +68,7 @@ async fn check_reopening(app: &Arc<App>, id: &SessionId, before: &[StoredEvent])
     let all = Seq(u64::MAX);
     let stored = fold(id, before, all);
     let fresh = Arc::new(Sessions::new(app.services.clone()));
-    let (opened, _) = fresh.open(id.clone());
+    let opened = fresh.open(id.clone());
     let state = opened.state(State::clone).await.unwrap();
     let folded = fold(id, &load(app, id).await, all);
     assert_same(

@@ -1,35 +1,46 @@
 //! What can be asked of a session, and what it wants done in return.
 
-use std::collections::BTreeMap;
+mod calls;
+mod life;
+mod messages;
+mod settings;
+mod tasks;
 
 use ulid::Ulid;
 
-use loopd_proto::attachment::Attachment;
-use loopd_proto::event::agent::SubagentIdentity;
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{Asked, NamedBy, PendingMessage};
-use loopd_proto::event::session::{AgentSelected, FileChanged, FileOperation, WorkContext};
-use loopd_proto::event::task::{ShellWaiting, TaskOutcome, TaskWork, WorkUsage};
-use loopd_proto::event::tool::ToolResult;
+use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
+use loopd_proto::event::task::ShellWaiting;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, ToolCallId};
 use loopd_proto::params::options::OptionsPatch;
+use loopd_proto::params::permission::ApprovalMode;
 use loopd_proto::params::tool::SubagentSettings;
-use loopd_proto::permission::{
-    Approval, ManagedPermissions, PermissionDecision, PermissionRequest, Permissions,
-};
-use loopd_proto::session::{Mode, SessionOptions};
+use loopd_proto::permission::{Approval, PermissionDecision, PermissionRequest, Permissions};
+use loopd_proto::session::Mode;
 use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
-use super::model::{ModelReply, ToolCall};
+use super::model::ToolCall;
 use super::state::TurnKey;
+
+pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
+pub use life::{AdoptAsSubagent, Create, Resume};
+pub use messages::{ModelFailure, ModelReplied, Prepared, PreparedMessage, Send, SendPlace};
+pub use settings::{
+    AgentChoice, AgentPick, AgentSources, Grant, LogLevel, ModelChoice, PermissionChange,
+    PermissionsPatch, RuleRemoval, RuleSet,
+};
+pub use tasks::{RecoveredOutcome, TaskAnswer, TaskEnd, TaskStart};
 
 /// The outside world as values: the time, and ids that were not used before.
 pub struct DecideEnv<'a> {
     pub now: Timestamp,
     /// Whether somebody is attached; without anybody no new turn begins.
     pub attended: bool,
+    /// Whether the launch was started with everything allowed.
+    pub bypass: bool,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
 
@@ -136,15 +147,17 @@ pub enum Command {
         by: NamedBy,
     },
     SetMode(Mode),
-    SetModel {
-        model: String,
-        reasoning_effort: Option<String>,
+    SetModel(Box<ModelChoice>),
+    SetReasoningEffort {
+        effort: String,
+        /// The model that answers if none was chosen.
+        default_model: String,
     },
     UpdateOptions(Box<OptionsPatch>),
-    SetPermissions(Box<Permissions>),
+    ChangePermissions(PermissionChange),
     /// A client allowed something for good when an agent of this session asked.
     Grant(Grant),
-    SelectAgent(Option<AgentChoice>),
+    SelectAgent(Option<Box<AgentPick>>),
     PlanChanged(FileOperation),
     FileChanged(FileChanged),
     SetWorkingDirectory(String),
@@ -198,177 +211,6 @@ pub enum Command {
 }
 
 #[derive(Debug)]
-pub struct Create {
-    pub options: SessionOptions,
-    pub context: WorkContext,
-    pub permissions: Permissions,
-    /// The agent that answers instead of the default one.
-    pub agent: Option<AgentChoice>,
-    pub version: String,
-    /// Set when the session is an agent of another one.
-    pub subagent: Option<Box<SubagentIdentity>>,
-}
-
-/// A copy of a log that becomes an agent.
-#[derive(Debug)]
-pub struct AdoptAsSubagent {
-    pub subagent: SubagentIdentity,
-    /// Where it works, if not where its parent does.
-    pub cwd: Option<String>,
-}
-
-/// What is allowed from now on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grant {
-    pub approval: Option<Approval>,
-    pub domain: Option<String>,
-}
-
-/// Something that goes on in the background from now on.
-#[derive(Debug)]
-pub struct TaskStart {
-    pub id: TaskId,
-    pub call: Option<ToolCallId>,
-    pub description: String,
-    /// When it began, if that was earlier.
-    pub started_at: Option<Timestamp>,
-    pub work: TaskWork,
-}
-
-/// How something in the background ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TaskEnd {
-    pub outcome: TaskOutcome,
-    pub exit_code: Option<i32>,
-    pub reason: Option<String>,
-    /// What it came to, or how far it got.
-    pub result: Option<String>,
-    pub usage: Option<WorkUsage>,
-    /// Whether the model learns of it by other means.
-    pub delivered: bool,
-}
-
-impl TaskEnd {
-    pub fn new(outcome: TaskOutcome) -> Self {
-        Self {
-            outcome,
-            exit_code: None,
-            reason: None,
-            result: None,
-            usage: None,
-            delivered: false,
-        }
-    }
-
-    #[must_use]
-    pub fn because(mut self, reason: impl Into<String>) -> Self {
-        self.reason = Some(reason.into());
-        self
-    }
-}
-
-/// What an agent answered before it came to rest.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TaskAnswer {
-    pub response: String,
-    pub usage: WorkUsage,
-    /// Whether the model learns of it by other means.
-    pub delivered: bool,
-}
-
-/// What became of an agent, by its own log, when the daemon stopped before its parent was told.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RecoveredOutcome {
-    Answered(TaskId, TaskAnswer),
-    Ended(TaskId, TaskEnd),
-}
-
-impl RecoveredOutcome {
-    pub fn task(&self) -> &TaskId {
-        match self {
-            Self::Answered(id, _) | Self::Ended(id, _) => id,
-        }
-    }
-}
-
-#[derive(Debug)]
-pub struct Resume {
-    pub options: SessionOptions,
-    pub working_directory: Option<String>,
-    pub context: WorkContext,
-    /// The agent that answers from now on.
-    pub agent: Option<AgentChoice>,
-    /// What an app decides for its users, besides what was decided before.
-    pub managed: Option<Box<ManagedPermissions>>,
-    pub was_active: bool,
-    pub already_in_use: bool,
-    pub continue_pending_work: bool,
-    pub announce: bool,
-}
-
-#[derive(Debug)]
-pub struct Send {
-    pub id: Option<MessageId>,
-    pub prompt: String,
-    pub display_prompt: Option<String>,
-    pub attachments: Vec<Attachment>,
-    pub agent_mode: Option<String>,
-    /// For the model requests of this message only; may hold secrets, so the actor keeps them in
-    /// memory and the log never sees them.
-    pub request_headers: BTreeMap<String, String>,
-    pub source: Option<String>,
-    pub place: SendPlace,
-}
-
-/// When a message wants to be heard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SendPlace {
-    Enqueue,
-    Prepend,
-    Immediate,
-}
-
-/// Messages made ready, and everything else the next model call needs.
-#[derive(Debug)]
-pub struct Prepared {
-    pub messages: Vec<PreparedMessage>,
-    pub model: String,
-    pub reasoning_effort: Option<String>,
-    pub system: String,
-}
-
-#[derive(Debug)]
-pub struct PreparedMessage {
-    pub id: MessageId,
-    /// What the model reads.
-    pub text: String,
-}
-
-#[derive(Debug)]
-pub struct ModelReplied {
-    pub turn: TurnKey,
-    pub message: MessageId,
-    pub model: String,
-    pub reply: ModelReply,
-    pub duration_ms: u64,
-    pub first_token_ms: Option<f64>,
-    pub endpoint: Option<String>,
-    pub tool_count: u64,
-    pub initiator: &'static str,
-}
-
-/// A model call that could not be made or did not come to an end.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ModelFailure {
-    pub kind: String,
-    pub code: Option<String>,
-    pub message: String,
-    pub status: Option<u16>,
-    pub provider_call_id: Option<String>,
-    pub model: Option<String>,
-}
-
-#[derive(Debug)]
 pub struct Assessed {
     pub turn: TurnKey,
     pub call: ToolCallId,
@@ -386,83 +228,6 @@ pub enum CallNeed {
     Nothing,
     Permission(PermissionRequest),
     Refused(CallOutcome),
-}
-
-/// How a tool call ended, in the words of the log.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CallOutcome {
-    pub status: CallStatusReport,
-    /// What the model reads, and on success what people read.
-    pub result: ToolResult,
-    pub telemetry: Option<serde_json::Map<String, Value>>,
-    /// The tasks whose rest the model learns from this result.
-    pub delivered: Vec<CompletionRef>,
-}
-
-/// A task's rest: which task, and when it came to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CompletionRef {
-    pub task: TaskId,
-    pub at: Timestamp,
-}
-
-/// Success, or a failure with its code.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CallStatusReport {
-    Success,
-    Failure { code: String },
-}
-
-impl CallOutcome {
-    pub fn success(text: impl Into<String>) -> Self {
-        Self {
-            status: CallStatusReport::Success,
-            result: ToolResult {
-                content: text.into(),
-                ..ToolResult::default()
-            },
-            telemetry: None,
-            delivered: Vec::new(),
-        }
-    }
-
-    pub fn failure(code: &str, text: impl Into<String>) -> Self {
-        Self {
-            status: CallStatusReport::Failure {
-                code: code.to_owned(),
-            },
-            result: ToolResult {
-                content: text.into(),
-                ..ToolResult::default()
-            },
-            telemetry: None,
-            delivered: Vec::new(),
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentChoice {
-    pub name: String,
-    pub display_name: String,
-    pub tools: Option<Vec<String>>,
-}
-
-impl From<AgentChoice> for AgentSelected {
-    fn from(choice: AgentChoice) -> Self {
-        Self {
-            agent_name: choice.name,
-            agent_display_name: choice.display_name,
-            tools: choice.tools,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogLevel {
-    Info,
-    Warning,
-    Error,
 }
 
 /// What follows from a command, in order.
@@ -487,6 +252,11 @@ pub enum Answer {
     Message(MessageId),
     /// Whether the command found what it was for.
     Accepted(bool),
+    /// Whether a change of permissions changed anything, and whether people are asked now.
+    Permissions {
+        changed: bool,
+        mode: ApprovalMode,
+    },
 }
 
 /// Why a command was refused; nothing changed.
@@ -504,6 +274,8 @@ pub enum Refusal {
     MessageIdUsed(MessageId),
     #[error("attachments: {0} may not be read, by the managed settings of this session")]
     AttachmentDenied(String),
+    #[error("the agents of this session changed while one was chosen; try again")]
+    AgentsChanged,
     #[error("the managed settings of this session do not let anybody approve everything at once")]
     NoApproveAll,
 }

@@ -31,7 +31,7 @@ pub fn decide(
 ) -> Result<Decision, Refusal> {
     match command {
         Command::Create(create) => Ok(life::create(state, create, env)),
-        Command::Resume(resume) => Ok(life::resume(state, resume, env)),
+        Command::Resume(resume) => life::resume(state, resume, env),
         Command::TakeUp => Ok(life::take_up(state)),
         Command::Recover(recovered) => Ok(life::recover(state, recovered, env)),
         Command::AdoptAsSubagent(subagent) => Ok(agents::enlist(state, *subagent)),
@@ -128,14 +128,15 @@ pub fn decide(
 
         Command::SetName { name, by } => Ok(settings::name(state, name, by)),
         Command::SetMode(mode) => Ok(settings::mode(state, mode)),
-        Command::SetModel {
-            model,
-            reasoning_effort,
-        } => Ok(settings::model(state, model, reasoning_effort)),
+        Command::SetModel(choice) => Ok(settings::model(state, *choice)),
+        Command::SetReasoningEffort {
+            effort,
+            default_model,
+        } => Ok(settings::effort(state, effort, default_model)),
         Command::UpdateOptions(patch) => Ok(settings::options(state, &patch)),
-        Command::SetPermissions(permissions) => settings::permissions(state, *permissions),
+        Command::ChangePermissions(change) => settings::permissions::change(state, change, env),
         Command::Grant(grant) => Ok(answer::grant(state, &grant)),
-        Command::SelectAgent(choice) => Ok(settings::agent(state, choice)),
+        Command::SelectAgent(pick) => settings::agent(state, pick),
         Command::PlanChanged(operation) => Ok(settings::plan(operation)),
         Command::FileChanged(changed) => Ok(settings::file(changed)),
         Command::SetWorkingDirectory(cwd) => Ok(settings::working_directory(state, cwd)),

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::attach::{Attachment, PendingWork};
+use super::files::FileWriter;
 use super::journal;
 use super::questions::QuestionWaiters;
 use super::registry::Sessions;
@@ -79,6 +80,7 @@ pub(super) struct Actor {
     waiting_headers: HashMap<MessageId, BTreeMap<String, String>>,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) can_elicit: bool,
+    files: FileWriter,
     /// The commands that run in shells.
     pub(super) shells: Shells,
     /// The agents of the session, and the sessions of those that live now.
@@ -162,6 +164,7 @@ impl Actor {
             waiting_headers: HashMap::new(),
             headers: BTreeMap::new(),
             can_elicit: false,
+            files: FileWriter::default(),
         }
     }
 
@@ -245,6 +248,7 @@ impl Actor {
                 self.show(look);
                 Flow::Go
             }
+            Message::Join(join) => self.join(*join).await,
             Message::Attach(attachment) => {
                 let pending = attachment.pending;
                 self.attach(*attachment).await;
@@ -313,6 +317,10 @@ impl Actor {
                 self.hand_down();
                 Flow::Go
             }
+            Message::ChangeFile(change) => {
+                self.files.push(change, &mut self.effects);
+                Flow::Go
+            }
             Message::ParentSnapshot { reply } => {
                 let kin = self.parent_snapshot();
                 // The order that wanted it may have been given up.
@@ -373,13 +381,10 @@ impl Actor {
             Command::Send(send) => send.request_headers.clone(),
             _ => BTreeMap::new(),
         };
-        let patch = match &command {
-            Command::UpdateOptions(patch) => Some(patch.clone()),
-            _ => None,
-        };
+        let secret_options = self.options_after(&command);
         let Decision { steps, answer } = self.decide(command)?;
-        if let Some(patch) = patch {
-            self.options = patch.applied_to(std::mem::take(&mut self.options));
+        if let Some(options) = secret_options {
+            self.options = options;
         }
         if let (Answer::Message(id), false) = (&answer, headers.is_empty()) {
             self.waiting_headers.insert(id.clone(), headers);
@@ -393,6 +398,7 @@ impl Actor {
         let mut env = DecideEnv {
             now: clock.now(),
             attended: self.is_attended(),
+            bypass: self.launch.as_ref().is_some_and(|launch| launch.yolo),
             ids: &mut ids,
         };
         Ok(decide(&self.state, command, &mut env)?)

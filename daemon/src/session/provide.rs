@@ -1,11 +1,12 @@
 //! Providers and models that clients bring while a session runs, in memory only.
 
-use loopd_proto::session::{CapabilitiesOverride, ModelConfig, ProviderConfig, SessionOptions};
+use loopd_proto::session::{ModelConfig, ProviderConfig, SessionOptions};
 use loopd_proto::wire::Peer;
 
 use super::SessionError;
 use super::actor::Actor;
 use crate::turn::route::registry;
+use loopd_kernel::command::Command;
 
 /// What changes.
 pub enum ProviderChange {
@@ -15,8 +16,6 @@ pub enum ProviderChange {
         models: Vec<ModelConfig>,
         peer: Peer,
     },
-    /// What the model that was just chosen can do, as far as the client knows better.
-    Capabilities(Option<CapabilitiesOverride>),
 }
 
 impl Actor {
@@ -36,11 +35,20 @@ impl Actor {
         }
     }
 
+    /// The configuration with its secrets after a command, if the command changes it.
+    pub(super) fn options_after(&self, command: &Command) -> Option<SessionOptions> {
+        match command {
+            Command::UpdateOptions(patch) => Some(patch.applied_to(self.options.clone())),
+            Command::SetModel(choice) => Some(SessionOptions {
+                model_capabilities: choice.capabilities.clone(),
+                ..self.options.clone()
+            }),
+            _ => None,
+        }
+    }
+
     pub(super) fn provide(&mut self, change: ProviderChange) -> Result<(), SessionError> {
         match change {
-            ProviderChange::Capabilities(capabilities) => {
-                self.options.model_capabilities = capabilities;
-            }
             ProviderChange::Add {
                 providers,
                 models,

@@ -56,11 +56,11 @@ impl Sessions {
     }
 
     /// The live session, or one that starts by loading its log.
-    pub fn open(self: &Arc<Self>, id: SessionId) -> (SessionHandle, Opened) {
+    pub fn open(self: &Arc<Self>, id: SessionId) -> SessionHandle {
         let mut live = self.live();
         match live.get(&id).filter(|handle| !handle.is_closed()) {
-            Some(handle) => (handle.clone(), Opened::Live),
-            None => (self.spawn(&mut live, id, Start::Load), Opened::Cold),
+            Some(handle) => handle.clone(),
+            None => self.spawn(&mut live, id, Start::Load),
         }
     }
 
@@ -120,11 +120,4 @@ impl Sessions {
         self.tasks.close();
         self.tasks.wait().await;
     }
-}
-
-/// Whether a session was in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opened {
-    Live,
-    Cold,
 }

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use loopd_proto::session::{ClientCommand, SessionOptions};
-use loopd_proto::wire::PeerId;
 use tokio::sync::watch;
 
 use super::actor::Actor;
-use super::attach::Attachment;
 use super::subagents::tree::Tree;
 use crate::launch::Launch;
 use crate::publish::Audience;
@@ -26,7 +24,6 @@ pub struct View<'a> {
     pub recent: &'a Recent,
     /// Ticks with everything published.
     pub ticks: &'a watch::Sender<u64>,
-    attachments: &'a [Attachment],
     /// Whether anybody is attached.
     pub in_use: bool,
     pub launch: Option<&'a Arc<Launch>>,
@@ -51,15 +48,6 @@ pub struct View<'a> {
     pub audience: &'a Audience,
 }
 
-impl View<'_> {
-    /// Whether somebody else is attached.
-    pub fn attached_besides(&self, peer: PeerId) -> bool {
-        self.attachments
-            .iter()
-            .any(|attachment| attachment.connection.peer.id() != peer)
-    }
-}
-
 impl Actor {
     pub(super) fn show(&self, look: Box<dyn FnOnce(&View<'_>) + Send>) {
         let tools = || self.toolset().specs();
@@ -78,7 +66,6 @@ impl Actor {
             recent: &self.recent,
             ticks: &self.ticks,
             in_use: !self.attachments.is_empty(),
-            attachments: &self.attachments,
             launch: self.launch.as_ref(),
             options: &self.options,
             api_token: self.api_token.as_ref(),

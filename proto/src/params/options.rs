@@ -34,6 +34,11 @@ impl OptionsPatch {
         if self.no_limits {
             options.session_limits = None;
         }
+        if self.model_capabilities.is_some() {
+            options
+                .model_capabilities
+                .clone_from(&self.model_capabilities);
+        }
         options
     }
 }

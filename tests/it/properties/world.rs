@@ -3,8 +3,8 @@
 
 use loopd_kernel::apply::apply;
 use loopd_kernel::command::{
-    Command, Create, DecideEnv, Effect, Prepared, PreparedMessage, Resume, Send, SendPlace, Step,
-    TaskEnd, TaskStart,
+    Command, Create, DecideEnv, Effect, ModelChoice, PermissionChange, Prepared, PreparedMessage,
+    Resume, Send, SendPlace, Step, TaskEnd, TaskStart,
 };
 use loopd_kernel::context;
 use loopd_kernel::decide::decide;
@@ -104,6 +104,7 @@ impl World {
         let mut env = DecideEnv {
             now: Timestamp(1_700_000_000_000),
             attended: self.attended,
+            bypass: false,
             ids: &mut fresh,
         };
         let Ok(decision) = decide(&self.state, command, &mut env) else {
@@ -258,18 +259,16 @@ impl World {
             } else {
                 Mode::Interactive
             }),
-            1 => Command::SetModel {
+            1 => Command::SetModel(Box::new(ModelChoice {
                 model: format!("model-{}", how % 3),
                 reasoning_effort: None,
-            },
+                capabilities: None,
+            })),
             2 => Command::SetName {
                 name: "a name".to_owned(),
                 by: NamedBy::User,
             },
-            _ => Command::SetPermissions(Box::new(Permissions {
-                approve_all: how & 1 == 0,
-                ..Permissions::default()
-            })),
+            _ => Command::ChangePermissions(PermissionChange::ApproveAll(how & 1 == 0)),
         });
     }
 

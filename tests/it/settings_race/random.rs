@@ -1,14 +1,16 @@
 //! Random settings from four clients at once, each client waiting for its own replies only.
 //!
-//! Every action is named, so that a failure reads as a story. What the session shows afterwards is
-//! compared with a plain model: rules and directories are those that were added and not removed by
-//! the client that added them; names, modes and models are in the log once for each change, and the
-//! session shows the last one; a switch shows what one of the clients set last.
+//! Every action is named, so that a failure reads as a story. The log must be one sequence of all
+//! actions: the actions of each client stand in their order, each makes exactly the change that it
+//! names to the settings before it, and an action without an event changes nothing where it stands.
+//! What the session shows afterwards is what that sequence comes to.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use futures::future::join_all;
-use loopd_kernel::state::State;
+use loopd_proto::id::SessionId;
+use loopd_proto::permission::Permissions;
+use loopd_store::StoredEvent;
 use loopd_tests::{Daemon, Session};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -18,6 +20,14 @@ use serde_json::{Value, json};
 const CLIENTS: usize = 4;
 /// How many stories are tried; each is a daemon of its own.
 const STORIES: u32 = 24;
+/// The model that the harness chooses.
+const DEFAULT_MODEL: &str = "scripted";
+
+const PERMISSIONS: &str = "loopd.permissions";
+const CONFIGURED: &str = "loopd.configured";
+const NAMED: &str = "loopd.named";
+const MODE: &str = "session.mode_changed";
+const MODEL: &str = "session.model_change";
 
 /// What a client does; numbers name things that only this client uses.
 #[derive(Debug, Clone, Copy)]
@@ -99,100 +109,186 @@ impl Actor {
     }
 }
 
-/// What the clients together must have come to.
-#[derive(Default)]
-struct Expected {
-    rules: BTreeSet<String>,
-    directories: BTreeSet<String>,
-    names: Vec<String>,
-    models: Vec<String>,
-    efforts: usize,
-    /// What each client set last.
-    approve_all: BTreeSet<bool>,
-    urls: BTreeSet<bool>,
-    excluded: BTreeSet<String>,
-    modes: BTreeSet<&'static str>,
+/// The settings that the actions change.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Settings {
+    rules: Vec<String>,
+    directories: Vec<String>,
+    approve_all: bool,
+    urls: bool,
+    excluded: Vec<String>,
+    name: Option<String>,
+    mode: Option<String>,
+    model: Option<String>,
+    effort: Option<String>,
 }
 
-impl Expected {
-    /// Adds what one client did, in its order.
-    fn add(&mut self, actor: &Actor, story: &[Action]) {
-        let (mut approve_all, mut urls, mut excluded, mut mode) = (None, None, None, None);
-        for action in story {
-            match *action {
-                Action::AddRule(n) => {
-                    self.rules.insert(actor.named("tool", n));
-                }
-                Action::RemoveRule(n) => {
-                    self.rules.remove(&actor.named("tool", n));
-                }
-                Action::AddDirectory(n) => {
-                    self.directories.insert(actor.named("folder", n));
-                }
-                Action::AllowAll(enabled) => approve_all = Some(enabled),
-                Action::AllowUrls(enabled) => urls = Some(enabled),
-                Action::ExcludeTool(n) => excluded = Some(actor.named("tool", n)),
-                Action::Name(n) => self.names.push(actor.named("name", n)),
-                Action::Mode(new) => mode = Some(new),
-                Action::Model(n) => self.models.push(actor.named("model", n)),
-                Action::Effort(_) => self.efforts += 1,
+/// What an action comes to.
+struct Effect {
+    /// The event that tells of it.
+    kind: &'static str,
+    after: Settings,
+    /// Whether the event is stored when nothing changes.
+    always: bool,
+}
+
+impl Settings {
+    /// The settings after one more event of the log.
+    fn fold(&self, event: &Value) -> Self {
+        let mut after = self.clone();
+        let data = &event["data"];
+        let text = |member: &str| data[member].as_str().map(str::to_owned);
+        let last_part = |path: String| path.rsplit('/').next().unwrap_or_default().to_owned();
+        match event["type"].as_str().unwrap() {
+            PERMISSIONS => {
+                let permissions: Permissions =
+                    serde_json::from_value(data["permissions"].clone()).unwrap();
+                let rules = permissions.approved.into_iter();
+                after.rules = rules.filter_map(|rule| rule.argument).collect();
+                let directories = permissions.directories.into_iter();
+                after.directories = directories.map(last_part).collect();
+                after.approve_all = permissions.approve_all;
+                after.urls = permissions.unrestricted_urls;
             }
+            CONFIGURED => {
+                let excluded = data["options"]["excludedTools"].clone();
+                after.excluded = serde_json::from_value(excluded).unwrap_or_default();
+            }
+            NAMED => after.name = text("name"),
+            MODE => after.mode = text("newMode"),
+            MODEL => (after.model, after.effort) = (text("newModel"), text("reasoningEffort")),
+            other => panic!("nobody asked for the event {other}: {event}"),
         }
-        self.approve_all.extend(approve_all);
-        self.urls.extend(urls);
-        self.excluded.extend(excluded);
-        self.modes.extend(mode);
+        after
+    }
+
+    /// What an action of a client comes to from here.
+    fn acted(&self, client: usize, action: Action) -> Effect {
+        let mut after = self.clone();
+        let named = |what: &str, number: u8| format!("{what}-{number}-of-{client}");
+        let add = |list: &mut Vec<String>, item: String| {
+            if !list.contains(&item) {
+                list.push(item);
+            }
+        };
+        let kind = match action {
+            Action::AddRule(n) => {
+                add(&mut after.rules, named("tool", n));
+                PERMISSIONS
+            }
+            Action::RemoveRule(n) => {
+                after.rules.retain(|rule| *rule != named("tool", n));
+                PERMISSIONS
+            }
+            Action::AddDirectory(n) => {
+                add(&mut after.directories, named("folder", n));
+                PERMISSIONS
+            }
+            Action::AllowAll(enabled) => {
+                after.approve_all = enabled;
+                PERMISSIONS
+            }
+            Action::AllowUrls(enabled) => {
+                after.urls = enabled;
+                PERMISSIONS
+            }
+            Action::ExcludeTool(n) => {
+                after.excluded = vec![named("tool", n)];
+                CONFIGURED
+            }
+            Action::Name(n) => {
+                after.name = Some(named("name", n));
+                NAMED
+            }
+            Action::Mode(mode) => {
+                after.mode = Some(mode.to_owned());
+                MODE
+            }
+            Action::Model(n) => {
+                (after.model, after.effort) = (Some(named("model", n)), None);
+                MODEL
+            }
+            Action::Effort(effort) => {
+                after.effort = Some(effort.to_owned());
+                MODEL
+            }
+        };
+        Effect {
+            kind,
+            after,
+            always: matches!(kind, NAMED | MODEL),
+        }
     }
 }
 
-/// The values of one member in the events of one kind, in the order of the log.
-fn values(log: &[Value], kind: &str, member: &str) -> Vec<String> {
-    let of_kind = log.iter().filter(|event| event["type"] == kind);
-    let values = of_kind.map(|event| event["data"][member].as_str().unwrap_or_default());
-    values.map(str::to_owned).collect()
+/// The settings before the first event, and each event with the settings after it.
+struct Sequence {
+    start: Settings,
+    events: Vec<(String, Settings)>,
 }
 
-fn set(values: &[String]) -> BTreeSet<&String> {
-    values.iter().collect()
+impl Sequence {
+    fn of(start: Settings, log: &[Value]) -> Self {
+        let mut now = start.clone();
+        let events = log.iter().map(|event| {
+            now = now.fold(event);
+            (event["type"].as_str().unwrap().to_owned(), now.clone())
+        });
+        Self {
+            events: events.collect(),
+            start,
+        }
+    }
+
+    /// The settings after some of the events.
+    fn after(&self, events: usize) -> &Settings {
+        let last = events.checked_sub(1).and_then(|at| self.events.get(at));
+        last.map_or(&self.start, |(_, settings)| settings)
+    }
+
+    /// Whether the stories can be told in one order that makes exactly these events.
+    fn tells(&self, stories: &[Vec<Action>]) -> bool {
+        let begin = (0, vec![0; stories.len()]);
+        let mut seen = HashSet::from([begin.clone()]);
+        let mut open = vec![begin];
+        while let Some((at, done)) = open.pop() {
+            let all = stories
+                .iter()
+                .zip(&done)
+                .all(|(it, done)| it.len() == *done);
+            if all && at == self.events.len() {
+                return true;
+            }
+            let now = self.after(at);
+            for (client, story) in stories.iter().enumerate() {
+                let Some(action) = story.get(done[client]) else {
+                    continue;
+                };
+                let effect = now.acted(client, *action);
+                let silent = effect.after == *now && !effect.always;
+                let told = self.events.get(at);
+                let fits = told
+                    .is_some_and(|(kind, after)| *kind == effect.kind && *after == effect.after);
+                if silent || fits {
+                    let mut next = (at + usize::from(!silent), done.clone());
+                    next.1[client] += 1;
+                    if seen.insert(next.clone()) {
+                        open.push(next);
+                    }
+                }
+            }
+        }
+        false
+    }
 }
 
 /// What the wire shows of a session, and its state for what the wire does not list.
-struct Shown {
-    paths: Value,
-    approval: Value,
-    name: Value,
-    mode: Value,
-    model: Value,
-    state: State,
-}
-
-impl Shown {
-    async fn of(daemon: &Daemon, session: &Session) -> Self {
-        let look = async |method: &str| session.call(method, json!({})).await;
-        Self {
-            paths: look("session.permissions.paths.list").await,
-            approval: look("session.permissions.getMode").await,
-            name: look("session.name.get").await,
-            mode: look("session.mode.get").await,
-            model: look("session.model.getCurrent").await,
-            state: daemon.state(&session.id).await,
-        }
-    }
-}
-
-fn check_permissions(expected: &Expected, shown: &Shown) {
-    let permissions = &shown.state.permissions;
-    let rules = permissions.approved.iter();
-    let rules: Vec<_> = rules.filter_map(|rule| rule.argument.clone()).collect();
-    let once: BTreeSet<String> = rules.iter().cloned().collect();
-    assert_eq!(once.len(), rules.len(), "a rule is there twice");
-    assert_eq!(once, expected.rules, "the rules");
+async fn shown(daemon: &Daemon, session: &Session) -> Settings {
+    let look = async |method: &str| session.call(method, json!({})).await;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let paths = look("session.permissions.paths.list").await;
     // The first one is the directory that the session works in.
-    let listed = shown.paths["directories"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .skip(1);
+    let paths = paths["directories"].as_array().unwrap().iter().skip(1);
     let name = |path: &Value| {
         path.as_str()
             .unwrap()
@@ -201,56 +297,29 @@ fn check_permissions(expected: &Expected, shown: &Shown) {
             .unwrap()
             .to_owned()
     };
-    let listed: BTreeSet<String> = listed.map(name).collect();
-    assert_eq!(listed, expected.directories, "the directories");
-    let of_one =
-        |last: &BTreeSet<bool>, shown: bool| last.contains(&shown) || (last.is_empty() && !shown);
-    let allows_all = shown.approval["mode"] == "allow-all";
-    assert!(of_one(&expected.approve_all, allows_all), "allow all");
-    let urls = permissions.unrestricted_urls;
-    assert!(of_one(&expected.urls, urls), "all addresses");
+    let model = look("session.model.getCurrent").await;
+    let state = daemon.state(&session.id).await;
+    let rules = state.permissions.approved.into_iter();
+    Settings {
+        rules: rules.filter_map(|rule| rule.argument).collect(),
+        directories: paths.map(name).collect(),
+        approve_all: look("session.permissions.getMode").await["mode"] == "allow-all",
+        urls: state.permissions.unrestricted_urls,
+        excluded: state.options.excluded_tools.unwrap_or_default(),
+        name: text(&look("session.name.get").await["name"]),
+        mode: text(&look("session.mode.get").await),
+        model: text(&model["modelId"]),
+        effort: text(&model["reasoningEffort"]),
+    }
 }
 
-fn check_settings(expected: &Expected, shown: &Shown, log: &[Value]) {
-    let named = values(log, "loopd.named", "name");
-    assert_eq!(set(&named), set(&expected.names), "the names in the log");
-    assert!(named.len() <= expected.names.len(), "a name is there twice");
-    assert_eq!(shown.name["name"], json!(named.last()), "the name");
-    let in_log = values(log, "session.mode_changed", "newMode");
-    let last = in_log.last().map_or("interactive", String::as_str);
-    assert_eq!(shown.mode, last, "the mode is the last one in the log");
-    let one_of = expected.modes.is_empty() || expected.modes.contains(last);
-    assert!(one_of, "the mode {last} is none that a client set last");
-    let excluded = shown.state.options.excluded_tools.clone();
-    let excluded = excluded.unwrap_or_default();
-    match excluded.as_slice() {
-        [] => assert!(expected.excluded.is_empty(), "the tool filter is lost"),
-        [one] => assert!(expected.excluded.contains(one), "the tool filter"),
-        _ => panic!("two tool filters: {excluded:?}"),
-    }
-    let models = values(log, "session.model_change", "newModel");
-    let changes = expected.models.len() + expected.efforts;
-    assert!(models.len() <= changes, "a model is there twice");
-    assert!(
-        set(&expected.models).is_subset(&set(&models)),
-        "a model is lost"
-    );
-    if let Some(last) = models.last() {
-        let current = &shown.model["modelId"];
-        assert_eq!(current, last, "the model is the last one in the log");
-    }
-    // An effort says nothing of the model: a model is in the log from its own switch on.
-    let mut waiting = expected.models.clone();
-    let mut current: Option<&String> = None;
-    for model in &models {
-        if current == Some(model) || (current.is_none() && !expected.models.contains(model)) {
-            continue;
-        }
-        let at = waiting.iter().position(|other| other == model);
-        let at = at.unwrap_or_else(|| panic!("{model} came back without being chosen: {models:?}"));
-        waiting.remove(at);
-        current = Some(model);
-    }
+/// The events of a session so far.
+async fn log(daemon: &Daemon, session: &Session) -> Vec<Value> {
+    let id = SessionId::from(session.id.as_str());
+    let stored = daemon.app.services.store.load(&id).await;
+    let events = stored.unwrap().unwrap().1;
+    let parse = |event: &StoredEvent| serde_json::from_str(&event.json).unwrap();
+    events.iter().map(parse).collect()
 }
 
 async fn live(stories: &[Vec<Action>]) {
@@ -261,38 +330,30 @@ async fn live(stories: &[Vec<Action>]) {
         let session = daemon.client().resume(&first.id, json!({})).await;
         actors.push(Actor { number, session });
     }
-    let mut expected = Expected::default();
+    let before = log(&daemon, &first).await.len();
     let acting = actors.iter().zip(stories).map(async |(actor, story)| {
         for action in story {
             actor.act(&daemon, *action).await;
         }
     });
     join_all(acting).await;
-    for (actor, story) in actors.iter().zip(stories) {
-        expected.add(actor, story);
-    }
-    let shown = Shown::of(&daemon, &first).await;
-    let id = loopd_proto::id::SessionId::from(first.id.as_str());
-    let stored = daemon
-        .app
-        .services
-        .store
-        .load(&id)
-        .await
-        .unwrap()
-        .unwrap()
-        .1;
-    let log = stored
-        .iter()
-        .map(|event| serde_json::from_str(&event.json).unwrap());
-    let log: Vec<Value> = log.collect();
-    check_permissions(&expected, &shown);
-    check_settings(&expected, &shown, &log);
+    let start = Settings {
+        mode: Some("interactive".to_owned()),
+        model: Some(DEFAULT_MODEL.to_owned()),
+        ..Settings::default()
+    };
+    let sequence = Sequence::of(start, &log(&daemon, &first).await[before..]);
+    assert!(
+        sequence.tells(stories),
+        "the log is no sequence of the actions: {:#?}",
+        sequence.events
+    );
+    let end = sequence.after(sequence.events.len());
+    assert_eq!(shown(&daemon, &first).await, *end, "what the session shows");
     daemon.finish().await;
 }
 
 #[test]
-#[ignore = "fails until settings are commands that say what changes"]
 fn each_accepted_setting_has_its_effect_once_in_the_order_of_the_log() {
     let mut runner = TestRunner::new(ProptestConfig {
         failure_persistence: None,

@@ -13,6 +13,7 @@ use loopd_proto::permission::{
 };
 use serde_json::Value;
 
+use super::settings::permissions::add_new;
 use super::tools::{finish_into, run, tell_external_done, waiting_call};
 use crate::command::{
     Answer, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect, Grant, RememberScope,
@@ -163,12 +164,9 @@ fn allow(
         return;
     }
     let mut permissions: Permissions = state.permissions.clone();
-    for rule in approval.map(Approval::rules).unwrap_or_default() {
-        if !permissions.approved.contains(&rule) {
-            permissions.approved.push(rule);
-        }
-    }
-    permissions.allowed_urls.extend(domain);
+    let rules = approval.map(Approval::rules).unwrap_or_default();
+    add_new(&mut permissions.approved, rules);
+    add_new(&mut permissions.allowed_urls, domain);
     if permissions != state.permissions {
         decision.store(Durable::Permissions(PermissionsSet { permissions }));
     }

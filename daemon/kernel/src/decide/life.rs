@@ -9,9 +9,11 @@ use loopd_proto::permission::PermissionOutcome;
 
 use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
-use super::{queue, tasks};
+use super::{queue, settings, tasks};
 
-use crate::command::{CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Resume};
+use crate::command::{
+    CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
+};
 use crate::state::{CallStatus, Phase, Stage, State, Turn};
 use crate::texts;
 
@@ -54,8 +56,13 @@ pub(super) fn create(state: &State, create: Create, env: &mut DecideEnv<'_>) -> 
 
 /// Somebody attached. Unless the session is live or its pending work shall go on, what was open is
 /// closed as interrupted; no model is called.
-pub(super) fn resume(state: &State, resume: Resume, env: &mut DecideEnv<'_>) -> Decision {
+pub(super) fn resume(
+    state: &State,
+    resume: Resume,
+    env: &mut DecideEnv<'_>,
+) -> Result<Decision, Refusal> {
     let mut decision = Decision::default();
+    let agent = resume.agent.map(|pick| pick.decided(state)).transpose()?;
     if !resume.was_active && !resume.continue_pending_work {
         decision.run(Effect::CancelTurn);
         interrupt(state, &mut decision, Why::Resumed);
@@ -63,7 +70,7 @@ pub(super) fn resume(state: &State, resume: Resume, env: &mut DecideEnv<'_>) -> 
     let options = state
         .options
         .clone()
-        .updated_by(resume.options)
+        .updated_by(resume.options.clone())
         .without_secrets();
     let cwd = resume
         .working_directory
@@ -74,6 +81,7 @@ pub(super) fn resume(state: &State, resume: Resume, env: &mut DecideEnv<'_>) -> 
             working_directory: cwd.clone(),
         })));
     }
+    let model = settings::named_model(state, &mut decision, &resume.options);
     if let Some(managed) = resume.managed {
         let mut permissions = state.permissions.clone();
         let known = permissions.managed.take().unwrap_or_default();
@@ -82,7 +90,7 @@ pub(super) fn resume(state: &State, resume: Resume, env: &mut DecideEnv<'_>) -> 
             decision.store(Durable::Permissions(PermissionsSet { permissions }));
         }
     }
-    if let Some(choice) = resume.agent
+    if let Some(choice) = agent
         && state.agent.as_ref() != Some(&choice.name)
     {
         decision.store(Durable::AgentSelected(choice.into()));
@@ -93,7 +101,7 @@ pub(super) fn resume(state: &State, resume: Resume, env: &mut DecideEnv<'_>) -> 
         decision.store(Durable::SessionResume(Resumed {
             resume_time: env.now,
             event_count: state.visible,
-            selected_model: options.model.or_else(|| state.model.clone()),
+            selected_model: model.or(options.model),
             session_limits: options.session_limits,
             context: Some(context),
             already_in_use: Some(resume.already_in_use),
@@ -102,7 +110,7 @@ pub(super) fn resume(state: &State, resume: Resume, env: &mut DecideEnv<'_>) -> 
             continue_pending_work: Some(resume.continue_pending_work),
         }));
     }
-    decision
+    Ok(decision)
 }
 
 /// Somebody came who wants what waits to go on.

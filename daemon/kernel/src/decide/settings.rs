@@ -1,5 +1,7 @@
 //! Small changes: name, mode, model, permissions, agent, plan, files, directory, log lines.
 
+pub(super) mod permissions;
+
 use loopd_proto::event::fact::{Configured, Named, NamedBy, PermissionsSet};
 use loopd_proto::event::session::{
     Empty, Failure, FileChanged, FileOperation, Info, ModeChanged, ModelChange, PlanChanged,
@@ -8,10 +10,9 @@ use loopd_proto::event::session::{
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::tool::SubagentSettings;
-use loopd_proto::permission::Permissions;
 use loopd_proto::session::{Mode, SessionOptions};
 
-use crate::command::{AgentChoice, Answer, Decision, LogLevel, Refusal};
+use crate::command::{AgentPick, Answer, Decision, LogLevel, ModelChoice, Refusal};
 use crate::state::State;
 
 /// Names the session; a name that a person gave is not replaced by an automatic one.
@@ -41,16 +42,52 @@ pub(super) fn mode(state: &State, mode: Mode) -> Decision {
     decision
 }
 
-pub(super) fn model(state: &State, model: String, reasoning_effort: Option<String>) -> Decision {
+/// Switches to a model. What was known of the model before does not hold for this one.
+pub(super) fn model(state: &State, choice: ModelChoice) -> Decision {
     let mut decision = Decision::default();
-    decision.store(Durable::ModelChange(ModelChange {
+    if choice.capabilities != state.options.model_capabilities {
+        let mut options = state.options.clone();
+        options.model_capabilities = choice.capabilities;
+        configure(state, &mut decision, options, state.cwd.clone());
+    }
+    decision.store(model_change(state, choice.model, choice.reasoning_effort));
+    decision
+}
+
+/// Changes how much the model thinks, whichever model it is.
+pub(super) fn effort(state: &State, effort: String, default_model: String) -> Decision {
+    let model = state.model.as_ref().or(state.options.model.as_ref());
+    let model = model.cloned().unwrap_or(default_model);
+    let mut decision = Decision::default();
+    decision.store(model_change(state, model, Some(effort)));
+    decision
+}
+
+fn model_change(state: &State, model: String, reasoning_effort: Option<String>) -> Durable {
+    Durable::ModelChange(ModelChange {
         previous_model: state.model.clone(),
         new_model: model,
         previous_reasoning_effort: state.reasoning_effort.clone(),
         reasoning_effort,
         cause: None,
-    }));
-    decision
+    })
+}
+
+/// Switches to the model and the effort that options name, where they are others than those in
+/// force; tells which model is in force then.
+pub(super) fn named_model(
+    state: &State,
+    decision: &mut Decision,
+    named: &SessionOptions,
+) -> Option<String> {
+    let model = named.model.as_ref().or(state.model.as_ref());
+    let effort = named.reasoning_effort.as_ref();
+    let effort = effort.or(state.reasoning_effort.as_ref());
+    let changes = model != state.model.as_ref() || effort != state.reasoning_effort.as_ref();
+    if let Some(model) = model.filter(|_| changes) {
+        decision.store(model_change(state, model.clone(), effort.cloned()));
+    }
+    model.cloned()
 }
 
 /// Sets how sub-agents run, or goes back to what is usual.
@@ -67,34 +104,18 @@ pub(super) fn subagents(state: &State, subagents: Option<SubagentSettings>) -> D
     decision
 }
 
-pub(super) fn permissions(
-    state: &State,
-    mut permissions: Permissions,
-) -> Result<Decision, Refusal> {
-    // Nobody but an app that opens the session decides about these.
-    permissions.managed.clone_from(&state.permissions.managed);
-    if permissions.approve_all && permissions.forbids_approve_all() {
-        return Err(Refusal::NoApproveAll);
-    }
-    let mut decision = Decision::answering(Answer::Accepted(true));
-    if permissions != state.permissions {
-        decision.store(Durable::Permissions(PermissionsSet { permissions }));
-    }
-    Ok(decision)
-}
-
-pub(super) fn agent(state: &State, choice: Option<AgentChoice>) -> Decision {
+pub(super) fn agent(state: &State, pick: Option<Box<AgentPick>>) -> Result<Decision, Refusal> {
     let mut decision = Decision::default();
-    match choice {
-        Some(choice) => {
-            decision.store(Durable::AgentSelected(choice.into()));
+    match pick {
+        Some(pick) => {
+            decision.store(Durable::AgentSelected(pick.decided(state)?.into()));
         }
         None if state.agent.is_some() => {
             decision.store(Durable::AgentDeselected(Empty {}));
         }
         None => {}
     }
-    decision
+    Ok(decision)
 }
 
 pub(super) fn plan(operation: FileOperation) -> Decision {
@@ -111,30 +132,19 @@ pub(super) fn file(changed: FileChanged) -> Decision {
 
 /// Changes what a patch names, and nothing else.
 pub(super) fn options(state: &State, patch: &OptionsPatch) -> Decision {
-    let options = patch.applied_to(state.options.clone());
-    let mut decision = Decision::answering(Answer::Accepted(options != state.options));
+    let mut decision = Decision::default();
     let cwd = patch.options.working_directory.as_ref();
     let cwd = cwd.unwrap_or(&state.cwd).clone();
+    let options = patch.applied_to(state.options.clone());
     configure(state, &mut decision, options, cwd);
-    let model = patch.options.model.as_ref().or(state.model.as_ref());
-    let effort = patch.options.reasoning_effort.as_ref();
-    let effort = effort.or(state.reasoning_effort.as_ref());
-    let changes = model != state.model.as_ref() || effort != state.reasoning_effort.as_ref();
-    if let Some(new_model) = model.filter(|_| changes) {
-        decision.store(Durable::ModelChange(ModelChange {
-            previous_model: state.model.clone(),
-            new_model: new_model.clone(),
-            previous_reasoning_effort: state.reasoning_effort.clone(),
-            reasoning_effort: effort.cloned(),
-            cause: None,
-        }));
-    }
+    named_model(state, &mut decision, &patch.options);
+    decision.answer = Answer::Accepted(!decision.steps.is_empty());
     decision
 }
 
 /// Lets the session work in another directory, which becomes its primary one.
 pub(super) fn working_directory(state: &State, cwd: String) -> Decision {
-    let mut decision = Decision::answering(Answer::Accepted(cwd != state.cwd));
+    let mut decision = Decision::default();
     let mut options = state.options.clone();
     if cwd != state.cwd {
         options.working_directory = Some(cwd.clone());
@@ -145,6 +155,7 @@ pub(super) fn working_directory(state: &State, cwd: String) -> Decision {
         permissions.primary_directory = None;
         decision.store(Durable::Permissions(PermissionsSet { permissions }));
     }
+    decision.answer = Answer::Accepted(!decision.steps.is_empty());
     decision
 }
 

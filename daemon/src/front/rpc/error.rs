@@ -79,6 +79,7 @@ impl From<SessionError> for RpcError {
             SessionError::Overloaded(_) => Self::Overloaded(error.to_string()),
             SessionError::Invalid(why) => Self::InvalidParams(why.clone()),
             SessionError::NotFound(_)
+            | SessionError::FileNotChanged(_)
             | SessionError::Ended(_)
             | SessionError::Left(_)
             | SessionError::Refused(_)

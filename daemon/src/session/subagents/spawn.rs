@@ -263,7 +263,7 @@ impl SessionSpawner {
         if let Some(worktree) = &worktree {
             plan::restore_worktree(&self.services, &kin, &session, worktree).await?;
         }
-        let (handle, _) = self.sessions.open(session);
+        let handle = self.sessions.open(session);
         self.take_in(handle, run_link).await
     }
 

@@ -201,6 +201,7 @@ fn a_resume_changes_only_what_it_names() {
         r#"
         do cancel turn
         store loopd.configured options={"model":"claude","streaming":true} workingDirectory=/work
+        store session.model_change previousModel=gpt newModel=claude
         store session.resume events=1 model=claude cwd=/work active=false continue=false
         now idle
         "#,
@@ -305,15 +306,41 @@ fn what_waits_is_taken_up() {
 }
 
 #[test]
-fn a_resume_announces_the_model_of_the_options_first() {
-    let changed = event("session.model_change", json!({ "newModel": "claude" }));
+fn a_resume_announces_the_model_that_was_chosen_last() {
+    let switched = || {
+        idle().and(event(
+            "session.model_change",
+            json!({ "newModel": "claude" }),
+        ))
+    };
     check(
-        &idle().and(changed),
+        &switched(),
         resume,
         "
         do cancel turn
+        store session.resume events=2 model=claude cwd=/work active=false continue=false
+        now idle
+        ",
+    );
+    check(
+        &switched(),
+        || resume().with(json!({ "model": "gpt" })),
+        "
+        do cancel turn
+        store session.model_change previousModel=claude newModel=gpt
         store session.resume events=2 model=gpt cwd=/work active=false continue=false
         now idle
         ",
+    );
+    check(
+        &switched(),
+        || resume().with(json!({ "reasoningEffort": "high" })),
+        r#"
+        do cancel turn
+        store loopd.configured options={"model":"gpt","reasoningEffort":"high"} workingDirectory=/work
+        store session.model_change previousModel=claude newModel=claude reasoningEffort=high
+        store session.resume events=2 model=claude cwd=/work active=false continue=false
+        now idle
+        "#,
     );
 }

@@ -1,5 +1,7 @@
 //! Settings change by commands that say what changes.
 
+mod permissions;
+
 use loopd_proto::event::session::FileOperation;
 use loopd_proto::session::Mode;
 use serde_json::json;
@@ -83,6 +85,63 @@ fn a_model_is_stored_with_the_one_before() {
 }
 
 #[test]
+fn what_is_known_of_a_model_comes_and_goes_with_it() {
+    let vision = || json!({ "supports": { "vision": true } });
+    check(
+        &idle(),
+        || set_known_model("claude", vision()),
+        r#"
+        store loopd.configured options={"model":"gpt","modelCapabilities":{"supports":{"vision":true}}} workingDirectory=/work
+        store session.model_change previousModel=gpt newModel=claude
+        now idle
+        "#,
+    );
+    let known = event(
+        "loopd.configured",
+        json!({ "options": { "model": "gpt", "modelCapabilities": vision() },
+            "workingDirectory": "/work" }),
+    );
+    check(
+        &idle().and(known),
+        || set_model("claude", None),
+        r#"
+        store loopd.configured options={"model":"gpt"} workingDirectory=/work
+        store session.model_change previousModel=gpt newModel=claude
+        now idle
+        "#,
+    );
+}
+
+#[test]
+fn an_effort_keeps_the_model_that_is_in_force() {
+    check(
+        &idle(),
+        || set_effort("high"),
+        "
+        store session.model_change previousModel=gpt newModel=gpt reasoningEffort=high
+        now idle
+        ",
+    );
+    let switched = event("session.model_change", json!({ "newModel": "claude" }));
+    check(
+        &idle().and(switched),
+        || set_effort("high"),
+        "
+        store session.model_change previousModel=claude newModel=claude reasoningEffort=high
+        now idle
+        ",
+    );
+    check(
+        &nothing(),
+        || set_effort("high"),
+        "
+        store session.model_change newModel=default reasoningEffort=high
+        now idle
+        ",
+    );
+}
+
+#[test]
 fn options_change_what_the_patch_names() {
     check(
         &idle(),
@@ -137,54 +196,13 @@ fn options_can_change_the_model_and_the_directory() {
         now idle
         "#,
     );
-}
-
-#[test]
-fn permissions_are_stored_when_they_are_others() {
+    let switched = event("session.model_change", json!({ "newModel": "claude" }));
     check(
-        &idle(),
-        || set_permissions(json!({ "approveAll": true })),
-        r#"
-        answer yes
-        store loopd.permissions permissions={"approveAll":true}
-        now idle
-        "#,
-    );
-    check(
-        &idle(),
-        || set_permissions(json!({})),
+        &idle().and(switched),
+        || update_options(json!({ "model": "gpt" })),
         "
         answer yes
-        now idle
-        ",
-    );
-}
-
-#[test]
-fn managed_rules_are_not_for_clients_to_change() {
-    let managed = || idle().and(permissions(json!({ "managed": { "noApproveAll": true } })));
-    check(
-        &managed(),
-        || set_permissions(json!({ "approveAllReads": true })),
-        r#"
-        answer yes
-        store loopd.permissions permissions={"approveAllReads":true,"managed":{"noApproveAll":true}}
-        now idle
-        "#,
-    );
-    check(
-        &managed(),
-        || set_permissions(json!({ "approveAll": true })),
-        "
-        refused the managed settings of this session do not let anybody approve everything at once
-        now idle
-        ",
-    );
-    check(
-        &idle(),
-        || set_permissions(json!({ "managed": { "noApproveAll": true } })),
-        "
-        answer yes
+        store session.model_change previousModel=claude newModel=gpt
         now idle
         ",
     );
@@ -210,6 +228,37 @@ fn an_agent_is_selected_and_deselected() {
         deselect_agent,
         "
         store subagent.deselected
+        now idle
+        ",
+    );
+}
+
+#[test]
+fn an_agent_is_not_chosen_among_those_of_an_earlier_moment() {
+    let refused = "
+        refused the agents of this session changed while one was chosen; try again
+        now idle
+        ";
+    let configured = |options| {
+        let data = json!({ "options": options, "workingDirectory": "/work" });
+        event("loopd.configured", data)
+    };
+    for options in [
+        json!({ "excludedBuiltinAgents": ["review"] }),
+        json!({ "customAgents": [{ "name": "review", "prompt": "p" }] }),
+        json!({ "enableConfigDiscovery": true }),
+        json!({ "pluginDirectories": ["/plugin"] }),
+    ] {
+        let changed = || idle().and(configured(options.clone()));
+        check(&changed(), || select_agent("review"), refused);
+        check(&changed(), || resume().by_agent("review"), refused);
+    }
+    let streaming = idle().and(configured(json!({ "streaming": true })));
+    check(
+        &streaming,
+        || select_agent("review"),
+        "
+        store subagent.selected agentName=review agentDisplayName=review
         now idle
         ",
     );
@@ -253,7 +302,7 @@ fn another_directory_becomes_the_primary_one() {
         &idle().and(primary),
         || set_directory("/work"),
         "
-        answer no
+        answer yes
         store loopd.permissions permissions={}
         now idle
         ",

@@ -60,6 +60,7 @@ impl World {
         let mut env = DecideEnv {
             now: Timestamp(1),
             attended: self.attended,
+            bypass: false,
             ids: &mut fresh,
         };
         let decision = decide(&self.state, command, &mut env).unwrap();
@@ -94,6 +95,7 @@ impl World {
         let mut env = DecideEnv {
             now: Timestamp(1),
             attended: self.attended,
+            bypass: false,
             ids: &mut fresh,
         };
         decide(&self.state, command, &mut env).err()

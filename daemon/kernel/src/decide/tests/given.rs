@@ -15,10 +15,11 @@ use super::{head, through_json};
 use crate::apply::apply;
 use crate::state::State;
 
-/// A log, and whether somebody is attached.
+/// A log, whether somebody is attached, and whether the launch allows everything.
 pub(crate) struct Given {
     pub(super) events: Vec<Durable>,
     pub(super) attended: bool,
+    pub(super) bypass: bool,
 }
 
 impl Given {
@@ -39,6 +40,12 @@ impl Given {
         self
     }
 
+    /// The same in a launch that allows everything.
+    pub(crate) fn allowing_all(mut self) -> Self {
+        self.bypass = true;
+        self
+    }
+
     pub(super) fn state(&self) -> State {
         let mut state = State::new(SessionId::from("s"));
         for event in &self.events {
@@ -54,6 +61,7 @@ pub(crate) fn nothing() -> Given {
     Given {
         events: Vec::new(),
         attended: true,
+        bypass: false,
     }
 }
 

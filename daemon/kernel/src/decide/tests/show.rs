@@ -103,6 +103,10 @@ pub(super) fn decision(decision: &Decision) -> Vec<String> {
         Answer::Message(id) => vec![format!("answer {}", short(id.as_str()))],
         Answer::Accepted(true) => vec!["answer yes".to_owned()],
         Answer::Accepted(false) => vec!["answer no".to_owned()],
+        Answer::Permissions { changed, mode } => {
+            let changed = if *changed { "changed" } else { "unchanged" };
+            vec![format!("answer {changed} {mode:?}")]
+        }
     };
     lines.extend(decision.steps.iter().map(|step| match step {
         Step::Store(event) => format!("store {}", shown_event(event)),

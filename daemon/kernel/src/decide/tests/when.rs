@@ -16,7 +16,10 @@ pub(crate) use self::settings::*;
 pub(crate) use self::tasks::*;
 pub(crate) use self::tool_calls::*;
 pub(crate) use self::turn::*;
-use crate::command::{AgentChoice, Assessed, Command, Create, Resume, Send};
+use super::given::idle;
+use crate::command::{
+    AgentChoice, AgentPick, AgentSources, Assessed, Command, Create, Resume, Send,
+};
 
 /// Data as clients send it and logs hold it.
 #[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
@@ -54,4 +57,12 @@ fn agent(name: &str) -> AgentChoice {
         display_name: name.to_owned(),
         tools: None,
     }
+}
+
+/// An agent, chosen in a session that is like a new one.
+fn pick(name: &str) -> Box<AgentPick> {
+    Box::new(AgentPick {
+        choice: agent(name),
+        among: AgentSources::of(&idle().state()),
+    })
 }

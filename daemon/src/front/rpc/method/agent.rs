@@ -14,9 +14,12 @@ use crate::approvals;
 use crate::discovery::agents::{AgentDefinition, AgentOrigin};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::session::SessionHandle;
+use crate::session::{SessionError, SessionHandle};
 use crate::subagent::definitions::{self, Roster, RosterInput, ToolOrigin, is_same};
-use loopd_kernel::command::{AgentChoice, Command, LogLevel};
+use loopd_kernel::command::{AgentChoice, AgentPick, AgentSources, Command, LogLevel, Refusal};
+
+/// How often an agent is looked up when the agents of the session change meanwhile.
+pub(super) const ATTEMPTS: u32 = 5;
 
 /// How many warnings a reload gives.
 const MOST_WARNINGS: usize = 20;
@@ -28,6 +31,8 @@ struct Present {
     current: Option<String>,
     /// Those that the session does not start.
     disabled: Vec<String>,
+    /// What the roster was made from.
+    sources: AgentSources,
 }
 
 async fn present(context: &Context, session: &SessionHandle) -> Result<Present, RpcError> {
@@ -41,9 +46,10 @@ async fn present(context: &Context, session: &SessionHandle) -> Result<Present, 
             view.launch
                 .map(|launch| launch.plugins())
                 .unwrap_or_default(),
+            AgentSources::of(view.state),
         )
     });
-    let (options, cwd, current, user, plugins) = seen.await?;
+    let (options, cwd, current, user, plugins, sources) = seen.await?;
     let mut host = host(context);
     host.user = user.or(host.user);
     let trusted = is_trusted(context, &cwd).await?;
@@ -56,6 +62,7 @@ async fn present(context: &Context, session: &SessionHandle) -> Result<Present, 
             .subagents
             .and_then(|settings| settings.disabled_subagents)
             .unwrap_or_default(),
+        sources,
     })
 }
 
@@ -102,13 +109,30 @@ pub(super) async fn current(context: Context, params: Of) -> Result<Selected, Rp
 
 pub(super) async fn select(context: Context, params: SelectParams) -> Result<Selected, RpcError> {
     let session = context.session(&params.session_id)?;
-    let present = present(&context, &session).await?;
-    let agent = named(&present.roster, &params.name).map_err(RpcError::Failed)?;
-    let choice = choice(&context, agent);
-    session.command(Command::SelectAgent(Some(choice))).await?;
-    Ok(Selected {
-        agent: Some(describe(agent, false)),
-    })
+    let mut attempts = 1..ATTEMPTS;
+    loop {
+        let present = present(&context, &session).await?;
+        let agent = named(&present.roster, &params.name).map_err(RpcError::Failed)?;
+        let pick = AgentPick {
+            choice: choice(&context, agent),
+            among: present.sources,
+        };
+        let change = Command::SelectAgent(Some(Box::new(pick)));
+        match session.command(change).await {
+            Err(error) if are_others(&error) && attempts.next().is_some() => {}
+            done => {
+                done?;
+                return Ok(Selected {
+                    agent: Some(describe(agent, false)),
+                });
+            }
+        }
+    }
+}
+
+/// Whether an agent was refused because the session has other agents by now.
+pub(super) fn are_others(error: &SessionError) -> bool {
+    matches!(error, SessionError::Refused(Refusal::AgentsChanged))
 }
 
 /// The agent that the options of a session name, chosen as `session.agent.select` would.

@@ -10,10 +10,9 @@ use loopd_proto::session::SessionOptions;
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::session::provide::ProviderChange;
 use crate::turn::route::target::Key;
 use crate::turn::route::{Route, TokenPeers};
-use loopd_kernel::command::Command;
+use loopd_kernel::command::{Command, ModelChoice};
 use loopd_kernel::model::ModelInfo;
 
 /// The context size told for a model that does not say.
@@ -97,14 +96,13 @@ pub(super) async fn current(context: Context, params: Of) -> Result<Current, Rpc
 
 pub(super) async fn switch(context: Context, params: SwitchParams) -> Result<Switched, RpcError> {
     let session = context.session(&params.session_id)?;
-    let capabilities = ProviderChange::Capabilities(params.model_capabilities);
-    let told = session.provide(capabilities);
-    let switched = session.command(Command::SetModel {
+    let choice = ModelChoice {
         model: params.model_id.clone(),
         reasoning_effort: params.reasoning_effort,
-    });
-    told.await?;
-    switched.await?;
+        capabilities: params.model_capabilities,
+    };
+    let change = Command::SetModel(Box::new(choice));
+    session.command(change).await?;
     Ok(Switched {
         model_id: params.model_id,
         deferred: false,
@@ -126,13 +124,14 @@ pub(super) async fn set_effort(context: Context, params: EffortParams) -> Result
             (chosen, (view.route)())
         })
         .await?;
-    let model = match chosen {
+    // The session keeps the model it has then; this one is for a session that has none.
+    let default_model = match chosen {
         Some(model) => model,
         None => route.default_model().await?,
     };
-    let change = Command::SetModel {
-        model,
-        reasoning_effort: Some(effort.clone()),
+    let change = Command::SetReasoningEffort {
+        effort: effort.clone(),
+        default_model,
     };
     session.command(change).await?;
     Ok(Effort {

@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use super::permission_path;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::session::provide::ProviderChange;
 use loopd_kernel::command::Command;
 
 /// Members that are honoured as `session.create` honours them.
@@ -41,19 +40,12 @@ const LABELS: &[&str] = &[
 pub(super) async fn update(context: Context, params: OptionsParams) -> Result<Success, RpcError> {
     let session = context.session(&params.session_id)?;
     check(&params.members).map_err(RpcError::InvalidParams)?;
-    let mut patch = params.patch;
+    let patch = params.patch;
     if let Some(directory) = &patch.options.working_directory {
         permission_path::checked("workingDirectory", directory)?;
     }
-    let told = patch
-        .model_capabilities
-        .take()
-        .map(|capabilities| session.provide(ProviderChange::Capabilities(Some(capabilities))));
-    let updated = session.command(Command::UpdateOptions(Box::new(patch)));
-    if let Some(told) = told {
-        told.await?;
-    }
-    updated.await?;
+    let change = Command::UpdateOptions(Box::new(patch));
+    session.command(change).await?;
     Ok(Success::YES)
 }
 

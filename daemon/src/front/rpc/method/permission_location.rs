@@ -11,6 +11,7 @@ use super::permission_policy::change;
 use crate::approvals::{self, locate};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use loopd_kernel::command::{Answer, Command, PermissionChange};
 
 pub(super) async fn resolve(
     context: Context,
@@ -31,14 +32,7 @@ pub(super) async fn add_approval(
     let session = context.session(&params.session_id)?;
     let store = context.app.services.store.as_ref();
     approvals::remember(store, &params.location_key, &params.approval).await?;
-    change(&session, |permissions| {
-        for rule in params.approval.rules() {
-            if !permissions.approved.contains(&rule) {
-                permissions.approved.push(rule);
-            }
-        }
-    })
-    .await
+    change(&session, PermissionChange::Approve(params.approval.rules())).await
 }
 
 pub(super) async fn apply(
@@ -49,20 +43,12 @@ pub(super) async fn apply(
     let found = locate(Path::new(&params.working_directory));
     let store = context.app.services.store.as_ref();
     let rules = approvals::standing(store, Path::new(&params.working_directory)).await?;
-    let mut changed = false;
-    change(&session, |permissions| {
-        for rule in &rules {
-            if !permissions.approved.contains(rule) {
-                permissions.approved.push(rule.clone());
-                changed = true;
-            }
-        }
-    })
-    .await?;
+    let change = PermissionChange::Approve(rules.clone());
+    let done = session.command(Command::ChangePermissions(change)).await?;
     Ok(LocationApplied {
         location_key: found.key,
         location_type: found.kind.to_owned(),
-        changed,
+        changed: matches!(done.answer, Answer::Permissions { changed: true, .. }),
         applied_rule_count: rules.len(),
         applied_directory_count: 0,
         applied_rules: rules,

@@ -3,9 +3,9 @@
 use loopd_proto::params::permission::{ApprovalMode, ModeNow, ModeSet, SetModeParams};
 use loopd_proto::params::session::Of;
 
-use super::permission_policy::change;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use loopd_kernel::command::{Answer, Command, PermissionChange};
 
 pub(super) async fn mode(context: Context, params: Of) -> Result<ModeNow, RpcError> {
     let session = context.session(&params.session_id)?;
@@ -36,11 +36,13 @@ pub(super) async fn set_mode(context: Context, params: SetModeParams) -> Result<
             ));
         }
     };
-    change(&session, |permissions| permissions.approve_all = everything).await?;
-    let of = Of {
-        session_id: params.session_id,
+    let change = Command::ChangePermissions(PermissionChange::ApproveAll(everything));
+    let done = session.command(change).await?;
+    // A launch that allows everything goes on doing so.
+    let mode = match done.answer {
+        Answer::Permissions { mode, .. } => mode,
+        Answer::Done | Answer::Message(_) | Answer::Accepted(_) => params.mode,
     };
-    let ModeNow { mode } = mode(context, of).await?;
     Ok(ModeSet {
         success: mode == params.mode,
         mode,

@@ -8,6 +8,7 @@ use loopd_proto::params::session::{Of, Success};
 use super::permission_policy::change;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use loopd_kernel::command::PermissionChange;
 use loopd_kernel::policy::within;
 use loopd_kernel::state::State;
 
@@ -49,12 +50,7 @@ pub(super) fn checked(member: &str, path: &str) -> Result<String, RpcError> {
 pub(super) async fn add(context: Context, params: PathParams) -> Result<Success, RpcError> {
     let session = context.session(&params.session_id)?;
     let path = checked("path", &params.path)?;
-    change(&session, |permissions| {
-        if !permissions.directories.contains(&path) {
-            permissions.directories.push(path);
-        }
-    })
-    .await
+    change(&session, PermissionChange::AddDirectory(path)).await
 }
 
 pub(super) async fn update_primary(
@@ -63,7 +59,7 @@ pub(super) async fn update_primary(
 ) -> Result<Success, RpcError> {
     let session = context.session(&params.session_id)?;
     let path = checked("path", &params.path)?;
-    change(&session, |p| p.primary_directory = Some(path)).await
+    change(&session, PermissionChange::SetPrimaryDirectory(path)).await
 }
 
 pub(super) async fn is_allowed(context: Context, params: PathParams) -> Result<Allowed, RpcError> {

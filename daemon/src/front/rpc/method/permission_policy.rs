@@ -3,27 +3,24 @@
 use std::path::Path;
 
 use loopd_proto::params::permission::{
-    ConfigureParams, EnabledParams, ModifyRulesParams, RequiredParams, RuleScope,
+    ConfigureParams, EnabledParams, ModifyRulesParams, PathsConfig, RequiredParams, RuleScope,
+    UrlsConfig,
 };
 use loopd_proto::params::session::{Of, Success};
-use loopd_proto::permission::{PermissionRule, Permissions};
+use loopd_proto::permission::PermissionRule;
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
-use loopd_kernel::command::Command;
+use loopd_kernel::command::{Command, PermissionChange, PermissionsPatch, RuleRemoval, RuleSet};
 use loopd_kernel::policy::{check_denied, check_kind};
 
-/// Reads the rules, changes them, writes them back.
+/// Lets the session decide a change of its permissions.
 pub(super) async fn change(
     session: &SessionHandle,
-    change: impl FnOnce(&mut Permissions),
+    change: PermissionChange,
 ) -> Result<Success, RpcError> {
-    let mut permissions = session.state(|state| state.permissions.clone()).await?;
-    change(&mut permissions);
-    session
-        .command(Command::SetPermissions(Box::new(permissions)))
-        .await?;
+    session.command(Command::ChangePermissions(change)).await?;
     Ok(Success::YES)
 }
 
@@ -32,7 +29,7 @@ pub(super) async fn approve_all(
     params: EnabledParams,
 ) -> Result<Success, RpcError> {
     let session = context.session(&params.session_id)?;
-    change(&session, |p| p.approve_all = params.enabled).await
+    change(&session, PermissionChange::ApproveAll(params.enabled)).await
 }
 
 pub(super) async fn unrestrict_urls(
@@ -40,7 +37,7 @@ pub(super) async fn unrestrict_urls(
     params: EnabledParams,
 ) -> Result<Success, RpcError> {
     let session = context.session(&params.session_id)?;
-    change(&session, |p| p.unrestricted_urls = params.enabled).await
+    change(&session, PermissionChange::UnrestrictUrls(params.enabled)).await
 }
 
 /// Adds the real path of every denied place, so that no link leads around a rule.
@@ -103,42 +100,32 @@ pub(super) async fn configure(
             .await
             .map_err(|error| RpcError::Failed(error.to_string()))?;
     }
-    change(&session, |permissions| {
-        if let Some(all) = params.approve_all_tool_permission_requests {
-            permissions.approve_all = all;
-        }
-        if let Some(reads) = params.approve_all_read_permission_requests {
-            permissions.approve_all_reads = reads;
-        }
-        if let Some(rules) = params.rules {
-            permissions.approved = rules.approved;
-            permissions.denied = rules.denied;
-        }
-        if let Some(paths) = params.paths {
-            if let Some(unrestricted) = paths.unrestricted {
-                permissions.unrestricted_paths = unrestricted;
-            }
-            if let Some(directories) = paths.additional_directories {
-                permissions.directories = directories;
-            }
-            if paths.include_temp_directory == Some(true) {
-                let temp = std::env::temp_dir().to_string_lossy().into_owned();
-                permissions.directories.push(temp);
-            }
-            if paths.workspace_path.is_some() {
-                permissions.primary_directory = paths.workspace_path;
-            }
-        }
-        if let Some(urls) = params.urls {
-            if let Some(unrestricted) = urls.unrestricted {
-                permissions.unrestricted_urls = unrestricted;
-            }
-            if let Some(allowed) = urls.initial_allowed {
-                permissions.allowed_urls = allowed;
-            }
-        }
-    })
-    .await
+    let patch = PermissionsPatch {
+        approve_all: params.approve_all_tool_permission_requests,
+        approve_all_reads: params.approve_all_read_permission_requests,
+        rules: params.rules.map(|rules| RuleSet {
+            approved: rules.approved,
+            denied: rules.denied,
+        }),
+        ..paths_and_urls(params.paths, params.urls)
+    };
+    change(&session, PermissionChange::Configure(Box::new(patch))).await
+}
+
+fn paths_and_urls(paths: Option<PathsConfig>, urls: Option<UrlsConfig>) -> PermissionsPatch {
+    let mut patch = PermissionsPatch::default();
+    if let Some(paths) = paths {
+        patch.unrestricted_paths = paths.unrestricted;
+        patch.directories = paths.additional_directories;
+        patch.extra_directory = (paths.include_temp_directory == Some(true))
+            .then(|| std::env::temp_dir().to_string_lossy().into_owned());
+        patch.primary_directory = paths.workspace_path;
+    }
+    if let Some(urls) = urls {
+        patch.unrestricted_urls = urls.unrestricted;
+        patch.allowed_urls = urls.initial_allowed;
+    }
+    patch
 }
 
 pub(super) async fn modify_rules(
@@ -154,21 +141,13 @@ pub(super) async fn modify_rules(
     }
     let mut params = params;
     check_kinds("add", &mut params.add)?;
-    change(&session, |permissions| {
-        if params.remove_all {
-            permissions.approved.clear();
-        }
-        permissions
-            .approved
-            .retain(|rule| !params.remove.contains(rule));
-        let new: Vec<PermissionRule> = params
-            .add
-            .into_iter()
-            .filter(|rule| !permissions.approved.contains(rule))
-            .collect();
-        permissions.approved.extend(new);
-    })
-    .await
+    let remove = if params.remove_all {
+        RuleRemoval::All
+    } else {
+        RuleRemoval::These(params.remove)
+    };
+    let add = params.add;
+    change(&session, PermissionChange::ModifyRules { remove, add }).await
 }
 
 /// Whether questions reach the caller is part of what it offered when it attached.
@@ -185,10 +164,5 @@ pub(super) async fn set_required(
 
 pub(super) async fn reset(context: Context, params: Of) -> Result<Success, RpcError> {
     let session = context.session(&params.session_id)?;
-    change(&session, |permissions| {
-        permissions.approve_all = false;
-        permissions.approved.clear();
-        permissions.allowed_urls.clear();
-    })
-    .await
+    change(&session, PermissionChange::Reset).await
 }

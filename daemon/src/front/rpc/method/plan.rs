@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 
 use loopd_proto::event::session::FileOperation;
+use loopd_proto::home_paths::create_private;
 use loopd_proto::params::session::Of;
 use loopd_proto::params::settings::{Plan, PlanParams};
 
@@ -32,35 +33,31 @@ pub(super) async fn read(context: Context, params: Of) -> Result<Plan, RpcError>
 pub(super) async fn update(context: Context, params: PlanParams) -> Result<(), RpcError> {
     let session = context.session(&params.session_id)?;
     let path = plan_file(&context, &params.session_id);
-    let existed = tokio::fs::try_exists(&path).await.unwrap_or(false);
     let folder = context.app.services.session_folder(&params.session_id);
-    crate::home::create_private(&folder)
+    session
+        .change_file(move || {
+            let existed = path.try_exists().unwrap_or(false);
+            create_private(&folder).map_err(|error| unusable(&folder, &error))?;
+            std::fs::write(&path, params.content).map_err(|error| unusable(&path, &error))?;
+            Ok(Some(Command::PlanChanged(if existed {
+                FileOperation::Update
+            } else {
+                FileOperation::Create
+            })))
+        })
         .await
-        .map_err(|error| unusable(&folder, &error))?;
-    tokio::fs::write(&path, params.content)
-        .await
-        .map_err(|error| unusable(&path, &error))?;
-    let operation = if existed {
-        FileOperation::Update
-    } else {
-        FileOperation::Create
-    };
-    session.command(Command::PlanChanged(operation)).await?;
-    Ok(())
 }
 
 pub(super) async fn delete(context: Context, params: Of) -> Result<(), RpcError> {
     let session = context.session(&params.session_id)?;
     let path = plan_file(&context, &params.session_id);
-    match tokio::fs::remove_file(&path).await {
-        Ok(()) => {
-            let change = Command::PlanChanged(FileOperation::Delete);
-            session.command(change).await?;
-            Ok(())
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(unusable(&path, &error)),
-    }
+    session
+        .change_file(move || match std::fs::remove_file(&path) {
+            Ok(()) => Ok(Some(Command::PlanChanged(FileOperation::Delete))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unusable(&path, &error)),
+        })
+        .await
 }
 
 fn unusable(path: &std::path::Path, error: &std::io::Error) -> RpcError {

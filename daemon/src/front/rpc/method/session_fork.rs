@@ -41,7 +41,7 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     services.store.fork(forked, &source, through).await?;
     // Opened once, so that the log says what is true of the fork: nothing is in flight, what
     // waited belongs to the source, and a new name is a fact and not only a record.
-    let (session, _) = context.app.sessions.open(id.clone());
+    let session = context.app.sessions.open(id.clone());
     session.command(Command::ClearQueue).await?;
     // Subagents go on for the source alone: two sessions must not speak to one.
     let agents = session.state(|state| {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use loopd_proto::event::session::WorkContext;
-use loopd_proto::session::{SessionOpened, SessionResumeParams};
+use loopd_proto::session::{SessionOpened, SessionOptions, SessionResumeParams};
 
 use super::agent;
 use super::host::check_session_files;
@@ -12,9 +12,10 @@ use super::session_create::{opened, working_directory};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::attach::{Attachment, PendingWork};
-use crate::session::registry::Opened;
+use crate::session::join::Joined;
+use crate::session::{SessionError, SessionHandle};
 use crate::turn::route::registry;
-use loopd_kernel::command::{Command, Resume};
+use loopd_kernel::command::{AgentPick, AgentSources, Resume};
 use loopd_model::secret::Secret;
 
 pub(super) async fn resume(
@@ -29,46 +30,20 @@ pub(super) async fn resume(
         params.options.models.as_deref().unwrap_or_default(),
     )
     .map_err(RpcError::InvalidParams)?;
-    let id = params.session_id;
-    let (session, found) = app.sessions.open(id.clone());
-    let peer = context.connection.peer.id();
-    // Who only joins again, after a broken connection, chooses nothing anew.
-    let chooses = params.options.agent.is_some() && !params.disable_resume;
-    let (from, attached, elicitation, (options, known_cwd)) = session
-        .view(move |view| {
-            let state = view.state;
-            let options = chooses.then(|| state.options.clone());
-            let others = view.attached_besides(peer);
-            let cwd = PathBuf::from(&state.cwd);
-            (state.seq, others, view.elicitation, (options, cwd))
-        })
-        .await
-        .map_err(|_| crate::session::SessionError::NotFound(id.clone()))?;
-    let was_active = found == Opened::Live && attached;
-    let wanted = params.options.working_directory.as_deref();
-    let cwd = wanted.map(|wanted| working_directory(&context, Some(wanted)));
-    let works_in = cwd.as_ref().unwrap_or(&known_cwd);
-    let managed = policy::managed(&context, &params.policy, works_in)?;
-    let agent = match options {
-        Some(options) => {
-            let options = options.updated_by(params.options.clone());
-            agent::wanted(&context, &options, works_in).await?
+    let mut params = params;
+    if params.disable_resume {
+        forget_choices(&mut params.options);
+    }
+    let id = params.session_id.clone();
+    let session = app.sessions.open(id.clone());
+    let mut attempts = 1..agent::ATTEMPTS;
+    let Joined { from, elicitation } = loop {
+        let resume = wanted(&context, &session, &params).await?;
+        match session.join(context.connection.peer.id(), resume).await {
+            Err(error) if agent::are_others(&error) && attempts.next().is_some() => {}
+            joined => break joined?,
         }
-        None => None,
     };
-    session
-        .command(Command::Resume(Resume {
-            options: params.options.clone(),
-            working_directory: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
-            context: WorkContext::default(),
-            agent,
-            managed,
-            was_active,
-            already_in_use: false,
-            continue_pending_work: params.continue_pending_work,
-            announce: !params.disable_resume,
-        }))
-        .await?;
     context.connection.attach(id.clone());
     let pending = if params.continue_pending_work && !params.offer.observer {
         PendingWork::Continues
@@ -90,4 +65,52 @@ pub(super) async fn resume(
         }
     });
     Ok(opened(app, id, elicitation))
+}
+
+/// Who only joins again, after a broken connection, chooses nothing anew.
+fn forget_choices(options: &mut SessionOptions) {
+    options.agent = None;
+    options.model = None;
+    options.reasoning_effort = None;
+    options.model_capabilities = None;
+}
+
+/// What a resume asks of the session, with the agent it names chosen among those of this moment.
+async fn wanted(
+    context: &Context,
+    session: &SessionHandle,
+    params: &SessionResumeParams,
+) -> Result<Resume, RpcError> {
+    let chooses = params.options.agent.is_some();
+    let seen = session.view(move |view| {
+        let state = view.state;
+        let chosen_from = chooses.then(|| (state.options.clone(), AgentSources::of(state)));
+        (PathBuf::from(&state.cwd), chosen_from)
+    });
+    let (known_cwd, chosen_from) = seen
+        .await
+        .map_err(|_| SessionError::NotFound(params.session_id.clone()))?;
+    let named = params.options.working_directory.as_deref();
+    let cwd = named.map(|named| working_directory(context, Some(named)));
+    let works_in = cwd.as_ref().unwrap_or(&known_cwd);
+    let managed = policy::managed(context, &params.policy, works_in)?;
+    let agent = match chosen_from {
+        Some((options, among)) => {
+            let options = options.updated_by(params.options.clone());
+            let choice = agent::wanted(context, &options, works_in).await?;
+            choice.map(|choice| Box::new(AgentPick { choice, among }))
+        }
+        None => None,
+    };
+    Ok(Resume {
+        options: params.options.clone(),
+        working_directory: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
+        context: WorkContext::default(),
+        agent,
+        managed,
+        was_active: false,
+        already_in_use: false,
+        continue_pending_work: params.continue_pending_work,
+        announce: !params.disable_resume,
+    })
 }

@@ -17,7 +17,7 @@ pub(super) async fn send(context: Context, params: SendParams) -> Result<Sent, R
     let done = session.command(Command::Send(message(params)?)).await?;
     match done.answer {
         Answer::Message(message_id) => Ok(Sent { message_id }),
-        Answer::Done | Answer::Accepted(_) => {
+        Answer::Done | Answer::Accepted(_) | Answer::Permissions { .. } => {
             Err(RpcError::Failed("the message was not accepted".to_owned()))
         }
     }

@@ -99,14 +99,15 @@ async fn write(
 ) -> Result<(), RpcError> {
     let session = context.session(id)?;
     let folder = folder(context, id);
-    let name = path.to_string();
-    let operation = look(move || files::write(&folder, &path, text.as_bytes())).await??;
-    let changed = FileChanged {
-        path: name,
-        operation,
-    };
-    session.command(Command::FileChanged(changed)).await?;
-    Ok(())
+    session
+        .change_file(move || {
+            let operation = files::write(&folder, &path, text.as_bytes())?;
+            Ok(Some(Command::FileChanged(FileChanged {
+                path: path.to_string(),
+                operation,
+            })))
+        })
+        .await
 }
 
 impl From<FileError> for RpcError {

@@ -127,19 +127,18 @@ fn a_domain_is_approved_for_the_session() {
 }
 
 #[test]
-fn a_domain_that_is_approved_again_is_listed_again() {
+fn a_domain_that_is_approved_again_is_listed_once() {
     let domain = || json!({ "kind": "approve-for-session", "domain": "example.com" });
     let known = permissions(json!({ "allowedUrls": ["example.com"] }));
     check(
         &asks(fetch("https://example.com")).and(known),
         || permit("r-a", domain()),
-        r#"
+        "
         answer yes
-        store loopd.permissions permissions={"allowedUrls":["example.com","example.com"]}
         store permission.completed r-a a approved
         do run i/0 a granted url
         now turn i/0 [a:started]
-        "#,
+        ",
     );
 }
 

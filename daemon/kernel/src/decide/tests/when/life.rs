@@ -7,7 +7,7 @@ use loopd_proto::session::SessionOptions;
 use serde_json::{Value, json};
 
 use super::tasks::answer;
-use super::{agent, data};
+use super::{agent, data, pick};
 use crate::command::{AdoptAsSubagent, Command, Create, RecoveredOutcome, Resume, TaskEnd};
 use crate::decide::tests::given::identity;
 
@@ -84,7 +84,7 @@ impl Resume {
     }
 
     pub(crate) fn by_agent(mut self, name: &str) -> Self {
-        self.agent = Some(agent(name));
+        self.agent = Some(pick(name));
         self
     }
 

@@ -7,8 +7,10 @@ use loopd_proto::session::Mode;
 use serde_json::Value;
 
 use super::life::at;
-use super::{agent, data};
-use crate::command::{Command, LogLevel};
+use super::{data, pick};
+use crate::command::{
+    Command, LogLevel, ModelChoice, PermissionChange, PermissionsPatch, RuleRemoval,
+};
 
 pub(crate) fn name_by_user(name: &str) -> Command {
     let name = name.to_owned();
@@ -31,9 +33,26 @@ pub(crate) fn set_mode(mode: Mode) -> Command {
 }
 
 pub(crate) fn set_model(model: &str, effort: Option<&str>) -> Command {
-    Command::SetModel {
+    Command::SetModel(Box::new(ModelChoice {
         model: model.to_owned(),
         reasoning_effort: effort.map(str::to_owned),
+        capabilities: None,
+    }))
+}
+
+/// A client switches to a model that it knows something about.
+pub(crate) fn set_known_model(model: &str, capabilities: Value) -> Command {
+    Command::SetModel(Box::new(ModelChoice {
+        model: model.to_owned(),
+        reasoning_effort: None,
+        capabilities: Some(data(capabilities)),
+    }))
+}
+
+pub(crate) fn set_effort(effort: &str) -> Command {
+    Command::SetReasoningEffort {
+        effort: effort.to_owned(),
+        default_model: "default".to_owned(),
     }
 }
 
@@ -53,12 +72,29 @@ pub(crate) fn lift_limits() -> Command {
     }))
 }
 
-pub(crate) fn set_permissions(permissions: Value) -> Command {
-    Command::SetPermissions(Box::new(data(permissions)))
+pub(crate) fn change_permissions(change: PermissionChange) -> Command {
+    Command::ChangePermissions(change)
+}
+
+pub(crate) fn configure_permissions(patch: PermissionsPatch) -> Command {
+    change_permissions(PermissionChange::Configure(Box::new(patch)))
+}
+
+/// Approves these rules, by their JSON.
+pub(crate) fn approve(rules: Value) -> Command {
+    change_permissions(PermissionChange::Approve(data(rules)))
+}
+
+/// Removes and adds approved rules, by their JSON.
+pub(crate) fn modify_rules(remove: Value, add: Value) -> Command {
+    change_permissions(PermissionChange::ModifyRules {
+        remove: RuleRemoval::These(data(remove)),
+        add: data(add),
+    })
 }
 
 pub(crate) fn select_agent(name: &str) -> Command {
-    Command::SelectAgent(Some(agent(name)))
+    Command::SelectAgent(Some(pick(name)))
 }
 
 pub(crate) fn deselect_agent() -> Command {

@@ -1,0 +1,59 @@
+//! How tool calls end.
+
+use loopd_proto::event::tool::ToolResult;
+use loopd_proto::id::TaskId;
+use loopd_proto::time::Timestamp;
+use serde_json::Value;
+
+/// How a tool call ended, in the words of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallOutcome {
+    pub status: CallStatusReport,
+    /// What the model reads, and on success what people read.
+    pub result: ToolResult,
+    pub telemetry: Option<serde_json::Map<String, Value>>,
+    /// The tasks whose rest the model learns from this result.
+    pub delivered: Vec<CompletionRef>,
+}
+
+/// A task's rest: which task, and when it came to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompletionRef {
+    pub task: TaskId,
+    pub at: Timestamp,
+}
+
+/// Success, or a failure with its code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallStatusReport {
+    Success,
+    Failure { code: String },
+}
+
+impl CallOutcome {
+    pub fn success(text: impl Into<String>) -> Self {
+        Self {
+            status: CallStatusReport::Success,
+            result: ToolResult {
+                content: text.into(),
+                ..ToolResult::default()
+            },
+            telemetry: None,
+            delivered: Vec::new(),
+        }
+    }
+
+    pub fn failure(code: &str, text: impl Into<String>) -> Self {
+        Self {
+            status: CallStatusReport::Failure {
+                code: code.to_owned(),
+            },
+            result: ToolResult {
+                content: text.into(),
+                ..ToolResult::default()
+            },
+            telemetry: None,
+            delivered: Vec::new(),
+        }
+    }
+}

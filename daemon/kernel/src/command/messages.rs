@@ -1,0 +1,71 @@
+//! Messages on their way to the model, and what the model made of them.
+
+use std::collections::BTreeMap;
+
+use loopd_proto::attachment::Attachment;
+use loopd_proto::id::MessageId;
+
+use crate::model::ModelReply;
+use crate::state::TurnKey;
+
+#[derive(Debug)]
+pub struct Send {
+    pub id: Option<MessageId>,
+    pub prompt: String,
+    pub display_prompt: Option<String>,
+    pub attachments: Vec<Attachment>,
+    pub agent_mode: Option<String>,
+    /// For the model requests of this message only; may hold secrets, so the actor keeps them in
+    /// memory and the log never sees them.
+    pub request_headers: BTreeMap<String, String>,
+    pub source: Option<String>,
+    pub place: SendPlace,
+}
+
+/// When a message wants to be heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendPlace {
+    Enqueue,
+    Prepend,
+    Immediate,
+}
+
+/// Messages made ready, and everything else the next model call needs.
+#[derive(Debug)]
+pub struct Prepared {
+    pub messages: Vec<PreparedMessage>,
+    pub model: String,
+    pub reasoning_effort: Option<String>,
+    pub system: String,
+}
+
+#[derive(Debug)]
+pub struct PreparedMessage {
+    pub id: MessageId,
+    /// What the model reads.
+    pub text: String,
+}
+
+#[derive(Debug)]
+pub struct ModelReplied {
+    pub turn: TurnKey,
+    pub message: MessageId,
+    pub model: String,
+    pub reply: ModelReply,
+    pub duration_ms: u64,
+    pub first_token_ms: Option<f64>,
+    pub endpoint: Option<String>,
+    pub tool_count: u64,
+    pub initiator: &'static str,
+}
+
+/// A model call that could not be made or did not come to an end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelFailure {
+    pub kind: String,
+    pub code: Option<String>,
+    pub message: String,
+    pub status: Option<u16>,
+    pub provider_call_id: Option<String>,
+    pub model: Option<String>,
+}

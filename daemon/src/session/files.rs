@@ -1,0 +1,94 @@
+//! Changes of a session's own files, one after the other, each with its event.
+//!
+//! Whether a file is new is found out while nobody else writes, and the log tells the changes in
+//! the order in which they were made.
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use loopd_kernel::command::Command;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::{Message, SessionError, SessionHandle};
+
+/// How many changes may wait.
+const MOST_WAITING: usize = 256;
+
+/// A change with its event and its reply.
+pub(super) type FileChange = BoxFuture<'static, ()>;
+
+/// The task that makes the changes; there is none before the first change.
+#[derive(Default)]
+pub(super) struct FileWriter {
+    queue: Option<mpsc::Sender<FileChange>>,
+}
+
+impl FileWriter {
+    /// Queues a change. One that finds no room is dropped, and with it its reply.
+    pub(super) fn push(&mut self, mut change: FileChange, tasks: &mut JoinSet<()>) {
+        if let Some(queue) = &self.queue {
+            match queue.try_send(change) {
+                Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => return,
+                // The task panicked.
+                Err(mpsc::error::TrySendError::Closed(back)) => change = back,
+            }
+        }
+        let (queue, mut waiting) = mpsc::channel(MOST_WAITING);
+        tasks.spawn(async move {
+            change.await;
+            while let Some(change) = waiting.recv().await {
+                change.await;
+            }
+        });
+        self.queue = Some(queue);
+    }
+}
+
+impl SessionHandle {
+    /// Changes a file of the session, then stores the event that tells of it, if there is one to
+    /// tell. `change` may block.
+    pub fn change_file<E, F>(
+        &self,
+        change: F,
+    ) -> impl Future<Output = Result<(), E>> + Send + use<E, F>
+    where
+        E: From<SessionError> + Send + 'static,
+        F: FnOnce() -> Result<Option<Command>, E> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let session = self.clone();
+        let work = async move {
+            let done = session.make(change).await;
+            // Who asked may have gone; the file is changed all the same.
+            reply.send(done).ok();
+        };
+        let posted = self.post(Message::ChangeFile(work.boxed()));
+        let session = self.clone();
+        async move {
+            posted?;
+            answer.await.unwrap_or_else(|_| {
+                Err(E::from(if session.is_closed() {
+                    SessionError::Ended(session.id)
+                } else {
+                    SessionError::Overloaded(session.id)
+                }))
+            })
+        }
+    }
+
+    async fn make<E, F>(&self, change: F) -> Result<(), E>
+    where
+        E: From<SessionError> + Send + 'static,
+        F: FnOnce() -> Result<Option<Command>, E> + Send + 'static,
+    {
+        let changed = tokio::task::spawn_blocking(change).await;
+        let changed = changed.map_err(|error| {
+            tracing::error!(session = %self.id, %error, "a file could not be changed");
+            SessionError::FileNotChanged(self.id.clone())
+        })?;
+        if let Some(event) = changed? {
+            self.command(event).await?;
+        }
+        Ok(())
+    }
+}
