@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::detached::arguments;
 use super::error::ShellError;
 use super::{CommandContext, Shells};
-use crate::process::{Exit, Io, Lifetime, OutputPipe, Owned, Signal, Spawn};
+use crate::process::{Exit, Io, Lifetime, OutputPipe, OwnedProcess, Signal, Spawn};
 use crate::terminal::{Backend, CommandRun, Shell};
 
 /// How many client commands may run at once in one session.
@@ -48,7 +48,7 @@ pub enum ClientExec {
     /// right after its start.
     Starting(CancellationToken),
     /// The output is sent to the client as it arrives.
-    Streamed(Owned),
+    Streamed(OwnedProcess),
     /// The output is collected.
     Collected {
         run: CommandRun,

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::command::{CommandStatus, WaitOutcome};
 use super::error::ShellError;
 use super::{CommandOrder, Shells, task_end};
-use crate::process::{Exit, Io, Lifetime, Owned, Processes, Spawn};
+use crate::process::{Exit, Io, Lifetime, OwnedProcess, Processes, Spawn};
 use crate::terminal::{Body, Saved, Shown};
 use loopd_kernel::command::{Command, TaskEnd, TaskStart};
 use loopd_kernel::tasks::Task;
@@ -48,7 +48,7 @@ pub struct DetachedCommand {
 /// The process of a detached command.
 #[derive(Debug)]
 enum DetachedProcess {
-    Known(Owned),
+    Known(OwnedProcess),
     /// It ended while no daemon was running. The keeper wrote its exit to a file beside the log.
     Ended(Option<Exit>),
 }
@@ -75,7 +75,7 @@ impl DetachedCommand {
             .find(|entry| entry.log.as_deref() == Some(log.as_path()));
         let process = match entry.and_then(|entry| processes.adopted(&entry.id)) {
             Some(process) => DetachedProcess::Known(process),
-            None => DetachedProcess::Ended(processes.written_exit(&log)),
+            None => DetachedProcess::Ended(processes.read_exit(&log)),
         };
         let status = match task.ending() {
             None => CommandStatus::Running,
@@ -268,7 +268,11 @@ impl Shells {
         Ok(id.clone())
     }
 
-    async fn spawn_detached(&self, order: &CommandOrder, log: &Path) -> Result<Owned, ShellError> {
+    async fn spawn_detached(
+        &self,
+        order: &CommandOrder,
+        log: &Path,
+    ) -> Result<OwnedProcess, ShellError> {
         let setup = &self.0.setup;
         let mut folder = tokio::fs::DirBuilder::new();
         folder.recursive(true);

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::process::{Exit, Io, OutputPipe, Owned, Processes, Signal, Spawn};
+use crate::process::{Exit, Io, OutputPipe, OwnedProcess, Processes, Signal, Spawn};
 
 use super::keys::InputError;
 use super::reader::{GRACE, Reader, STOP_ANSWER, at};
@@ -105,7 +105,7 @@ impl ProcessShell {
 
 /// One command and who reads it.
 struct Child {
-    owned: Owned,
+    owned: OwnedProcess,
     pipe: Option<OutputPipe>,
     reader: Reader,
     asks: mpsc::Receiver<Ask>,
@@ -128,7 +128,7 @@ impl Child {
                     self.reader.run.note_left_behind();
                 }
                 self.reader.end(ended(exit)).await;
-                self.owned.leftovers().await;
+                self.owned.kill_leftovers().await;
             }
             Over::Stopped(answer) => {
                 self.owned.signal_group(Signal::Terminate);

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{self, Exit, Owned};
+use crate::process::{self, Exit, OwnedProcess};
 use crate::terminal::keys::{Input, InputError};
 use crate::terminal::reader::{GRACE, Reader, at};
 use crate::terminal::run::{Ask, Closing, CommandEnd, CommandRun, CommandState, WaitingFor};
@@ -71,7 +71,7 @@ pub(super) struct Actor {
     device: Device,
     markers: Markers,
     commands: CommandPipe,
-    owned: Owned,
+    owned: OwnedProcess,
     spec: ShellSpec,
     stage: Stage,
     current: Option<Current>,
@@ -105,7 +105,7 @@ impl Actor {
         device: Device,
         markers: Markers,
         commands: CommandPipe,
-        owned: Owned,
+        owned: OwnedProcess,
         spec: ShellSpec,
     ) -> Self {
         Self {
