@@ -10,7 +10,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{CommandOrder, task_end};
-use crate::terminal::{Backend, Body, CommandEnd, CommandRun, CommandState, Shown, WaitingFor};
+use crate::terminal::{
+    Backend, CommandEnd, CommandOutput, CommandRun, CommandState, OutputBody, WaitingFor,
+};
 use loopd_kernel::command::TaskEnd;
 
 /// Whether the agent loop waits for a command.
@@ -179,11 +181,11 @@ impl AttachedCommand {
 }
 
 /// The last line of output, which usually is the question that the command asks.
-fn question(shown: &Shown) -> String {
+fn question(shown: &CommandOutput) -> String {
     let text = match (&shown.screen, &shown.body) {
         (Some(screen), _) => &screen.text,
-        (None, Body::Whole(text)) => text,
-        (None, Body::Preview { tail, .. }) => tail,
+        (None, OutputBody::Whole(text)) => text,
+        (None, OutputBody::Preview { tail, .. }) => tail,
     };
     let line = text.trim_end_matches(['\r', '\n']).lines().next_back();
     line.unwrap_or_default().to_owned()

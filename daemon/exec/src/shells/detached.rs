@@ -17,7 +17,7 @@ use super::command::{CommandStatus, WaitOutcome};
 use super::error::ShellError;
 use super::{CommandOrder, Shells, task_end};
 use crate::process::{Exit, Io, Lifetime, OwnedProcess, Processes, Spawn};
-use crate::terminal::{Body, Saved, Shown};
+use crate::terminal::{CommandOutput, OutputBody, SavedOutput};
 use loopd_kernel::command::{Command, TaskEnd, TaskStart};
 use loopd_kernel::tasks::Task;
 
@@ -56,7 +56,7 @@ enum DetachedProcess {
 /// The unread part of a log, and the status of the command before that part was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogExcerpt {
-    pub shown: Shown,
+    pub shown: CommandOutput,
     pub status: CommandStatus,
 }
 
@@ -169,7 +169,7 @@ impl DetachedCommand {
         let (body, to) = read_log(&self.log, from).await?;
         *self.read.lock() = to;
         Ok(LogExcerpt {
-            shown: Shown { body, screen: None },
+            shown: CommandOutput { body, screen: None },
             status,
         })
     }
@@ -326,12 +326,12 @@ fn file_name_part(id: &ShellId) -> String {
 }
 
 /// Reads a log from an offset; returns what to show and the offset of the next read.
-async fn read_log(log: &Path, from: u64) -> std::io::Result<(Body, u64)> {
+async fn read_log(log: &Path, from: u64) -> std::io::Result<(OutputBody, u64)> {
     let mut file = match tokio::fs::File::open(log).await {
         Ok(file) => file,
         // Nothing was written yet.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok((Body::Whole(String::new()), from));
+            return Ok((OutputBody::Whole(String::new()), from));
         }
         Err(error) => return Err(error),
     };
@@ -343,16 +343,16 @@ async fn read_log(log: &Path, from: u64) -> std::io::Result<(Body, u64)> {
         let bytes = read_at(&mut file, from, unread).await?;
         let to = from + bytes.len() as u64;
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        return Ok((Body::Whole(text), to));
+        return Ok((OutputBody::Whole(text), to));
     }
     let head = read_at(&mut file, from, HEAD as u64 * 4).await?;
     let tail_bytes = TAIL as u64 * 4;
     let tail = read_at(&mut file, size - tail_bytes, tail_bytes).await?;
-    let body = Body::Preview {
+    let body = OutputBody::Preview {
         head: String::from_utf8_lossy(&head).chars().take(HEAD).collect(),
         tail: last_chars(&String::from_utf8_lossy(&tail), TAIL),
         bytes: unread,
-        saved: Saved::File {
+        saved: SavedOutput::File {
             path: log.to_path_buf(),
             bytes: size,
         },

@@ -4,7 +4,7 @@
 use loopd_proto::id::ShellId;
 
 use crate::process::SpawnError;
-use crate::terminal::{CommandStartError, OpenError};
+use crate::terminal::{CommandStartError, ShellOpenError};
 
 /// Why a shell was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum ShellError {
     #[error("the session has ended")]
     SessionEnded,
     #[error("the shell could not be opened: {0}")]
-    Open(#[source] OpenError),
+    Open(#[source] ShellOpenError),
     #[error("the command could not be started: {0}")]
     Start(#[source] CommandStartError),
     #[error("the command could not be started: {0}")]

@@ -1,20 +1,20 @@
-//! Terminals on systems where shells have none yet: opening one says so.
+//! The terminal backend on systems that do not support it yet: opening a shell fails.
 
 use std::convert::Infallible;
 use std::io;
 
 use crate::process::Processes;
 
-use super::{Close, CommandRun, CommandStartError, OpenError, ShellSpec};
+use super::{CloseMode, CommandRun, CommandStartError, ShellOpenError, ShellSpec};
 
-/// A shell that cannot be.
+/// A shell that cannot exist.
 #[derive(Debug)]
 pub(super) struct PtyShell(Infallible);
 
 impl PtyShell {
     #[expect(clippy::unused_async, reason = "the real one waits")]
-    pub(super) async fn open(_: &Processes, _: ShellSpec) -> Result<Self, OpenError> {
-        Err(OpenError::Terminal(io::Error::from(
+    pub(super) async fn open(_: &Processes, _: ShellSpec) -> Result<Self, ShellOpenError> {
+        Err(ShellOpenError::Terminal(io::Error::from(
             io::ErrorKind::Unsupported,
         )))
     }
@@ -33,7 +33,7 @@ impl PtyShell {
     }
 
     #[expect(clippy::unused_async, reason = "the real one waits")]
-    pub(super) async fn close(self, _: Close) {
+    pub(super) async fn close(self, _: CloseMode) {
         match self.0 {}
     }
 }

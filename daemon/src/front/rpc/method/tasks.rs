@@ -16,7 +16,7 @@ use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::subagent::{CancelledBy, Subagents};
 use loopd_exec::shells::{AttachedCommand, CloseReason, FoundShell};
-use loopd_exec::terminal::{Body, Shown};
+use loopd_exec::terminal::{CommandOutput, OutputBody};
 use loopd_kernel::command::{Answer, Command};
 use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
@@ -86,9 +86,9 @@ pub(super) async fn progress(context: Context, params: TaskOf) -> Result<Progres
     })
 }
 
-fn recent(shown: Shown) -> String {
+fn recent(shown: CommandOutput) -> String {
     let text = match shown.body {
-        Body::Whole(text) | Body::Preview { tail: text, .. } => text,
+        OutputBody::Whole(text) | OutputBody::Preview { tail: text, .. } => text,
     };
     let start = text.char_indices().rev().nth(RECENT - 1);
     let start = start.map_or(0, |(start, _)| start);
