@@ -263,7 +263,7 @@ impl Shells {
         self.close_slot(&command.id, CloseReason::Cancelled, Retention::UntilRead);
     }
 
-    /// Closes the shell of a command that nobody waits for any more.
+    /// Closes the shell of a command whose caller was cancelled.
     pub fn abandon(&self, id: &ShellId) {
         self.close_slot(id, CloseReason::Cancelled, Retention::UntilClosed);
     }

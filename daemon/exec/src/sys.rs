@@ -53,7 +53,10 @@ pub fn share_one_heap() {}
 ///
 /// The owner is borrowed, so that the descriptor stays open during the call.
 #[cfg(unix)]
-#[expect(unsafe_code, reason = "a number says nothing about who keeps it open")]
+#[expect(
+    unsafe_code,
+    reason = "a descriptor number does not keep its descriptor open"
+)]
 pub fn duplicate_descriptor<Owner: ?Sized>(
     _owner: &Owner,
     number: std::os::fd::RawFd,

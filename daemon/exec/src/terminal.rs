@@ -11,12 +11,12 @@
 //! let run = shell.start("make test").await?;       // Busy while another one runs, Closed after exit
 //! let mut changes = run.changes();                 // wakes on new output, at most every 100 ms,
 //! changes.changed().await;                         // and on Waiting and Ended at once
-//! run.unread();                                    // what is new since the last call
+//! run.unread();                                    // the output since the last call
 //! run.send(&parse_input("yes{enter}")?).await?;    // on a terminal only
-//! run.stop().await;                                // answers within 100 ms, whatever the command does
-//! let end = run.ended().await;                     // by several at once, as often as wanted
-//! run.output();                                    // all of it, or its ends and the file that has it
-//! shell.close(Close::Gently).await;
+//! run.stop().await;                                // resolves within 100 ms
+//! let end = run.ended().await;                     // several tasks may wait, any number of times
+//! run.output();                                    // all of it, or beginning, end and file
+//! shell.close(CloseMode::Gently).await;
 //! ```
 //!
 //! Dropping a `Shell` closes it at once. The caller runs one command at a time, decides what may

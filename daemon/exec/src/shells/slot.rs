@@ -27,7 +27,7 @@ pub(super) struct SlotPermit {
 pub(super) struct ShellSlot {
     pub(super) retention: Retention,
     queue: Arc<Semaphore>,
-    // Locked only to take, put or copy.
+    // Locked only for a moment, never across an await.
     contents: Mutex<SlotContents>,
 }
 

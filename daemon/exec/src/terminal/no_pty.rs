@@ -12,14 +12,20 @@ use super::{CloseMode, CommandRun, CommandStartError, ShellOpenError, ShellSpec}
 pub(super) struct PtyShell(Infallible);
 
 impl PtyShell {
-    #[expect(clippy::unused_async, reason = "the real one waits")]
+    #[expect(
+        clippy::unused_async,
+        reason = "the signature is that of the Unix version"
+    )]
     pub(super) async fn open(_: &Processes, _: ShellSpec) -> Result<Self, ShellOpenError> {
         Err(ShellOpenError::Terminal(io::Error::from(
             io::ErrorKind::Unsupported,
         )))
     }
 
-    #[expect(clippy::unused_async, reason = "the real one waits")]
+    #[expect(
+        clippy::unused_async,
+        reason = "the signature is that of the Unix version"
+    )]
     pub(super) async fn start(&mut self, _: &str) -> Result<CommandRun, CommandStartError> {
         match self.0 {}
     }
@@ -32,7 +38,10 @@ impl PtyShell {
         match self.0 {}
     }
 
-    #[expect(clippy::unused_async, reason = "the real one waits")]
+    #[expect(
+        clippy::unused_async,
+        reason = "the signature is that of the Unix version"
+    )]
     pub(super) async fn close(self, _: CloseMode) {
         match self.0 {}
     }

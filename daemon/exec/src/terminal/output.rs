@@ -85,7 +85,7 @@ pub(super) struct FinalText {
 enum FileState {
     NotYet,
     Waiting(Vec<u8>),
-    Over,
+    Finished,
 }
 
 impl FinalText {
@@ -138,7 +138,7 @@ impl FinalText {
     pub(super) fn take_waiting(&mut self) -> Option<Vec<u8>> {
         match &mut self.file_state {
             FileState::Waiting(waiting) if !waiting.is_empty() => Some(std::mem::take(waiting)),
-            FileState::Waiting(_) | FileState::NotYet | FileState::Over => None,
+            FileState::Waiting(_) | FileState::NotYet | FileState::Finished => None,
         }
     }
 
@@ -147,7 +147,7 @@ impl FinalText {
         if matches!(&saved, SavedOutput::Failed(_))
             || matches!(&saved, SavedOutput::File { bytes, .. } if *bytes >= QUOTA)
         {
-            self.file_state = FileState::Over;
+            self.file_state = FileState::Finished;
         }
         self.saved = saved;
     }

@@ -225,7 +225,7 @@ impl PtyActor {
             current.got_output();
         }
         if !answers.is_empty() && self.device.type_in(&answers).is_err() {
-            tracing::debug!("a program requests the terminal and does not read the answers");
+            tracing::debug!("a program queries the terminal and does not read the replies");
         }
         if let Some(status) = done {
             let stopping = self.stopping.take();

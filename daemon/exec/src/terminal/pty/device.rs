@@ -169,10 +169,10 @@ impl PtyDevice {
 
     /// Sends a signal to the foreground process group.
     pub(super) fn signal_foreground(&self, signal: Signal) {
-        if let Some(front) = self.foreground()
-            && let Err(error) = kill_process_group(front, signal)
+        if let Some(group) = self.foreground()
+            && let Err(error) = kill_process_group(group, signal)
         {
-            tracing::debug!(%error, "the program in front is gone already");
+            tracing::debug!(%error, "the foreground program is gone already");
         }
     }
 }

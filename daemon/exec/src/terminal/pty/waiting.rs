@@ -57,10 +57,10 @@ pub(super) fn find_waiting(terminal: BorrowedFd<'_>, tty: &Path, shell: u32) -> 
 
 /// A process and its descendants.
 fn process_tree(root: u32) -> Vec<u32> {
-    let mut family = vec![root];
+    let mut tree = vec![root];
     let mut next = 0;
-    while let Some(process) = family.get(next).copied()
-        && family.len() < MAX_CHECKED
+    while let Some(process) = tree.get(next).copied()
+        && tree.len() < MAX_CHECKED
     {
         next += 1;
         let Ok(tasks) = std::fs::read_dir(format!("/proc/{process}/task")) else {
@@ -69,14 +69,14 @@ fn process_tree(root: u32) -> Vec<u32> {
         for task in tasks.flatten() {
             let children = std::fs::read_to_string(task.path().join("children"));
             let children = children.unwrap_or_default();
-            family.extend(
+            tree.extend(
                 children
                     .split(' ')
                     .filter_map(|pid| pid.parse::<u32>().ok()),
             );
         }
     }
-    family
+    tree
 }
 
 /// The states of the threads of a process, if it is in the foreground group.
