@@ -240,7 +240,7 @@ async fn serve(
     let launch = move || Launch::new("/".into(), environment.clone(), LaunchOptions::default());
     let alone = async {
         match idle {
-            Some(time) => app.services.keep_alive.gone_for(time).await,
+            Some(time) => app.services.keep_alive.idle_for(time).await,
             None => std::future::pending().await,
         }
     };

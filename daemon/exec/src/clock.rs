@@ -1,4 +1,4 @@
-//! The clock and fresh ids as values: the only place that reads time or randomness.
+//! The clock and new ids: the only module that reads time or randomness.
 
 use parking_lot::Mutex;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use loopd_proto::time::Timestamp;
 use ulid::{Generator, Ulid};
 
-/// Tells the time and makes ids, in order even when the wall clock goes back.
+/// Tells the time and makes ids, which grow even if the wall clock goes back.
 #[derive(Debug, Default)]
 pub struct Clock {
     generator: Mutex<Generator>,
@@ -25,7 +25,7 @@ impl Clock {
         Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
-    /// A clock for measuring, which never goes back.
+    /// The monotonic clock.
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one place that reads the clock"
@@ -34,7 +34,7 @@ impl Clock {
         Instant::now()
     }
 
-    /// An id that was not used before.
+    /// Returns a new unique id.
     pub fn id(&self) -> Ulid {
         let mut generator = self.generator.lock();
         generator.generate().unwrap_or_else(|_| Ulid::generate())

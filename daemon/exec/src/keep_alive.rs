@@ -1,10 +1,10 @@
-//! Who needs the daemon: open connections and work under way. It leaves when neither is left.
+//! Counts what keeps the daemon running: open connections and work. An idle daemon exits.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// Counts reasons to stay.
+/// Counts the reasons to keep the daemon running.
 #[derive(Debug, Clone)]
 pub struct KeepAlive {
     reasons: watch::Sender<KeepAliveReasons>,
@@ -13,7 +13,7 @@ pub struct KeepAlive {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KeepAliveReasons {
     pub connections: usize,
-    /// Model calls and tools; an open question is none.
+    /// Model calls and tool calls; a pending permission or user question does not count.
     pub work: usize,
 }
 
@@ -32,17 +32,17 @@ impl Default for KeepAlive {
 }
 
 impl KeepAlive {
-    /// Counts a connection for as long as the stay is held.
+    /// Counts a connection until the guard is dropped.
     pub fn connection(&self) -> KeepAliveGuard {
-        self.stay(|reasons| &mut reasons.connections)
+        self.guard(|reasons| &mut reasons.connections)
     }
 
-    /// Counts a piece of work for as long as the stay is held.
+    /// Counts a piece of work until the guard is dropped.
     pub fn work(&self) -> KeepAliveGuard {
-        self.stay(|reasons| &mut reasons.work)
+        self.guard(|reasons| &mut reasons.work)
     }
 
-    fn stay(&self, field: fn(&mut KeepAliveReasons) -> &mut usize) -> KeepAliveGuard {
+    fn guard(&self, field: fn(&mut KeepAliveReasons) -> &mut usize) -> KeepAliveGuard {
         self.reasons.send_modify(|reasons| *field(reasons) += 1);
         KeepAliveGuard {
             reasons: self.reasons.clone(),
@@ -54,21 +54,21 @@ impl KeepAlive {
         *self.reasons.borrow()
     }
 
-    /// Resolves when there was no reason to stay for this long.
-    pub async fn gone_for(&self, time: Duration) {
+    /// Resolves when there has been no reason for this long.
+    pub async fn idle_for(&self, time: Duration) {
         let mut changes = self.reasons.subscribe();
         loop {
             // The sender lives as long as `self`: waiting cannot fail.
             changes.wait_for(|reasons| reasons.is_none()).await.ok();
-            let somebody = changes.wait_for(|reasons| !reasons.is_none());
-            if tokio::time::timeout(time, somebody).await.is_err() {
+            let needed = changes.wait_for(|reasons| !reasons.is_none());
+            if tokio::time::timeout(time, needed).await.is_err() {
                 return;
             }
         }
     }
 }
 
-/// A reason to stay; ends when dropped.
+/// One reason to keep the daemon running, until dropped.
 #[derive(Debug)]
 pub struct KeepAliveGuard {
     reasons: watch::Sender<KeepAliveReasons>,

@@ -1,9 +1,9 @@
-//! What runs outside the daemon: processes, terminals, the shells of a session, git worktrees.
+//! Runs programs outside the daemon: processes, terminals, the shells of a session, git worktrees.
 //!
-//! Every process has an owner and a lifetime, kept by `process`. `terminal` is one live shell,
-//! `shells` are those of a session, `worktree` makes copies of repositories for sub-agents. `clock`
-//! and `keep_alive` are here because this is the lowest crate that needs them; `sys` is the one
-//! module with `unsafe`. The crate decides no permission and words nothing that a model reads.
+//! `process` gives every process an owner and a lifetime. `terminal` runs one live shell, `shells`
+//! manages the shells of one session, and `worktree` makes git worktrees for sub-agents. `clock`
+//! and `keep_alive` are here because this is the lowest crate that needs them. `sys` is the one
+//! module with `unsafe`. The crate decides no permission and writes no text for the model.
 
 #![cfg_attr(
     test,

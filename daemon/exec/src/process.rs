@@ -1,25 +1,30 @@
-//! Every process the daemon starts, and the promise that none outlives its purpose.
+//! Starts and owns every process of the daemon, so that none outlives its purpose.
 //!
-//! A command belongs to a [`Lifetime`]: a turn, a session, the daemon, or nobody (`Detached`). When
-//! that ends, the command and everything it started ends, however it daemonised itself, also when
-//! the daemon was killed. The tools, shells and servers of sessions start their programs here and
-//! nowhere else:
+//! A command has a [`Lifetime`]: a turn, a session, the daemon, or none (`Detached`). When its
+//! lifetime ends, the command and all its descendants are killed, even if they daemonised
+//! themselves or the daemon was killed. All programs of sessions are started here and nowhere else:
 //!
 //! ```ignore
 //! let mut owned = processes.spawn(Spawn { io: Io::Merged, lifetime: Lifetime::Turn, .. }).await?;
 //! let output = owned.output.take();     // the read end of its pipe
-//! let exit = owned.exit().await;        // by several at once, as often as wanted
-//! owned.leftovers().await;              // what it left behind is dead when this resolves
-//! let exit = owned.stop(grace).await;   // SIGTERM, then SIGKILL for the whole tree
-//! processes.end_session(&id).await;     // all of its turns and of itself is dead
-//! processes.shutdown().await;           // all but the detached is dead
+//! let exit = owned.exit().await;        // several tasks may wait, any number of times
+//! owned.kill_leftovers().await;         // the processes that it left behind are dead
+//! let exit = owned.stop(grace).await;   // SIGTERM, then SIGKILL for the whole process tree
+//! processes.end_session(&id).await;     // all commands of the session and its turns are dead
+//! processes.shutdown().await;           // all commands except detached ones are dead
 //! ```
 //!
-//! Dropping the `Owned` of a turn kills its tree; of the other classes it only lets go. This module
-//! never decides what may run and never reads output.
+//! Dropping the `OwnedProcess` of a turn kills its process tree. Dropping one of another class
+//! leaves its process running.
+//!
+//! On Linux three kinds of processes work together. The *daemon* orders commands. The *holder*
+//! (`loopd --hold-processes`), a child of the daemon, is the ancestor of all commands. A *keeper*,
+//! one per command, is a fork of the holder and the parent of the command; orphans of the command
+//! become its children, and it kills them. The *ledger* is a folder of files that tells the next
+//! daemon which commands an earlier one left.
+//!
+//! This module decides no permission and reads no output.
 
-#[cfg(target_os = "linux")]
-mod census;
 #[cfg(target_os = "linux")]
 mod held;
 #[cfg(target_os = "linux")]
@@ -33,6 +38,8 @@ mod message;
 mod owned;
 #[cfg(not(target_os = "linux"))]
 mod plain;
+#[cfg(target_os = "linux")]
+mod procfs;
 mod record;
 #[cfg(test)]
 #[cfg(unix)]
@@ -58,15 +65,15 @@ use crate::keep_alive::KeepAlive;
 #[cfg(target_os = "linux")]
 use held as backend;
 pub use loopd_proto::params::process::{ProcessClass as Class, ProcessState as State};
-pub use owned::Owned;
+pub use owned::OwnedProcess;
 #[cfg(not(target_os = "linux"))]
 use plain as backend;
-use record::Record;
+use record::ProcessRecord;
 
-/// How long everything that is killed may take to be gone.
+/// How long killed processes may take to disappear.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
 
-/// The variable that marks every process of a command, for the next daemon to find it by.
+/// The environment variable that tags every process of a command, so that the next daemon finds it.
 pub const TAG: &str = "LOOPD_PROCESS";
 
 /// The read end of a pipe that a command writes to.
@@ -82,13 +89,14 @@ pub type OutputPipe = tokio::fs::File;
 #[cfg(not(unix))]
 pub type InputPipe = tokio::fs::File;
 
-/// What a command dies with.
+/// When a command is killed: at the end of its turn, of its session or of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lifetime {
     Turn,
     Session,
     Daemon,
-    /// Dies with nobody; its output goes to this file, beside which its pid and exit are kept.
+    /// Is never killed automatically. Its output goes to this file; its pid and exit are in files
+    /// beside it.
     Detached {
         log: PathBuf,
     },
@@ -112,16 +120,16 @@ impl Lifetime {
     }
 }
 
-/// Where a command reads from and writes to.
+/// The standard input, output and error of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Io {
-    /// Nothing to read; both outputs on one pipe, which keeps their order.
+    /// No input; output and error share one pipe, which keeps their order.
     Merged,
-    /// A pipe each.
+    /// One pipe each.
     Piped,
-    /// A terminal, which becomes the controlling one of the command's own session.
+    /// A terminal, which becomes the controlling terminal of the command's own session.
     Terminal { tty: PathBuf },
-    /// Nothing to read; both outputs appended to the log of a detached command.
+    /// No input; output and error are appended to the log of a detached command.
     Log,
 }
 
@@ -131,13 +139,13 @@ pub struct Spawn {
     /// A path, or a name that is looked up in the `PATH` of `env`.
     pub program: PathBuf,
     pub args: Vec<OsString>,
-    /// The whole environment; only the tag is added.
+    /// The complete environment; only [`TAG`] is added.
     pub env: BTreeMap<String, String>,
     pub cwd: PathBuf,
     pub io: Io,
     pub lifetime: Lifetime,
     pub session: Option<SessionId>,
-    /// What people see in the list.
+    /// The text in the process list.
     pub label: String,
 }
 
@@ -167,11 +175,11 @@ pub enum SpawnError {
 pub enum Exit {
     Code(i32),
     Signal(i32),
-    /// It is gone, and nobody is left who saw how.
+    /// It is gone, and its exit status is lost.
     Unknown,
 }
 
-/// The signals that are sent to the group of a command.
+/// The signals that can be sent to the process group of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     Hangup,
@@ -182,7 +190,7 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// The number that all the systems we know give it.
+    /// The signal number, which is the same on all supported systems.
     pub fn number(self) -> i32 {
         match self {
             Self::Hangup => 1,
@@ -194,9 +202,9 @@ impl Signal {
     }
 }
 
-/// What the list says of a command.
+/// A command in the process list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ProcessEntry {
     pub id: ProcessId,
     pub pid: u32,
     pub class: Class,
@@ -209,40 +217,41 @@ pub struct Entry {
 
 /// All processes of this daemon.
 #[derive(Debug, Clone)]
-pub struct Processes(Arc<Inner>);
+pub struct Processes(Arc<ProcessesInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct ProcessesInner {
     clock: Clock,
     keep_alive: KeepAlive,
-    table: Mutex<HashMap<ProcessId, Arc<Record>>>,
+    table: Mutex<HashMap<ProcessId, Arc<ProcessRecord>>>,
     tasks: TaskTracker,
     ending: AtomicBool,
-    backend: backend::Backend,
+    backend: backend::ProcessBackend,
 }
 
 impl Processes {
-    /// Makes the handle; nothing is started and nothing is read yet.
+    /// Creates the handle without starting or reading anything.
     pub fn new(home: &Path, keep_alive: KeepAlive) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(ProcessesInner {
             clock: Clock::default(),
             keep_alive,
             table: Mutex::default(),
             tasks: TaskTracker::new(),
             ending: AtomicBool::new(false),
-            backend: backend::Backend::new(home),
+            backend: backend::ProcessBackend::new(home),
         }))
     }
 
-    /// Ends what an earlier daemon of this home left and takes over its detached commands, those that
-    /// ended in the meantime included; call it once, at start, while the home is locked.
-    pub async fn recover(&self) -> Vec<Owned> {
+    /// Kills processes that an earlier daemon of this home left, and adopts its detached commands,
+    /// including those that ended in the meantime. Call it once, at start, while the home is
+    /// locked.
+    pub async fn recover(&self) -> Vec<OwnedProcess> {
         let found = backend::recover(&self.0).await;
-        found.into_iter().map(Owned::of).collect()
+        found.into_iter().map(OwnedProcess::of).collect()
     }
 
     /// Starts a command.
-    pub async fn spawn(&self, mut spawn: Spawn) -> Result<Owned, SpawnError> {
+    pub async fn spawn(&self, mut spawn: Spawn) -> Result<OwnedProcess, SpawnError> {
         if matches!(spawn.io, Io::Log) != matches!(spawn.lifetime, Lifetime::Detached { .. }) {
             return Err(SpawnError::LogWithoutDetached);
         }
@@ -254,7 +263,7 @@ impl Processes {
         backend::spawn(&self.0, spawn).await
     }
 
-    /// Ends everything that may not outlive a session; it is dead when this resolves.
+    /// Kills every process that must not outlive a session; all are dead when this resolves.
     pub async fn end_session(&self, session: &SessionId) {
         self.kill(|record| {
             matches!(record.class(), Class::Turn | Class::Session)
@@ -263,16 +272,16 @@ impl Processes {
         .await;
     }
 
-    /// Ends everything that may not outlive the daemon; it is dead when this resolves.
+    /// Kills every process that must not outlive the daemon; all are dead when this resolves.
     pub async fn shutdown(&self) {
         self.0.ending.store(true, Ordering::Release);
         self.kill(|record| record.class() != Class::Detached).await;
         self.0.backend.close().await;
     }
 
-    /// What is owned now, the oldest first.
-    pub fn list(&self) -> Vec<Entry> {
-        let mut entries: Vec<Entry> = self
+    /// The commands of which a process is alive, the oldest first.
+    pub fn list(&self) -> Vec<ProcessEntry> {
+        let mut entries: Vec<ProcessEntry> = self
             .0
             .table()
             .values()
@@ -282,23 +291,23 @@ impl Processes {
         entries
     }
 
-    /// A detached command that an earlier daemon started.
-    pub fn adopted(&self, id: &ProcessId) -> Option<Owned> {
+    /// Returns a detached command in the list, such as one that an earlier daemon started.
+    pub fn adopted(&self, id: &ProcessId) -> Option<OwnedProcess> {
         let record = self.0.table().get(id).cloned()?;
-        (record.class() == Class::Detached).then(|| Owned::of(record))
+        (record.class() == Class::Detached).then(|| OwnedProcess::of(record))
     }
 
-    /// How a detached command ended of which nothing is left, as it is written beside its log.
-    pub fn written_exit(&self, log: &Path) -> Option<Exit> {
+    /// Reads the exit of a detached command from the file beside its log.
+    pub fn read_exit(&self, log: &Path) -> Option<Exit> {
         ledger::read_exit(log)
     }
 
-    async fn kill(&self, condemned: impl Fn(&Record) -> bool) {
-        let records: Vec<Arc<Record>> = self
+    async fn kill(&self, selected: impl Fn(&ProcessRecord) -> bool) {
+        let records: Vec<Arc<ProcessRecord>> = self
             .0
             .table()
             .values()
-            .filter(|record| condemned(record))
+            .filter(|record| selected(record))
             .cloned()
             .collect();
         for record in &records {
@@ -312,18 +321,18 @@ impl Processes {
     }
 }
 
-impl Inner {
-    fn table(&self) -> MutexGuard<'_, HashMap<ProcessId, Arc<Record>>> {
+impl ProcessesInner {
+    fn table(&self) -> MutexGuard<'_, HashMap<ProcessId, Arc<ProcessRecord>>> {
         self.table.lock()
     }
 
-    /// Lists a command until nothing of it is left.
-    fn add(self: &Arc<Self>, record: Arc<Record>) {
+    /// Lists a command until all its processes are gone.
+    fn add(self: &Arc<Self>, record: Arc<ProcessRecord>) {
         self.table().insert(record.id().clone(), record);
     }
 
-    /// Takes a command of which nothing lives off the list.
-    fn finish(&self, record: &Record) {
+    /// Removes a command from the list after all its processes are gone.
+    fn finish(&self, record: &ProcessRecord) {
         self.table().remove(record.id());
         record.set_gone();
     }

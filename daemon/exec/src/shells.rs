@@ -1,9 +1,9 @@
-//! The commands of one session: which shell runs what, in what order, in front or in the background.
+//! The shells of one session and the commands that run in them, in the foreground or background.
 //!
-//! The shell tools and the task methods call it; it opens shells through `shell`, starts detached
-//! commands through `process`, and tells the session's log what goes on in the background. Commands
-//! to one shell run in order, different shells run in parallel. It decides no permission and words
-//! nothing that the model reads.
+//! The shell tools and the task methods call this module. It opens shells through `terminal`,
+//! starts detached commands through `process`, and records background commands in the session's
+//! log. Commands in one shell run one after another; different shells run in parallel. The module
+//! decides no permission and writes no text for the model.
 
 mod background;
 mod client_exec;
@@ -36,14 +36,14 @@ use loopd_kernel::state::State;
 pub use client_exec::{ClientExec, ClientExecEnd};
 pub use command::{AttachedCommand, CommandStatus, RunIn, WaitOutcome};
 pub use detached::{DetachedCommand, LogExcerpt};
-pub use error::{Closed, ShellError};
-use slot::{Keep, ShellSlot};
+pub use error::{CloseReason, ShellError};
+use slot::{Retention, ShellSlot};
 use spare::SpareShell;
 use table::{MAX_SHELLS, ShellTable};
 
-/// Where a session's log is told what goes on.
+/// Records commands in the log of a session.
 pub trait TaskLog: Send + Sync + 'static {
-    /// Resolves when the command is stored, or says that the session is gone or refused it.
+    /// Resolves when the command is stored; fails when the session is gone or refuses the command.
     fn record(&self, command: Command) -> BoxFuture<'static, Result<(), String>>;
 }
 
@@ -53,12 +53,12 @@ pub struct ShellsSetup {
     pub processes: Processes,
     /// The folder for large outputs and logs.
     pub scratch: PathBuf,
-    /// Makes a name that no other file of `scratch` has.
+    /// Returns a file name that is not used in `scratch`.
     pub name_output: fn() -> String,
     pub log: Arc<dyn TaskLog>,
 }
 
-/// Where commands run, which may change from one command to the next.
+/// The backend, folder and environment of a command; they may differ from command to command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandContext {
     pub backend: Backend,
@@ -69,20 +69,20 @@ pub struct CommandContext {
 /// A command to run.
 #[derive(Debug, Clone)]
 pub struct CommandOrder {
-    /// The shell to run it in; without one, a fresh shell.
+    /// The shell to run it in; `None` opens a new shell.
     pub shell: Option<ShellId>,
     pub command: String,
     pub description: String,
-    /// The call that wants it.
+    /// The tool call that started it.
     pub call: Option<ToolCallId>,
     pub context: CommandContext,
-    /// How long it may wait for the shell to be free.
-    pub patience: Duration,
+    /// How long it may wait for earlier commands in the same shell.
+    pub queue_timeout: Duration,
     pub cancel: CancellationToken,
     pub run_in: RunIn,
 }
 
-/// The commands of one session.
+/// The shells and commands of one session.
 #[derive(Clone)]
 pub struct Shells(Arc<ShellsInner>);
 
@@ -91,11 +91,11 @@ struct ShellsInner {
     clock: Clock,
     table: Mutex<ShellTable>,
     spare: SpareShell,
-    direct: client_exec::Running,
+    client_execs: client_exec::ClientExecTable,
     tasks: TaskTracker,
 }
 
-/// What a shell id stands for.
+/// The command that a shell id refers to.
 #[derive(Clone)]
 pub enum FoundShell {
     Attached(Arc<AttachedCommand>),
@@ -117,7 +117,7 @@ impl Shells {
             clock: Clock::default(),
             table: Mutex::default(),
             spare: SpareShell::default(),
-            direct: client_exec::Running::default(),
+            client_execs: client_exec::ClientExecTable::default(),
             tasks: TaskTracker::new(),
         }))
     }
@@ -126,20 +126,20 @@ impl Shells {
         self.0.table.lock()
     }
 
-    /// Runs a command in its shell, after those that came before it.
+    /// Runs a command in its shell, after the commands that were started there before it.
     pub async fn start(&self, order: CommandOrder) -> Result<Arc<AttachedCommand>, ShellError> {
         let (id, slot) = self.slot(&order)?;
-        let turn = tokio::select! {
+        let permit = tokio::select! {
             () = order.cancel.cancelled() => Err(ShellError::Interrupted),
-            turn = tokio::time::timeout(order.patience, slot.line()) => {
-                turn.map_err(|_| ShellError::StillBusy {
+            permit = tokio::time::timeout(order.queue_timeout, slot.acquire()) => {
+                permit.map_err(|_| ShellError::StillBusy {
                     id: id.clone(),
                     command: slot.command().map(|command| command.command.clone()).unwrap_or_default(),
                 })
             }
         };
-        let started = match turn {
-            Ok(turn) => self.start_in(&slot, &id, &order, turn).await,
+        let started = match permit {
+            Ok(permit) => self.start_in(&slot, &id, &order, permit).await,
             Err(error) => Err(error),
         };
         if started.is_err() && slot.is_unused() {
@@ -148,7 +148,7 @@ impl Shells {
         started
     }
 
-    /// The slot for an order, made when there is none.
+    /// Returns the slot for an order; creates it if there is none.
     fn slot(&self, order: &CommandOrder) -> Result<(ShellId, Arc<ShellSlot>), ShellError> {
         let mut table = self.table();
         if table.ended {
@@ -170,11 +170,11 @@ impl Shells {
         if table.slots.len() >= MAX_SHELLS && !table.make_room() {
             return Err(ShellError::TooManyShells { limit: MAX_SHELLS });
         }
-        let keep = match (&order.shell, order.run_in) {
-            (None, RunIn::Foreground) => Keep::UntilRead,
-            (Some(_), _) | (None, RunIn::Background) => Keep::Open,
+        let retention = match (&order.shell, order.run_in) {
+            (None, RunIn::Foreground) => Retention::UntilRead,
+            (Some(_), _) | (None, RunIn::Background) => Retention::UntilClosed,
         };
-        let slot = Arc::new(ShellSlot::new(keep));
+        let slot = Arc::new(ShellSlot::new(retention));
         table.slots.insert(id.clone(), slot.clone());
         table.closed.forget(&id);
         Ok((id, slot))
@@ -185,16 +185,16 @@ impl Shells {
         slot: &Arc<ShellSlot>,
         id: &ShellId,
         order: &CommandOrder,
-        turn: slot::SlotPermit,
+        permit: slot::SlotPermit,
     ) -> Result<Arc<AttachedCommand>, ShellError> {
         let mut shell = match slot.take_shell() {
             Some(shell) if shell.alive() => shell,
-            Some(_) | None => self.open(slot.keep, id, order).await?,
+            Some(_) | None => self.open(slot.retention, id, order).await?,
         };
         let mut started = shell.start(&order.command).await;
         if matches!(started, Err(CommandStartError::Closed(_))) {
-            // It ended between two commands; what it knew is gone with it.
-            shell = self.open(slot.keep, id, order).await?;
+            // The shell ended between two commands. Its variables and folder are lost.
+            shell = self.open(slot.retention, id, order).await?;
             started = shell.start(&order.command).await;
         }
         let run = started.map_err(ShellError::Start)?;
@@ -211,24 +211,24 @@ impl Shells {
         let (shells, watched) = (self.clone(), command.clone());
         self.0.tasks.spawn(async move {
             shells.watch(&watched).await;
-            drop(turn);
+            drop(permit);
         });
         Ok(command)
     }
 
     async fn open(
         &self,
-        keep: Keep,
+        retention: Retention,
         id: &ShellId,
         order: &CommandOrder,
     ) -> Result<Shell, ShellError> {
-        let fresh = keep == Keep::UntilRead;
+        let fresh = retention == Retention::UntilRead;
         if fresh && let Some(shell) = self.0.spare.take(&order.context).await {
             return Ok(shell);
         }
-        let lifetime = match keep {
-            Keep::UntilRead => Lifetime::Turn,
-            Keep::Open => Lifetime::Session,
+        let lifetime = match retention {
+            Retention::UntilRead => Lifetime::Turn,
+            Retention::UntilClosed => Lifetime::Session,
         };
         let label = format!("shell {id}: {}", order.command);
         let spec = self.spec(&order.context, lifetime, label);
@@ -250,41 +250,42 @@ impl Shells {
         }
     }
 
-    /// A command ended in front: what was opened for it alone is closed.
+    /// Closes the shell of a foreground command that ended, if it was opened for that command only.
     pub fn finish(&self, command: &AttachedCommand, context: &CommandContext) {
-        if self.let_go(&command.id, Closed::Finished, Keep::UntilRead) {
-            self.warm(context);
+        if self.close_slot(&command.id, CloseReason::Finished, Retention::UntilRead) {
+            self.open_spare(context);
         }
     }
 
-    /// A command was stopped in front: what was opened for it alone is closed.
+    /// Closes the shell of a foreground command that was stopped, if it was opened for that command
+    /// only.
     pub fn release(&self, command: &AttachedCommand) {
-        self.let_go(&command.id, Closed::Cancelled, Keep::UntilRead);
+        self.close_slot(&command.id, CloseReason::Cancelled, Retention::UntilRead);
     }
 
-    /// Closes the shell of a command that nobody waits for any more.
+    /// Closes the shell of a command whose caller was cancelled.
     pub fn abandon(&self, id: &ShellId) {
-        self.let_go(id, Closed::Cancelled, Keep::Open);
+        self.close_slot(id, CloseReason::Cancelled, Retention::UntilClosed);
     }
 
-    /// Closes a shell that is kept no longer than this; says whether there was one.
-    fn let_go(&self, id: &ShellId, how: Closed, keep: Keep) -> bool {
+    /// Closes a shell whose retention is at most `longest`; returns whether it closed one.
+    fn close_slot(&self, id: &ShellId, reason: CloseReason, longest: Retention) -> bool {
         let mut table = self.table();
-        let goes = table
+        let closes = table
             .slots
             .get(id)
-            .is_some_and(|slot| slot.keep == keep || keep == Keep::Open);
-        if goes && let Some(slot) = table.slots.remove(id) {
-            table.closed.remember(id.clone(), how);
+            .is_some_and(|slot| slot.retention == longest || longest == Retention::UntilClosed);
+        if closes && let Some(slot) = table.slots.remove(id) {
+            table.closed.remember(id.clone(), reason);
             // Dropping a shell closes it.
             drop(slot.take_shell());
         }
-        goes
+        closes
     }
 
-    /// Opens a shell ahead of the next command that wants a fresh one.
-    pub fn warm(&self, context: &CommandContext) {
-        if context.backend != Backend::Terminal || !self.0.spare.wants(context) {
+    /// Opens a spare shell for the next command that needs a new one.
+    pub fn open_spare(&self, context: &CommandContext) {
+        if context.backend != Backend::Terminal || !self.0.spare.start_opening(context) {
             return;
         }
         let (shells, context) = (self.clone(), context.clone());
@@ -294,20 +295,20 @@ impl Shells {
             match Shell::open(&setup.processes, context.backend, spec).await {
                 Ok(shell) => shells.0.spare.keep(context, shell),
                 Err(error) => {
-                    // The command that would have used it opens its own and reports what is wrong.
+                    // The next command opens its own shell and reports the error.
                     tracing::debug!(session = %setup.session, %error, "no shell could be opened ahead");
-                    shells.0.spare.give_up();
+                    shells.0.spare.opening_failed();
                 }
             }
         });
     }
 
-    /// The loop rests: nothing is opened ahead.
-    pub fn rest(&self) {
-        self.0.spare.drop_it();
+    /// Closes the spare shell; called when the agent loop is idle.
+    pub fn drop_spare(&self) {
+        self.0.spare.discard();
     }
 
-    /// What a shell id stands for.
+    /// The command that a shell id refers to.
     pub fn find(&self, id: &ShellId) -> Result<FoundShell, ShellError> {
         let table = self.table();
         if let Some(command) = table.slots.get(id).and_then(|slot| slot.command()) {
@@ -316,10 +317,10 @@ impl Shells {
         if let Some(detached) = table.detached.get(id) {
             return Ok(FoundShell::Detached(detached.clone()));
         }
-        Err(match table.closed.how(id) {
-            Some(how) => ShellError::Closed {
+        Err(match table.closed.reason(id) {
+            Some(reason) => ShellError::Closed {
                 id: id.clone(),
-                how,
+                reason,
             },
             None => ShellError::Unknown {
                 id: id.clone(),
@@ -329,23 +330,27 @@ impl Shells {
     }
 
     /// Stops a command and closes its shell.
-    pub async fn stop(&self, id: &ShellId, how: Closed) -> Result<CommandStatus, ShellError> {
-        let ending = match self.find(id)? {
+    pub async fn stop(
+        &self,
+        id: &ShellId,
+        reason: CloseReason,
+    ) -> Result<CommandStatus, ShellError> {
+        let status = match self.find(id)? {
             FoundShell::Attached(command) => {
-                self.tell_delivered(id).await;
+                self.record_delivered(id).await;
                 command.stop().await;
-                self.let_go(id, how, Keep::Open);
-                command.ending()
+                self.close_slot(id, reason, Retention::UntilClosed);
+                command.status()
             }
             FoundShell::Detached(command) => {
-                self.tell_delivered(id).await;
+                self.record_delivered(id).await;
                 command.stop().await
             }
         };
-        Ok(ending)
+        Ok(status)
     }
 
-    /// All shells, in the order of their names.
+    /// All commands: attached ones by shell id, then detached ones by shell id.
     pub fn list(&self) -> Vec<FoundShell> {
         let table = self.table();
         let attached = table.slots.values().filter_map(|slot| slot.command());
@@ -353,8 +358,8 @@ impl Shells {
         attached.map(FoundShell::Attached).chain(detached).collect()
     }
 
-    /// The commands that the loop waits for, the oldest first.
-    pub fn in_front(&self) -> Vec<Arc<AttachedCommand>> {
+    /// The running foreground commands, the oldest first.
+    pub fn foreground(&self) -> Vec<Arc<AttachedCommand>> {
         let mut shells: Vec<Arc<AttachedCommand>> = self
             .table()
             .slots
@@ -366,34 +371,38 @@ impl Shells {
         shells
     }
 
-    /// Takes over what a loaded log knows: detached commands, and shells that are gone.
-    pub fn take_over(&self, state: &State) {
+    /// Restores detached commands and the ids of lost shells from the state of a loaded session.
+    pub fn restore(&self, state: &State) {
         let mut table = self.table();
         for task in state.tasks.iter() {
             let Some(shell) = task.shell() else {
                 continue;
             };
             if let (true, Some(log)) = (task.is_detached(), &shell.log_path) {
-                let found = DetachedCommand::found(task, shell, log, &self.0.setup.processes);
-                table.detached.insert(shell.shell_id.clone(), found.clone());
+                let command = DetachedCommand::restored(task, shell, log, &self.0.setup.processes);
+                table
+                    .detached
+                    .insert(shell.shell_id.clone(), command.clone());
                 if task.is_running() {
-                    self.watch_detached(found);
+                    self.watch_detached(command);
                 }
             } else {
-                table.closed.remember(shell.shell_id.clone(), Closed::Lost);
+                table
+                    .closed
+                    .remember(shell.shell_id.clone(), CloseReason::Lost);
             }
         }
     }
 
-    /// Ends everything that may not outlive the session; it is dead when this resolves.
+    /// Ends every process that must not outlive the session; all are dead when this resolves.
     pub async fn close(&self) {
         let slots = {
             let mut table = self.table();
             table.ended = true;
             std::mem::take(&mut table.slots)
         };
-        self.0.spare.drop_it();
-        self.drop_direct();
+        self.0.spare.discard();
+        self.close_client_execs();
         drop(slots);
         self.0
             .setup
@@ -403,7 +412,7 @@ impl Shells {
     }
 }
 
-/// How a task ended that nobody stopped.
+/// The end of a task that was not stopped.
 fn task_end(exit_code: Option<i32>, reason: Option<String>) -> TaskEnd {
     use loopd_proto::event::task::TaskOutcome;
     let outcome = match exit_code {

@@ -1,11 +1,11 @@
-//! The one place for what the standard library has no safe word for.
+//! System calls without a safe interface in the standard library; the only module with `unsafe`.
 
 #[cfg(target_os = "linux")]
-pub(crate) mod alone;
+pub(crate) mod single_thread;
 
-/// Closes every descriptor above stderr that was inherited.
+/// Closes every inherited descriptor above stderr.
 ///
-/// Must be called before the process has opened anything itself.
+/// Must be called before the process opens a descriptor.
 #[cfg(target_os = "linux")]
 #[expect(
     unsafe_code,
@@ -20,7 +20,7 @@ pub fn close_inherited_descriptors() {
         .filter(|descriptor| *descriptor > 2)
         .collect();
     for descriptor in descriptors {
-        // The one that listed the folder is closed by now, and must not be closed again.
+        // The descriptor that listed the folder is in the list but closed already.
         if std::fs::symlink_metadata(format!("/proc/self/fd/{descriptor}")).is_err() {
             continue;
         }
@@ -30,10 +30,10 @@ pub fn close_inherited_descriptors() {
     }
 }
 
-/// Lets all threads share one heap, which grows in large steps.
+/// Makes all threads share one malloc arena, which grows in large steps.
 ///
-/// A heap per thread keeps more than it needs and, in glibc, grows page by page: folding a long log
-/// took a system call for every few events. Must be called before a second thread runs.
+/// With glibc, one arena per thread uses more memory and grows page by page: folding a long log
+/// took a system call every few events. Must be called before a second thread runs.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(
     unsafe_code,
@@ -45,15 +45,18 @@ pub fn share_one_heap() {
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }
 
-/// Other C libraries have one heap, or their own way.
+/// Does nothing: other C libraries manage their heaps differently.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn share_one_heap() {}
 
-/// Another descriptor of a file that only tells the number of its own.
+/// Duplicates a descriptor of which only the number is known.
 ///
-/// The owner has to be alive; it is borrowed to show it.
+/// The owner is borrowed, so that the descriptor stays open during the call.
 #[cfg(unix)]
-#[expect(unsafe_code, reason = "a number says nothing about who keeps it open")]
+#[expect(
+    unsafe_code,
+    reason = "a descriptor number does not keep its descriptor open"
+)]
 pub fn duplicate_descriptor<Owner: ?Sized>(
     _owner: &Owner,
     number: std::os::fd::RawFd,
@@ -63,7 +66,7 @@ pub fn duplicate_descriptor<Owner: ?Sized>(
     Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)
 }
 
-/// Lets the runtime watch a descriptor that it then owns.
+/// Registers a descriptor with the async runtime, which then owns it.
 #[cfg(unix)]
 #[expect(
     unsafe_code,
@@ -80,7 +83,7 @@ pub fn watch_descriptor(
 #[cfg(not(target_os = "linux"))]
 pub fn close_inherited_descriptors() {}
 
-/// Gives a child a session of its own whose controlling terminal is its standard input.
+/// Makes a child start a new session with standard input as its controlling terminal.
 #[cfg(unix)]
 #[expect(
     unsafe_code,

@@ -1,25 +1,26 @@
-//! Live shells and the commands that run in them, for the tools and requests that start commands.
+//! Live shells and the commands that run in them.
 //!
-//! A [`Shell`] is one of two kinds, chosen by [`Backend`]. On a terminal, one bash lives on: the
-//! directory, variables and functions of a command are there for the next, programs can be typed
-//! to, and a command that waits for input is noticed. As a process, every command is a child of its
-//! own without input. Either way a command is a [`CommandRun`], which outlives its shell:
+//! A [`Shell`] has one of two backends ([`Backend`]). With `Terminal`, one bash on a pseudo
+//! terminal runs all commands: it keeps its folder, variables and functions between commands,
+//! commands accept typed input, and a command that waits for input is detected. With `Process`,
+//! every command is a new process without input. In both cases a command is a [`CommandRun`], which
+//! may outlive its shell:
 //!
 //! ```ignore
 //! let mut shell = Shell::open(&processes, Backend::Terminal, spec).await?;
 //! let run = shell.start("make test").await?;       // Busy while another one runs, Closed after exit
 //! let mut changes = run.changes();                 // wakes on new output, at most every 100 ms,
 //! changes.changed().await;                         // and on Waiting and Ended at once
-//! run.unread();                                    // what is new since the last call
+//! run.unread();                                    // the output since the last call
 //! run.send(&parse_input("yes{enter}")?).await?;    // on a terminal only
-//! run.stop().await;                                // answers within 100 ms, whatever the command does
-//! let end = run.ended().await;                     // by several at once, as often as wanted
-//! run.output();                                    // all of it, or its ends and the file that has it
-//! shell.close(Close::Gently).await;
+//! run.stop().await;                                // resolves within 100 ms
+//! let end = run.ended().await;                     // several tasks may wait, any number of times
+//! run.output();                                    // all of it, or beginning, end and file
+//! shell.close(CloseMode::Gently).await;
 //! ```
 //!
-//! Dropping a `Shell` closes it now. The caller serialises commands, decides what may run and words
-//! what the model reads; this module starts processes only through [`Processes`].
+//! Dropping a `Shell` closes it at once. The caller runs one command at a time, decides what may
+//! run and writes the text for the model. This module starts processes only through [`Processes`].
 
 mod emulator;
 mod environment;
@@ -32,8 +33,8 @@ mod pty;
 #[cfg(not(unix))]
 #[path = "terminal/no_pty.rs"]
 mod pty;
-mod reader;
 mod run;
+mod sink;
 mod text;
 
 use std::collections::BTreeMap;
@@ -44,47 +45,47 @@ use loopd_proto::id::SessionId;
 
 use crate::process::{Lifetime, Processes, SpawnError};
 
-pub use keys::{Input, InputError, parse_input};
-pub use output::{Body, HEAD_CHARS, Saved, Screen, Shown, TAIL_CHARS};
+pub use keys::{InputError, TypedInput, parse_input};
+pub use output::{CommandOutput, HEAD_CHARS, OutputBody, SavedOutput, Screen, TAIL_CHARS};
 pub use run::{CommandEnd, CommandProgress, CommandRun, CommandState, WaitingFor};
 
-/// How commands are run.
+/// How a shell runs commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backend {
-    /// One bash on a terminal of its own, which keeps its state between commands.
+    /// One bash on a pseudo terminal, which keeps its state between commands.
     Terminal,
-    /// A child per command, without input and state.
+    /// A new process per command, without input and state.
     Process,
 }
 
-/// What a shell is opened with.
+/// The settings of a new shell.
 #[derive(Debug, Clone)]
 pub struct ShellSpec {
     pub cwd: PathBuf,
-    /// The whole environment; what keeps pagers and editors from opening is added to it.
+    /// The complete environment; variables that keep pagers and editors from opening are added.
     pub env: BTreeMap<String, String>,
-    /// The folder for what is too large to show.
+    /// The folder for large outputs.
     pub scratch: PathBuf,
-    /// Makes a name that no other file in `scratch` has.
+    /// Returns a file name that is not used in `scratch`.
     pub name_output: fn() -> String,
     pub session: SessionId,
     pub lifetime: Lifetime,
-    /// What people see in the list of processes.
+    /// The text in the process list.
     pub label: String,
 }
 
 /// How a shell is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Close {
-    /// Kills everything in it.
+pub enum CloseMode {
+    /// Kills all its processes.
     Now,
-    /// Asks first and kills after five seconds.
+    /// Sends signals first, and kills after five seconds.
     Gently,
 }
 
-/// Why there is no shell.
+/// Why a shell was not opened.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum ShellOpenError {
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     #[error("no terminal could be made: {0}")]
@@ -122,7 +123,7 @@ impl Shell {
         processes: &Processes,
         backend: Backend,
         spec: ShellSpec,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, ShellOpenError> {
         match backend {
             Backend::Terminal => {
                 let terminal = pty::PtyShell::open(processes, spec).await?;
@@ -146,7 +147,7 @@ impl Shell {
         }
     }
 
-    /// Says whether commands can be started here, now or after the one that runs.
+    /// Whether commands can be started, now or after the running one.
     pub fn alive(&self) -> bool {
         match &self.0 {
             ShellKind::Terminal(terminal) => terminal.alive(),
@@ -154,7 +155,7 @@ impl Shell {
         }
     }
 
-    /// The process of the shell, or of the last command where each has its own (0 before the first).
+    /// The pid of the shell, or of the last command with the process backend (0 before the first).
     pub fn pid(&self) -> u32 {
         match &self.0 {
             ShellKind::Terminal(terminal) => terminal.pid(),
@@ -162,8 +163,8 @@ impl Shell {
         }
     }
 
-    /// Closes the shell; nothing of it lives when this resolves.
-    pub async fn close(self, how: Close) {
+    /// Closes the shell; all its processes are gone when this resolves.
+    pub async fn close(self, how: CloseMode) {
         match self.0 {
             ShellKind::Terminal(terminal) => terminal.close(how).await,
             ShellKind::Process(children) => children.close(how).await,

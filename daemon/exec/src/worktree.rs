@@ -1,20 +1,21 @@
-//! A worktree of a git repository for an agent that should not disturb the files of others.
+//! Git worktrees for sub-agents that must not change the files of their parent.
 //!
-//! `create` makes one below `<home>/worktrees` at the repository's current commit; `settle` removes
-//! it when the agent left nothing in it, and keeps and describes it otherwise; `list` and `remove`
-//! are for people (`loop worktrees`). Agents call the first two, `rpc` the others.
+//! `create` makes a worktree below `<home>/worktrees` at the repository's current commit. `settle`
+//! is called when the agent has ended: it removes an unchanged worktree, and keeps and describes a
+//! changed one. `list` and `remove` serve users (`loop worktrees`) by RPC.
 //!
 //! The repository is not trusted: git runs none of its hooks and filters (`settings`) and downloads
-//! nothing. Nothing is deleted but folders of ours whose contents are known, or as a person forced.
+//! nothing. Only folders below `<home>/worktrees` are deleted, and only if nothing is lost or the
+//! user forces it.
 
 mod changes;
+mod directory;
 mod error;
 mod git;
 mod making;
 mod removal;
 mod repository;
 mod settings;
-mod shelf;
 #[cfg(test)]
 #[cfg(unix)]
 #[expect(
@@ -38,61 +39,61 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 pub use changes::Changes;
+use directory::{WorktreeDirectory, WorktreeRecord, WorktreeStage};
 pub use error::WorktreeError;
 pub use loopd_proto::params::worktree::WorktreeUse as Use;
-use shelf::{Record, Shelf, Stage};
 
 use crate::clock::Clock;
 use crate::process::Processes;
 
-/// How many worktrees are looked at together for a list.
-const LOOKED_AT_ONCE: usize = 4;
+/// How many worktrees are inspected in parallel for a list.
+const PARALLEL_LOOKS: usize = 4;
 
 type Environment = BTreeMap<String, String>;
 
-/// A worktree that was made for an agent.
+/// A worktree that was created for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Worktree {
     pub id: String,
-    /// The top of it.
+    /// The top folder of the worktree.
     pub path: PathBuf,
-    /// The folder in it for the agent: it stands for the one that was asked for, or for the nearest
-    /// one above that the commit has.
+    /// The working directory for the agent: the same folder as the requested one in the repository,
+    /// or its nearest parent that exists in the commit.
     pub cwd: PathBuf,
-    /// The repository it belongs to.
+    /// The repository of the worktree.
     pub repository: PathBuf,
-    /// The commit it starts from, in full.
+    /// The full hash of the commit that it started from.
     pub commit: String,
-    /// Filters of the repository that were not run, so that their files are as git stores them
-    /// (those of `lfs` are short texts, for example).
+    /// Filters of the repository that were not run. Their files are as git stores them; those of
+    /// `lfs`, for example, are short pointer files.
     pub filters_off: Vec<String>,
 }
 
-/// What became of a worktree whose agent has ended.
+/// The result of settling a worktree whose agent has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settled {
-    /// Nothing was in it that its commit has not.
+    /// It was unchanged and was removed.
     Removed,
-    /// It is still there, because something would be lost.
+    /// It was kept, because it has changes.
     Kept {
         path: PathBuf,
-        /// The commit it started from.
+        /// The commit that it started from.
         commit: String,
         changes: Changes,
     },
 }
 
-/// Whether a worktree goes with the changes in it.
+/// Whether a worktree is removed even if it has changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Force {
     No,
     Yes,
 }
 
-/// What the list says of a worktree; what no record tells is missing.
+/// A worktree in the list; a field is `None` if there is no record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct WorktreeEntry {
     pub id: String,
     pub path: PathBuf,
     pub repository: Option<PathBuf>,
@@ -103,51 +104,53 @@ pub struct Entry {
     pub contents: Contents,
 }
 
-/// What would be lost with a worktree.
+/// What would be lost if a worktree were removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents {
     Unchanged,
     Changed(Changes),
-    /// It cannot be seen, and this is why.
+    /// The changes cannot be determined, for this reason.
     Unclear(String),
 }
 
 /// All worktrees of a home.
 #[derive(Debug, Clone)]
-pub struct Worktrees(Arc<Inner>);
+pub struct Worktrees(Arc<WorktreesInner>);
 
 #[derive(Debug)]
-struct Inner {
-    shelf: Shelf,
+struct WorktreesInner {
+    directory: WorktreeDirectory,
     processes: Processes,
     clock: Clock,
     tasks: TaskTracker,
-    /// Those that are being made, settled or removed now.
+    /// The ids of worktrees that are being created, settled or removed.
     busy: Mutex<BTreeSet<String>>,
-    /// Those that this daemon made and whose agents have not ended.
+    /// The ids of worktrees that this daemon created and whose agents have not ended.
     held: Mutex<BTreeSet<String>>,
-    /// One at a time enters or leaves the books of git: it fails at an entry that is half written.
-    books: Semaphore,
+    /// Allows one `git worktree add` or `remove` at a time: git fails if it reads a half-written
+    /// entry.
+    registration: Semaphore,
 }
 
 impl Worktrees {
-    /// Makes the handle; nothing is read or written yet.
+    /// Creates the handle without reading or writing anything.
     pub fn new(home: &Path, processes: Processes) -> Self {
-        Self(Arc::new(Inner {
-            shelf: Shelf::of(home),
+        Self(Arc::new(WorktreesInner {
+            directory: WorktreeDirectory::of(home),
             processes,
             clock: Clock::default(),
             tasks: TaskTracker::new(),
             busy: Mutex::default(),
             held: Mutex::default(),
-            books: Semaphore::new(1),
+            registration: Semaphore::new(1),
         }))
     }
 
-    /// Makes a worktree of the repository around a folder, at the commit it is at now, on no branch.
+    /// Creates a worktree of the repository around a folder, at its current commit with a detached
+    /// HEAD.
     ///
-    /// The environment has to be free of secrets. When nobody waits for the answer any more, the
-    /// worktree is removed again.
+    /// The environment must not contain secrets. If the caller is cancelled, the worktree is
+    /// removed.
     pub async fn create(
         &self,
         owner: &SessionId,
@@ -167,9 +170,9 @@ impl Worktrees {
         take.await.unwrap_or(Err(WorktreeError::BrokeOff))
     }
 
-    /// The agent has ended: removes an unchanged worktree, keeps a changed one and says what changed.
+    /// Removes an unchanged worktree; keeps a changed one and returns its changes.
     ///
-    /// It goes on when nobody waits for the answer. An error means that the worktree is still there.
+    /// It completes even if the caller is cancelled. After an error the worktree still exists.
     pub async fn settle(
         &self,
         worktree: &Worktree,
@@ -183,19 +186,19 @@ impl Worktrees {
         settling.await.unwrap_or(Err(WorktreeError::BrokeOff))
     }
 
-    /// Every worktree of this home; `live` are the sessions that may still work in theirs.
+    /// Lists the worktrees of this home; `live` are the sessions that may still use theirs.
     pub async fn list(
         &self,
         live: &HashSet<SessionId>,
         env: &Environment,
-    ) -> Result<Vec<Entry>, WorktreeError> {
-        let ids = self.0.shelf.ids()?;
+    ) -> Result<Vec<WorktreeEntry>, WorktreeError> {
+        let ids = self.0.directory.ids()?;
         let looks = ids.into_iter().map(|id| self.entry(id, live, env));
-        let entries = futures::stream::iter(looks).buffered(LOOKED_AT_ONCE);
+        let entries = futures::stream::iter(looks).buffered(PARALLEL_LOOKS);
         Ok(entries.collect().await)
     }
 
-    /// Removes a worktree that no agent uses; a changed one only when forced.
+    /// Removes a worktree that no agent uses; a changed one only if forced.
     pub async fn remove(
         &self,
         id: &str,
@@ -203,11 +206,11 @@ impl Worktrees {
         live: &HashSet<SessionId>,
         env: &Environment,
     ) -> Result<(), WorktreeError> {
-        if !self.0.shelf.knows(id) {
+        if !self.0.directory.knows(id) {
             return Err(WorktreeError::NotFound(id.to_owned()));
         }
         let _busy = self.claim(id)?;
-        let record = self.0.shelf.read(id);
+        let record = self.0.directory.read(id);
         if self.usage(id, record.as_ref(), live) == Use::InUse {
             return Err(WorktreeError::InUse(id.to_owned()));
         }
@@ -216,15 +219,20 @@ impl Worktrees {
         {
             return Err(WorktreeError::Changed {
                 id: id.to_owned(),
-                path: self.0.shelf.folder(id),
+                path: self.0.directory.folder(id),
                 changes,
             });
         }
         self.discard(id, record.as_ref(), env).await
     }
 
-    async fn entry(&self, id: String, live: &HashSet<SessionId>, env: &Environment) -> Entry {
-        let record = self.0.shelf.read(&id);
+    async fn entry(
+        &self,
+        id: String,
+        live: &HashSet<SessionId>,
+        env: &Environment,
+    ) -> WorktreeEntry {
+        let record = self.0.directory.read(&id);
         let usage = self.usage(&id, record.as_ref(), live);
         let contents = match self.look(&id, record.as_ref(), env).await {
             Ok(None) => Contents::Unchanged,
@@ -232,8 +240,8 @@ impl Worktrees {
             Err(WorktreeError::Unclear { why, .. }) => Contents::Unclear(why),
             Err(error) => Contents::Unclear(error.to_string()),
         };
-        Entry {
-            path: self.0.shelf.folder(&id),
+        WorktreeEntry {
+            path: self.0.directory.folder(&id),
             repository: record.as_ref().map(|it| it.repository.clone()),
             commit: record.as_ref().map(|it| it.commit.clone()),
             made: record.as_ref().map(|it| it.made),
@@ -244,22 +252,24 @@ impl Worktrees {
         }
     }
 
-    fn usage(&self, id: &str, record: Option<&Record>, live: &HashSet<SessionId>) -> Use {
+    fn usage(&self, id: &str, record: Option<&WorktreeRecord>, live: &HashSet<SessionId>) -> Use {
         match record {
             _ if self.held().contains(id) => Use::InUse,
-            Some(record) if record.stage == Stage::Kept => Use::Kept,
-            Some(record) if record.stage == Stage::Ready && live.contains(&record.session) => {
+            Some(record) if record.stage == WorktreeStage::Kept => Use::Kept,
+            Some(record)
+                if record.stage == WorktreeStage::Ready && live.contains(&record.session) =>
+            {
                 Use::InUse
             }
             Some(_) | None => Use::Leftover,
         }
     }
 
-    fn claim(&self, id: &str) -> Result<Busy, WorktreeError> {
+    fn claim(&self, id: &str) -> Result<BusyGuard, WorktreeError> {
         if !self.busy().insert(id.to_owned()) {
             return Err(WorktreeError::Busy(id.to_owned()));
         }
-        Ok(Busy {
+        Ok(BusyGuard {
             worktrees: self.clone(),
             id: id.to_owned(),
         })
@@ -274,13 +284,13 @@ impl Worktrees {
     }
 }
 
-/// One worktree, for one at a time.
-struct Busy {
+/// Exclusive access to one worktree until dropped.
+struct BusyGuard {
     worktrees: Worktrees,
     id: String,
 }
 
-impl Drop for Busy {
+impl Drop for BusyGuard {
     fn drop(&mut self) {
         self.worktrees.busy().remove(&self.id);
     }

@@ -50,7 +50,7 @@ impl Actor {
         }
         let recovered = self.recovered().await;
         self.execute(Command::Recover(recovered)).await?;
-        self.shells.take_over(&self.state);
+        self.shells.restore(&self.state);
         Ok(())
     }
 }

@@ -87,7 +87,7 @@ impl Actor {
             self.hand_down();
         }
         if !self.state.is_busy() {
-            self.shells.rest();
+            self.shells.drop_spare();
         }
         Ok(Done { answer, event })
     }

@@ -90,7 +90,7 @@ impl Tool for Bash {
             return Need::Refused(outcome);
         }
         if args.shell_id.is_none() && args.mode.unwrap_or_default() == Mode::Sync {
-            context.shells.warm(&context.command_context());
+            context.shells.open_spare(&context.command_context());
         }
         Need::Permission(request(args))
     }
@@ -119,7 +119,7 @@ impl Tool for Bash {
             description: args.description,
             call: Some(context.call.clone()),
             context: context.command_context(),
-            patience: wait,
+            queue_timeout: wait,
             cancel: context.cancel.clone(),
             run_in,
         };
@@ -149,7 +149,7 @@ async fn in_front(
         WaitOutcome::Ended => {
             let text = shell_output::whole(command.run.output());
             context.shells.finish(command, &context.command_context());
-            words::ended(text, command.ending())
+            words::ended(text, command.status())
         }
         WaitOutcome::Cancelled => {
             // The abort waits for nothing but this answer.
@@ -186,11 +186,11 @@ impl Drop for Abandoned<'_> {
 
 /// Lets a command run in the background and says how it begins.
 async fn in_background(command: &Arc<AttachedCommand>, context: &ToolContext) -> Outcome {
-    let pause = command.pause(GLANCE, &context.cancel).await;
+    let pause = command.wait(GLANCE, &context.cancel).await;
     if pause == WaitOutcome::Ended {
         // There is nothing left to be told of later.
         let text = shell_output::whole(command.run.unread());
-        return words::ended_in_background(text, &command.id, command.ending());
+        return words::ended_in_background(text, &command.id, command.status());
     }
     if let Err(error) = context.shells.to_background(command).await {
         return words::refused(&error);

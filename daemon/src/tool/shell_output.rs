@@ -3,7 +3,7 @@
 
 use std::io;
 
-use loopd_exec::terminal::{Body, HEAD_CHARS, Saved, Shown, TAIL_CHARS};
+use loopd_exec::terminal::{CommandOutput, HEAD_CHARS, OutputBody, SavedOutput, TAIL_CHARS};
 
 use super::{bash, large_output, texts};
 
@@ -14,19 +14,19 @@ pub const TOOL: &str = bash::names::RUN;
 const MAX_PIECE: usize = 16 * 1024;
 
 /// The output, or its ends and where the whole is.
-pub fn whole(shown: Shown) -> String {
+pub fn whole(shown: CommandOutput) -> String {
     let mut text = match shown.body {
-        Body::Whole(text) => text.trim_end_matches(['\r', '\n']).to_owned(),
-        Body::Preview {
+        OutputBody::Whole(text) => text.trim_end_matches(['\r', '\n']).to_owned(),
+        OutputBody::Preview {
             head,
             tail,
             bytes,
             saved,
         } => {
             let (saved, kept) = match saved {
-                Saved::File { path, bytes: kept } => (Ok(path), kept),
-                Saved::Pending => (Err(io::Error::other("it is still being written")), bytes),
-                Saved::Failed(why) => (Err(io::Error::other(why)), bytes),
+                SavedOutput::File { path, bytes: kept } => (Ok(path), kept),
+                SavedOutput::Pending => (Err(io::Error::other("it is still being written")), bytes),
+                SavedOutput::Failed(why) => (Err(io::Error::other(why)), bytes),
             };
             let mut text = large_output::notice(bytes, &saved, &head, HEAD_CHARS);
             text.push_str("\n\n");
@@ -51,10 +51,10 @@ pub fn whole(shown: Shown) -> String {
 }
 
 /// A piece of output for those who watch; of a long one, its end.
-pub fn piece(shown: Shown) -> String {
+pub fn piece(shown: CommandOutput) -> String {
     let text = match shown.body {
-        Body::Whole(text) => text,
-        Body::Preview { tail, .. } => format!("[... some output is not shown ...]\n{tail}"),
+        OutputBody::Whole(text) => text,
+        OutputBody::Preview { tail, .. } => format!("[... some output is not shown ...]\n{tail}"),
     };
     if text.len() <= MAX_PIECE {
         return text;

@@ -1,5 +1,5 @@
-//! The daemon's side of owning commands on Linux: orders them from the holder (`held/link.rs`) and
-//! listens to the keeper of each. `held/adopt.rs` deals with what earlier daemons left.
+//! The daemon's side on Linux: orders commands from the holder (`held/link.rs`) and receives the
+//! reports of each keeper. `held/adopt.rs` handles the processes that earlier daemons left.
 
 mod adopt;
 mod link;
@@ -16,34 +16,38 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
 
-use super::census::{self, Identity, Killed};
-use super::ledger::{Ledger, Line};
-use super::message::{Kind, Order, Report, Stage, Wiring, Wish};
-use super::record::{Control, Facts, Record};
-use super::{Class, Inner, InputPipe, Io, OutputPipe, Owned, Signal, Spawn, SpawnError, TAG};
+use super::ledger::{Ledger, LedgerEntry};
+use super::message::{
+    KeeperKind, KeeperOrder, KeeperReport, KeeperRequest, StartStage, StdioSource,
+};
+use super::procfs::{self, KillOutcome, ProcessIdentity};
+use super::record::{ProcessControl, ProcessFacts, ProcessRecord};
+use super::{
+    Class, InputPipe, Io, OutputPipe, OwnedProcess, ProcessesInner, Signal, Spawn, SpawnError, TAG,
+};
 
-use link::Link;
+use link::HolderLink;
 
 pub(super) use adopt::recover;
 
-/// The holder and the ledger.
+/// The link to the holder, and the ledger.
 #[derive(Debug)]
-pub(super) struct Backend {
-    link: Link,
+pub(super) struct ProcessBackend {
+    link: HolderLink,
     ledger: Ledger,
     boot: String,
 }
 
-impl Backend {
+impl ProcessBackend {
     pub(super) fn new(home: &Path) -> Self {
         Self {
-            link: Link::default(),
+            link: HolderLink::default(),
             ledger: Ledger::of(home),
-            boot: census::boot(),
+            boot: procfs::boot(),
         }
     }
 
-    /// Lets the holder go, which ends what is left.
+    /// CommandPipes the holder, which kills the remaining processes.
     pub(super) async fn close(&self) {
         self.link.close().await;
     }
@@ -52,26 +56,33 @@ impl Backend {
 /// The daemon's end of the socket to a keeper.
 type Socket = AsyncFd<OwnedFd>;
 
-pub(super) async fn spawn(inner: &Arc<Inner>, spawn: Spawn) -> Result<Owned, SpawnError> {
+pub(super) async fn spawn(
+    inner: &Arc<ProcessesInner>,
+    spawn: Spawn,
+) -> Result<OwnedProcess, SpawnError> {
     if spawn.lifetime.class() != Class::Detached {
-        return order(inner, spawn).await;
+        return order_command(inner, spawn).await;
     }
-    // What nobody ends must not be started and then forgotten because the caller went away.
-    let inner_too = inner.clone();
+    // A detached command is never killed automatically, so it must be in the list even if the
+    // caller of this function is cancelled.
+    let shared = inner.clone();
     let ordered = inner
         .tasks
-        .spawn(async move { order(&inner_too, spawn).await });
+        .spawn(async move { order_command(&shared, spawn).await });
     ordered
         .await
         .unwrap_or_else(|error| Err(SpawnError::Holder(io::Error::other(error))))
 }
 
-async fn order(inner: &Arc<Inner>, spawn: Spawn) -> Result<Owned, SpawnError> {
+async fn order_command(
+    inner: &Arc<ProcessesInner>,
+    spawn: Spawn,
+) -> Result<OwnedProcess, SpawnError> {
     let backend = &inner.backend;
     backend.ledger.prepare().map_err(SpawnError::Holder)?;
     let id = ProcessId::from(inner.clock.id());
     let class = spawn.lifetime.class();
-    let line = Line {
+    let entry = LedgerEntry {
         id: id.clone(),
         class,
         session: spawn.session.clone(),
@@ -82,15 +93,15 @@ async fn order(inner: &Arc<Inner>, spawn: Spawn) -> Result<Owned, SpawnError> {
         command: None,
         keeper: None,
     };
-    let ends = Ends::of(&spawn)?;
-    let order = Order {
+    let pipes = CommandPipes::of(&spawn)?;
+    let order = KeeperOrder {
         program: spawn.program.clone(),
         args: spawn.args,
         env: environment(spawn.env, &id),
         cwd: spawn.cwd.clone(),
-        wiring: ends.wiring,
+        stdio: pipes.stdio,
         ledger: backend.ledger.path(&id),
-        line: serde_json::to_string(&line).map_err(|error| SpawnError::Holder(error.into()))?,
+        entry: serde_json::to_string(&entry).map_err(|error| SpawnError::Holder(error.into()))?,
     };
     let file = order.write().map_err(|source| SpawnError::Program {
         program: spawn.program.clone(),
@@ -101,59 +112,63 @@ async fn order(inner: &Arc<Inner>, spawn: Spawn) -> Result<Owned, SpawnError> {
         .map_err(|error| SpawnError::Pipe(error.into()))?;
     let socket = Arc::new(crate::sys::watch_descriptor(ours).map_err(SpawnError::Pipe)?);
     let kind = match class {
-        Class::Detached => Kind::Detached,
-        Class::Turn | Class::Session | Class::Daemon => Kind::Attached,
+        Class::Detached => KeeperKind::Detached,
+        Class::Turn | Class::Session | Class::Daemon => KeeperKind::Attached,
     };
     let mut descriptors = vec![theirs, file];
-    descriptors.extend(ends.theirs);
+    descriptors.extend(pipes.theirs);
     backend
         .link
         .order(inner, kind, &descriptors)
         .await
         .map_err(SpawnError::Holder)?;
-    // Our copies of the command's ends go, or its pipes would never end.
+    // Close our copies of the command's pipe ends, or its pipes would never reach end of file.
     drop(descriptors);
-    let (pid, keeper) = match started(&socket).await {
+    let (pid, keeper) = match wait_started(&socket).await {
         Ok(started) => started,
         Err(NotStarted { stage, error }) => {
-            return Err(match (stage, order.wiring) {
-                (Stage::Folder, _) => SpawnError::NoFolder(spawn.cwd),
-                (Stage::Terminal, Wiring::Terminal(tty)) => {
+            return Err(match (stage, order.stdio) {
+                (StartStage::Folder, _) => SpawnError::NoFolder(spawn.cwd),
+                (StartStage::Terminal, StdioSource::Terminal(tty)) => {
                     SpawnError::Terminal { tty, source: error }
                 }
-                (Stage::Keeper, _) => SpawnError::Holder(error),
-                (Stage::Program | Stage::Terminal, _) => SpawnError::Program {
+                (StartStage::Keeper, _) => SpawnError::Holder(error),
+                (StartStage::Program | StartStage::Terminal, _) => SpawnError::Program {
                     program: spawn.program,
                     source: error,
                 },
             });
         }
     };
-    let facts = Facts::of(&line, pid);
-    let stay = (class != Class::Detached).then(|| inner.keep_alive.work());
-    let record = Arc::new(Record::new(facts, Box::new(socket.clone()), stay));
+    let facts = ProcessFacts::of(&entry, pid);
+    let keep_alive = (class != Class::Detached).then(|| inner.keep_alive.work());
+    let record = Arc::new(ProcessRecord::new(
+        facts,
+        Box::new(socket.clone()),
+        keep_alive,
+    ));
     inner.add(record.clone());
-    let mut owned = Owned::of(record.clone());
-    owned.output = ends.output;
-    owned.errors = ends.errors;
-    owned.input = ends.input;
-    let inner_too = inner.clone();
+    let mut owned = OwnedProcess::of(record.clone());
+    owned.output = pipes.output;
+    owned.errors = pipes.errors;
+    owned.input = pipes.input;
+    let shared = inner.clone();
     inner
         .tasks
-        .spawn(async move { listen(&inner_too, line, &record, &socket, keeper).await });
+        .spawn(async move { follow_reports(&shared, entry, &record, &socket, keeper).await });
     Ok(owned)
 }
 
-impl Facts {
-    fn of(line: &Line, pid: i32) -> Self {
+impl ProcessFacts {
+    fn of(entry: &LedgerEntry, pid: i32) -> Self {
         Self {
-            id: line.id.clone(),
+            id: entry.id.clone(),
             pid: pid.cast_unsigned(),
-            class: line.class,
-            session: line.session.clone(),
-            label: line.label.clone(),
-            started: line.started,
-            log: line.log.clone(),
+            class: entry.class,
+            session: entry.session.clone(),
+            label: entry.label.clone(),
+            started: entry.started,
+            log: entry.log.clone(),
         }
     }
 }
@@ -168,64 +183,64 @@ fn environment(env: BTreeMap<String, String>, id: &ProcessId) -> Vec<OsString> {
 }
 
 struct NotStarted {
-    stage: Stage,
+    stage: StartStage,
     error: io::Error,
 }
 
-/// Waits for the word that the command runs.
-async fn started(socket: &Socket) -> Result<(i32, i32), NotStarted> {
+/// Waits for the report that the command runs; returns its pid and that of its keeper.
+async fn wait_started(socket: &Socket) -> Result<(i32, i32), NotStarted> {
     loop {
         let (stage, error) = match receive(socket).await {
-            Ok(Some(Report::Started { pid, keeper })) => return Ok((pid, keeper)),
-            Ok(Some(Report::Failed { stage, errno })) => {
+            Ok(Some(KeeperReport::Started { pid, keeper })) => return Ok((pid, keeper)),
+            Ok(Some(KeeperReport::Failed { stage, errno })) => {
                 (stage, io::Error::from_raw_os_error(errno))
             }
-            Ok(Some(Report::Unlisted { errno })) => {
-                unlisted(errno);
+            Ok(Some(KeeperReport::LedgerFailed { errno })) => {
+                warn_ledger_failed(errno);
                 continue;
             }
-            Ok(Some(Report::Exited(_) | Report::Empty)) => {
-                (Stage::Keeper, io::ErrorKind::InvalidData.into())
+            Ok(Some(KeeperReport::Exited(_) | KeeperReport::Empty)) => {
+                (StartStage::Keeper, io::ErrorKind::InvalidData.into())
             }
             Ok(None) => (
-                Stage::Keeper,
+                StartStage::Keeper,
                 io::Error::other("it ended before the command was started"),
             ),
-            Err(error) => (Stage::Keeper, error),
+            Err(error) => (StartStage::Keeper, error),
         };
         return Err(NotStarted { stage, error });
     }
 }
 
-fn unlisted(errno: i32) {
+fn warn_ledger_failed(errno: i32) {
     let error = io::Error::from_raw_os_error(errno);
     tracing::warn!(%error, "a command could not be noted in the ledger of processes");
 }
 
-async fn receive(socket: &Socket) -> io::Result<Option<Report>> {
+async fn receive(socket: &Socket) -> io::Result<Option<KeeperReport>> {
     loop {
         let mut ready = socket.readable().await?;
-        match ready.try_io(|socket| Report::receive(socket.get_ref())) {
+        match ready.try_io(|socket| KeeperReport::receive(socket.get_ref())) {
             Ok(received) => return received,
             Err(_would_block) => {}
         }
     }
 }
 
-/// Follows a command until nothing of it lives.
-async fn listen(
-    inner: &Arc<Inner>,
-    mut line: Line,
-    record: &Arc<Record>,
+/// Handles the reports of a keeper until all processes of the command are gone.
+async fn follow_reports(
+    inner: &Arc<ProcessesInner>,
+    mut entry: LedgerEntry,
+    record: &Arc<ProcessRecord>,
     socket: &Socket,
     keeper: i32,
 ) {
     let mut clean = false;
     loop {
         match receive(socket).await {
-            Ok(Some(Report::Exited(exit))) => record.set_exit(exit),
-            Ok(Some(Report::Empty)) => clean = true,
-            Ok(Some(Report::Unlisted { errno })) => unlisted(errno),
+            Ok(Some(KeeperReport::Exited(exit))) => record.set_exit(exit),
+            Ok(Some(KeeperReport::Empty)) => clean = true,
+            Ok(Some(KeeperReport::LedgerFailed { errno })) => warn_ledger_failed(errno),
             Ok(Some(_)) => {}
             Ok(None) => break,
             Err(error) => {
@@ -235,68 +250,68 @@ async fn listen(
         }
     }
     if !inner.backend.link.is_held() {
-        // Without a holder the keeper has become our child, and is just about to end.
-        let waited = tokio::task::spawn_blocking(move || census::bury_own(keeper));
+        // Without a holder the keeper is now a child of the daemon, and is about to exit.
+        let waited = tokio::task::spawn_blocking(move || procfs::reap_child(keeper));
         waited.await.ok();
     }
     if !clean {
-        tracing::warn!(id = %line.id, "the keeper of a command was killed");
-        if line.class == Class::Detached {
-            line.command = Identity::of(record.pid().cast_signed());
-            return adopt::without_keeper(inner, &line, record).await;
+        tracing::warn!(id = %entry.id, "the keeper of a command was killed");
+        if entry.class == Class::Detached {
+            entry.command = ProcessIdentity::of(record.pid().cast_signed());
+            return adopt::without_keeper(inner, &entry, record).await;
         }
-        kill_by_evidence(vec![line]).await;
+        kill_without_keeper(vec![entry]).await;
         inner.backend.ledger.remove(record.id());
     }
     inner.finish(record);
 }
 
-/// Kills what no keeper keeps any more.
-async fn kill_by_evidence(lines: Vec<Line>) {
+/// Kills the processes of commands whose keepers are gone, found by pid or tag.
+async fn kill_without_keeper(entries: Vec<LedgerEntry>) {
     let killing = tokio::task::spawn_blocking(move || {
-        let tags: HashSet<String> = lines.iter().map(|line| line.id.to_string()).collect();
-        let known: Vec<Identity> = lines
+        let tags: HashSet<String> = entries.iter().map(|entry| entry.id.to_string()).collect();
+        let known: Vec<ProcessIdentity> = entries
             .iter()
-            .flat_map(|line| [line.keeper, line.command])
+            .flat_map(|entry| [entry.keeper, entry.command])
             .flatten()
             .collect();
-        census::kill(&tags, &known)
+        procfs::kill(&tags, &known)
     });
-    if !matches!(killing.await, Ok(Killed::All)) {
+    if !matches!(killing.await, Ok(KillOutcome::All)) {
         tracing::error!("processes without a keeper could not be killed");
     }
 }
 
-impl Control for Arc<Socket> {
+impl ProcessControl for Arc<Socket> {
     fn signal(&self, signal: Signal) {
-        wish(self, Wish::signal(signal));
+        request(self, KeeperRequest::signal(signal));
     }
 
     fn kill(&self) {
-        wish(self, Wish::Kill);
+        request(self, KeeperRequest::Kill);
     }
 }
 
-fn wish(socket: &Socket, wish: Wish) {
-    // A keeper that is gone has nothing left to end.
-    if let Err(error) = wish.send(socket.get_ref().as_fd()) {
+fn request(socket: &Socket, request: KeeperRequest) {
+    // A keeper that has exited has no processes left.
+    if let Err(error) = request.send(socket.get_ref().as_fd()) {
         tracing::debug!(%error, "a keeper was not told");
     }
 }
 
-/// Both ends of what a command reads and writes.
-struct Ends {
-    wiring: Wiring,
+/// Both ends of the pipes of a command.
+struct CommandPipes {
+    stdio: StdioSource,
     theirs: Vec<OwnedFd>,
     output: Option<OutputPipe>,
     errors: Option<OutputPipe>,
     input: Option<InputPipe>,
 }
 
-impl Ends {
+impl CommandPipes {
     fn of(spawn: &Spawn) -> Result<Self, SpawnError> {
-        let mut ends = Self {
-            wiring: Wiring::One,
+        let mut pipes = Self {
+            stdio: StdioSource::One,
             theirs: Vec::new(),
             output: None,
             errors: None,
@@ -305,30 +320,30 @@ impl Ends {
         match &spawn.io {
             Io::Merged => {
                 let (ours, theirs) = output().map_err(SpawnError::Pipe)?;
-                ends.output = Some(ours);
-                ends.theirs = vec![theirs];
+                pipes.output = Some(ours);
+                pipes.theirs = vec![theirs];
             }
             Io::Piped => {
                 let (reader, writer) = io::pipe().map_err(SpawnError::Pipe)?;
                 let input = pipe::Sender::from_owned_fd(writer.into());
                 let (ours, theirs) = output().map_err(SpawnError::Pipe)?;
                 let (our_errors, their_errors) = output().map_err(SpawnError::Pipe)?;
-                ends.wiring = Wiring::Three;
-                ends.theirs = vec![reader.into(), theirs, their_errors];
-                ends.input = Some(input.map_err(SpawnError::Pipe)?);
-                ends.output = Some(ours);
-                ends.errors = Some(our_errors);
+                pipes.stdio = StdioSource::Three;
+                pipes.theirs = vec![reader.into(), theirs, their_errors];
+                pipes.input = Some(input.map_err(SpawnError::Pipe)?);
+                pipes.output = Some(ours);
+                pipes.errors = Some(our_errors);
             }
-            Io::Terminal { tty } => ends.wiring = Wiring::Terminal(tty.clone()),
+            Io::Terminal { tty } => pipes.stdio = StdioSource::Terminal(tty.clone()),
             Io::Log => {
                 let log = spawn.lifetime.log().ok_or(SpawnError::LogWithoutDetached)?;
-                ends.theirs = vec![open_log(log).map_err(|source| SpawnError::Log {
+                pipes.theirs = vec![open_log(log).map_err(|source| SpawnError::Log {
                     log: log.to_path_buf(),
                     source,
                 })?];
             }
         }
-        Ok(ends)
+        Ok(pipes)
     }
 }
 

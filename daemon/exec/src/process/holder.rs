@@ -1,9 +1,10 @@
-//! The process below which all commands of a daemon live: the same program, started with a word that
-//! no person types, with one thread and no runtime.
+//! The holder: the process that is the ancestor of all commands of a daemon. It is the same
+//! program, started with the internal flag `--hold-processes`, with one thread and no async
+//! runtime.
 //!
-//! It copies itself into a keeper (`keeper.rs`) per command and takes in what keepers that were killed
-//! leave. When its socket ends, the daemon is gone, however that happened: it kills everything but the
-//! detached, and leaves.
+//! It forks a keeper (`keeper.rs`) per command and adopts the processes of keepers that were
+//! killed. When its socket closes, the daemon has ended or was killed: the holder kills everything
+//! except detached commands, and exits.
 
 use std::collections::HashSet;
 use std::io::{self, PipeReader};
@@ -15,77 +16,78 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::census::own_children;
 use super::keeper;
-use super::message::{Kind, Report, Stage, receive_order};
-use crate::sys::alone::{Alone, Fork};
+use super::message::{KeeperKind, KeeperReport, StartStage, receive_order};
+use super::procfs::own_children;
+use crate::sys::single_thread::{Fork, SingleThread};
 
-/// The word that makes the program a holder.
-pub(super) const WORD: &str = "--hold-processes";
+/// The first argument that makes the program a holder.
+pub(super) const FLAG: &str = "--hold-processes";
 
-/// How long is waited for a killed child before the next look, and how often.
+/// How long to wait for killed children before the next attempt, and how many attempts.
 const BETWEEN_KILLS: Duration = Duration::from_millis(2);
 const KILLS: u32 = 5000;
 
-/// Whether this program looks for the word.
-static OFFERED: AtomicBool = AtomicBool::new(false);
+/// Whether `main` of this program has called [`run_if_asked`].
+static AVAILABLE: AtomicBool = AtomicBool::new(false);
 
-/// First thing in `main`: becomes the holder when that was asked for.
+/// Runs the holder if the first argument asks for it; must be called first in `main`.
 pub fn run_if_asked() -> Option<ExitCode> {
-    OFFERED.store(true, Ordering::Relaxed);
-    (std::env::args_os().nth(1)? == WORD).then(run)
+    AVAILABLE.store(true, Ordering::Relaxed);
+    (std::env::args_os().nth(1)? == FLAG).then(run)
 }
 
-/// Says whether this program can be started as a holder.
-pub(super) fn is_offered() -> bool {
-    OFFERED.load(Ordering::Relaxed)
+/// Whether this program can be started as a holder.
+pub(super) fn is_available() -> bool {
+    AVAILABLE.load(Ordering::Relaxed)
 }
 
-/// Holds commands until the socket on standard input ends.
+/// Runs the holder until the socket on standard input closes.
 pub(super) fn run() -> ExitCode {
     match prepare() {
         Ok(mut holder) => {
             holder.hold();
             ExitCode::SUCCESS
         }
-        // The daemon sees its socket end and says so.
+        // The daemon sees that its socket closed, and reports the failure.
         Err(_) => ExitCode::FAILURE,
     }
 }
 
 struct Holder {
-    alone: Alone,
+    thread: SingleThread,
     own: Pid,
-    /// Taken out of a keeper, which must not keep the daemon from seeing the holder's end.
+    /// The socket to the daemon. `None` in a keeper: an open copy there would hide the holder's end
+    /// from the daemon.
     daemon: Option<OwnedFd>,
     signals: PipeReader,
     attached: HashSet<i32>,
     detached: HashSet<i32>,
-    /// A keeper was killed, and what it kept may be here.
-    bereaved: bool,
+    /// A keeper was killed, and its processes may have become children of the holder.
+    keeper_killed: bool,
 }
 
 fn prepare() -> io::Result<Holder> {
     crate::sys::close_inherited_descriptors();
-    let alone = Alone::check()?;
+    let thread = SingleThread::check()?;
     let daemon = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let null = std::fs::File::open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
-    // Fails for a process that leads its group already, which then has a session of its own.
+    // Fails only for a process group leader, which has a session of its own already.
     rustix::process::setsid().ok();
     rustix::process::chdir("/")?;
     rustix::thread::set_name(c"loopd-holder")?;
-    let signals = alone.take_signals(&keeper::TAKEN)?;
+    let signals = thread.take_signals(&keeper::HANDLED_SIGNALS)?;
     let own = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(own))?;
     Ok(Holder {
-        alone,
+        thread,
         own,
         daemon: Some(daemon),
         signals,
         attached: HashSet::new(),
         detached: HashSet::new(),
-        bereaved: false,
+        keeper_killed: false,
     })
 }
 
@@ -96,68 +98,67 @@ impl Holder {
                 PollFd::new(&self.signals, PollFlags::IN),
                 PollFd::new(daemon, PollFlags::IN),
             ];
-            // Woken early or not, everything is looked at again.
+            // The result does not matter: all sources are checked below.
             poll(&mut sources, None).ok();
-            while self.alone.next_signal(&self.signals).is_some() {}
+            while self.thread.next_signal(&self.signals).is_some() {}
             match receive_order(daemon) {
-                Ok(Some((kind, descriptors))) => self.keep(kind, descriptors),
+                Ok(Some((kind, descriptors))) => self.start_keeper(kind, descriptors),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(None) | Err(_) => self.daemon = None,
             }
-            self.bury();
+            self.reap();
         }
         self.kill_all();
     }
 
-    fn keep(&mut self, kind: Kind, descriptors: Vec<OwnedFd>) {
-        match self.alone.fork() {
+    fn start_keeper(&mut self, kind: KeeperKind, descriptors: Vec<OwnedFd>) {
+        match self.thread.fork() {
             Ok(Fork::Child) => {
                 self.daemon = None;
-                keeper::run(&self.alone, kind, self.own, descriptors);
-                self.alone.leave();
+                keeper::run(&self.thread, kind, self.own, descriptors);
+                self.thread.exit_now();
             }
             Ok(Fork::Parent(pid)) => {
                 match kind {
-                    Kind::Attached => self.attached.insert(pid.as_raw_pid()),
-                    Kind::Detached => self.detached.insert(pid.as_raw_pid()),
+                    KeeperKind::Attached => self.attached.insert(pid.as_raw_pid()),
+                    KeeperKind::Detached => self.detached.insert(pid.as_raw_pid()),
                 };
             }
             Err(error) => {
                 if let Some(daemon) = descriptors.first() {
                     let errno = error.raw_os_error().unwrap_or_default();
-                    let stage = Stage::Keeper;
-                    Report::Failed { stage, errno }.send(daemon.as_fd());
+                    let stage = StartStage::Keeper;
+                    KeeperReport::Failed { stage, errno }.send(daemon.as_fd());
                 }
             }
         }
     }
 
-    /// Waits for the children that have ended; kills what keepers left that did not end by
-    /// themselves.
-    fn bury(&mut self) {
+    /// Reaps ended children, and kills the orphans of keepers that were killed.
+    fn reap(&mut self) {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
                     self.detached.remove(&pid.as_raw_pid());
                     let was_attached = self.attached.remove(&pid.as_raw_pid());
-                    self.bereaved |= was_attached && !status.exited();
+                    self.keeper_killed |= was_attached && !status.exited();
                 }
                 Err(rustix::io::Errno::INTR) => {}
                 Ok(None) | Err(_) => break,
             }
         }
-        if self.bereaved {
-            // Each death wakes us again, until a look finds none.
-            self.bereaved = false;
+        if self.keeper_killed {
+            // Each SIGCHLD repeats this until there are no orphans.
+            self.keeper_killed = false;
             for orphan in self.orphans() {
-                self.bereaved = true;
+                self.keeper_killed = true;
                 rustix::process::kill_process(orphan, Signal::KILL).ok();
             }
         }
     }
 
-    /// Children that are no keepers.
+    /// The children that are not keepers.
     fn orphans(&self) -> Vec<Pid> {
         own_children()
             .into_iter()
@@ -166,8 +167,9 @@ impl Holder {
             .collect()
     }
 
-    /// Kills everything but the detached, keepers included: one that kills is faster than many, and
-    /// the next daemon clears the ledger.
+    /// Kills all children and keepers except those of detached commands. The holder kills
+    /// everything itself, which is faster than asking every keeper; the next daemon cleans the
+    /// ledger.
     fn kill_all(&mut self) {
         self.attached.clear();
         for _ in 0..KILLS {
@@ -190,7 +192,7 @@ impl Holder {
                 Some(&timeout),
             )
             .ok();
-            while self.alone.next_signal(&self.signals).is_some() {}
+            while self.thread.next_signal(&self.signals).is_some() {}
         }
     }
 }

@@ -1,9 +1,11 @@
-//! The process above one command. Whatever the command starts, and however that cuts itself loose,
-//! ends up below its keeper, which can therefore end all of it and knows when none is left.
+//! The keeper: the parent process of one command. It is a subreaper, so every descendant of the
+//! command stays below it, even one that daemonises itself. The keeper can therefore kill all of
+//! them and knows when none is left.
 //!
-//! It is a copy of the holder (`holder.rs`), with one thread and no runtime. It signals nothing but its
-//! own children, whose pids nobody else can have before it has waited for them: killing the children
-//! until there are none reaches everything, because what a dead child leaves becomes a child.
+//! A keeper is a fork of the holder (`holder.rs`), with one thread and no async runtime. It signals
+//! only its own children and the command's group; the pid of a child cannot be reused before the
+//! keeper has reaped it. Killing children until there are none reaches every descendant, because
+//! the children of a dead child become children of the keeper.
 
 use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,18 +18,21 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::Exit;
-use super::census::{Identity, own_children};
-use super::ledger::{self, Line};
-use super::message::{Kind, Order, Report, Stage, Wiring, Wish};
-use crate::sys::alone::Alone;
+use super::ledger::{self, LedgerEntry};
+use super::message::{
+    KeeperKind, KeeperOrder, KeeperReport, KeeperRequest, StartStage, StdioSource,
+};
+use super::procfs::{ProcessIdentity, own_children};
+use crate::sys::single_thread::SingleThread;
 
-/// Asks a keeper to end its command's group, when there is no daemon with a socket.
+/// The signal that makes a keeper send SIGTERM to its command's group. Used by a daemon that has no
+/// socket to the keeper.
 pub(super) const TERMINATE: Signal = Signal::USR1;
-/// Asks a keeper to kill everything.
+/// The signal that makes a keeper kill all processes of its command.
 pub(super) const KILL: Signal = Signal::USR2;
 
-/// The signals that keepers and their holder take as data; those of a terminal mean nothing to them.
-pub(super) const TAKEN: [Signal; 6] = [
+/// The signals that keepers and the holder read from a pipe. Those of a terminal are ignored.
+pub(super) const HANDLED_SIGNALS: [Signal; 6] = [
     Signal::CHILD,
     Signal::HUP,
     Signal::INT,
@@ -36,28 +41,36 @@ pub(super) const TAKEN: [Signal; 6] = [
     KILL,
 ];
 
-/// How long is waited for a killed child before the next look.
+/// How long to wait for killed children before the next attempt.
 const BETWEEN_KILLS: Duration = Duration::from_millis(10);
 
-/// Keeps one command until nothing of it lives.
-pub(super) fn run(alone: &Alone, kind: Kind, holder: Pid, mut descriptors: Vec<OwnedFd>) {
+/// Starts a command and returns when all its processes are gone.
+pub(super) fn run(
+    thread: &SingleThread,
+    kind: KeeperKind,
+    holder: Pid,
+    mut descriptors: Vec<OwnedFd>,
+) {
     if descriptors.len() < 2 {
         return;
     }
     let daemon = descriptors.remove(0);
     let failed = |stage, error: &io::Error| {
         let errno = error.raw_os_error().unwrap_or_default();
-        Report::Failed { stage, errno }.send(&daemon);
+        KeeperReport::Failed { stage, errno }.send(&daemon);
     };
-    let signals = match alone.take_notes().and_then(|signals| {
-        settle(kind, holder)?;
+    let signals = match thread.open_signal_pipe().and_then(|signals| {
+        become_subreaper(kind, holder)?;
         Ok(signals)
     }) {
         Ok(signals) => signals,
-        Err(error) => return failed(Stage::Keeper, &error),
+        Err(error) => return failed(StartStage::Keeper, &error),
     };
-    let Some(order) = Order::read(descriptors.remove(0)) else {
-        return failed(Stage::Keeper, &io::Error::from_raw_os_error(libc::EINVAL));
+    let Some(order) = KeeperOrder::read(descriptors.remove(0)) else {
+        return failed(
+            StartStage::Keeper,
+            &io::Error::from_raw_os_error(libc::EINVAL),
+        );
     };
     let command = match start(&order, descriptors) {
         Ok(command) => command,
@@ -72,42 +85,42 @@ pub(super) fn run(alone: &Alone, kind: Kind, holder: Pid, mut descriptors: Vec<O
         killing: false,
     };
     match kind {
-        // The daemon goes on while the ledger is written.
-        Kind::Attached => {
-            keeper.started();
-            keeper.note(&order);
+        // Report first: the daemon need not wait for the ledger.
+        KeeperKind::Attached => {
+            keeper.report_started();
+            keeper.write_ledger(&order);
         }
-        // Who hears of it can find it.
-        Kind::Detached => {
-            keeper.note(&order);
-            keeper.started();
+        // Write the ledger first: a daemon that crashes after the report must find the command.
+        KeeperKind::Detached => {
+            keeper.write_ledger(&order);
+            keeper.report_started();
         }
     }
-    keeper.keep(alone, &signals);
+    keeper.supervise(thread, &signals);
     ledger::remove(&order.ledger);
-    keeper.report(Report::Empty);
+    keeper.report(KeeperReport::Empty);
 }
 
-/// Makes this process the one that orphans come to, and lets it end with the holder.
-fn settle(kind: Kind, holder: Pid) -> io::Result<()> {
+/// Makes this process a subreaper and, if attached, ties its end to that of the holder.
+fn become_subreaper(kind: KeeperKind, holder: Pid) -> io::Result<()> {
     rustix::thread::set_name(c"loopd-keeper")?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     match kind {
-        Kind::Attached => {
+        KeeperKind::Attached => {
             rustix::process::set_parent_process_death_signal(Some(KILL))?;
             if rustix::process::getppid() != Some(holder) {
                 return Err(io::Error::from_raw_os_error(libc::ESRCH));
             }
         }
-        Kind::Detached => {
+        KeeperKind::Detached => {
             rustix::process::setsid()?;
         }
     }
     Ok(())
 }
 
-fn start(order: &Order, descriptors: Vec<OwnedFd>) -> Result<Pid, (Stage, io::Error)> {
-    let program = |error| (Stage::Program, error);
+fn start(order: &KeeperOrder, descriptors: Vec<OwnedFd>) -> Result<Pid, (StartStage, io::Error)> {
+    let program = |error| (StartStage::Program, error);
     let found = find(order).map_err(program)?;
     let mut command = Command::new(found);
     command
@@ -124,8 +137,8 @@ fn start(order: &Order, descriptors: Vec<OwnedFd>) -> Result<Pid, (Stage, io::Er
         }
     }
     let mut descriptors = descriptors.into_iter();
-    match &order.wiring {
-        Wiring::One => {
+    match &order.stdio {
+        StdioSource::One => {
             let output = descriptors.next().ok_or_else(|| program(missing()))?;
             let errors = output.try_clone().map_err(program)?;
             command
@@ -134,7 +147,7 @@ fn start(order: &Order, descriptors: Vec<OwnedFd>) -> Result<Pid, (Stage, io::Er
                 .stderr(errors)
                 .process_group(0);
         }
-        Wiring::Three => {
+        StdioSource::Three => {
             let mut next = || descriptors.next().ok_or_else(|| program(missing()));
             command
                 .stdin(next()?)
@@ -142,13 +155,13 @@ fn start(order: &Order, descriptors: Vec<OwnedFd>) -> Result<Pid, (Stage, io::Er
                 .stderr(next()?)
                 .process_group(0);
         }
-        Wiring::Terminal(tty) => {
-            terminal(&mut command, tty).map_err(|error| (Stage::Terminal, error))?;
+        StdioSource::Terminal(tty) => {
+            terminal(&mut command, tty).map_err(|error| (StartStage::Terminal, error))?;
         }
     }
     match command.spawn() {
         Ok(child) => Pid::from_raw(child.id().cast_signed()).ok_or_else(|| program(missing())),
-        Err(error) if !order.cwd.is_dir() => Err((Stage::Folder, error)),
+        Err(error) if !order.cwd.is_dir() => Err((StartStage::Folder, error)),
         Err(error) => Err(program(error)),
     }
 }
@@ -173,9 +186,9 @@ fn as_os(bytes: &[u8]) -> &std::ffi::OsStr {
     std::os::unix::ffi::OsStrExt::from_bytes(bytes)
 }
 
-/// Looks a bare name up in the command's own `PATH`; done here, because the standard library copies
-/// the process the slow way when it has to look itself.
-fn find(order: &Order) -> io::Result<PathBuf> {
+/// Looks up a bare program name in the command's own `PATH`. The standard library could do this,
+/// but would then use a slow fork instead of `posix_spawn`.
+fn find(order: &KeeperOrder) -> io::Result<PathBuf> {
     if order.program.components().count() != 1 || order.program.is_absolute() {
         return Ok(order.cwd.join(&order.program));
     }
@@ -197,9 +210,9 @@ fn find(order: &Order) -> io::Result<PathBuf> {
 }
 
 struct Keeper {
-    kind: Kind,
+    kind: KeeperKind,
     daemon: Option<OwnedFd>,
-    /// Until it has been waited for, so that its number is its own.
+    /// `None` after it was reaped, because its pid may be reused from then on.
     command: Option<Pid>,
     group: Pid,
     log: Option<PathBuf>,
@@ -207,54 +220,54 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn started(&self) {
-        self.report(Report::Started {
+    fn report_started(&self) {
+        self.report(KeeperReport::Started {
             pid: self.group.as_raw_pid(),
             keeper: std::process::id().cast_signed(),
         });
     }
 
-    /// Notes in the ledger, and beside its log, that the command runs.
-    fn note(&mut self, order: &Order) {
-        if let Err(error) = self.try_note(order) {
+    /// Writes the ledger file, and the pid file beside the log of a detached command.
+    fn write_ledger(&mut self, order: &KeeperOrder) {
+        if let Err(error) = self.try_write_ledger(order) {
             let errno = error.raw_os_error().unwrap_or_default();
-            self.report(Report::Unlisted { errno });
+            self.report(KeeperReport::LedgerFailed { errno });
         }
     }
 
-    fn try_note(&mut self, order: &Order) -> io::Result<()> {
-        let mut line: Line = serde_json::from_str(&order.line)?;
-        line.command = Identity::of(self.group.as_raw_pid());
-        if self.kind == Kind::Detached {
-            line.keeper = Identity::of(std::process::id().cast_signed());
+    fn try_write_ledger(&mut self, order: &KeeperOrder) -> io::Result<()> {
+        let mut entry: LedgerEntry = serde_json::from_str(&order.entry)?;
+        entry.command = ProcessIdentity::of(self.group.as_raw_pid());
+        if self.kind == KeeperKind::Detached {
+            entry.keeper = ProcessIdentity::of(std::process::id().cast_signed());
         }
-        self.log.clone_from(&line.log);
-        ledger::write(&order.ledger, &line)?;
-        if let Some(log) = &line.log {
+        self.log.clone_from(&entry.log);
+        ledger::write(&order.ledger, &entry)?;
+        if let Some(log) = &entry.log {
             let text = format!("{}\n", self.group.as_raw_pid());
             ledger::write_beside(&ledger::pid_file(log), &text)?;
         }
         Ok(())
     }
 
-    /// Resolves when there is no child any more.
-    fn keep(&mut self, alone: &Alone, signals: &PipeReader) {
+    /// Returns when there are no children left.
+    fn supervise(&mut self, thread: &SingleThread, signals: &PipeReader) {
         loop {
             if self.killing {
                 self.kill_children();
             }
-            if self.bury() == Children::None {
+            if self.reap() == Children::None {
                 return;
             }
             self.wait(signals);
-            while let Some(signal) = alone.next_signal(signals) {
+            while let Some(signal) = thread.next_signal(signals) {
                 if signal == KILL.as_raw() {
                     self.killing = true;
                 } else if signal == TERMINATE.as_raw() {
                     self.signal_group(Signal::TERM);
                 }
             }
-            self.listen();
+            self.handle_requests();
         }
     }
 
@@ -266,15 +279,15 @@ impl Keeper {
         let timeout = self
             .killing
             .then(|| Timespec::try_from(BETWEEN_KILLS).unwrap_or_default());
-        // Woken early or not, everything is looked at again.
+        // The result does not matter: all sources are checked again.
         poll(&mut sources, timeout.as_ref()).ok();
     }
 
-    fn listen(&mut self) {
+    fn handle_requests(&mut self) {
         while let Some(daemon) = &self.daemon {
-            match Wish::receive(daemon) {
-                Ok(Some(Wish::Kill)) => self.killing = true,
-                Ok(Some(Wish::Signal(number))) => {
+            match KeeperRequest::receive(daemon) {
+                Ok(Some(KeeperRequest::Kill)) => self.killing = true,
+                Ok(Some(KeeperRequest::Signal(number))) => {
                     if let Some(signal) = Signal::from_named_raw(number) {
                         self.signal_group(signal);
                     }
@@ -282,7 +295,7 @@ impl Keeper {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Ok(None) | Err(_) => {
                     self.daemon = None;
-                    if self.kind == Kind::Attached {
+                    if self.kind == KeeperKind::Attached {
                         self.killing = true;
                     }
                 }
@@ -290,10 +303,11 @@ impl Keeper {
         }
     }
 
-    /// Signals the command's group, of which only children are known for sure once it has ended.
+    /// Signals the command's process group. After the command has ended, its group id may be
+    /// reused, so only children of the keeper are signalled.
     fn signal_group(&self, signal: Signal) {
         if self.command.is_some() {
-            // Fails only when nobody of the group is left.
+            // Fails only if the group is empty.
             rustix::process::kill_process_group(self.group, signal).ok();
             return;
         }
@@ -309,18 +323,18 @@ impl Keeper {
             rustix::process::kill_process_group(self.group, Signal::KILL).ok();
         }
         for child in own_children().into_iter().filter_map(Pid::from_raw) {
-            // Fails for nobody: a child is there until it has been waited for.
+            // Cannot fail: a child exists until it is reaped.
             rustix::process::kill_process(child, Signal::KILL).ok();
         }
     }
 
-    /// Waits for the children that have ended.
-    fn bury(&mut self) -> Children {
+    /// Reaps the children that have ended.
+    fn reap(&mut self) -> Children {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if self.command == Some(pid) => {
                     self.command = None;
-                    self.ended(exit(ExitStatus::from_raw(status.as_raw())));
+                    self.report_exit(exit(ExitStatus::from_raw(status.as_raw())));
                 }
                 Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
                 Ok(None) => return Children::Some,
@@ -329,16 +343,17 @@ impl Keeper {
         }
     }
 
-    fn ended(&mut self, exit: Exit) {
+    fn report_exit(&mut self, exit: Exit) {
         if let Some(log) = &self.log {
             let text = ledger::exit_text(exit);
-            // Nobody is there to be told; the daemon says "unknown" of a command without this file.
+            // A failure cannot be reported here. The daemon treats a missing exit file as an
+            // unknown exit.
             ledger::write_beside(&ledger::exit_file(log), &text).ok();
         }
-        self.report(Report::Exited(exit));
+        self.report(KeeperReport::Exited(exit));
     }
 
-    fn report(&self, report: Report) {
+    fn report(&self, report: KeeperReport) {
         if let Some(daemon) = &self.daemon {
             report.send(daemon.as_fd());
         }

@@ -1,5 +1,6 @@
-//! What the daemon owns, on disk: a small file per command in `<home>/processes`. Keepers write theirs
-//! when the command starts and remove it when nothing of it lives; the next daemon reads what is left.
+//! The ledger: a folder `<home>/processes` with one file per command. A keeper writes the file when
+//! its command starts and removes it when all processes of the command are gone. The next daemon
+//! reads the files that are left.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -10,16 +11,16 @@ use loopd_proto::id::{ProcessId, SessionId};
 use loopd_proto::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::census::Identity;
+use super::procfs::ProcessIdentity;
 use super::{Class, Exit};
 
-/// Where files that make no sense are put.
+/// The folder for files that cannot be read.
 const ASIDE: &str = "unreadable";
 
-/// What the ledger says of one command.
+/// The contents of the ledger file of one command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Line {
+pub(super) struct LedgerEntry {
     pub(super) id: ProcessId,
     pub(super) class: Class,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,12 +31,12 @@ pub(super) struct Line {
     pub(super) log: Option<PathBuf>,
     pub(super) boot: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) command: Option<Identity>,
+    pub(super) command: Option<ProcessIdentity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) keeper: Option<Identity>,
+    pub(super) keeper: Option<ProcessIdentity>,
 }
 
-/// The folder of the files.
+/// The folder with the ledger files.
 #[derive(Debug, Clone)]
 pub(super) struct Ledger(PathBuf);
 
@@ -60,8 +61,8 @@ impl Ledger {
         remove(&self.path(id));
     }
 
-    /// Everything that is left; what makes no sense is set aside.
-    pub(super) fn read(&self) -> Vec<Line> {
+    /// Reads all files; moves files that cannot be read to [`ASIDE`].
+    pub(super) fn read(&self) -> Vec<LedgerEntry> {
         let Ok(entries) = fs::read_dir(&self.0) else {
             return Vec::new();
         };
@@ -73,7 +74,7 @@ impl Ledger {
             });
         files
             .filter_map(|path| match read(&path) {
-                Ok(line) if self.path(&line.id) == path => Some(line),
+                Ok(entry) if self.path(&entry.id) == path => Some(entry),
                 Ok(_) => {
                     self.set_aside(&path, "it is not named after its id");
                     None
@@ -98,14 +99,14 @@ impl Ledger {
 }
 
 /// Writes the file of a command that has started.
-pub(super) fn write(path: &Path, line: &Line) -> io::Result<()> {
+pub(super) fn write(path: &Path, entry: &LedgerEntry) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    // Not synced: when the system goes down, the command goes with it.
-    file.write_all(&serde_json::to_vec(line)?)
+    // Not synced: a system crash also ends the command.
+    file.write_all(&serde_json::to_vec(entry)?)
 }
 
 pub(super) fn remove(path: &Path) {
@@ -118,7 +119,7 @@ pub(super) fn remove(path: &Path) {
     }
 }
 
-fn read(path: &Path) -> io::Result<Line> {
+fn read(path: &Path) -> io::Result<LedgerEntry> {
     Ok(serde_json::from_slice(&fs::read(path)?)?)
 }
 
@@ -132,7 +133,7 @@ pub(super) fn exit_file(log: &Path) -> PathBuf {
     log.with_extension("exit")
 }
 
-/// Writes a file beside a log whole or not at all.
+/// Writes a file beside a log atomically.
 pub(super) fn write_beside(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
@@ -147,7 +148,7 @@ pub(super) fn write_beside(path: &Path, text: &str) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// How a command ended, as its keeper wrote it: the code that a shell would show.
+/// The text of an exit file: the exit code as a shell would show it.
 pub(super) fn exit_text(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("{code}\n"),

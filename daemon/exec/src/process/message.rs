@@ -1,8 +1,8 @@
-//! What the daemon, the holder and the keepers say to each other, as bytes.
+//! The messages between the daemon, the holder and the keepers, as bytes.
 //!
-//! The daemon orders a command from the holder with one packet: its kind, and as descriptors the
-//! keeper's end of a socket, a file with the order, and the command's ends of its pipes. From then on
-//! daemon and keeper talk over that socket.
+//! The daemon orders a command from the holder with one packet: the kind of keeper, and as
+//! descriptors the keeper's end of a socket, a file with the order, and the command's ends of its
+//! pipes. The daemon and the keeper then communicate over that socket.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
@@ -18,22 +18,22 @@ use rustix::net::{
 
 use super::{Exit, Signal};
 
-/// The most descriptors of one order: socket, order, three pipes.
+/// The maximum number of descriptors in an order: socket, order file, three pipes.
 const DESCRIPTORS: usize = 5;
 
-/// What kind of keeper is ordered.
+/// Whether a keeper outlives the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Dies with the daemon.
+pub(super) enum KeeperKind {
+    /// Kills its command when the daemon ends.
     Attached,
-    /// Stays.
+    /// Stays until its command ends.
     Detached,
 }
 
-/// Sends an order; would-block means that the holder is behind.
+/// Sends an order; fails with `WouldBlock` while the socket buffer is full.
 pub(super) fn send_order(
     holder: impl AsFd,
-    kind: Kind,
+    kind: KeeperKind,
     descriptors: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
@@ -42,8 +42,8 @@ pub(super) fn send_order(
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let byte = [match kind {
-        Kind::Attached => b'a',
-        Kind::Detached => b'd',
+        KeeperKind::Attached => b'a',
+        KeeperKind::Detached => b'd',
     }];
     rustix::net::sendmsg(
         holder,
@@ -54,8 +54,8 @@ pub(super) fn send_order(
     Ok(())
 }
 
-/// Takes the next order; nothing means that the daemon is gone.
-pub(super) fn receive_order(daemon: impl AsFd) -> io::Result<Option<(Kind, Vec<OwnedFd>)>> {
+/// Receives the next order; `None` means that the daemon is gone.
+pub(super) fn receive_order(daemon: impl AsFd) -> io::Result<Option<(KeeperKind, Vec<OwnedFd>)>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
@@ -75,54 +75,55 @@ pub(super) fn receive_order(daemon: impl AsFd) -> io::Result<Option<(Kind, Vec<O
         }
     }
     let kind = match byte {
-        [b'd'] => Kind::Detached,
-        _ => Kind::Attached,
+        [b'd'] => KeeperKind::Detached,
+        _ => KeeperKind::Attached,
     };
     Ok(Some((kind, descriptors)))
 }
 
-/// Where a command's descriptors come from.
+/// Where the standard descriptors of a command come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wiring {
-    /// The one that was sent takes both outputs.
+pub(super) enum StdioSource {
+    /// The one sent descriptor is output and error.
     One,
-    /// Input, output and errors were sent.
+    /// The sent descriptors are input, output and error.
     Three,
-    /// This terminal is opened.
+    /// The keeper opens this terminal.
     Terminal(PathBuf),
 }
 
-/// A command as the keeper gets it.
+/// The command that a keeper has to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Order {
+pub(super) struct KeeperOrder {
     pub(super) program: PathBuf,
     pub(super) args: Vec<OsString>,
     /// As `name=value`.
     pub(super) env: Vec<OsString>,
     pub(super) cwd: PathBuf,
-    pub(super) wiring: Wiring,
-    /// The command's file in the ledger, and its contents without pids.
+    pub(super) stdio: StdioSource,
+    /// The command's file in the ledger.
     pub(super) ledger: PathBuf,
-    pub(super) line: String,
+    /// The contents of that file as JSON, without pids.
+    pub(super) entry: String,
 }
 
-impl Order {
-    /// Writes the order to a file in memory, as fields that end in zero bytes; no field of a command
-    /// can contain one.
+impl KeeperOrder {
+    /// Writes the order to a file in memory, as fields that end in zero bytes. A field cannot
+    /// contain a zero byte.
     pub(super) fn write(&self) -> io::Result<OwnedFd> {
-        let (wiring, tty) = match &self.wiring {
-            Wiring::One => ("one", OsStr::new("")),
-            Wiring::Three => ("three", OsStr::new("")),
-            Wiring::Terminal(tty) => ("terminal", tty.as_os_str()),
+        let (stdio, tty) = match &self.stdio {
+            StdioSource::One => ("one", OsStr::new("")),
+            StdioSource::Three => ("three", OsStr::new("")),
+            StdioSource::Terminal(tty) => ("terminal", tty.as_os_str()),
         };
         let count = self.args.len().to_string();
         let head = [
-            OsStr::new(wiring),
+            OsStr::new(stdio),
             tty,
             self.program.as_os_str(),
             self.cwd.as_os_str(),
             self.ledger.as_os_str(),
-            OsStr::new(&self.line),
+            OsStr::new(&self.entry),
             OsStr::new(&count),
         ];
         let rest = self.args.iter().chain(&self.env).map(OsString::as_os_str);
@@ -149,18 +150,18 @@ impl Order {
         let mut fields = bytes
             .split(|byte| *byte == 0)
             .map(|field| OsString::from_vec(field.to_vec()));
-        let wiring = fields.next()?;
+        let stdio = fields.next()?;
         let tty = fields.next()?;
-        let wiring = match wiring.to_str()? {
-            "one" => Wiring::One,
-            "three" => Wiring::Three,
-            "terminal" => Wiring::Terminal(tty.into()),
+        let stdio = match stdio.to_str()? {
+            "one" => StdioSource::One,
+            "three" => StdioSource::Three,
+            "terminal" => StdioSource::Terminal(tty.into()),
             _ => return None,
         };
         let program = fields.next()?.into();
         let cwd = fields.next()?.into();
         let ledger = fields.next()?.into();
-        let line = fields.next()?.into_string().ok()?;
+        let entry = fields.next()?.into_string().ok()?;
         let count: usize = fields.next()?.to_str()?.parse().ok()?;
         let args: Vec<OsString> = fields.by_ref().take(count).collect();
         Some(Self {
@@ -168,51 +169,51 @@ impl Order {
             args,
             env: fields.collect(),
             cwd,
-            wiring,
+            stdio,
             ledger,
-            line,
+            entry,
         })
     }
 }
 
-/// At which step a command failed to start.
+/// The step at which a command failed to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum StartStage {
     Keeper,
     Folder,
     Terminal,
     Program,
 }
 
-/// What a keeper tells the daemon.
+/// A message from a keeper to the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Report {
+pub(super) enum KeeperReport {
     Started {
         pid: i32,
         keeper: i32,
     },
     Failed {
-        stage: Stage,
+        stage: StartStage,
         errno: i32,
     },
-    /// The command could not be noted in the ledger; it runs all the same.
-    Unlisted {
+    /// The command runs, but its ledger file could not be written.
+    LedgerFailed {
         errno: i32,
     },
     Exited(Exit),
-    /// Nothing of the command lives; the keeper leaves.
+    /// All processes of the command are gone; the keeper exits.
     Empty,
 }
 
-/// Every report has this many bytes.
+/// The size of every report in bytes.
 const REPORT: usize = 9;
 
-impl Report {
+impl KeeperReport {
     pub(super) fn send(self, daemon: impl AsFd) {
         let (kind, one, other) = match self {
             Self::Started { pid, keeper } => (0, pid, keeper),
             Self::Failed { stage, errno } => (1, stage as i32, errno),
-            Self::Unlisted { errno } => (2, errno, 0),
+            Self::LedgerFailed { errno } => (2, errno, 0),
             Self::Exited(Exit::Code(code)) => (3, code, 0),
             Self::Exited(Exit::Signal(signal)) => (4, signal, 0),
             Self::Exited(Exit::Unknown) => (5, 0, 0),
@@ -221,11 +222,11 @@ impl Report {
         let mut bytes = vec![kind];
         bytes.extend(one.to_ne_bytes());
         bytes.extend(other.to_ne_bytes());
-        // A daemon that is gone needs no report.
+        // Fails if the daemon is gone, which then needs no report.
         rustix::net::send(daemon, &bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).ok();
     }
 
-    /// Takes the next report; nothing means that the keeper is gone.
+    /// Receives the next report; `None` means that the keeper is gone.
     pub(super) fn receive(keeper: impl AsFd) -> io::Result<Option<Self>> {
         let mut bytes = [0; REPORT];
         let (received, _) = rustix::net::recv(keeper, &mut bytes, RecvFlags::DONTWAIT)?;
@@ -245,14 +246,14 @@ impl Report {
             },
             1 => Self::Failed {
                 stage: match one {
-                    1 => Stage::Folder,
-                    2 => Stage::Terminal,
-                    3 => Stage::Program,
-                    _ => Stage::Keeper,
+                    1 => StartStage::Folder,
+                    2 => StartStage::Terminal,
+                    3 => StartStage::Program,
+                    _ => StartStage::Keeper,
                 },
                 errno: other,
             },
-            2 => Self::Unlisted { errno: one },
+            2 => Self::LedgerFailed { errno: one },
             3 => Self::Exited(Exit::Code(one)),
             4 => Self::Exited(Exit::Signal(one)),
             5 => Self::Exited(Exit::Unknown),
@@ -262,16 +263,16 @@ impl Report {
     }
 }
 
-/// What the daemon tells a keeper.
+/// A message from the daemon to a keeper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
-    /// This signal for the command's group.
+pub(super) enum KeeperRequest {
+    /// Send this signal to the command's process group.
     Signal(i32),
-    /// The end of everything.
+    /// Kill all processes of the command.
     Kill,
 }
 
-impl Wish {
+impl KeeperRequest {
     pub(super) fn signal(signal: Signal) -> Self {
         Self::Signal(signal.number())
     }
@@ -285,7 +286,7 @@ impl Wish {
         Ok(())
     }
 
-    /// Takes the next wish; nothing means that the daemon is gone.
+    /// Receives the next request; `None` means that the daemon is gone.
     pub(super) fn receive(daemon: impl AsFd) -> io::Result<Option<Self>> {
         let mut byte = [0];
         let (received, _) = rustix::net::recv(daemon, &mut byte, RecvFlags::DONTWAIT)?;

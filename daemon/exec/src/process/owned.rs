@@ -1,32 +1,33 @@
-//! A started command in the hands of who started it. It ends what it owns; it never reads output.
+//! The handle of a started command, for the code that started it. It signals and kills; it never
+//! reads output.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use loopd_proto::id::ProcessId;
 
-use super::record::Record;
-use super::{Class, Entry, Exit, InputPipe, KILLED_WITHIN, OutputPipe, Signal};
+use super::record::ProcessRecord;
+use super::{Class, Exit, InputPipe, KILLED_WITHIN, OutputPipe, ProcessEntry, Signal};
 
-/// How long processes may still take to end after the command that was stopped has ended.
+/// How long the descendants of a stopped command may live after the command has ended.
 const LINGER: Duration = Duration::from_millis(200);
 
-/// A command that was started.
+/// A started command.
 #[derive(Debug)]
-pub struct Owned {
+pub struct OwnedProcess {
     pub id: ProcessId,
     pub pid: u32,
-    /// Standard output, of `Io::Merged` with standard error in it.
+    /// Standard output; with `Io::Merged` also standard error.
     pub output: Option<OutputPipe>,
-    /// Standard error, of `Io::Piped`.
+    /// Standard error, with `Io::Piped`.
     pub errors: Option<OutputPipe>,
-    /// Standard input, of `Io::Piped`.
+    /// Standard input, with `Io::Piped`.
     pub input: Option<InputPipe>,
-    record: Arc<Record>,
+    record: Arc<ProcessRecord>,
 }
 
-impl Owned {
-    pub(super) fn of(record: Arc<Record>) -> Self {
+impl OwnedProcess {
+    pub(super) fn of(record: Arc<ProcessRecord>) -> Self {
         Self {
             id: record.id().clone(),
             pid: record.pid(),
@@ -37,22 +38,22 @@ impl Owned {
         }
     }
 
-    /// What the list says of it.
-    pub fn entry(&self) -> Entry {
+    /// This command as it is in the process list.
+    pub fn entry(&self) -> ProcessEntry {
         self.record.entry()
     }
 
-    /// Waits until the command itself has ended; processes it started may live on.
+    /// Waits until the command itself has ended; its descendants may still live.
     pub async fn exit(&self) -> Exit {
         self.record.exit().await
     }
 
-    /// Waits until nothing of the command lives.
+    /// Waits until all processes of the command are gone.
     pub async fn gone(&self) {
         self.record.gone().await;
     }
 
-    /// Says whether nothing of the command lives.
+    /// Whether all processes of the command are gone.
     pub fn is_gone(&self) -> bool {
         self.record.is_gone()
     }
@@ -62,29 +63,30 @@ impl Owned {
         self.record.signal(signal);
     }
 
-    /// Asks the command to end, and kills all of its tree when the grace is over or it has ended.
+    /// Sends SIGTERM, and kills the whole process tree when the command has ended or `grace` is
+    /// over.
     pub async fn stop(&self, grace: Duration) -> Exit {
         self.record.signal(Signal::Terminate);
         let asked = async {
             self.record.exit().await;
             tokio::time::timeout(LINGER, self.record.gone()).await.ok();
         };
-        // Whether it ended by itself makes no difference for what comes next.
+        // Kill the tree in both cases: descendants may live after the command ended.
         tokio::time::timeout(grace, asked).await.ok();
         self.kill().await
     }
 
-    /// Says what the process does from now on, for the list.
+    /// Changes the text in the process list; a shell runs one command after another.
     pub fn relabel(&self, label: &str) {
         self.record.relabel(label);
     }
 
-    /// Begins to kill the command and its whole tree.
+    /// Starts to kill the command and its process tree without waiting.
     pub fn kill_now(&self) {
         self.record.kill();
     }
 
-    /// Kills the command and its whole tree; it is dead when this resolves.
+    /// Kills the command and its process tree; all are dead when this resolves.
     pub async fn kill(&self) -> Exit {
         self.record.kill();
         if tokio::time::timeout(KILLED_WITHIN, self.record.gone())
@@ -97,14 +99,14 @@ impl Owned {
         self.record.exit().await
     }
 
-    /// Kills what the command left behind when it ended.
-    pub async fn leftovers(&self) {
+    /// Waits for the command to end, then kills the processes that it left behind.
+    pub async fn kill_leftovers(&self) {
         self.record.exit().await;
         self.kill().await;
     }
 }
 
-impl Drop for Owned {
+impl Drop for OwnedProcess {
     fn drop(&mut self) {
         if self.record.class() == Class::Turn {
             self.record.kill();

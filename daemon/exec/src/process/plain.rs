@@ -1,10 +1,10 @@
-//! Starts commands as plain children with a process group each, where the system has no holder: what
-//! leaves its group escapes, and so does everything when the daemon is killed. Windows kills only the
-//! command itself; job objects are not used yet.
+//! Starts commands as direct children with a process group each, on systems other than Linux.
+//! Processes that leave their group are not killed, and no process is killed when the daemon is
+//! killed. On Windows only the command itself is killed; job objects are not used yet.
 
 #![expect(
     clippy::unused_async,
-    reason = "the holder, which this stands in for, has to be waited for"
+    reason = "the signatures are those of the Linux backend"
 )]
 
 #[cfg(unix)]
@@ -25,14 +25,14 @@ use tokio::sync::Notify;
 
 use group::Group;
 
-use super::record::{Control, Facts, Record};
-use super::{Class, Exit, Inner, Io, Owned, Signal, Spawn, SpawnError, TAG};
+use super::record::{ProcessControl, ProcessFacts, ProcessRecord};
+use super::{Class, Exit, Io, OwnedProcess, ProcessesInner, Signal, Spawn, SpawnError, TAG};
 
-/// Needs nothing to start a child.
+/// The backend without a holder.
 #[derive(Debug)]
-pub(super) struct Backend;
+pub(super) struct ProcessBackend;
 
-impl Backend {
+impl ProcessBackend {
     pub(super) fn new(_home: &Path) -> Self {
         Self
     }
@@ -40,12 +40,15 @@ impl Backend {
     pub(super) async fn close(&self) {}
 }
 
-/// Nothing is found again on this system.
-pub(super) async fn recover(_inner: &Arc<Inner>) -> Vec<Arc<Record>> {
+/// Recovers nothing: there is no ledger on this system.
+pub(super) async fn recover(_inner: &Arc<ProcessesInner>) -> Vec<Arc<ProcessRecord>> {
     Vec::new()
 }
 
-pub(super) async fn spawn(inner: &Arc<Inner>, spawn: Spawn) -> Result<Owned, SpawnError> {
+pub(super) async fn spawn(
+    inner: &Arc<ProcessesInner>,
+    spawn: Spawn,
+) -> Result<OwnedProcess, SpawnError> {
     let id = ProcessId::from(inner.clock.id());
     let mut command = Command::new(&spawn.program);
     command
@@ -54,8 +57,8 @@ pub(super) async fn spawn(inner: &Arc<Inner>, spawn: Spawn) -> Result<Owned, Spa
         .env_clear()
         .envs(&spawn.env)
         .env(TAG, id.as_str());
-    let mut ends = Ends::default();
-    wire(&mut command, &spawn, &mut ends)?;
+    let mut pipes = PipeEnds::default();
+    wire(&mut command, &spawn, &mut pipes)?;
     let child = match command.spawn() {
         Ok(child) => child,
         Err(_) if !spawn.cwd.is_dir() => return Err(SpawnError::NoFolder(spawn.cwd)),
@@ -66,10 +69,10 @@ pub(super) async fn spawn(inner: &Arc<Inner>, spawn: Spawn) -> Result<Owned, Spa
             });
         }
     };
-    // Our copies of the command's ends go, or its pipes would never end.
+    // Close our copies of the command's pipe ends, or its pipes would never reach end of file.
     drop(command);
     let class = spawn.lifetime.class();
-    let facts = Facts {
+    let facts = ProcessFacts {
         id,
         pid: child.id().unwrap_or_default(),
         class,
@@ -78,32 +81,36 @@ pub(super) async fn spawn(inner: &Arc<Inner>, spawn: Spawn) -> Result<Owned, Spa
         started: inner.clock.now(),
         log: spawn.lifetime.log().map(Path::to_path_buf),
     };
-    let control = Arc::new(Reach {
+    let control = Arc::new(GroupControl {
         group: Group::of(&child),
         kill: Notify::new(),
     });
-    let stay = (class != Class::Detached).then(|| inner.keep_alive.work());
-    let record = Arc::new(Record::new(facts, Box::new(control.clone()), stay));
+    let keep_alive = (class != Class::Detached).then(|| inner.keep_alive.work());
+    let record = Arc::new(ProcessRecord::new(
+        facts,
+        Box::new(control.clone()),
+        keep_alive,
+    ));
     inner.add(record.clone());
-    let mut owned = Owned::of(record.clone());
-    owned.output = ends.output;
-    owned.errors = ends.errors;
-    owned.input = ends.input;
-    let inner_too = inner.clone();
+    let mut owned = OwnedProcess::of(record.clone());
+    owned.output = pipes.output;
+    owned.errors = pipes.errors;
+    owned.input = pipes.input;
+    let shared = inner.clone();
     inner.tasks.spawn(async move {
         watch(child, &control, &record).await;
-        inner_too.finish(&record);
+        shared.finish(&record);
     });
     Ok(owned)
 }
 
-/// Waits for the command and then for what it left behind.
-async fn watch(mut child: Child, control: &Reach, record: &Record) {
+/// Waits for the command, then for the rest of its process group.
+async fn watch(mut child: Child, control: &GroupControl, record: &ProcessRecord) {
     let status = loop {
         tokio::select! {
             status = child.wait() => break status,
             () = control.kill.notified() => {
-                // Fails for a child that has ended, which is what was wanted.
+                // Fails for a child that has ended already.
                 child.start_kill().ok();
                 control.group.signal(Signal::Kill);
             }
@@ -117,12 +124,12 @@ async fn watch(mut child: Child, control: &Reach, record: &Record) {
 }
 
 #[derive(Debug)]
-struct Reach {
+struct GroupControl {
     group: Group,
     kill: Notify,
 }
 
-impl Control for Arc<Reach> {
+impl ProcessControl for Arc<GroupControl> {
     fn signal(&self, signal: Signal) {
         self.group.signal(signal);
     }
@@ -133,35 +140,35 @@ impl Control for Arc<Reach> {
     }
 }
 
-/// Our ends of a command's pipes.
+/// The daemon's ends of a command's pipes.
 #[derive(Default)]
-struct Ends {
+struct PipeEnds {
     output: Option<super::OutputPipe>,
     errors: Option<super::OutputPipe>,
     input: Option<super::InputPipe>,
 }
 
-fn wire(command: &mut Command, spawn: &Spawn, ends: &mut Ends) -> Result<(), SpawnError> {
+fn wire(command: &mut Command, spawn: &Spawn, pipes: &mut PipeEnds) -> Result<(), SpawnError> {
     if !matches!(spawn.io, Io::Terminal { .. }) {
-        // Who leads a session leads a group as well, and cannot lead one before.
+        // With a terminal the command calls `setsid`, which fails for a process group leader.
         group::lead(command);
     }
     match &spawn.io {
         Io::Merged => {
             let (reader, writer) = io::pipe().map_err(SpawnError::Pipe)?;
             let errors = writer.try_clone().map_err(SpawnError::Pipe)?;
-            ends.output = Some(group::output(reader).map_err(SpawnError::Pipe)?);
+            pipes.output = Some(group::output(reader).map_err(SpawnError::Pipe)?);
             command.stdin(Stdio::null()).stdout(writer).stderr(errors);
         }
         Io::Piped => {
             let (reader, writer) = io::pipe().map_err(SpawnError::Pipe)?;
-            ends.output = Some(group::output(reader).map_err(SpawnError::Pipe)?);
+            pipes.output = Some(group::output(reader).map_err(SpawnError::Pipe)?);
             command.stdout(writer);
             let (reader, writer) = io::pipe().map_err(SpawnError::Pipe)?;
-            ends.errors = Some(group::output(reader).map_err(SpawnError::Pipe)?);
+            pipes.errors = Some(group::output(reader).map_err(SpawnError::Pipe)?);
             command.stderr(writer);
             let (reader, writer) = io::pipe().map_err(SpawnError::Pipe)?;
-            ends.input = Some(group::input(writer).map_err(SpawnError::Pipe)?);
+            pipes.input = Some(group::input(writer).map_err(SpawnError::Pipe)?);
             command.stdin(reader);
         }
         Io::Terminal { tty } => {

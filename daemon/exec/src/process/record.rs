@@ -1,5 +1,6 @@
-//! What the daemon knows of one command: who it is, whether it ended, how it is reached. Kept in the
-//! table of `Processes` and by each `Owned`; the task that watches the command is the one writer.
+//! What the daemon knows about one command: its facts, its exit and how to control it. The table of
+//! `Processes` and each `OwnedProcess` share it; only the task that watches the command sets its
+//! exit.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
@@ -10,53 +11,53 @@ use loopd_proto::id::{ProcessId, SessionId};
 use loopd_proto::time::Timestamp;
 use tokio::sync::watch;
 
-use super::{Class, Entry, Exit, Signal, State};
+use super::{Class, Exit, ProcessEntry, Signal, State};
 use crate::keep_alive::KeepAliveGuard;
 
-/// How many characters of a label are kept.
+/// The maximum length of a label, in characters.
 const LONGEST_LABEL: usize = 500;
 
-/// How a command is reached.
-pub(super) trait Control: Send + Sync + fmt::Debug {
-    /// Sends a signal to the command's own group.
+/// Signals and kills a command.
+pub(super) trait ProcessControl: Send + Sync + fmt::Debug {
+    /// Sends a signal to the command's process group.
     fn signal(&self, signal: Signal);
-    /// Begins to kill everything of the command.
+    /// Starts to kill all processes of the command.
     fn kill(&self);
 }
 
-/// What stays the same of a command.
+/// The facts about a command that do not change.
 #[derive(Debug, Clone)]
-pub(super) struct Facts {
+pub(super) struct ProcessFacts {
     pub(super) id: ProcessId,
     pub(super) pid: u32,
     pub(super) class: Class,
     pub(super) session: Option<SessionId>,
-    /// What people saw at first.
+    /// The label at the start.
     pub(super) label: String,
     pub(super) started: Timestamp,
     pub(super) log: Option<PathBuf>,
 }
 
-/// One command.
+/// The state of one command.
 #[derive(Debug)]
-pub(super) struct Record {
-    facts: Facts,
-    /// What people see; a shell runs one thing after another.
+pub(super) struct ProcessRecord {
+    facts: ProcessFacts,
+    /// The current label; a shell runs one command after another.
     label: Mutex<String>,
     exit: watch::Sender<Option<Exit>>,
     gone: watch::Sender<bool>,
-    control: Mutex<Box<dyn Control>>,
-    /// Its end was wished for, by whatever way it was reached then.
-    condemned: AtomicBool,
-    /// Keeps an idle daemon for as long as something of the command lives.
-    stay: Mutex<Option<KeepAliveGuard>>,
+    control: Mutex<Box<dyn ProcessControl>>,
+    /// Whether a kill was requested. A new control repeats it.
+    kill_requested: AtomicBool,
+    /// Keeps the daemon running while a process of the command lives.
+    keep_alive: Mutex<Option<KeepAliveGuard>>,
 }
 
-impl Record {
+impl ProcessRecord {
     pub(super) fn new(
-        facts: Facts,
-        control: Box<dyn Control>,
-        stay: Option<KeepAliveGuard>,
+        facts: ProcessFacts,
+        control: Box<dyn ProcessControl>,
+        keep_alive: Option<KeepAliveGuard>,
     ) -> Self {
         Self {
             label: Mutex::new(facts.label.clone()),
@@ -64,8 +65,8 @@ impl Record {
             exit: watch::Sender::new(None),
             gone: watch::Sender::new(false),
             control: Mutex::new(control),
-            condemned: AtomicBool::new(false),
-            stay: Mutex::new(stay),
+            kill_requested: AtomicBool::new(false),
+            keep_alive: Mutex::new(keep_alive),
         }
     }
 
@@ -85,9 +86,9 @@ impl Record {
         self.facts.session.as_ref()
     }
 
-    pub(super) fn entry(&self) -> Entry {
+    pub(super) fn entry(&self) -> ProcessEntry {
         let facts = self.facts.clone();
-        Entry {
+        ProcessEntry {
             id: facts.id,
             pid: facts.pid,
             class: facts.class,
@@ -110,7 +111,7 @@ impl Record {
         shortened(label).clone_into(&mut self.label());
     }
 
-    /// Notes how the command ended; the first word counts.
+    /// Sets how the command ended; later calls change nothing.
     pub(super) fn set_exit(&self, exit: Exit) {
         self.exit.send_if_modified(|known| {
             let news = known.is_none();
@@ -119,10 +120,10 @@ impl Record {
         });
     }
 
-    /// Notes that nothing of the command lives.
+    /// Marks all processes of the command as gone.
     pub(super) fn set_gone(&self) {
         self.set_exit(Exit::Unknown);
-        self.stay.lock().take();
+        self.keep_alive.lock().take();
         self.gone.send_replace(true);
     }
 
@@ -138,22 +139,22 @@ impl Record {
         known.ok().and_then(|known| *known).unwrap_or(Exit::Unknown)
     }
 
-    /// Resolves when nothing of the command lives.
+    /// Resolves when all processes of the command are gone.
     pub(super) async fn gone(&self) {
         let mut gone = self.gone.subscribe();
         // The sender lives as long as `self`: waiting cannot fail.
         gone.wait_for(|gone| *gone).await.ok();
     }
 
-    fn control(&self) -> MutexGuard<'_, Box<dyn Control>> {
+    fn control(&self) -> MutexGuard<'_, Box<dyn ProcessControl>> {
         self.control.lock()
     }
 
-    /// Reaches the command another way from now on; a wish that may have got lost is repeated.
+    /// Replaces the control, and repeats a kill request that the old control may have lost.
     #[cfg(target_os = "linux")]
-    pub(super) fn reach_by(&self, control: Box<dyn Control>) {
+    pub(super) fn replace_control(&self, control: Box<dyn ProcessControl>) {
         *self.control() = control;
-        if self.condemned.load(Ordering::Acquire) {
+        if self.kill_requested.load(Ordering::Acquire) {
             self.kill();
         }
     }
@@ -165,14 +166,14 @@ impl Record {
     }
 
     pub(super) fn kill(&self) {
-        self.condemned.store(true, Ordering::Release);
+        self.kill_requested.store(true, Ordering::Release);
         if !self.is_gone() {
             self.control().kill();
         }
     }
 }
 
-/// A label that is not too long to keep.
+/// The label, cut to [`LONGEST_LABEL`] characters.
 pub(super) fn shortened(label: &str) -> &str {
     match label.char_indices().nth(LONGEST_LABEL) {
         Some((end, _)) => label.get(..end).unwrap_or(label),

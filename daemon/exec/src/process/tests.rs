@@ -10,7 +10,7 @@ use tokio::io::AsyncReadExt;
 
 use super::*;
 
-/// A bash command of a turn.
+/// A bash command with the lifetime of a turn.
 fn bash(command: &str) -> Spawn {
     let path = std::env::var("PATH").unwrap();
     Spawn {
@@ -31,7 +31,7 @@ fn processes() -> (TempDir, Processes) {
     (home, processes)
 }
 
-/// Runs a command to its end and returns what it said.
+/// Runs a command to its end and returns its output.
 async fn output(processes: &Processes, spawn: Spawn) -> String {
     let mut owned = processes.spawn(spawn).await.unwrap();
     let mut said = String::new();
@@ -41,7 +41,7 @@ async fn output(processes: &Processes, spawn: Spawn) -> String {
     said
 }
 
-/// Waits for something that must happen within a second.
+/// Waits for a condition that must hold within a second.
 async fn soon(what: &str, mut happened: impl FnMut() -> bool) {
     let happening = async {
         while !happened() {

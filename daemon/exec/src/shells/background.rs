@@ -1,5 +1,5 @@
-//! What the session is told of its commands: that one goes on in the background, waits, ended, or is
-//! known to the model already.
+//! Records in the session's log that a command moved to the background, waits for input, ended, or
+//! that the model has read its output.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use loopd_proto::id::{ShellId, TaskId};
 
 use super::Shells;
 use super::command::{AttachedCommand, RunIn};
-use super::error::{Closed, ShellError};
-use super::slot::Keep;
+use super::error::{CloseReason, ShellError};
+use super::slot::Retention;
 use crate::terminal::CommandState;
 use loopd_kernel::command::{Command, TaskStart};
 
 impl Shells {
-    /// Tells clients when the command waits for somebody to type; returns when it has ended.
+    /// Records each time the command starts to wait for input; returns when the command has ended.
     pub(super) async fn watch(&self, command: &AttachedCommand) {
         let mut changes = command.run.changes();
         let mut waited = false;
@@ -26,7 +26,7 @@ impl Shells {
                 CommandState::Waiting(_) if waited => {}
                 CommandState::Waiting(_) => {
                     waited = true;
-                    self.tell(Command::ShellWaits(command.waiting())).await;
+                    self.record(Command::ShellWaits(command.waiting())).await;
                 }
             }
             if changes.changed().await.is_err() {
@@ -35,16 +35,16 @@ impl Shells {
         }
     }
 
-    pub(super) async fn tell(&self, command: Command) {
-        let told = self.0.setup.log.record(command).await;
-        if let Err(why) = told
+    pub(super) async fn record(&self, command: Command) {
+        let recorded = self.0.setup.log.record(command).await;
+        if let Err(why) = recorded
             && !self.table().ended
         {
             tracing::warn!(session = %self.0.setup.session, why, "the session was not told about its command");
         }
     }
 
-    /// Lets a command go on in the background: it becomes a task, and its end is told.
+    /// Moves a command to the background: it becomes a task, and its end is recorded.
     pub async fn to_background(&self, command: &Arc<AttachedCommand>) -> Result<(), ShellError> {
         command.set_run_in(RunIn::Background);
         let work = TaskWork::Shell(ShellWork {
@@ -74,7 +74,7 @@ impl Shells {
         self.0.tasks.spawn(async move {
             let end = watched.end().await;
             shells
-                .tell(Command::TaskEnded {
+                .record(Command::TaskEnded {
                     id: TaskId::new(watched.id.as_str()),
                     end,
                 })
@@ -83,15 +83,16 @@ impl Shells {
         Ok(())
     }
 
-    /// The model has read all of a command that has ended.
-    pub async fn delivered(&self, id: &ShellId) {
-        self.let_go(id, Closed::Finished, Keep::UntilRead);
-        self.tell(Command::TasksDelivered(vec![TaskId::new(id.as_str())]))
+    /// Records that the model has read all output of an ended command, and closes its shell if it
+    /// was opened for that command only.
+    pub async fn mark_delivered(&self, id: &ShellId) {
+        self.close_slot(id, CloseReason::Finished, Retention::UntilRead);
+        self.record(Command::TasksDelivered(vec![TaskId::new(id.as_str())]))
             .await;
     }
 
-    pub(super) async fn tell_delivered(&self, id: &ShellId) {
-        self.tell(Command::TasksDelivered(vec![TaskId::new(id.as_str())]))
+    pub(super) async fn record_delivered(&self, id: &ShellId) {
+        self.record(Command::TasksDelivered(vec![TaskId::new(id.as_str())]))
             .await;
     }
 }

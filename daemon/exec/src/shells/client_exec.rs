@@ -1,5 +1,5 @@
-//! Commands that clients run themselves, past the model: `session.shell.exec` and what people type.
-//! They have no terminal, belong to no shell id, and end with the session.
+//! Commands that clients run without the model: `session.shell.exec` and commands that a user
+//! types. They have no terminal and no shell id, and they end with the session.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -14,61 +14,62 @@ use tokio_util::sync::CancellationToken;
 use super::detached::arguments;
 use super::error::ShellError;
 use super::{CommandContext, Shells};
-use crate::process::{Exit, Io, Lifetime, OutputPipe, Owned, Signal, Spawn};
+use crate::process::{Exit, Io, Lifetime, OutputPipe, OwnedProcess, Signal, Spawn};
 use crate::terminal::{Backend, CommandRun, Shell};
 
-/// How many such commands may run at once in one session.
+/// How many client commands may run at once in one session.
 const MAX_RUNNING: usize = 64;
 
-/// How long the pipe of a command may stay open after its end, because something it left behind
-/// still holds it.
+/// How long output is read after a command has ended. A process that it left behind may hold the
+/// pipe open for ever.
 const PIPE_GRACE: Duration = Duration::from_millis(500);
 
-/// How long a command may take to end when its time is up.
+/// How long a command may take to end after its time limit.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// How much is passed on at once.
+/// The read buffer, in bytes.
 const PIECE: usize = 16 * 1024;
 
-/// The commands that clients run now, by the id they know them by.
+/// The running client commands by process id or request id.
 #[derive(Default)]
-pub(super) struct Running {
+pub(super) struct ClientExecTable {
     table: Mutex<HashMap<String, Arc<ClientExec>>>,
 }
 
-impl Running {
+impl ClientExecTable {
     fn table(&self) -> MutexGuard<'_, HashMap<String, Arc<ClientExec>>> {
         self.table.lock()
     }
 }
 
-/// A command of a client.
+/// A client command.
 pub enum ClientExec {
-    /// Its id is taken, and it is about to start; who cancels it now stops it as soon as it has.
+    /// The id is reserved and the command is about to start. Cancelling the token stops the command
+    /// right after its start.
     Starting(CancellationToken),
-    /// Its output goes to the client as it comes.
-    Streamed(Owned),
-    /// Its output is collected.
+    /// The output is sent to the client as it arrives.
+    Streamed(OwnedProcess),
+    /// The output is collected.
     Collected {
         run: CommandRun,
         shell: Mutex<Option<Shell>>,
     },
 }
 
-/// How a command of a client ended, as a number that every client understands.
+/// How a client command ended: an exit code, 128 plus a signal, or -1 if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientExecEnd {
     pub exit_code: i32,
 }
 
 impl Shells {
-    /// Starts a command whose output is passed on piece by piece.
+    /// Starts a command whose output is streamed to the client.
     pub async fn exec(
         &self,
         command: &str,
         context: &CommandContext,
     ) -> Result<(ProcessId, Arc<ClientExec>, Option<OutputPipe>), ShellError> {
-        self.check_room()?;
+        self.check_limit()?;
         let setup = &self.0.setup;
         let spawn = Spawn {
             program: PathBuf::from(if cfg!(windows) { "powershell" } else { "bash" }),
@@ -87,30 +88,33 @@ impl Shells {
             .map_err(ShellError::Spawn)?;
         let output = owned.output.take();
         let id = owned.id.clone();
-        let direct = Arc::new(ClientExec::Streamed(owned));
-        self.0.direct.table().insert(id.to_string(), direct.clone());
-        Ok((id, direct, output))
+        let exec = Arc::new(ClientExec::Streamed(owned));
+        self.0
+            .client_execs
+            .table()
+            .insert(id.to_string(), exec.clone());
+        Ok((id, exec, output))
     }
 
-    /// Passes on what such a command prints until it has ended; says how.
+    /// Sends the output of a streamed command until it ends; returns how it ended.
     pub async fn stream(
         &self,
         id: &ProcessId,
-        direct: &ClientExec,
+        exec: &ClientExec,
         output: Option<OutputPipe>,
         limit: Option<Duration>,
-        tell: impl Fn(String) + Send + Sync,
+        send: impl Fn(String) + Send + Sync,
     ) -> ClientExecEnd {
-        let ClientExec::Streamed(owned) = direct else {
+        let ClientExec::Streamed(owned) = exec else {
             return ClientExecEnd { exit_code: -1 };
         };
         let reading = async {
             if let Some(output) = output {
-                pass_on(output, &tell).await;
+                forward_output(output, &send).await;
             }
         };
         let ending = async {
-            let over = async {
+            let time_is_up = async {
                 match limit {
                     Some(limit) => tokio::time::sleep(limit).await,
                     None => std::future::pending().await,
@@ -118,19 +122,19 @@ impl Shells {
             };
             tokio::select! {
                 exit = owned.exit() => exit,
-                () = over => owned.stop(STOP_GRACE).await,
+                () = time_is_up => owned.stop(STOP_GRACE).await,
             }
         };
         tokio::pin!(reading);
         let exit = tokio::select! {
             () = &mut reading => owned.exit().await,
             exit = ending => {
-                // What is in the pipe still counts; who holds it open does not.
+                // Read what is left in the pipe, but do not wait for a process that holds it open.
                 tokio::time::timeout(PIPE_GRACE, reading).await.ok();
                 exit
             }
         };
-        self.0.direct.table().remove(id.as_str());
+        self.0.client_execs.table().remove(id.as_str());
         ClientExecEnd {
             exit_code: match exit {
                 Exit::Code(code) => code,
@@ -140,27 +144,28 @@ impl Shells {
         }
     }
 
-    /// Takes an id for a command that a person typed; nothing when one with it runs already.
-    pub fn reserve_for_user(&self, key: &str) -> Result<Option<Reserved>, ShellError> {
-        self.check_room()?;
-        let mut table = self.0.direct.table();
+    /// Reserves an id for a command that a user typed; `None` if a command with this id runs
+    /// already.
+    pub fn reserve_for_user(&self, key: &str) -> Result<Option<ClientExecReservation>, ShellError> {
+        self.check_limit()?;
+        let mut table = self.0.client_execs.table();
         if table.contains_key(key) {
             return Ok(None);
         }
         let cancelled = CancellationToken::new();
         let starting = ClientExec::Starting(cancelled.clone());
         table.insert(key.to_owned(), Arc::new(starting));
-        Ok(Some(Reserved {
+        Ok(Some(ClientExecReservation {
             shells: self.clone(),
             key: key.to_owned(),
             cancelled,
         }))
     }
 
-    /// Starts a command that a person typed, under the id that was taken for it.
+    /// Starts a command that a user typed, under its reserved id.
     pub async fn run_for_user(
         &self,
-        reserved: &Reserved,
+        reserved: &ClientExecReservation,
         command: &str,
         context: &CommandContext,
     ) -> Result<CommandRun, ShellError> {
@@ -168,23 +173,23 @@ impl Shells {
         let opened = Shell::open(&self.0.setup.processes, Backend::Process, spec).await;
         let mut shell = opened.map_err(ShellError::Open)?;
         let run = shell.start(command).await.map_err(ShellError::Start)?;
-        let direct = ClientExec::Collected {
+        let exec = ClientExec::Collected {
             run: run.clone(),
             shell: Mutex::new(Some(shell)),
         };
         self.0
-            .direct
+            .client_execs
             .table()
-            .insert(reserved.key.clone(), Arc::new(direct));
+            .insert(reserved.key.clone(), Arc::new(exec));
         if reserved.cancelled.is_cancelled() {
             run.stop().await;
         }
         Ok(run)
     }
 
-    /// Sends a signal to a command of a client; says whether it ran.
-    pub async fn signal_direct(&self, key: &str, signal: Signal) -> bool {
-        let found = self.0.direct.table().get(key).cloned();
+    /// Sends a signal to a streamed command; returns whether it was running.
+    pub async fn signal_client_exec(&self, key: &str, signal: Signal) -> bool {
+        let found = self.0.client_execs.table().get(key).cloned();
         match found.as_deref() {
             Some(ClientExec::Streamed(owned)) => {
                 if owned.is_gone() {
@@ -200,14 +205,14 @@ impl Shells {
                 }
                 true
             }
-            // People's commands are cancelled by their own request.
+            // Commands that a user typed have their own cancel request.
             Some(ClientExec::Collected { .. } | ClientExec::Starting(_)) | None => false,
         }
     }
 
-    /// Stops a command that a person typed; says whether it ran.
+    /// Stops a command that a user typed; returns whether it was running.
     pub async fn cancel_for_user(&self, key: &str) -> bool {
-        let found = self.0.direct.table().get(key).cloned();
+        let found = self.0.client_execs.table().get(key).cloned();
         match found.as_deref() {
             Some(ClientExec::Collected { run, .. }) => run.stop().await,
             Some(ClientExec::Starting(cancelled)) => cancelled.cancel(),
@@ -216,25 +221,25 @@ impl Shells {
         true
     }
 
-    /// Runs work that outlives the request which asked for it, but not the session.
-    pub fn keep_working(&self, work: impl Future<Output = ()> + Send + 'static) {
+    /// Runs work that outlives its request but not the session.
+    pub fn spawn_for_session(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.0.tasks.spawn(work);
     }
 
-    fn check_room(&self) -> Result<(), ShellError> {
+    fn check_limit(&self) -> Result<(), ShellError> {
         if self.table().ended {
             return Err(ShellError::SessionEnded);
         }
-        if self.0.direct.table().len() >= MAX_RUNNING {
+        if self.0.client_execs.table().len() >= MAX_RUNNING {
             return Err(ShellError::TooManyShells { limit: MAX_RUNNING });
         }
         Ok(())
     }
 
-    pub(super) fn drop_direct(&self) {
-        let running = std::mem::take(&mut *self.0.direct.table());
-        for direct in running.into_values() {
-            if let ClientExec::Collected { shell, .. } = &*direct {
+    pub(super) fn close_client_execs(&self) {
+        let running = std::mem::take(&mut *self.0.client_execs.table());
+        for exec in running.into_values() {
+            if let ClientExec::Collected { shell, .. } = &*exec {
                 // Dropping a shell closes it.
                 shell.lock().take();
             }
@@ -242,21 +247,21 @@ impl Shells {
     }
 }
 
-/// An id that is taken for as long as this lives.
-pub struct Reserved {
+/// Reserves the id of a client command until dropped.
+pub struct ClientExecReservation {
     shells: Shells,
     key: String,
     cancelled: CancellationToken,
 }
 
-impl Drop for Reserved {
+impl Drop for ClientExecReservation {
     fn drop(&mut self) {
-        self.shells.0.direct.table().remove(&self.key);
+        self.shells.0.client_execs.table().remove(&self.key);
     }
 }
 
-/// Passes on whole characters as they come.
-async fn pass_on(mut output: OutputPipe, tell: &(impl Fn(String) + Send + Sync)) {
+/// Sends output as it arrives, without splitting UTF-8 characters.
+async fn forward_output(mut output: OutputPipe, send: &(impl Fn(String) + Send + Sync)) {
     let mut waiting = Vec::with_capacity(PIECE);
     loop {
         match output.read_buf(&mut waiting).await {
@@ -265,18 +270,18 @@ async fn pass_on(mut output: OutputPipe, tell: &(impl Fn(String) + Send + Sync))
         }
         let whole = match std::str::from_utf8(&waiting) {
             Ok(text) => text.len(),
-            // Only a character that is cut off is worth waiting for.
+            // The last character is incomplete: keep its bytes for the next read.
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             Err(_) => waiting.len(),
         };
         let rest = waiting.split_off(whole);
         if !waiting.is_empty() {
-            tell(String::from_utf8_lossy(&waiting).into_owned());
+            send(String::from_utf8_lossy(&waiting).into_owned());
         }
         waiting = rest;
         waiting.reserve(PIECE);
     }
     if !waiting.is_empty() {
-        tell(String::from_utf8_lossy(&waiting).into_owned());
+        send(String::from_utf8_lossy(&waiting).into_owned());
     }
 }

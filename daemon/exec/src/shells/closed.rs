@@ -1,24 +1,24 @@
-//! Remembers for a while how shells were closed, so that a late question gets a true answer.
+//! Remembers why recent shells were closed, so that a later tool call gets an exact error.
 
 use std::collections::VecDeque;
 
 use loopd_proto::id::ShellId;
 
-use super::error::Closed;
+use super::error::CloseReason;
 
 /// How many closed shells are remembered.
 const KEPT: usize = 64;
 
-/// The shells closed last, oldest first.
+/// The most recently closed shells, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct ClosedShells {
-    closed: VecDeque<(ShellId, Closed)>,
+    closed: VecDeque<(ShellId, CloseReason)>,
 }
 
 impl ClosedShells {
-    pub(super) fn remember(&mut self, id: ShellId, how: Closed) {
+    pub(super) fn remember(&mut self, id: ShellId, reason: CloseReason) {
         self.forget(&id);
-        self.closed.push_back((id, how));
+        self.closed.push_back((id, reason));
         while self.closed.len() > KEPT {
             self.closed.pop_front();
         }
@@ -28,7 +28,7 @@ impl ClosedShells {
         self.closed.retain(|(known, _)| known != id);
     }
 
-    pub(super) fn how(&self, id: &ShellId) -> Option<Closed> {
+    pub(super) fn reason(&self, id: &ShellId) -> Option<CloseReason> {
         let found = self.closed.iter().find(|(known, _)| known == id)?;
         Some(found.1)
     }

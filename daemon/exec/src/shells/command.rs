@@ -1,4 +1,4 @@
-//! One command in a shell of the session: what it is, where it runs, and waiting for it.
+//! One attached command: a command that runs in a shell of the session.
 
 use parking_lot::Mutex;
 use std::time::Duration;
@@ -10,17 +10,19 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{CommandOrder, task_end};
-use crate::terminal::{Backend, Body, CommandEnd, CommandRun, CommandState, Shown, WaitingFor};
+use crate::terminal::{
+    Backend, CommandEnd, CommandOutput, CommandRun, CommandState, OutputBody, WaitingFor,
+};
 use loopd_kernel::command::TaskEnd;
 
-/// Whether the loop waits for a command.
+/// Whether the agent loop waits for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunIn {
     Foreground,
     Background,
 }
 
-/// How a command stands at the moment, for people and models.
+/// The current status of a command, for users and models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandStatus {
     Running,
@@ -28,24 +30,24 @@ pub enum CommandStatus {
     Exited(i32),
     Killed(i32),
     Stopped,
-    /// Nobody knows how it ended.
+    /// It ended; its exit status is not known.
     Unknown,
 }
 
-/// Why waiting for a command came to an end.
+/// Why [`AttachedCommand::wait`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitOutcome {
     Ended,
-    /// It waits for somebody to type.
+    /// The command waits for input.
     WaitsForInput,
-    /// A client wants it to go on in the background.
+    /// A client moved the command to the background.
     Promoted,
     OutOfTime,
     /// The turn was aborted.
     Cancelled,
 }
 
-/// A running or ended command.
+/// A running or ended command in a shell.
 #[derive(Debug)]
 pub struct AttachedCommand {
     pub id: ShellId,
@@ -94,24 +96,24 @@ impl AttachedCommand {
         !matches!(self.run.state(), CommandState::Ended(_))
     }
 
-    /// Lets the command go on in the background; says whether it was in front and ran.
+    /// Moves a running foreground command to the background; returns whether it was one.
     pub fn promote(&self) -> bool {
         self.is_running()
             && self.run_in.send_if_modified(|run_in| {
-                let front = *run_in == RunIn::Foreground;
+                let foreground = *run_in == RunIn::Foreground;
                 *run_in = RunIn::Background;
-                front
+                foreground
             })
     }
 
-    /// Waits until something happens that the one who waits has to know.
-    pub async fn pause(&self, limit: Duration, cancel: &CancellationToken) -> WaitOutcome {
+    /// Waits until the command ends, needs input or moves to the background, at most for `limit`.
+    pub async fn wait(&self, limit: Duration, cancel: &CancellationToken) -> WaitOutcome {
         let mut changes = self.run.changes();
         let mut run_in = self.run_in.subscribe();
-        let front = *run_in.borrow_and_update() == RunIn::Foreground;
+        let foreground = *run_in.borrow_and_update() == RunIn::Foreground;
         let halts = changes.wait_for(|progress| !matches!(progress.state, CommandState::Running));
         let promoted = async {
-            if front {
+            if foreground {
                 // The sender lives as long as `self`: waiting cannot fail.
                 run_in
                     .wait_for(|run_in| *run_in == RunIn::Background)
@@ -141,7 +143,7 @@ impl AttachedCommand {
         }
     }
 
-    pub fn ending(&self) -> CommandStatus {
+    pub fn status(&self) -> CommandStatus {
         match self.run.state() {
             CommandState::Running => CommandStatus::Running,
             CommandState::Waiting(what) => CommandStatus::Waiting(what),
@@ -152,7 +154,7 @@ impl AttachedCommand {
         }
     }
 
-    /// Waits for the end and says it in the words of the log.
+    /// Waits for the end of the command and returns it as the log stores it.
     pub(super) async fn end(&self) -> TaskEnd {
         let end = self.run.ended().await;
         let stopped = *self.stopped.lock();
@@ -168,7 +170,7 @@ impl AttachedCommand {
         }
     }
 
-    /// What clients are told when the command waits for somebody to type.
+    /// The event data for a command that waits for input.
     pub(super) fn waiting(&self) -> ShellWaiting {
         ShellWaiting {
             shell_id: self.id.clone(),
@@ -178,12 +180,12 @@ impl AttachedCommand {
     }
 }
 
-/// The end of what a command shows, which is its question as a rule.
-fn question(shown: &Shown) -> String {
+/// The last line of output, which usually is the question that the command asks.
+fn question(shown: &CommandOutput) -> String {
     let text = match (&shown.screen, &shown.body) {
         (Some(screen), _) => &screen.text,
-        (None, Body::Whole(text)) => text,
-        (None, Body::Preview { tail, .. }) => tail,
+        (None, OutputBody::Whole(text)) => text,
+        (None, OutputBody::Preview { tail, .. }) => tail,
     };
     let line = text.trim_end_matches(['\r', '\n']).lines().next_back();
     line.unwrap_or_default().to_owned()

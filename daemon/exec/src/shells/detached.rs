@@ -1,4 +1,4 @@
-//! Detached commands: processes of their own that outlive the daemon, known by their log.
+//! Detached commands: processes that outlive the daemon and write their output to a log file.
 
 use parking_lot::Mutex;
 use std::io::SeekFrom;
@@ -16,15 +16,15 @@ use tokio_util::sync::CancellationToken;
 use super::command::{CommandStatus, WaitOutcome};
 use super::error::ShellError;
 use super::{CommandOrder, Shells, task_end};
-use crate::process::{Exit, Io, Lifetime, Owned, Processes, Spawn};
-use crate::terminal::{Body, Saved, Shown};
+use crate::process::{Exit, Io, Lifetime, OwnedProcess, Processes, Spawn};
+use crate::terminal::{CommandOutput, OutputBody, SavedOutput};
 use loopd_kernel::command::{Command, TaskEnd, TaskStart};
 use loopd_kernel::tasks::Task;
 
-/// How long a detached command may take to end when it is asked to.
+/// How long a detached command may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The longest part of a log that is shown whole, and how much of a longer one is.
+/// Up to `WHOLE` unread bytes of a log are shown in full; of more, `HEAD` and `TAIL` characters.
 const WHOLE: u64 = 51_200;
 const HEAD: usize = 500;
 const TAIL: usize = 2_000;
@@ -38,31 +38,31 @@ pub struct DetachedCommand {
     pub log: PathBuf,
     pub started_at: Timestamp,
     pub pid: Option<u32>,
-    process: Process,
-    ending: watch::Sender<CommandStatus>,
-    /// How much of the log was read.
+    process: DetachedProcess,
+    status: watch::Sender<CommandStatus>,
+    /// How many bytes of the log were read.
     read: Mutex<u64>,
     stopped: Mutex<bool>,
 }
 
 /// The process of a detached command.
 #[derive(Debug)]
-enum Process {
-    Known(Owned),
-    /// It ended while no daemon was there; this was written beside its log.
-    Gone(Option<Exit>),
+enum DetachedProcess {
+    Known(OwnedProcess),
+    /// It ended while no daemon was running. The keeper wrote its exit to a file beside the log.
+    Ended(Option<Exit>),
 }
 
-/// What a log said since it was read last, and whether the command had ended by then.
+/// The unread part of a log, and the status of the command before that part was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogExcerpt {
-    pub shown: Shown,
-    pub ending: CommandStatus,
+    pub shown: CommandOutput,
+    pub status: CommandStatus,
 }
 
 impl DetachedCommand {
-    /// A detached command that the session's log knows.
-    pub(super) fn found(
+    /// Restores a detached command from its task in the session's log.
+    pub(super) fn restored(
         task: &Task,
         shell: &ShellWork,
         log: &str,
@@ -74,10 +74,10 @@ impl DetachedCommand {
             .into_iter()
             .find(|entry| entry.log.as_deref() == Some(log.as_path()));
         let process = match entry.and_then(|entry| processes.adopted(&entry.id)) {
-            Some(process) => Process::Known(process),
-            None => Process::Gone(processes.written_exit(&log)),
+            Some(process) => DetachedProcess::Known(process),
+            None => DetachedProcess::Ended(processes.read_exit(&log)),
         };
-        let ending = match task.ending() {
+        let status = match task.ending() {
             None => CommandStatus::Running,
             Some(ending) if ending.outcome == TaskOutcome::Cancelled => CommandStatus::Stopped,
             Some(ending) => ending
@@ -92,27 +92,27 @@ impl DetachedCommand {
             started_at: task.started_at,
             pid: shell.pid,
             process,
-            ending: watch::Sender::new(ending),
+            status: watch::Sender::new(status),
             read: Mutex::new(0),
             stopped: Mutex::new(false),
         })
     }
 
     pub fn is_running(&self) -> bool {
-        self.ending() == CommandStatus::Running
+        self.status() == CommandStatus::Running
     }
 
-    pub fn ending(&self) -> CommandStatus {
-        *self.ending.borrow()
+    pub fn status(&self) -> CommandStatus {
+        *self.status.borrow()
     }
 
-    /// Waits for the end, at most so long.
-    pub async fn pause(&self, limit: Duration, cancel: &CancellationToken) -> WaitOutcome {
-        let mut ending = self.ending.subscribe();
+    /// Waits for the end of the command, at most for `limit`.
+    pub async fn wait(&self, limit: Duration, cancel: &CancellationToken) -> WaitOutcome {
+        let mut status = self.status.subscribe();
         tokio::select! {
             biased;
             // The sender lives as long as `self`: waiting cannot fail.
-            _ = ending.wait_for(|ending| *ending != CommandStatus::Running) => WaitOutcome::Ended,
+            _ = status.wait_for(|status| *status != CommandStatus::Running) => WaitOutcome::Ended,
             () = cancel.cancelled() => WaitOutcome::Cancelled,
             () = tokio::time::sleep(limit) => WaitOutcome::OutOfTime,
         }
@@ -120,24 +120,27 @@ impl DetachedCommand {
 
     /// Stops the command and everything it started.
     pub(super) async fn stop(&self) -> CommandStatus {
-        if let (true, Process::Known(process)) = (self.is_running(), &self.process) {
+        if let (true, DetachedProcess::Known(process)) = (self.is_running(), &self.process) {
             *self.stopped.lock() = true;
             process.stop(GRACE).await;
-            let mut ending = self.ending.subscribe();
+            let mut status = self.status.subscribe();
             // The sender lives as long as `self`: waiting cannot fail.
-            ending.wait_for(|e| *e != CommandStatus::Running).await.ok();
+            status
+                .wait_for(|status| *status != CommandStatus::Running)
+                .await
+                .ok();
         }
-        self.ending()
+        self.status()
     }
 
-    /// Waits for the end and says it in the words of the log.
+    /// Waits for the end of the command and returns it as the session's log stores it.
     async fn end(&self) -> TaskEnd {
         let exit = match &self.process {
-            Process::Known(process) => process.exit().await,
-            Process::Gone(exit) => exit.unwrap_or(Exit::Unknown),
+            DetachedProcess::Known(process) => process.exit().await,
+            DetachedProcess::Ended(exit) => exit.unwrap_or(Exit::Unknown),
         };
         let stopped = *self.stopped.lock();
-        let (ending, end) = match exit {
+        let (status, end) = match exit {
             _ if stopped => (
                 CommandStatus::Stopped,
                 TaskEnd::new(TaskOutcome::Cancelled).because("it was stopped"),
@@ -155,23 +158,23 @@ impl DetachedCommand {
                 task_end(None, Some("nobody saw how it ended".to_owned())),
             ),
         };
-        self.ending.send_replace(ending);
+        self.status.send_replace(status);
         end
     }
 
-    /// What the log says since it was read last.
+    /// Reads the unread part of the log and marks it as read.
     pub async fn unread(&self) -> std::io::Result<LogExcerpt> {
-        let ending = self.ending();
+        let status = self.status();
         let from = *self.read.lock();
         let (body, to) = read_log(&self.log, from).await?;
         *self.read.lock() = to;
         Ok(LogExcerpt {
-            shown: Shown { body, screen: None },
-            ending,
+            shown: CommandOutput { body, screen: None },
+            status,
         })
     }
 
-    /// The end of the log, without marking anything as read.
+    /// Reads the end of the log without marking it as read.
     pub async fn tail(&self) -> std::io::Result<String> {
         let size = tokio::fs::metadata(&self.log).await?.len();
         let from = size.saturating_sub(TAIL as u64 * 4);
@@ -182,12 +185,12 @@ impl DetachedCommand {
 }
 
 impl Shells {
-    /// Starts a command that outlives the daemon; it is in the session's log before it runs.
+    /// Starts a command that outlives the daemon; the session's log records it before it runs.
     pub async fn detach(&self, order: CommandOrder) -> Result<Arc<DetachedCommand>, ShellError> {
         let setup = &self.0.setup;
         let started_at = self.0.clock.now();
         let id = self.reserve_detached(&order)?;
-        let name = format!("detached-{}-{}.log", file_part(&id), started_at.0);
+        let name = format!("detached-{}-{}.log", file_name_part(&id), started_at.0);
         let log = setup.scratch.join(name);
         let task = TaskId::new(id.as_str());
         let start = TaskStart {
@@ -212,9 +215,10 @@ impl Shells {
         let process = match spawned {
             Ok(process) => process,
             Err(error) => {
-                self.tell(Command::TasksDelivered(vec![task.clone()])).await;
+                self.record(Command::TasksDelivered(vec![task.clone()]))
+                    .await;
                 let end = task_end(None, Some(error.to_string()));
-                self.tell(Command::TaskEnded { id: task, end }).await;
+                self.record(Command::TaskEnded { id: task, end }).await;
                 return Err(error);
             }
         };
@@ -226,18 +230,18 @@ impl Shells {
             log,
             started_at,
             pid: Some(pid),
-            process: Process::Known(process),
-            ending: watch::Sender::new(CommandStatus::Running),
+            process: DetachedProcess::Known(process),
+            status: watch::Sender::new(CommandStatus::Running),
             read: Mutex::new(0),
             stopped: Mutex::new(false),
         });
         self.table().detached.insert(id, command.clone());
-        self.tell(Command::TaskProcess { id: task, pid }).await;
+        self.record(Command::TaskProcess { id: task, pid }).await;
         self.watch_detached(command.clone());
         Ok(command)
     }
 
-    /// A name for a detached command: the one it asks for, unless that is taken.
+    /// Returns the shell id for a detached command: the requested one if free, or a new one.
     fn reserve_detached(&self, order: &CommandOrder) -> Result<ShellId, ShellError> {
         let mut table = self.table();
         if table.ended {
@@ -264,7 +268,11 @@ impl Shells {
         Ok(id.clone())
     }
 
-    async fn spawn_detached(&self, order: &CommandOrder, log: &Path) -> Result<Owned, ShellError> {
+    async fn spawn_detached(
+        &self,
+        order: &CommandOrder,
+        log: &Path,
+    ) -> Result<OwnedProcess, ShellError> {
         let setup = &self.0.setup;
         let mut folder = tokio::fs::DirBuilder::new();
         folder.recursive(true);
@@ -289,18 +297,18 @@ impl Shells {
         spawned.map_err(ShellError::Spawn)
     }
 
-    /// Tells the session when a detached command ends.
+    /// Records the end of a detached command when it comes.
     pub(super) fn watch_detached(&self, command: Arc<DetachedCommand>) {
         let shells = self.clone();
         self.0.tasks.spawn(async move {
             let end = command.end().await;
             let id = TaskId::new(command.id.as_str());
-            shells.tell(Command::TaskEnded { id, end }).await;
+            shells.record(Command::TaskEnded { id, end }).await;
         });
     }
 }
 
-/// How the shell is told to run a command and leave the user's start-up files alone.
+/// The arguments that make the shell run a command without reading start-up files.
 pub(super) fn arguments(command: &str) -> Vec<std::ffi::OsString> {
     let flags: &[&str] = if cfg!(windows) {
         &["-NoLogo", "-NoProfile", "-NonInteractive", "-Command"]
@@ -311,40 +319,40 @@ pub(super) fn arguments(command: &str) -> Vec<std::ffi::OsString> {
     flags.chain([command.into()]).collect()
 }
 
-/// A shell's name as a part of a file name.
-fn file_part(id: &ShellId) -> String {
+/// A shell id as a part of a file name.
+fn file_name_part(id: &ShellId) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     id.as_str().chars().take(32).map(safe).collect()
 }
 
-/// Reads a log from a place on; says what to show and where to go on.
-async fn read_log(log: &Path, from: u64) -> std::io::Result<(Body, u64)> {
+/// Reads a log from an offset; returns what to show and the offset of the next read.
+async fn read_log(log: &Path, from: u64) -> std::io::Result<(OutputBody, u64)> {
     let mut file = match tokio::fs::File::open(log).await {
         Ok(file) => file,
         // Nothing was written yet.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok((Body::Whole(String::new()), from));
+            return Ok((OutputBody::Whole(String::new()), from));
         }
         Err(error) => return Err(error),
     };
     let size = file.metadata().await?.len();
-    // A log that got shorter was written anew.
+    // A log that is shorter than before was rewritten.
     let from = if from > size { 0 } else { from };
     let unread = size - from;
     if unread <= WHOLE {
         let bytes = read_at(&mut file, from, unread).await?;
         let to = from + bytes.len() as u64;
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        return Ok((Body::Whole(text), to));
+        return Ok((OutputBody::Whole(text), to));
     }
     let head = read_at(&mut file, from, HEAD as u64 * 4).await?;
     let tail_bytes = TAIL as u64 * 4;
     let tail = read_at(&mut file, size - tail_bytes, tail_bytes).await?;
-    let body = Body::Preview {
+    let body = OutputBody::Preview {
         head: String::from_utf8_lossy(&head).chars().take(HEAD).collect(),
         tail: last_chars(&String::from_utf8_lossy(&tail), TAIL),
         bytes: unread,
-        saved: Saved::File {
+        saved: SavedOutput::File {
             path: log.to_path_buf(),
             bytes: size,
         },

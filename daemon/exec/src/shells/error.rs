@@ -1,32 +1,33 @@
-//! Why a command did not start or a shell cannot be reached. The tools word it for the model.
+//! Why a command did not start or a shell cannot be used. The tools turn these errors into text for
+//! the model.
 
 use loopd_proto::id::ShellId;
 
 use crate::process::SpawnError;
-use crate::terminal::{CommandStartError, OpenError};
+use crate::terminal::{CommandStartError, ShellOpenError};
 
-/// How a shell was closed.
+/// Why a shell was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Closed {
-    /// Its command had ended and was read.
+pub enum CloseReason {
+    /// Its command ended, and its output was read.
     Finished,
     /// The model stopped it.
     Stopped,
     /// A client cancelled its task, or the turn was aborted.
     Cancelled,
-    /// It rested longest when another shell needed its place.
+    /// It was idle, and a new shell needed its place.
     MadeRoom,
-    /// It died with an earlier daemon or an earlier opening of the session.
+    /// It ended with an earlier daemon, or when the session was closed earlier.
     Lost,
 }
 
-/// Why nothing was done.
+/// Why an operation on a shell failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
     #[error("there is no shell {id}")]
     Unknown { id: ShellId, known: Vec<ShellId> },
     #[error("the shell {id} is closed")]
-    Closed { id: ShellId, how: Closed },
+    Closed { id: ShellId, reason: CloseReason },
     #[error("the shell {0} runs a detached command")]
     Detached(ShellId),
     #[error("the shell {id} still runs `{command}`")]
@@ -38,7 +39,7 @@ pub enum ShellError {
     #[error("the session has ended")]
     SessionEnded,
     #[error("the shell could not be opened: {0}")]
-    Open(#[source] OpenError),
+    Open(#[source] ShellOpenError),
     #[error("the command could not be started: {0}")]
     Start(#[source] CommandStartError),
     #[error("the command could not be started: {0}")]

@@ -1,5 +1,5 @@
-//! The place of one shell id: the shell that sits there, the command that ran there last, and the
-//! line of those that wait. `shells` alone uses it.
+//! The slot of one shell id: its live shell, its last command, and the queue of waiting commands.
+//! Only `shells` uses it.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::command::AttachedCommand;
 use crate::terminal::Shell;
 
-/// How long a shell is kept.
+/// How long a shell stays open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
-    /// Until its one command has ended and is read.
+pub(super) enum Retention {
+    /// Until its one command has ended and its output was read.
     UntilRead,
-    /// Until it is closed or the session ends.
-    Open,
+    /// Until a tool or client closes it or the session ends.
+    UntilClosed,
 }
 
-/// The right to run a command at a slot; the next in line gets it when it is dropped.
+/// The right to run a command in a slot; dropping it lets the next waiting command run.
 pub(super) struct SlotPermit {
     _permit: OwnedSemaphorePermit,
 }
 
-/// One shell id.
+/// The state of one shell id.
 pub(super) struct ShellSlot {
-    pub(super) keep: Keep,
-    line: Arc<Semaphore>,
-    // Locked only to take, put or copy.
-    held: Mutex<SlotContents>,
+    pub(super) retention: Retention,
+    queue: Arc<Semaphore>,
+    // Locked only for a moment, never across an await.
+    contents: Mutex<SlotContents>,
 }
 
 #[derive(Default)]
@@ -38,50 +38,50 @@ struct SlotContents {
 }
 
 impl ShellSlot {
-    pub(super) fn new(keep: Keep) -> Self {
+    pub(super) fn new(retention: Retention) -> Self {
         Self {
-            keep,
-            line: Arc::new(Semaphore::new(1)),
-            held: Mutex::default(),
+            retention,
+            queue: Arc::new(Semaphore::new(1)),
+            contents: Mutex::default(),
         }
     }
 
-    fn held(&self) -> parking_lot::MutexGuard<'_, SlotContents> {
-        self.held.lock()
+    fn contents(&self) -> parking_lot::MutexGuard<'_, SlotContents> {
+        self.contents.lock()
     }
 
-    /// Waits until those who came before are done.
-    pub(super) async fn line(&self) -> SlotPermit {
+    /// Waits until earlier commands in this slot have ended.
+    pub(super) async fn acquire(&self) -> SlotPermit {
         loop {
             // The semaphore is never closed.
-            if let Ok(permit) = self.line.clone().acquire_owned().await {
+            if let Ok(permit) = self.queue.clone().acquire_owned().await {
                 return SlotPermit { _permit: permit };
             }
         }
     }
 
     pub(super) fn take_shell(&self) -> Option<Shell> {
-        self.held().shell.take()
+        self.contents().shell.take()
     }
 
     pub(super) fn put_shell(&self, shell: Shell) {
-        self.held().shell = Some(shell);
+        self.contents().shell = Some(shell);
     }
 
     pub(super) fn command(&self) -> Option<Arc<AttachedCommand>> {
-        self.held().command.clone()
+        self.contents().command.clone()
     }
 
     pub(super) fn set_command(&self, command: Arc<AttachedCommand>) {
-        self.held().command = Some(command);
+        self.contents().command = Some(command);
     }
 
-    /// Whether a command runs here or is about to.
+    /// Whether a command runs in this slot or is about to.
     pub(super) fn is_busy(&self) -> bool {
-        self.line.available_permits() == 0
+        self.queue.available_permits() == 0
     }
 
-    /// Whether no command ever ran here and none waits.
+    /// Whether no command ever ran in this slot and none waits.
     pub(super) fn is_unused(&self) -> bool {
         self.command().is_none() && !self.is_busy()
     }

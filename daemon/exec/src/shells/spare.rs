@@ -1,18 +1,18 @@
-//! One shell opened ahead, for the next command that wants a fresh one. At most one per session,
-//! used once, and gone when the loop rests.
+//! One shell that is opened in advance for the next command that needs a new one. A session has at
+//! most one. It is used once, and closed when the agent loop is idle.
 
 use tokio::sync::watch;
 
 use super::CommandContext;
 use crate::terminal::Shell;
 
-/// The shell that waits, if any.
+/// The spare shell of a session, if there is one.
 pub(super) struct SpareShell {
-    state: watch::Sender<State>,
+    state: watch::Sender<SpareState>,
 }
 
 #[derive(Default)]
-enum State {
+enum SpareState {
     #[default]
     None,
     Opening(CommandContext),
@@ -22,71 +22,73 @@ enum State {
 impl Default for SpareShell {
     fn default() -> Self {
         Self {
-            state: watch::Sender::new(State::None),
+            state: watch::Sender::new(SpareState::None),
         }
     }
 }
 
 impl SpareShell {
-    /// Whether one should be opened; who is told so opens it.
-    pub(super) fn wants(&self, context: &CommandContext) -> bool {
+    /// Marks the spare shell as opening; on `true` the caller must open it, on `false` there is
+    /// one.
+    pub(super) fn start_opening(&self, context: &CommandContext) -> bool {
         self.state.send_if_modified(|state| {
-            let there = match &*state {
-                State::None => false,
-                State::Opening(_) => true,
-                State::Ready(known, _) => known == context,
+            let present = match &*state {
+                SpareState::None => false,
+                SpareState::Opening(_) => true,
+                SpareState::Ready(known, _) => known == context,
             };
-            if !there {
-                *state = State::Opening(context.clone());
+            if !present {
+                *state = SpareState::Opening(context.clone());
             }
-            !there
+            !present
         })
     }
 
-    /// Keeps the one that was opened, unless nobody wants it any more.
+    /// Stores an opened shell; closes it if it was discarded in the meantime.
     pub(super) fn keep(&self, context: CommandContext, shell: Shell) {
         self.state.send_if_modified(|state| {
-            let wanted = matches!(&*state, State::Opening(wanted) if *wanted == context);
+            let wanted = matches!(&*state, SpareState::Opening(wanted) if *wanted == context);
             if wanted {
-                *state = State::Ready(context, shell);
+                *state = SpareState::Ready(context, shell);
             }
             wanted
         });
     }
 
-    /// None could be opened.
-    pub(super) fn give_up(&self) {
+    /// Notes that the shell could not be opened.
+    pub(super) fn opening_failed(&self) {
         self.state.send_if_modified(|state| {
-            let opening = matches!(state, State::Opening(_));
+            let opening = matches!(state, SpareState::Opening(_));
             if opening {
-                *state = State::None;
+                *state = SpareState::None;
             }
             opening
         });
     }
 
-    /// Takes the one for these context, waiting for it while it is being opened.
+    /// Takes the spare shell for this context; waits while it is being opened.
     pub(super) async fn take(&self, context: &CommandContext) -> Option<Shell> {
         let mut changes = self.state.subscribe();
-        let settled = |state: &State| !matches!(state, State::Opening(wanted) if wanted == context);
+        let settled =
+            |state: &SpareState| !matches!(state, SpareState::Opening(wanted) if wanted == context);
         // The sender lives as long as `self`: waiting cannot fail.
         changes.wait_for(settled).await.ok();
         let mut taken = None;
         self.state.send_if_modified(|state| {
-            let fits = matches!(&*state, State::Ready(known, _) if known == context);
-            if fits && let State::Ready(_, shell) = std::mem::take(state) {
+            let usable = matches!(&*state, SpareState::Ready(known, _) if known == context);
+            if usable && let SpareState::Ready(_, shell) = std::mem::take(state) {
                 taken = Some(shell);
             }
-            fits
+            usable
         });
         taken.filter(Shell::alive)
     }
 
-    pub(super) fn drop_it(&self) {
+    pub(super) fn discard(&self) {
         self.state.send_if_modified(|state| {
-            let there = !matches!(state, State::None);
-            *state = State::None;
-            there
+            let present = !matches!(state, SpareState::None);
+            *state = SpareState::None;
+            present
         });
     }
 }

@@ -1,4 +1,5 @@
-//! Which shell ids a session has: open, detached, closed lately. `shells` alone uses it, under its lock.
+//! The shell ids of a session: open, detached and recently closed. Only `shells` uses it, under its
+//! lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,10 +8,10 @@ use loopd_proto::id::ShellId;
 
 use super::closed::ClosedShells;
 use super::detached::DetachedCommand;
-use super::error::Closed;
+use super::error::CloseReason;
 use super::slot::ShellSlot;
 
-/// How many shells one session may have open; resting ones make room.
+/// How many shells one session may have open. An idle shell is closed to make room for a new one.
 pub(super) const MAX_SHELLS: usize = 32;
 
 /// The shells of a session by their ids.
@@ -19,20 +20,20 @@ pub(super) struct ShellTable {
     pub(super) slots: BTreeMap<ShellId, Arc<ShellSlot>>,
     pub(super) detached: BTreeMap<ShellId, Arc<DetachedCommand>>,
     pub(super) closed: ClosedShells,
-    /// The number that the last shell without a name got.
+    /// The last number that was used as a shell id.
     last_number: u64,
     pub(super) ended: bool,
 }
 
 impl ShellTable {
-    /// A name that no shell of the session has had lately.
+    /// Returns a number that no open, detached or recently closed shell has as its id.
     pub(super) fn next_name(&mut self) -> ShellId {
         loop {
             self.last_number += 1;
             let name = ShellId::from(self.last_number.to_string());
             let taken = self.slots.contains_key(&name)
                 || self.detached.contains_key(&name)
-                || self.closed.how(&name).is_some();
+                || self.closed.reason(&name).is_some();
             if !taken {
                 return name;
             }
@@ -44,7 +45,7 @@ impl ShellTable {
         shells.cloned().collect()
     }
 
-    /// Closes the shell whose last command ended first; says whether there was one.
+    /// Closes the idle shell whose last command started first; returns whether there was one.
     pub(super) fn make_room(&mut self) -> bool {
         let mut resting: Vec<(_, ShellId)> = self
             .slots
@@ -57,7 +58,7 @@ impl ShellTable {
             return false;
         };
         self.slots.remove(&id);
-        self.closed.remember(id, Closed::MadeRoom);
+        self.closed.remember(id, CloseReason::MadeRoom);
         true
     }
 }

@@ -1,6 +1,6 @@
-//! Reads what programs write to a terminal: plain text goes to [`Lines`], escape sequences are
-//! obeyed and never kept, questions to the terminal are answered, and a full-screen program gets a
-//! screen of its own. Fed by `text.rs`; answers are sent by the terminal backend.
+//! Interprets what programs write to a terminal. Plain text goes to [`Lines`], escape sequences are
+//! applied and dropped, queries get a reply, and a full-screen program gets a separate screen.
+//! `text.rs` feeds it; the terminal backend sends the replies.
 
 mod replies;
 mod sequences;
@@ -10,20 +10,20 @@ use std::num::NonZeroU16;
 use super::keys::CursorKeys;
 use super::lines::{HEIGHT, Lines, WIDTH};
 use super::output::Screen;
-use sequences::{Event, Sequences};
+use sequences::{SequenceHandler, TerminalEvent};
 
-/// From how many bytes on lines are worth adding in bulk.
+/// The minimum number of bytes for which lines are added in bulk.
 const BULK: usize = 8 * 1024;
 
-/// The terminal of one command.
+/// The terminal emulator of one command.
 pub(super) struct Emulator {
     parser: vte::Parser,
-    sequences: Sequences,
+    sequences: SequenceHandler,
     /// Whether the next byte is text and not part of an escape sequence.
     in_text: bool,
-    /// The beginning of a character whose other bytes have not come yet.
+    /// The first bytes of an incomplete character.
     partial: Vec<u8>,
-    /// What a full-screen program shows.
+    /// The screen of a full-screen program.
     screen: Option<Box<vt100::Parser>>,
     answers: Vec<u8>,
 }
@@ -38,7 +38,7 @@ impl Emulator {
     pub(super) fn new() -> Self {
         Self {
             parser: vte::Parser::new(),
-            sequences: Sequences::new(),
+            sequences: SequenceHandler::new(),
             in_text: true,
             partial: Vec::new(),
             screen: None,
@@ -71,7 +71,7 @@ impl Emulator {
         })
     }
 
-    /// Reads the next bytes and returns what the terminal answers.
+    /// Interprets the next bytes and returns the replies of the terminal.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut rest = bytes.get(self.feed_bulk(bytes)..).unwrap_or_default();
         while !rest.is_empty() {
@@ -87,7 +87,7 @@ impl Emulator {
         std::mem::take(&mut self.answers)
     }
 
-    /// Reads whole lines of plain text at once, if there are many, and says how long they were.
+    /// Adds whole lines of plain text at once, if there are many; returns the number of bytes used.
     fn feed_bulk(&mut self, bytes: &[u8]) -> usize {
         let can = self.screen.is_none()
             && self.in_text
@@ -101,7 +101,7 @@ impl Emulator {
         bulk
     }
 
-    /// Reads text up to the next escape sequence and says how long it was.
+    /// Interprets text up to the next escape sequence; returns the number of bytes used.
     fn feed_text(&mut self, bytes: &[u8]) -> usize {
         let end = bytes
             .iter()
@@ -127,7 +127,7 @@ impl Emulator {
         }
     }
 
-    /// Prints text without ASCII control characters; what is no text becomes a replacement character.
+    /// Prints text without ASCII control characters; invalid bytes become replacement characters.
     fn print(&mut self, bytes: &[u8]) {
         let joined;
         let mut rest = if self.partial.is_empty() {
@@ -168,7 +168,7 @@ impl Emulator {
             self.sequences.lines.print(text);
             return;
         }
-        // The second set of control characters could start sequences on some terminals.
+        // C1 control characters could start sequences on some terminals.
         if text.contains(char::is_control) {
             let shown: String = text.chars().filter(|shown| !shown.is_control()).collect();
             self.sequences.lines.print(&shown);
@@ -177,13 +177,13 @@ impl Emulator {
         }
     }
 
-    /// Reads an escape sequence byte by byte and says how many bytes it had so far.
+    /// Interprets an escape sequence byte by byte; returns the number of bytes used.
     fn feed_sequence(&mut self, bytes: &[u8]) -> usize {
         for (index, byte) in bytes.iter().enumerate() {
             self.sequences.in_sequence = true;
             self.parser.advance(&mut self.sequences, &[*byte]);
             if let Some(event) = self.sequences.event.take() {
-                self.obey(event);
+                self.handle_event(event);
             }
             if !self.sequences.in_sequence {
                 self.in_text = true;
@@ -193,7 +193,8 @@ impl Emulator {
         bytes.len()
     }
 
-    /// Shows bytes on the screen of a full-screen program, up to where it leaves that screen.
+    /// Shows bytes on the screen of a full-screen program until it leaves that screen; returns the
+    /// number of bytes used.
     fn feed_screen(&mut self, bytes: &[u8]) -> usize {
         let mut shown = 0;
         for (index, byte) in bytes.iter().enumerate() {
@@ -207,7 +208,7 @@ impl Emulator {
                 screen.process(slice);
             }
             shown = index + 1;
-            self.obey(event);
+            self.handle_event(event);
             if self.screen.is_none() {
                 self.in_text = true;
                 return shown;
@@ -219,9 +220,9 @@ impl Emulator {
         bytes.len()
     }
 
-    fn obey(&mut self, event: Event) {
+    fn handle_event(&mut self, event: TerminalEvent) {
         match event {
-            Event::EnterScreen => {
+            TerminalEvent::EnterScreen => {
                 let size = |count: usize| {
                     let count = u16::try_from(count).ok().and_then(NonZeroU16::new);
                     count.unwrap_or(NonZeroU16::MIN)
@@ -230,11 +231,11 @@ impl Emulator {
                 self.screen = Some(Box::new(screen));
                 self.sequences.on_screen = true;
             }
-            Event::LeaveScreen => {
+            TerminalEvent::LeaveScreen => {
                 self.screen = None;
                 self.sequences.on_screen = false;
             }
-            Event::Question(question) => {
+            TerminalEvent::Query(query) => {
                 let cursor = match &self.screen {
                     Some(screen) => {
                         let (row, column) = screen.screen().cursor_position();
@@ -242,15 +243,15 @@ impl Emulator {
                     }
                     None => self.sequences.lines.cursor(),
                 };
-                let answer = replies::answer(&question, cursor);
+                let answer = replies::reply(&query, cursor);
                 self.answers.extend_from_slice(answer.as_bytes());
             }
         }
     }
 }
 
-/// How many bytes at the beginning are whole lines of plain text that have scrolled off the screen
-/// by the end; nothing if that is not worth the while.
+/// How many bytes at the beginning are whole lines of plain text that scroll off the screen within
+/// `bytes`; 0 if there are too few.
 fn bulk(bytes: &[u8]) -> usize {
     if bytes.len() < BULK {
         return 0;

@@ -1,12 +1,12 @@
-//! The environment that commands get: the one asked for, and on top of it what keeps programs from
-//! opening pagers and editors or asking questions nobody expects. A command may unset any of it.
+//! The environment of commands: the requested one, plus variables that keep programs from opening
+//! pagers and editors or asking questions. A command may unset them.
 
 use std::collections::BTreeMap;
 
-/// What an editor would have to do says why it does not open.
+/// A command in place of an editor, which prints why no editor opens.
 const NO_EDITOR: &str = "sh -c 'echo \"No editor is opened for this command: pass the text by an option such as -m, or set EDITOR yourself.\" >&2; exit 1'";
 
-/// Adds what keeps programs from waiting for a person.
+/// Adds variables that keep programs from waiting for a user.
 pub(super) fn quiet(env: &BTreeMap<String, String>, term: &str) -> BTreeMap<String, String> {
     let mut quiet = env.clone();
     let settings = [

@@ -1,10 +1,11 @@
-//! Text and named keys that are typed to a program, and what a terminal sends for them.
+//! Typed text and named keys, and the bytes that a terminal sends for them.
 //!
-//! `{name}` is a key; the names are those of [`NAMES`], `{ctrl-x}`, `{alt-x}` and `{f1}` to `{f12}`.
-//! A `{` is a key only if letters, digits and hyphens follow it up to the next `}`; every other `{`
-//! is itself, so `{"a": 1}` and `{ }` can be typed as they are. `{{name}` types `{name}`.
+//! `{name}` is a key; the names are those of [`NAMES`], `{ctrl-x}`, `{alt-x}` and `{f1}` to
+//! `{f12}`. A `{` starts a key only if letters, digits and hyphens follow it up to the next `}`.
+//! Every other `{` is plain text, so `{"a": 1}` and `{ }` can be typed unchanged. `{{name}` types
+//! `{name}`.
 
-/// The keys that have a name of their own, with what a terminal sends for them.
+/// The named keys, and the bytes that a terminal sends for them.
 const NAMES: [(&str, &str); 16] = [
     ("enter", "\r"),
     ("tab", "\t"),
@@ -29,18 +30,18 @@ const FUNCTION_KEYS: [&str; 12] = [
     "\x1b[20~", "\x1b[21~", "\x1b[23~", "\x1b[24~",
 ];
 
-/// What is typed.
+/// Input to type: text and keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Input(Vec<Stroke>);
+pub struct TypedInput(Vec<KeyStroke>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Stroke {
+enum KeyStroke {
     Bytes(String),
-    /// A key that is sent differently when the program asked for application keys.
+    /// A key that is sent differently in application mode.
     Cursor(&'static str),
 }
 
-/// Why something was not typed.
+/// Why input was not typed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     #[error(
@@ -55,9 +56,9 @@ pub enum InputError {
     NotRead,
 }
 
-/// Reads text with named keys.
-pub fn parse_input(text: &str) -> Result<Input, InputError> {
-    let mut input = Input(Vec::new());
+/// Parses text with named keys.
+pub fn parse_input(text: &str) -> Result<TypedInput, InputError> {
+    let mut input = TypedInput(Vec::new());
     let mut rest = text;
     while let Some(at) = rest.find('{') {
         let (before, from_brace) = rest.split_at(at);
@@ -80,7 +81,7 @@ pub fn parse_input(text: &str) -> Result<Input, InputError> {
     Ok(input)
 }
 
-/// The word before the next `}`, if it could be the name of a key.
+/// The word before the next `}`, if it can be the name of a key.
 fn word(text: &str) -> Option<&str> {
     let (word, _) = text.split_once('}')?;
     let is_modified = |prefix| {
@@ -94,17 +95,17 @@ fn word(text: &str) -> Option<&str> {
     (is_name || is_modified("alt-") || is_modified("ctrl-")).then_some(word)
 }
 
-impl Input {
-    /// The bytes a terminal sends, by whether the program asked for application cursor keys.
+impl TypedInput {
+    /// The bytes that a terminal sends in this mode of the cursor keys.
     pub(super) fn encode(&self, cursor_keys: CursorKeys) -> Vec<u8> {
         let mut bytes = Vec::new();
         for stroke in &self.0 {
             match (stroke, cursor_keys) {
-                (Stroke::Bytes(text), _) => bytes.extend_from_slice(text.as_bytes()),
-                (Stroke::Cursor(key), CursorKeys::Normal) => {
+                (KeyStroke::Bytes(text), _) => bytes.extend_from_slice(text.as_bytes()),
+                (KeyStroke::Cursor(key), CursorKeys::Normal) => {
                     bytes.extend_from_slice(key.as_bytes());
                 }
-                (Stroke::Cursor(key), CursorKeys::Application) => {
+                (KeyStroke::Cursor(key), CursorKeys::Application) => {
                     bytes.extend_from_slice(key.replace('[', "O").as_bytes());
                 }
             }
@@ -113,14 +114,15 @@ impl Input {
     }
 
     fn text(&mut self, text: &str) {
-        // The enter key sends a carriage return, which the terminal turns into what the program wants.
+        // The enter key sends a carriage return, which the terminal converts if the program wants
+        // it.
         self.bytes(text.replace("\r\n", "\r").replace('\n', "\r"));
     }
 
     fn bytes(&mut self, more: String) {
         match self.0.last_mut() {
-            Some(Stroke::Bytes(text)) => text.push_str(&more),
-            Some(Stroke::Cursor(_)) | None => self.0.push(Stroke::Bytes(more)),
+            Some(KeyStroke::Bytes(text)) => text.push_str(&more),
+            Some(KeyStroke::Cursor(_)) | None => self.0.push(KeyStroke::Bytes(more)),
         }
     }
 
@@ -128,7 +130,7 @@ impl Input {
         if let Some((_, sent)) = NAMES.iter().find(|(known, _)| *known == name) {
             match name {
                 "up" | "down" | "left" | "right" | "home" | "end" => {
-                    self.0.push(Stroke::Cursor(sent));
+                    self.0.push(KeyStroke::Cursor(sent));
                 }
                 _ => self.bytes((*sent).to_owned()),
             }
@@ -153,7 +155,7 @@ impl Input {
     }
 }
 
-/// The control character of a key.
+/// The control character for a key.
 fn control(key: &str) -> Option<char> {
     let mut characters = key.chars();
     let (Some(character), None) = (characters.next(), characters.next()) else {
@@ -167,7 +169,7 @@ fn control(key: &str) -> Option<char> {
     }
 }
 
-/// What the arrow keys send.
+/// The mode of the cursor keys, which a program selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum CursorKeys {
     #[default]

@@ -1,43 +1,44 @@
-//! The last rows of a terminal that scrolls, still open to change; rows that leave at the top are
-//! final text. Written by `emulator.rs`. Rows are as long as the lines a program writes, because
-//! text that is read, unlike a screen, needs no wrapping. Keeps no more than [`OPEN`] bytes.
+//! The last rows of a scrolling terminal, which may still change. Rows that scroll off the top
+//! become final text. `emulator.rs` writes them. A row is as long as the line that the program
+//! writes: unlike a screen, this text needs no wrapping. At most [`OPEN`] bytes are kept.
 
 use std::collections::VecDeque;
 
 use unicode_width::UnicodeWidthChar;
 
-/// The size that programs are told.
+/// The size of the terminal, as programs see it.
 pub(super) const HEIGHT: usize = 30;
 pub(super) const WIDTH: usize = 120;
 
-/// How much text may be open to change; of a longer line the beginning becomes final.
+/// How many bytes may still change; the beginning of a longer line becomes final.
 const OPEN: usize = 16 * 1024;
 
 const TAB: usize = 8;
 
-/// Where in its row the cursor is; most writing happens at the end and needs no counting.
+/// The column of the cursor. Most text is written at the end of a row, where columns need not be
+/// counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
-    CommandEnd,
+enum CursorColumn {
+    EndOfRow,
     At(usize),
 }
 
-/// Which part of a row or screen is meant, seen from the cursor.
+/// A part of a row, relative to the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum RowPart {
     After,
     Before,
     All,
 }
 
-/// The open rows.
+/// The rows that may still change.
 #[derive(Debug)]
 pub(super) struct Lines {
     /// At most [`HEIGHT`]; the first is the top of the screen.
     rows: VecDeque<String>,
-    /// May lie below the last row, which then comes to be when something is written.
+    /// The row of the cursor. It may be below the last row; writing then adds the rows between.
     row: usize,
-    column: Column,
+    column: CursorColumn,
     saved: (usize, usize),
     open: usize,
     done: Vec<u8>,
@@ -48,7 +49,7 @@ impl Lines {
         Self {
             rows: VecDeque::from([String::new()]),
             row: 0,
-            column: Column::CommandEnd,
+            column: CursorColumn::EndOfRow,
             saved: (0, 0),
             open: 0,
             done: Vec::new(),
@@ -72,7 +73,7 @@ impl Lines {
         text
     }
 
-    /// How long the text that may still change is.
+    /// The length of the text that may still change, in bytes.
     pub(super) fn open_bytes(&self) -> usize {
         self.open + self.rows.len() - 1
     }
@@ -84,7 +85,7 @@ impl Lines {
         self.reset();
     }
 
-    /// Starts an empty screen; what was on the old one is final.
+    /// Starts an empty screen; the old rows become final.
     pub(super) fn clear(&mut self) {
         while self.rows.back().is_some_and(String::is_empty) && self.rows.len() > 1 {
             self.rows.pop_back();
@@ -100,17 +101,17 @@ impl Lines {
         self.rows.clear();
         self.rows.push_back(String::new());
         self.row = 0;
-        self.column = Column::CommandEnd;
+        self.column = CursorColumn::EndOfRow;
         self.open = 0;
     }
 
-    /// Writes characters that are shown.
+    /// Writes printable characters.
     pub(super) fn print(&mut self, text: &str) {
         let column = self.column;
         let row = self.current();
         match column {
-            Column::CommandEnd => row.push_str(text),
-            Column::At(at) => {
+            CursorColumn::EndOfRow => row.push_str(text),
+            CursorColumn::At(at) => {
                 let before = row.len();
                 let end = overwrite(row, at, text);
                 let after = row.len();
@@ -140,19 +141,19 @@ impl Lines {
             self.row = HEIGHT - 1;
         }
         self.column = match self.rows.get(self.row) {
-            Some(row) if !row.is_empty() => Column::At(0),
-            Some(_) | None => Column::CommandEnd,
+            Some(row) if !row.is_empty() => CursorColumn::At(0),
+            Some(_) | None => CursorColumn::EndOfRow,
         };
     }
 
-    /// Says whether whole lines can be added with [`Lines::push_lines`].
+    /// Whether whole lines can be added with [`Lines::push_lines`].
     pub(super) fn at_bottom(&self) -> bool {
         self.row + 1 == self.rows.len()
-            && (self.column == Column::CommandEnd || self.rows.back().is_some_and(String::is_empty))
+            && (self.column == CursorColumn::EndOfRow
+                || self.rows.back().is_some_and(String::is_empty))
     }
 
-    /// Adds lines that end in a newline and hold nothing but characters that are shown; all of them
-    /// become final at once.
+    /// Adds lines of printable characters that end in a newline; all of them become final at once.
     pub(super) fn push_lines(&mut self, lines: &[u8]) {
         let open = self.open();
         self.done.extend_from_slice(open.as_bytes());
@@ -171,12 +172,12 @@ impl Lines {
 
     pub(super) fn tab(&mut self) {
         match self.column {
-            Column::CommandEnd => self.print("\t"),
-            Column::At(at) => self.column = Column::At((at / TAB + 1) * TAB),
+            CursorColumn::EndOfRow => self.print("\t"),
+            CursorColumn::At(at) => self.column = CursorColumn::At((at / TAB + 1) * TAB),
         }
     }
 
-    /// Where the cursor is, counted from one, as far as the screen goes.
+    /// The row and column of the cursor, counted from one and limited to the screen.
     pub(super) fn cursor(&self) -> (usize, usize) {
         let row = self.row.min(HEIGHT - 1) + 1;
         (row, self.column().min(WIDTH - 1) + 1)
@@ -184,13 +185,13 @@ impl Lines {
 
     fn column(&self) -> usize {
         match self.column {
-            Column::At(at) => at,
-            Column::CommandEnd => self.rows.get(self.row).map_or(0, |row| width(row)),
+            CursorColumn::At(at) => at,
+            CursorColumn::EndOfRow => self.rows.get(self.row).map_or(0, |row| width(row)),
         }
     }
 
     pub(super) fn go_to_column(&mut self, column: usize) {
-        self.column = Column::At(column.min(WIDTH - 1));
+        self.column = CursorColumn::At(column.min(WIDTH - 1));
     }
 
     pub(super) fn by_columns(&mut self, by: isize) {
@@ -200,16 +201,16 @@ impl Lines {
     pub(super) fn go_to_row(&mut self, row: usize) {
         let column = self.column();
         self.row = row.min(HEIGHT - 1);
-        self.column = Column::At(column);
+        self.column = CursorColumn::At(column);
     }
 
     pub(super) fn by_rows(&mut self, by: isize) {
         self.go_to_row(self.row.saturating_add_signed(by));
     }
 
-    /// Carriage return, which programs use to write a line again.
+    /// Carriage return: programs use it to overwrite a line.
     pub(super) fn go_to_start(&mut self) {
-        self.column = Column::At(0);
+        self.column = CursorColumn::At(0);
     }
 
     pub(super) fn save_cursor(&mut self) {
@@ -222,35 +223,35 @@ impl Lines {
         self.go_to_column(column);
     }
 
-    pub(super) fn erase_in_row(&mut self, part: Part) {
+    pub(super) fn erase_in_row(&mut self, part: RowPart) {
         let at = self.column();
         let row = self.current();
         let index = index_of(row, at);
         match part {
-            Part::After => row.truncate(index),
-            Part::All => row.clear(),
-            Part::Before => {
+            RowPart::After => row.truncate(index),
+            RowPart::All => row.clear(),
+            RowPart::Before => {
                 let rest = row.get(index..).unwrap_or_default().to_owned();
                 *row = " ".repeat(at.min(WIDTH)) + &rest;
             }
         }
-        self.column = Column::At(at);
+        self.column = CursorColumn::At(at);
         self.recount();
     }
 
     pub(super) fn erase_below(&mut self) {
-        self.erase_in_row(Part::After);
+        self.erase_in_row(RowPart::After);
         self.rows.truncate(self.row + 1);
         self.recount();
     }
 
-    /// Replaces characters after the cursor by blanks, removes them, or makes room for them.
+    /// Replaces characters after the cursor by blanks.
     pub(super) fn erase_characters(&mut self, count: usize) {
         let at = self.column();
         let blanks = " ".repeat(count.min(WIDTH));
-        self.column = Column::At(at);
+        self.column = CursorColumn::At(at);
         self.print(&blanks);
-        self.column = Column::At(at);
+        self.column = CursorColumn::At(at);
     }
 
     pub(super) fn delete_characters(&mut self, count: usize) {
@@ -258,7 +259,7 @@ impl Lines {
         let row = self.current();
         let (start, end) = (index_of(row, at), index_of(row, at.saturating_add(count)));
         row.drain(start..end);
-        self.column = Column::At(at);
+        self.column = CursorColumn::At(at);
         self.recount();
     }
 
@@ -267,7 +268,7 @@ impl Lines {
         let row = self.current();
         let index = index_of(row, at);
         row.insert_str(index, &" ".repeat(count.min(WIDTH)));
-        self.column = Column::At(at);
+        self.column = CursorColumn::At(at);
         self.recount();
     }
 
@@ -288,7 +289,7 @@ impl Lines {
         self.recount();
     }
 
-    /// The row of the cursor, made if it is not there yet.
+    /// The row of the cursor; adds it if it does not exist.
     #[expect(clippy::indexing_slicing, reason = "the loop makes the row")]
     fn current(&mut self) -> &mut String {
         while self.rows.len() <= self.row {
@@ -301,7 +302,7 @@ impl Lines {
         self.open = self.rows.iter().map(String::len).sum();
     }
 
-    /// Makes the oldest text final when too much is open.
+    /// Makes the oldest text final if more than [`OPEN`] bytes may change.
     fn bound(&mut self) {
         while self.open > OPEN && self.rows.len() > 1 && self.row > 0 {
             let row = self.rows.pop_front().unwrap_or_default();
@@ -333,12 +334,12 @@ fn width(text: &str) -> usize {
         .fold(0, |column, character| column + width_of(character, column))
 }
 
-/// Where in a row the character that covers a column begins; its end if the row is shorter.
+/// The byte index of the character that covers a column; the end of a shorter row.
 fn index_of(row: &str, at: usize) -> usize {
     character_at(row, at).0
 }
 
-/// The same with the column in which that character begins.
+/// The byte index of the character that covers a column, and the column where it begins.
 fn character_at(row: &str, at: usize) -> (usize, usize) {
     let mut column = 0;
     for (index, character) in row.char_indices() {
@@ -351,16 +352,16 @@ fn character_at(row: &str, at: usize) -> (usize, usize) {
     (row.len(), at)
 }
 
-/// Writes over the characters from a column on and says where the cursor is then.
-fn overwrite(row: &mut String, at: usize, text: &str) -> Column {
+/// Overwrites characters from a column; returns the new column of the cursor.
+fn overwrite(row: &mut String, at: usize, text: &str) -> CursorColumn {
     let reach = width(row);
     if at >= reach {
         row.extend(std::iter::repeat_n(' ', at - reach));
         row.push_str(text);
-        return Column::CommandEnd;
+        return CursorColumn::EndOfRow;
     }
     let to = at + width(text);
-    // A wide character of which one half is written over leaves a blank.
+    // A half-overwritten wide character leaves a blank.
     let (start, begins) = character_at(row, at);
     let (last, ends) = character_at(row, to);
     let (end, right) = match row.get(last..).and_then(|rest| rest.chars().next()) {
@@ -371,9 +372,9 @@ fn overwrite(row: &mut String, at: usize, text: &str) -> Column {
     let at_end = end == row.len();
     row.replace_range(start..end, &format!("{left}{text}{right}"));
     if at_end {
-        Column::CommandEnd
+        CursorColumn::EndOfRow
     } else {
-        Column::At(to)
+        CursorColumn::At(to)
     }
 }
 

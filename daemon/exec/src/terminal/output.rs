@@ -1,5 +1,6 @@
-//! Keeps the text of one command: all of it while it is short, then its two ends in memory and the
-//! whole in a file. Never keeps more than [`HEAD`] + 2 * [`TAIL`] bytes and what waits for the file.
+//! Stores the output text of one command. A short text is kept in memory. Of a long text, the
+//! beginning and the end are kept in memory and the whole is written to a file. The memory is at
+//! most [`HEAD`] + 2 * [`TAIL`] bytes plus the bytes that are not yet written.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,95 +8,94 @@ use std::path::PathBuf;
 use tokio::fs::{DirBuilder, File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 
-/// The longest text that is shown whole.
+/// The longest text that is shown in full, in bytes.
 pub(super) const WHOLE: usize = 51_200;
 
-/// How much of the beginning is kept.
+/// How many bytes of the beginning are kept in memory.
 const HEAD: usize = WHOLE;
 
-/// How much of the end is kept, so that any unread text short enough to be shown is in memory.
+/// How many bytes of the end are kept in memory. Unread text of up to `WHOLE` bytes is in memory.
 const TAIL: usize = WHOLE;
 
-/// How many characters of the beginning of a long text are shown, and of its end.
+/// How many characters of the beginning and of the end of a long text are shown.
 pub const HEAD_CHARS: usize = 500;
 pub const TAIL_CHARS: usize = 2000;
 
-/// How much is saved to a file; what follows is counted only.
+/// The maximum size of the file; further bytes are only counted.
 const QUOTA: u64 = 1024 * 1024 * 1024;
 
-/// Output as the model may see it.
+/// The output of a command, as it can be shown to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
-    pub body: Body,
-    /// What a full-screen program shows at this moment.
+pub struct CommandOutput {
+    pub body: OutputBody,
+    /// The current screen of a full-screen program.
     pub screen: Option<Screen>,
 }
 
-/// The text of an output, or the ends of it.
+/// The text of an output, or its beginning and end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Body {
+pub enum OutputBody {
     Whole(String),
     Preview {
-        /// The first [`HEAD_CHARS`] characters; empty for unread text that begins further back than
-        /// what is kept in memory.
+        /// The first [`HEAD_CHARS`] characters; empty if they are no longer in memory.
         head: String,
         /// The last [`TAIL_CHARS`] characters.
         tail: String,
-        /// How long the text is.
+        /// The length of the whole text.
         bytes: u64,
-        saved: Saved,
+        saved: SavedOutput,
     },
 }
 
-/// Where the whole of a long output is.
+/// Where the full text of a long output is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Saved {
-    /// This much of it is in the file, counted from the beginning of the whole output.
+pub enum SavedOutput {
+    /// The file has this many bytes from the beginning of the output.
     File {
         path: PathBuf,
         bytes: u64,
     },
-    /// The first of it is still being written.
+    /// The first bytes are still being written.
     Pending,
     Failed(String),
 }
 
-/// What a full-screen program shows.
+/// The screen of a full-screen program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Screen {
-    /// The rows without the blanks at their ends and without empty rows at the bottom.
+    /// The rows, without trailing blanks and without empty rows at the bottom.
     pub text: String,
-    /// Where the cursor is, counted from one.
+    /// The row and column of the cursor, counted from one.
     pub cursor: (u16, u16),
 }
 
-/// The text that can no longer change.
+/// The final text, which can no longer change.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct FinalText {
     head: Vec<u8>,
-    /// What follows the head, of a long text the end of it.
+    /// The text after the head; only the end of a long text.
     tail: Vec<u8>,
     total: u64,
-    spooling: Spooling,
-    saved: Saved,
+    file_state: FileState,
+    saved: SavedOutput,
 }
 
-/// Whether text goes to a file, and what of it is not there yet.
+/// Whether the text is written to a file, and the bytes that are not yet written.
 #[derive(Debug)]
-enum Spooling {
+enum FileState {
     NotYet,
     Waiting(Vec<u8>),
-    Over,
+    Finished,
 }
 
-impl Store {
+impl FinalText {
     pub(super) fn new() -> Self {
         Self {
             head: Vec::new(),
             tail: Vec::new(),
             total: 0,
-            spooling: Spooling::NotYet,
-            saved: Saved::Pending,
+            file_state: FileState::NotYet,
+            saved: SavedOutput::Pending,
         }
     }
 
@@ -105,10 +105,10 @@ impl Store {
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if self.total + bytes.len() as u64 > WHOLE as u64 {
-            self.start_spooling();
+            self.start_file();
         }
         self.total += bytes.len() as u64;
-        if let Spooling::Waiting(waiting) = &mut self.spooling {
+        if let FileState::Waiting(waiting) = &mut self.file_state {
             waiting.extend_from_slice(bytes);
         }
         let room = HEAD - self.head.len();
@@ -119,44 +119,44 @@ impl Store {
         }
         let end = rest.get(rest.len().saturating_sub(TAIL)..);
         self.tail.extend_from_slice(end.unwrap_or_default());
-        // Trimmed only at twice the size, so that each byte is moved once on average.
+        // Trim only at twice the size, so that each byte is moved once on average.
         if self.tail.len() >= 2 * TAIL {
             self.tail.drain(..self.tail.len() - TAIL);
         }
     }
 
-    /// From now on everything goes to the file as well; must come before anything is forgotten.
-    pub(super) fn start_spooling(&mut self) {
-        if matches!(self.spooling, Spooling::NotYet) {
+    /// Starts to write all text to the file; must be called before any text is dropped from memory.
+    pub(super) fn start_file(&mut self) {
+        if matches!(self.file_state, FileState::NotYet) {
             let mut waiting = self.head.clone();
             waiting.extend_from_slice(&self.tail);
-            self.spooling = Spooling::Waiting(waiting);
+            self.file_state = FileState::Waiting(waiting);
         }
     }
 
-    /// Takes what has to be written to the file next.
+    /// Takes the bytes that must be written to the file next.
     pub(super) fn take_waiting(&mut self) -> Option<Vec<u8>> {
-        match &mut self.spooling {
-            Spooling::Waiting(waiting) if !waiting.is_empty() => Some(std::mem::take(waiting)),
-            Spooling::Waiting(_) | Spooling::NotYet | Spooling::Over => None,
+        match &mut self.file_state {
+            FileState::Waiting(waiting) if !waiting.is_empty() => Some(std::mem::take(waiting)),
+            FileState::Waiting(_) | FileState::NotYet | FileState::Finished => None,
         }
     }
 
-    /// Notes what became of the file.
-    pub(super) fn set_saved(&mut self, saved: Saved) {
-        if matches!(&saved, Saved::Failed(_))
-            || matches!(&saved, Saved::File { bytes, .. } if *bytes >= QUOTA)
+    /// Sets the state of the file.
+    pub(super) fn set_saved(&mut self, saved: SavedOutput) {
+        if matches!(&saved, SavedOutput::Failed(_))
+            || matches!(&saved, SavedOutput::File { bytes, .. } if *bytes >= QUOTA)
         {
-            self.spooling = Spooling::Over;
+            self.file_state = FileState::Finished;
         }
         self.saved = saved;
     }
 
-    pub(super) fn saved(&self) -> &Saved {
+    pub(super) fn saved(&self) -> &SavedOutput {
         &self.saved
     }
 
-    /// The text from a place on, if all of it is in memory.
+    /// The text from an offset, if all of it is in memory.
     pub(super) fn since(&self, from: u64) -> Option<Vec<u8>> {
         let kept_from = self.total - self.tail.len() as u64;
         let mut bytes = Vec::new();
@@ -174,7 +174,7 @@ impl Store {
         Some(bytes)
     }
 
-    /// The first characters from a place on, or nothing if they are no longer in memory.
+    /// The first characters from an offset; empty if they are no longer in memory.
     pub(super) fn first(&self, from: u64) -> String {
         let bytes = match usize::try_from(from) {
             Ok(from) if from < self.head.len() => self.head.get(from..),
@@ -184,13 +184,13 @@ impl Store {
                 from.and_then(|from| self.tail.get(usize::try_from(from).ok()?..))
             }
         };
-        // Four bytes are the longest character.
+        // A character has at most four bytes.
         let bytes = bytes.unwrap_or_default();
         let bytes = bytes.get(..HEAD_CHARS * 4).unwrap_or(bytes);
         decode(bytes).chars().take(HEAD_CHARS).collect()
     }
 
-    /// The bytes of the end that are in memory, no more than asked for.
+    /// The last bytes that are in memory, at most `count`.
     pub(super) fn last(&self, count: usize) -> Vec<u8> {
         let mut bytes = if self.tail.len() >= count {
             Vec::new()
@@ -202,7 +202,7 @@ impl Store {
     }
 }
 
-/// Decodes text that may have been cut inside a character.
+/// Decodes text that may start inside a character.
 pub(super) fn decode(bytes: &[u8]) -> String {
     let start = bytes
         .iter()
@@ -218,16 +218,16 @@ pub(super) fn last_chars(text: &str, characters: usize) -> String {
     text.get(start..).unwrap_or(text).to_owned()
 }
 
-/// The file behind a long output.
+/// The file with the full text of a long output.
 #[derive(Debug)]
-pub(super) struct Spool {
+pub(super) struct OutputFile {
     scratch: PathBuf,
     name: fn() -> String,
     open: Option<(File, PathBuf)>,
     written: u64,
 }
 
-impl Spool {
+impl OutputFile {
     pub(super) fn new(scratch: PathBuf, name: fn() -> String) -> Self {
         Self {
             scratch,
@@ -237,26 +237,27 @@ impl Spool {
         }
     }
 
-    /// Writes the next bytes and says where they are.
-    pub(super) async fn write(&mut self, bytes: &[u8]) -> Saved {
+    /// Writes the next bytes and returns the state of the file.
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> SavedOutput {
         let room = usize::try_from(QUOTA - self.written).unwrap_or(usize::MAX);
         let bytes = bytes.get(..room).unwrap_or(bytes);
         match self.append(bytes).await {
             Ok(path) => {
                 self.written += bytes.len() as u64;
-                Saved::File {
+                SavedOutput::File {
                     path,
                     bytes: self.written,
                 }
             }
             Err(error) => {
-                // Half an output would only use up the space that is missing.
+                // Remove the incomplete file: a full disk is the likely cause, and the file uses
+                // space.
                 if let Some((_, path)) = self.open.take()
                     && let Err(error) = tokio::fs::remove_file(path).await
                 {
                     tracing::warn!(%error, "an incomplete output file was left behind");
                 }
-                Saved::Failed(error.to_string())
+                SavedOutput::Failed(error.to_string())
             }
         }
     }
@@ -274,7 +275,7 @@ impl Spool {
         written.map(|()| path)
     }
 
-    /// Makes the file, readable by its owner only.
+    /// Creates the file, readable by its owner only.
     async fn create(&self) -> io::Result<(File, PathBuf)> {
         let mut folder = DirBuilder::new();
         folder.recursive(true);

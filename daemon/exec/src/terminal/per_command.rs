@@ -1,5 +1,5 @@
-//! The process backend: one bash per command, both outputs on one pipe, no input. A task per
-//! command reads its pipe and sees it end; [`Processes`] owns and kills what it started.
+//! The process backend: one bash per command, no input, output and error on one pipe. One task per
+//! command reads the pipe and waits for the end; [`Processes`] owns and kills the processes.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,21 +11,22 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::process::{Exit, Io, OutputPipe, Owned, Processes, Signal, Spawn};
+use crate::process::{Exit, Io, OutputPipe, OwnedProcess, Processes, Signal, Spawn};
 
 use super::keys::InputError;
-use super::reader::{GRACE, Reader, STOP_ANSWER, at};
-use super::run::{Ask, Closing, CommandEnd, CommandRun, CommandState};
-use super::text::Text;
-use super::{Close, CommandStartError, ShellSpec, environment};
+use super::run::{CloseOnDrop, CommandEnd, CommandRun, CommandState, RunRequest};
+use super::sink::{GRACE, OutputSink, STOP_ANSWER, sleep_until_some};
+use super::text::CommandText;
+use super::{CloseMode, CommandStartError, ShellSpec, environment};
 
-/// How much is read at once.
+/// The read buffer, in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// How long output is still read after a command ended, because what it left behind holds the pipe.
+/// How long output is read after a command has ended. A process that it left behind may hold the
+/// pipe open.
 const PIPE_GRACE: Duration = Duration::from_millis(500);
 
-/// The shell that is a new process each time.
+/// A shell that runs each command in a new process.
 #[derive(Debug)]
 pub(super) struct ProcessShell {
     processes: Processes,
@@ -71,18 +72,18 @@ impl ProcessShell {
                 label: self.spec.label.clone(),
             })
             .await?;
-        let (ask, asks) = mpsc::channel(8);
-        let run = CommandRun::new(Text::new(), ask);
+        let (sender, requests) = mpsc::channel(8);
+        let run = CommandRun::new(CommandText::new(), sender);
         self.pid = owned.pid;
         self.current = Some(run.clone());
-        let child = Child {
+        let running = RunningProcess {
             pipe: owned.output.take(),
             owned,
-            reader: Reader::new(run.clone(), &self.spec),
-            asks,
+            sink: OutputSink::new(run.clone(), &self.spec),
+            requests,
         };
         let closed = self.closed.clone();
-        self.tasks.spawn(child.serve(closed));
+        self.tasks.spawn(running.serve(closed));
         Ok(run)
     }
 
@@ -90,8 +91,8 @@ impl ProcessShell {
         self.pid
     }
 
-    pub(super) async fn close(self, how: Close) {
-        if how == Close::Gently
+    pub(super) async fn close(self, how: CloseMode) {
+        if how == CloseMode::Gently
             && let Some(run) = &self.current
         {
             run.stop().await;
@@ -103,42 +104,42 @@ impl ProcessShell {
     }
 }
 
-/// One command and who reads it.
-struct Child {
-    owned: Owned,
+/// One running command and the receiver of its output.
+struct RunningProcess {
+    owned: OwnedProcess,
     pipe: Option<OutputPipe>,
-    reader: Reader,
-    asks: mpsc::Receiver<Ask>,
+    sink: OutputSink,
+    requests: mpsc::Receiver<RunRequest>,
 }
 
-/// Why reading ended.
-enum Over {
+/// Why the task stopped reading.
+enum ReadEnd {
     Exited(Exit),
     Stopped(oneshot::Sender<()>),
     Closed,
 }
 
-impl Child {
+impl RunningProcess {
     async fn serve(mut self, closed: CancellationToken) {
-        let _closing = Closing(self.reader.run.clone());
-        match self.until_over(&closed).await {
-            Over::Exited(exit) => {
+        let _closing = CloseOnDrop(self.sink.run.clone());
+        match self.read_until_end(&closed).await {
+            ReadEnd::Exited(exit) => {
                 self.drain(PIPE_GRACE).await;
                 if !self.owned.is_gone() {
-                    self.reader.run.note_left_behind();
+                    self.sink.run.note_left_behind();
                 }
-                self.reader.end(ended(exit)).await;
-                self.owned.leftovers().await;
+                self.sink.end(ended(exit)).await;
+                self.owned.kill_leftovers().await;
             }
-            Over::Stopped(answer) => {
+            ReadEnd::Stopped(answer) => {
                 self.owned.signal_group(Signal::Terminate);
                 let until = Instant::now() + STOP_ANSWER;
                 if timeout(STOP_ANSWER, self.owned.exit()).await.is_ok() {
                     self.drain(until.saturating_duration_since(Instant::now()))
                         .await;
                 }
-                self.reader.end(CommandEnd::Interrupted).await;
-                // Whoever asked may have stopped waiting.
+                self.sink.end(CommandEnd::Interrupted).await;
+                // Fails if the caller no longer waits.
                 answer.send(()).ok();
                 let mut stop = std::pin::pin!(self.owned.stop(GRACE));
                 tokio::select! {
@@ -148,32 +149,32 @@ impl Child {
                     }
                 }
             }
-            Over::Closed => {
-                self.reader.end(CommandEnd::Closed).await;
+            ReadEnd::Closed => {
+                self.sink.end(CommandEnd::Closed).await;
                 self.owned.kill().await;
             }
         }
     }
 
-    async fn until_over(&mut self, closed: &CancellationToken) -> Over {
+    async fn read_until_end(&mut self, closed: &CancellationToken) -> ReadEnd {
         let mut buffer = vec![0; CHUNK];
         loop {
-            let tell_at = self.reader.tell_at();
+            let notify_at = self.sink.notify_at();
             tokio::select! {
-                exit = self.owned.exit() => return Over::Exited(exit),
-                () = closed.cancelled() => return Over::Closed,
-                Some(ask) = self.asks.recv() => match ask {
-                    // Whoever asked may have stopped waiting.
-                    Ask::Send(_, answer) => answer.send(Err(InputError::NoTerminal)).unwrap_or(()),
-                    Ask::Stop(answer) => return Over::Stopped(answer),
+                exit = self.owned.exit() => return ReadEnd::Exited(exit),
+                () = closed.cancelled() => return ReadEnd::Closed,
+                Some(request) = self.requests.recv() => match request {
+                    // Fails if the caller no longer waits.
+                    RunRequest::Send(_, answer) => answer.send(Err(InputError::NoTerminal)).unwrap_or(()),
+                    RunRequest::Stop(answer) => return ReadEnd::Stopped(answer),
                 },
                 count = read(&mut self.pipe, &mut buffer) => self.take(&buffer, count).await,
-                () = at(tell_at) => self.reader.tell(),
+                () = sleep_until_some(notify_at) => self.sink.notify(),
             }
         }
     }
 
-    /// Reads what is left in the pipe, no longer than this.
+    /// Reads the rest of the pipe, at most for `within`.
     async fn drain(&mut self, within: Duration) {
         let drained = async {
             let mut buffer = vec![0; CHUNK];
@@ -182,7 +183,7 @@ impl Child {
                 self.take(&buffer, count).await;
             }
         };
-        // Running out of time means that somebody else holds the pipe open.
+        // A timeout means that another process holds the pipe open.
         timeout(within, drained).await.ok();
     }
 
@@ -190,9 +191,9 @@ impl Child {
         match count {
             Ok(0) => self.pipe = None,
             Ok(count) => {
-                // Nobody reads what a terminal would answer.
-                self.reader.feed(buffer.get(..count).unwrap_or_default());
-                self.reader.save().await;
+                // There is no terminal, so replies are dropped.
+                self.sink.feed(buffer.get(..count).unwrap_or_default());
+                self.sink.save().await;
             }
             Err(error) => {
                 tracing::warn!(%error, "the output of a command could not be read");
@@ -202,7 +203,7 @@ impl Child {
     }
 }
 
-/// Reads from a pipe that is open, and waits for ever on none.
+/// Reads from an open pipe; never resolves without one.
 async fn read(pipe: &mut Option<OutputPipe>, buffer: &mut [u8]) -> io::Result<usize> {
     match pipe {
         Some(pipe) => pipe.read(buffer).await,

@@ -1,7 +1,7 @@
-//! The terminal backend: one bash on a pseudo terminal, which takes one command after another.
-//! `terminal/actor.rs` is the task that owns it; this is the handle of that task. `hook.rs` is what
-//! runs in bash, `markers.rs` finds what it says, `device.rs` is the terminal, `waiting.rs` notices
-//! programs that wait for input.
+//! The terminal backend: one bash on a pseudo terminal, which runs one command after another. This
+//! file is the handle; `actor.rs` is the task that owns the shell. `hook.rs` is the code that runs
+//! in bash, `markers.rs` finds the messages of that code in the output, `device.rs` is the
+//! terminal, and `waiting.rs` detects programs that wait for input.
 
 mod actor;
 mod device;
@@ -26,38 +26,41 @@ use ulid::Ulid;
 use crate::process::{Io, Processes, Spawn};
 
 use super::run::{CommandEnd, CommandRun};
-use super::{Close, CommandStartError, OpenError, ShellSpec, environment};
-use actor::{Actor, Start};
-use device::Device;
-use markers::Markers;
+use super::{CloseMode, CommandStartError, ShellOpenError, ShellSpec, environment};
+use actor::{PtyActor, StartRequest};
+use device::PtyDevice;
+use markers::MarkerScanner;
 
-/// How long bash may take to be ready.
+/// How long bash may take to start.
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
-/// Stands before each command for interrupts that come too late to spoil; see `hook.rs`.
+/// Precedes each command in the pipe: a late interrupt may consume a byte; see `hook.rs`.
 const PADDING: &[u8] = &[0; 4];
 
 /// A shell on a terminal.
 #[derive(Debug)]
 pub(super) struct PtyShell {
     pid: u32,
-    starts: mpsc::Sender<Start>,
+    starts: mpsc::Sender<StartRequest>,
     ended: watch::Receiver<Option<CommandEnd>>,
     tasks: TaskTracker,
-    /// Ends the shell: politely first, if it is asked to.
+    /// `closed` kills the shell; `gently` sends signals first.
     closed: CancellationToken,
     gently: CancellationToken,
     _close_on_drop: DropGuard,
 }
 
 impl PtyShell {
-    pub(super) async fn open(processes: &Processes, spec: ShellSpec) -> Result<Self, OpenError> {
-        // Two ids have more randomness than anything could guess; their times do no harm.
+    pub(super) async fn open(
+        processes: &Processes,
+        spec: ShellSpec,
+    ) -> Result<Self, ShellOpenError> {
+        // Two ids together have enough random bits that a program cannot guess the word.
         let word = format!("{}{}", Ulid::generate(), Ulid::generate());
-        let mut device = Device::open().map_err(OpenError::Terminal)?;
+        let mut device = PtyDevice::open().map_err(ShellOpenError::Terminal)?;
         let commands = CommandPipe::make(&spec, &word)
             .await
-            .map_err(OpenError::Terminal)?;
+            .map_err(ShellOpenError::Terminal)?;
         let mut env = environment::quiet(&spec.env, "xterm-256color");
         let hook = hook::prompt_command(&commands.path, &word);
         env.insert("PROMPT_COMMAND".to_owned(), hook);
@@ -81,16 +84,16 @@ impl PtyShell {
                 label: spec.label.clone(),
             })
             .await?;
-        device.handed_over();
+        device.close_other_end();
         let pid = owned.pid;
         let (starts, start) = mpsc::channel(1);
         let (ready, is_ready) = oneshot::channel();
         let (ended_sender, ended) = watch::channel(None);
         let closed = CancellationToken::new();
         let gently = CancellationToken::new();
-        let actor = Actor::new(device, Markers::new(&word), commands, owned, spec);
+        let actor = PtyActor::new(device, MarkerScanner::new(&word), commands, owned, spec);
         let tasks = TaskTracker::new();
-        tasks.spawn(actor.serve(actor::Wires {
+        tasks.spawn(actor.serve(actor::ActorChannels {
             starts: start,
             ready,
             ended: ended_sender,
@@ -108,14 +111,14 @@ impl PtyShell {
         };
         match timeout(READY_WITHIN, is_ready).await {
             Ok(Ok(())) => Ok(terminal),
-            Ok(Err(_)) => Err(OpenError::NotReady("it ended".to_owned())),
-            Err(_) => Err(OpenError::NotReady("it took too long".to_owned())),
+            Ok(Err(_)) => Err(ShellOpenError::NotReady("it ended".to_owned())),
+            Err(_) => Err(ShellOpenError::NotReady("it took too long".to_owned())),
         }
     }
 
     pub(super) async fn start(&mut self, command: &str) -> Result<CommandRun, CommandStartError> {
         let (answer, answered) = oneshot::channel();
-        let start = Start {
+        let start = StartRequest {
             command: command.to_owned(),
             answer,
         };
@@ -133,17 +136,17 @@ impl PtyShell {
         self.pid
     }
 
-    pub(super) async fn close(self, how: Close) {
+    pub(super) async fn close(self, how: CloseMode) {
         match how {
-            Close::Now => self.closed.cancel(),
-            Close::Gently => self.gently.cancel(),
+            CloseMode::Now => self.closed.cancel(),
+            CloseMode::Gently => self.gently.cancel(),
         }
         self.tasks.close();
         self.tasks.wait().await;
     }
 }
 
-/// The named pipe that commands go to bash by.
+/// The named pipe from which bash reads its commands.
 #[derive(Debug)]
 struct CommandPipe {
     path: PathBuf,
@@ -158,7 +161,7 @@ impl CommandPipe {
         folder.create(&spec.scratch).await?;
         let path = spec.scratch.join(format!(".commands-{word}"));
         rustix::fs::mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR)?;
-        // Open for both, so that neither side ever waits for the other to open it.
+        // Open for reading and writing, so that neither side blocks until the other opens it.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let both: OwnedFd = rustix::fs::open(&path, flags, Mode::empty())?;
         Ok(Self {
@@ -176,7 +179,7 @@ impl CommandPipe {
         self.waiting.push(0);
     }
 
-    /// Sends what waits as far as it fits; waits for ever if there is nothing.
+    /// Writes as many waiting bytes as fit; never resolves if there are none.
     async fn write(&mut self) -> io::Result<()> {
         if self.waiting.is_empty() {
             std::future::pending::<()>().await;

@@ -1,5 +1,5 @@
-//! One command, from its start to its end and after: its state, its output, and the way to reach
-//! whoever runs it. The backends make and feed it; tools hold it.
+//! The handle of one command: its state, its output, and the channel to the backend task that runs
+//! it. A backend creates and updates it; tools hold it.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::keys::{Input, InputError};
-use super::output::Shown;
-use super::text::Text;
+use super::keys::{InputError, TypedInput};
+use super::output::CommandOutput;
+use super::text::CommandText;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandEnd {
     Exited(i32),
     Killed(i32),
-    /// It was stopped; its processes may take a moment to be gone.
+    /// It was stopped; its processes may still be ending.
     Interrupted,
-    /// Its shell was closed, or nobody knows how it ended.
+    /// Its shell was closed, or its exit status is not known.
     Closed,
 }
 
@@ -38,13 +38,13 @@ impl CommandEnd {
 pub enum WaitingFor {
     /// A line of text.
     Line,
-    /// A line that is not shown, such as a password.
+    /// A line without echo, such as a password.
     Password,
-    /// Keys: an editor, a pager, a prompt with line editing.
+    /// Single keys: an editor, a pager, or a prompt with line editing.
     Screen,
 }
 
-/// How far a command has come.
+/// The state of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandState {
     Running,
@@ -52,43 +52,43 @@ pub enum CommandState {
     Ended(CommandEnd),
 }
 
-/// What changes while a command runs.
+/// The state of a command and the size of its output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandProgress {
     pub state: CommandState,
-    /// Bytes of output so far, as the command wrote them.
+    /// The number of bytes that the command has written.
     pub received: u64,
 }
 
-/// What can be asked of whoever runs a command.
+/// A request to the backend task that runs a command.
 #[derive(Debug)]
-pub(super) enum Ask {
-    Send(Input, oneshot::Sender<Result<(), InputError>>),
+pub(super) enum RunRequest {
+    Send(TypedInput, oneshot::Sender<Result<(), InputError>>),
     Stop(oneshot::Sender<()>),
 }
 
 /// A running or ended command.
 #[derive(Debug, Clone)]
-pub struct CommandRun(Arc<Inner>);
+pub struct CommandRun(Arc<CommandRunInner>);
 
 #[derive(Debug)]
-struct Inner {
-    text: Mutex<Text>,
+struct CommandRunInner {
+    text: Mutex<CommandText>,
     progress: watch::Sender<CommandProgress>,
-    asks: mpsc::Sender<Ask>,
+    requests: mpsc::Sender<RunRequest>,
     left_behind: AtomicBool,
 }
 
 impl CommandRun {
-    pub(super) fn new(text: Text, asks: mpsc::Sender<Ask>) -> Self {
+    pub(super) fn new(text: CommandText, requests: mpsc::Sender<RunRequest>) -> Self {
         let progress = watch::Sender::new(CommandProgress {
             state: CommandState::Running,
             received: 0,
         });
-        Self(Arc::new(Inner {
+        Self(Arc::new(CommandRunInner {
             text: Mutex::new(text),
             progress,
-            asks,
+            requests,
             left_behind: AtomicBool::new(false),
         }))
     }
@@ -102,7 +102,7 @@ impl CommandRun {
         self.0.progress.subscribe()
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the command.
     pub async fn ended(&self) -> CommandEnd {
         let mut changes = self.changes();
         let ended = changes.wait_for(|progress| matches!(progress.state, CommandState::Ended(_)));
@@ -113,45 +113,49 @@ impl CommandRun {
     }
 
     /// All output so far.
-    pub fn output(&self) -> Shown {
+    pub fn output(&self) -> CommandOutput {
         self.text().shown()
     }
 
-    /// What is new since the last call.
-    pub fn unread(&self) -> Shown {
+    /// The output since the last call.
+    pub fn unread(&self) -> CommandOutput {
         self.text().unread()
     }
 
-    /// Says whether [`CommandRun::unread`] would show anything.
+    /// Whether [`CommandRun::unread`] would return new output.
     pub fn has_unread(&self) -> bool {
         self.text().has_unread()
     }
 
-    /// Types to the command; refused where there is no terminal.
-    pub async fn send(&self, input: &Input) -> Result<(), InputError> {
+    /// Types input to the command; fails without a terminal.
+    pub async fn send(&self, input: &TypedInput) -> Result<(), InputError> {
         if matches!(self.state(), CommandState::Ended(_)) {
             return Err(InputError::Ended);
         }
         let (answer, answered) = oneshot::channel();
-        let asked = self.0.asks.send(Ask::Send(input.clone(), answer)).await;
+        let asked = self
+            .0
+            .requests
+            .send(RunRequest::Send(input.clone(), answer))
+            .await;
         asked.map_err(|_| InputError::Ended)?;
         answered.await.unwrap_or(Err(InputError::Ended))
     }
 
-    /// Stops the command: it has ended when this resolves, which takes no longer than 100 ms; what
-    /// does not go by itself is killed afterwards.
+    /// Stops the command. It counts as ended when this resolves, within 100 ms; processes that
+    /// ignore the signals are killed later.
     pub async fn stop(&self) {
         if matches!(self.state(), CommandState::Ended(_)) {
             return;
         }
         let (answer, answered) = oneshot::channel();
-        if self.0.asks.send(Ask::Stop(answer)).await.is_ok() {
-            // No answer means that the command ended on its own.
+        if self.0.requests.send(RunRequest::Stop(answer)).await.is_ok() {
+            // No reply means that the command ended by itself.
             answered.await.ok();
         }
     }
 
-    /// Says whether the command ended while processes it had started in the background lived.
+    /// Whether processes of the command were still alive when it ended.
     pub fn left_behind(&self) -> bool {
         self.0.left_behind.load(Ordering::Relaxed)
     }
@@ -160,12 +164,12 @@ impl CommandRun {
         self.0.left_behind.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn text(&self) -> MutexGuard<'_, Text> {
+    pub(super) fn text(&self) -> MutexGuard<'_, CommandText> {
         self.0.text.lock()
     }
 
-    /// Tells the watchers that there is new output.
-    pub(super) fn tell_output(&self) {
+    /// Notifies watchers of new output.
+    pub(super) fn notify_output(&self) {
         let received = self.text().received();
         self.0.progress.send_if_modified(|progress| {
             let news = progress.received != received;
@@ -174,7 +178,7 @@ impl CommandRun {
         });
     }
 
-    /// Tells the watchers a new state; the end is final.
+    /// Sets the state and notifies watchers; an ended state never changes.
     pub(super) fn set_state(&self, state: CommandState) {
         let received = self.text().received();
         self.0.progress.send_if_modified(|progress| {
@@ -187,11 +191,11 @@ impl CommandRun {
     }
 }
 
-/// Ends a run whose backend goes away without saying how.
+/// Marks a run as closed if its backend task ends without setting an end.
 #[derive(Debug)]
-pub(super) struct Closing(pub(super) CommandRun);
+pub(super) struct CloseOnDrop(pub(super) CommandRun);
 
-impl Drop for Closing {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.set_state(CommandState::Ended(CommandEnd::Closed));
     }

@@ -1,4 +1,4 @@
-//! Both kinds of shell with real programs.
+//! Tests of both backends with real programs.
 
 mod commands;
 mod ends;
@@ -15,7 +15,7 @@ use ulid::Ulid;
 use super::*;
 use crate::keep_alive::KeepAlive;
 
-/// How long anything may take before a test fails for it.
+/// The time limit of every wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Fixture {
@@ -60,17 +60,17 @@ impl Fixture {
     }
 }
 
-/// Fails with what to do if a program that a test needs is not there.
+/// Fails with a hint if a program that a test needs is missing.
 fn needs(program: &str) {
     let path = std::env::var_os("PATH").unwrap();
     let found = std::env::split_paths(&path).any(|folder| folder.join(program).exists());
     assert!(found, "this test needs {program}: install it");
 }
 
-fn text(shown: &Shown) -> &str {
+fn text(shown: &CommandOutput) -> &str {
     match &shown.body {
-        Body::Whole(text) => text,
-        Body::Preview { .. } => unreachable!("the output is short: {shown:?}"),
+        OutputBody::Whole(text) => text,
+        OutputBody::Preview { .. } => unreachable!("the output is short: {shown:?}"),
     }
 }
 
@@ -79,14 +79,14 @@ async fn end(run: &CommandRun) -> CommandEnd {
     ended.unwrap_or_else(|_| unreachable!("still running after: {:?}", run.output()))
 }
 
-/// Runs a command to its end and returns what it wrote and how it ended.
+/// Runs a command to its end and returns its output and how it ended.
 async fn run(shell: &mut Shell, command: &str) -> (String, CommandEnd) {
     let run = shell.start(command).await.unwrap();
     let end = end(&run).await;
     (text(&run.output()).to_owned(), end)
 }
 
-/// Waits until a run shows something.
+/// Waits until a condition on a run holds.
 async fn until(run: &CommandRun, what: impl Fn(&CommandRun) -> bool) {
     let mut changes = run.changes();
     let seen = async {
@@ -117,7 +117,7 @@ async fn send(run: &CommandRun, keys: &str) {
     run.send(&parse_input(keys).unwrap()).await.unwrap();
 }
 
-/// Says whether a process is there and not merely waiting to be counted.
+/// Whether a process exists and is not a zombie.
 fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat

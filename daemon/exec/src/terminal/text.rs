@@ -1,29 +1,31 @@
-//! What a command wrote, as text: the terminal's reading of it in front, what can no longer change
-//! behind it, and how far a reader has come. Shared by a run and its backend; never waits.
+//! The output of a command as text: the emulator holds the rows that may still change, the store
+//! holds the final text. Also tracks what was read. A run and its backend share it; it never
+//! blocks.
 
 use super::emulator::Emulator;
 use super::keys::CursorKeys;
 use super::output::{
-    Body, HEAD_CHARS, Saved, Screen, Shown, Store, TAIL_CHARS, WHOLE, decode, last_chars,
+    CommandOutput, FinalText, HEAD_CHARS, OutputBody, SavedOutput, Screen, TAIL_CHARS, WHOLE,
+    decode, last_chars,
 };
 
 /// The output of one command.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(super) struct CommandText {
     emulator: Emulator,
-    store: Store,
+    store: FinalText,
     received: u64,
-    /// The end of the final text that was read, and what was read of the rest.
+    /// How much of the final text was read, and the changeable text as it was read.
     read_to: u64,
     read_open: String,
     read_screen: Option<Screen>,
 }
 
-impl Text {
+impl CommandText {
     pub(super) fn new() -> Self {
         Self {
             emulator: Emulator::new(),
-            store: Store::new(),
+            store: FinalText::new(),
             received: 0,
             read_to: 0,
             read_open: String::new(),
@@ -31,7 +33,7 @@ impl Text {
         }
     }
 
-    /// Takes the next bytes of output and returns what the terminal answers to them.
+    /// Adds the next bytes of output and returns the replies of the terminal.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.received += bytes.len() as u64;
         let answers = self.emulator.feed(bytes);
@@ -39,7 +41,7 @@ impl Text {
         self.store.push(&done);
         let open = self.emulator.lines().open_bytes() as u64;
         if self.store.total() + open > WHOLE as u64 {
-            self.store.start_spooling();
+            self.store.start_file();
         }
         answers
     }
@@ -50,11 +52,11 @@ impl Text {
         let done = self.emulator.lines().take_done();
         self.store.push(&done);
         if self.store.total() > WHOLE as u64 {
-            self.store.start_spooling();
+            self.store.start_file();
         }
     }
 
-    /// What the arrow keys have to send.
+    /// The mode of the arrow keys.
     pub(super) fn cursor_keys(&self) -> CursorKeys {
         self.emulator.cursor_keys()
     }
@@ -63,17 +65,17 @@ impl Text {
         self.received
     }
 
-    /// Takes what has to be written to the file next.
+    /// Takes the bytes that must be written to the file next.
     pub(super) fn take_waiting(&mut self) -> Option<Vec<u8>> {
         self.store.take_waiting()
     }
 
-    pub(super) fn set_saved(&mut self, saved: Saved) {
+    pub(super) fn set_saved(&mut self, saved: SavedOutput) {
         self.store.set_saved(saved);
     }
 
-    pub(super) fn shown(&self) -> Shown {
-        Shown {
+    pub(super) fn shown(&self) -> CommandOutput {
+        CommandOutput {
             body: self.body(0, 0, &self.open()),
             screen: self.screen(),
         }
@@ -85,7 +87,7 @@ impl Text {
             || self.read_screen != self.screen()
     }
 
-    pub(super) fn unread(&mut self) -> Shown {
+    pub(super) fn unread(&mut self) -> CommandOutput {
         let open = self.open();
         let screen = self.screen();
         let body = match self.store.since(self.read_to) {
@@ -106,21 +108,21 @@ impl Text {
         self.read_open = open;
         let news = self.read_screen != screen;
         self.read_screen.clone_from(&screen);
-        Shown {
+        CommandOutput {
             body,
             screen: screen.filter(|_| news),
         }
     }
 
-    /// The final text from a place on and the open text after the bytes to skip.
-    fn body(&self, from: u64, skip: usize, open: &str) -> Body {
+    /// Joins the final text from an offset and the changeable text without its first `skip` bytes.
+    fn body(&self, from: u64, skip: usize, open: &str) -> OutputBody {
         let open = open.get(skip..).unwrap_or_default();
         let bytes = self.store.total() - from + open.len() as u64;
         if bytes <= WHOLE as u64
             && let Some(mut whole) = self.store.since(from)
         {
             whole.extend_from_slice(open.as_bytes());
-            return Body::Whole(decode(&whole));
+            return OutputBody::Whole(decode(&whole));
         }
         let mut head = self.store.first(from);
         if from + (HEAD_CHARS as u64) > self.store.total() {
@@ -130,7 +132,7 @@ impl Text {
         let mut tail = decode(&self.store.last(TAIL_CHARS * 4));
         tail.push_str(open);
         let tail = last_chars(tail.trim_end_matches('\n'), TAIL_CHARS);
-        Body::Preview {
+        OutputBody::Preview {
             head,
             tail,
             bytes,
@@ -147,7 +149,7 @@ impl Text {
     }
 }
 
-/// How many bytes at the beginning of a text were read before: whole lines, or all of what was read.
+/// How many bytes at the beginning of `text` were read before: all of `read`, or equal whole lines.
 fn known(read: &str, text: &str) -> usize {
     if text.starts_with(read) {
         return read.len();

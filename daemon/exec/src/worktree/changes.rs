@@ -1,31 +1,30 @@
-//! Sees whether there is anything in a worktree that would be lost with it: changed or new files,
-//! commits, files that git was told not to look at, submodules that were checked out. Ignored files
-//! alone do not count.
+//! Finds what would be lost with a worktree: changed or new files, commits, files that git was told
+//! to skip, submodules that were checked out. Ignored files do not count.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
 use super::error::WorktreeError;
-use super::git::{Git, Step, path_of};
+use super::git::{Git, GitStep, path_of};
 
-/// How many files are named, and how many are counted.
+/// How many changed files are listed, and how many are counted.
 const NAMED: usize = 50;
 const COUNTED: usize = 10_000;
 
-/// How many places its HEAD has been at are looked at.
-const PLACES: usize = 500;
+/// How many entries of the reflog of HEAD are checked.
+const MAX_REFLOG: usize = 500;
 
-/// What an agent did in a worktree.
+/// The changes that an agent made in a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
-    /// Files that differ from the commit it started from, in order; not more than a few.
+    /// The first files that differ from the start commit, sorted.
     pub files: Vec<String>,
-    /// How many more there are, up to a limit.
+    /// How many more files differ, up to a limit.
     pub more_files: usize,
-    /// Commits that were made or fetched there.
+    /// How many commits were made or fetched in the worktree.
     pub commits: u32,
-    /// The branch it is on now.
+    /// The current branch.
     pub branch: Option<String>,
 }
 
@@ -41,7 +40,7 @@ impl fmt::Display for Changes {
     }
 }
 
-/// Looks at a worktree that started from a commit; none means that nothing would be lost.
+/// Finds the changes since the start commit; `None` if nothing would be lost.
 pub(super) async fn look(git: &Git, commit: &str) -> Result<Option<Changes>, WorktreeError> {
     let mut files = BTreeSet::new();
     uncommitted(git, &mut files).await?;
@@ -68,7 +67,7 @@ fn note(files: &mut BTreeSet<String>, path: &[u8]) {
     }
 }
 
-/// Changed and new files.
+/// Adds changed and new files.
 async fn uncommitted(git: &Git, files: &mut BTreeSet<String>) -> Result<(), WorktreeError> {
     let args = [
         "status",
@@ -76,21 +75,22 @@ async fn uncommitted(git: &Git, files: &mut BTreeSet<String>) -> Result<(), Work
         "-z",
         "--untracked-files=all",
         "--no-renames",
-        // Looking into one would run git with that one's own configuration; see `unseen`.
+        // Checking inside a submodule would run git with the submodule's configuration; see
+        // `unseen`.
         "--ignore-submodules=dirty",
     ];
-    git.each(Step::all_files("look for changes"), args, |entry| {
-        // Two letters and a space come before the path.
+    git.each(GitStep::all_files("look for changes"), args, |entry| {
+        // The path follows two status letters and a space.
         note(files, entry.get(3..).unwrap_or_default());
     })
     .await
 }
 
-/// What `git status` does not see: files that it was told to take for unchanged or to leave out
-/// although they are there, and submodules that were checked out.
+/// Adds what `git status` does not report: files marked "assume unchanged", existing files marked
+/// "skip worktree", and submodules that were checked out.
 async fn unseen(git: &Git, files: &mut BTreeSet<String>) -> Result<(), WorktreeError> {
     let args = ["ls-files", "-v", "--stage", "-z"];
-    git.each(Step::all_files("list the files"), args, |entry| {
+    git.each(GitStep::all_files("list the files"), args, |entry| {
         // `H 100644 <hash> 0<tab>path`
         let Some(tab) = memchr::memchr(b'\t', entry) else {
             return;
@@ -99,9 +99,9 @@ async fn unseen(git: &Git, files: &mut BTreeSet<String>) -> Result<(), WorktreeE
         let path = path.get(1..).unwrap_or_default();
         let on_disk = || git.cwd.join(path_of(path.to_owned()));
         let hidden = match head.first() {
-            // Small letters mean "take it for unchanged".
+            // A lower-case tag means "assume unchanged".
             Some(tag) if tag.is_ascii_lowercase() => true,
-            // "Leave it out", as sparse checkouts do with files that are not there.
+            // "Skip worktree": sparse checkouts set it for files that do not exist on disk.
             Some(b'S') => is_there(&on_disk()),
             _ => head.get(2..8) == Some(b"160000") && has_entries(&on_disk()),
         };
@@ -120,8 +120,8 @@ fn has_entries(folder: &Path) -> bool {
     std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
 }
 
-/// How many commits its HEAD has that the first commit has not; when none, how many it had on its
-/// way, for example on a branch that was made there and left again.
+/// Counts the commits of HEAD since the start commit. If there are none, counts those in the reflog
+/// of HEAD, for example on a branch that was created and left again.
 async fn commits(git: &Git, commit: &str) -> Result<u32, WorktreeError> {
     let first = format!("^{commit}");
     let count = ["rev-list", "--count", "HEAD", &first, "--"].map(str::to_owned);
@@ -129,9 +129,9 @@ async fn commits(git: &Git, commit: &str) -> Result<u32, WorktreeError> {
     if ahead > 0 {
         return Ok(ahead);
     }
-    let most = format!("--max-count={PLACES}");
+    let most = format!("--max-count={MAX_REFLOG}");
     let log = ["rev-list", "--walk-reflogs", &most, "HEAD", "--"];
-    let places = git.ask(Step::lookup("read where HEAD was"), log).await?;
+    let places = git.ask(GitStep::lookup("read where HEAD was"), log).await?;
     let places = String::from_utf8_lossy(&places);
     let places: BTreeSet<&str> = places.lines().filter(|hash| *hash != commit).collect();
     if places.is_empty() {
@@ -144,7 +144,7 @@ async fn commits(git: &Git, commit: &str) -> Result<u32, WorktreeError> {
 }
 
 async fn number(git: &Git, args: Vec<String>) -> Result<u32, WorktreeError> {
-    let step = Step::all_files("count commits");
+    let step = GitStep::all_files("count commits");
     let answer = git.ask(step, args).await?;
     let answer = String::from_utf8_lossy(&answer);
     answer.trim().parse().map_err(|_| WorktreeError::Git {
@@ -153,7 +153,7 @@ async fn number(git: &Git, args: Vec<String>) -> Result<u32, WorktreeError> {
     })
 }
 
-/// The files that its commits changed, as far as HEAD has them.
+/// Adds the files that differ between the start commit and HEAD.
 async fn committed(
     git: &Git,
     commit: &str,
@@ -171,14 +171,14 @@ async fn committed(
         "HEAD",
         "--",
     ];
-    let step = Step::all_files("compare commits");
+    let step = GitStep::all_files("compare commits");
     git.each(step, args, |path| note(files, path)).await
 }
 
-/// The branch, when it is on one.
+/// The name of the current branch, if any.
 async fn branch(git: &Git) -> Option<String> {
     let args = ["symbolic-ref", "--quiet", "--short", "HEAD"];
-    // A failure means that it is on none.
+    // Git fails if HEAD is detached.
     let name = git.line("name the branch", args).await.ok()?;
     Some(String::from_utf8_lossy(&name).into_owned())
 }

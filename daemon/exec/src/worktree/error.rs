@@ -1,4 +1,4 @@
-//! Why nothing was done with a worktree: the cause, and what a person can do about it.
+//! Worktree errors: the cause, and what the user can do.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::changes::Changes;
 use crate::process::SpawnError;
 
-/// Why a worktree was not made, looked at or removed.
+/// Why a worktree was not created, inspected or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorktreeError {
     #[error("git was not found on the PATH; install it, or start the agent without a worktree")]
@@ -99,7 +99,7 @@ pub enum WorktreeError {
 }
 
 impl WorktreeError {
-    /// Names what can be named of a failure, by the words of git in the locale `C`.
+    /// Finds the cause of a failure in the messages of git, which runs in the locale `C`.
     pub(super) fn of_git(step: &str, place: &Path, said: &str) -> Self {
         const NOT_WRITABLE: [&str; 4] = [
             "Permission denied",

@@ -1,8 +1,8 @@
-//! Runs git in one place, without a shell, with everything switched off that could run something
-//! else (see `settings`), within bounds of time and output. Only the files of this module use it.
+//! Runs git in one folder, without a shell, with every setting disabled that could run another
+//! program (see `settings`), and with limits on time and output.
 //!
-//! The children are owned by `Processes` as those of a turn: each dies when nobody waits for it any
-//! more. They belong to no session, because they also clean up after one that has ended.
+//! Git processes have the lifetime of a turn: each is killed when its caller is cancelled. They
+//! belong to no session, because they also clean up after a session has ended.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,40 +13,40 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::error::WorktreeError;
-use super::settings::{Off, Unusable};
+use super::settings::{DisabledPrograms, UnusableConfiguration};
 use crate::process::{Exit, Io, Lifetime, Processes, Spawn};
 
-/// How long git may take to look something up.
+/// The time limit for a lookup.
 pub(super) const LOOKUP: Duration = Duration::from_secs(60);
-/// How long git may take with all the files of a repository.
+/// The time limit for a step that handles all files of a repository.
 pub(super) const ALL_FILES: Duration = Duration::from_secs(600);
 
-/// How much of an answer is kept, and how much of what git says to people.
-const MOST_OUTPUT: usize = 4 * 1024 * 1024;
-const MOST_SAID: usize = 4 * 1024;
+/// The maximum size of standard output, and how much of standard error is kept.
+const MAX_OUTPUT: usize = 4 * 1024 * 1024;
+const MAX_ERROR_TEXT: usize = 4 * 1024;
 
 const CHUNK: usize = 64 * 1024;
 
-/// Git in one folder, or of one repository.
+/// Runs git in one folder or for one repository.
 #[derive(Debug)]
 pub(super) struct Git {
     processes: Processes,
     env: BTreeMap<String, String>,
     pub(super) cwd: PathBuf,
-    /// The folder of a repository that is not the one around `cwd`.
+    /// The git folder of a repository that is not the one around `cwd`.
     named: Option<PathBuf>,
-    pub(super) off: Off,
+    pub(super) disabled: DisabledPrograms,
 }
 
-/// What to run, in the words for a person and for git.
+/// One run of git: its purpose and its time limit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step<'a> {
+pub(super) struct GitStep<'a> {
     /// Completes "git could not …".
     pub(super) what: &'a str,
     pub(super) within: Duration,
 }
 
-impl<'a> Step<'a> {
+impl<'a> GitStep<'a> {
     pub(super) fn lookup(what: &'a str) -> Self {
         let within = LOOKUP;
         Self { what, within }
@@ -59,7 +59,7 @@ impl<'a> Step<'a> {
 }
 
 impl Git {
-    /// Git as it is started in a folder, with the programs off that the configuration there names.
+    /// Prepares git in a folder, with the programs disabled that the configuration there names.
     pub(super) async fn in_folder(
         processes: &Processes,
         env: &BTreeMap<String, String>,
@@ -68,7 +68,7 @@ impl Git {
         Self::prepared(processes, env, folder, None).await
     }
 
-    /// Git for a repository that is named by its own folder, started elsewhere.
+    /// Prepares git for the repository of `git_dir`, started in another folder.
     pub(super) async fn of_repository(
         processes: &Processes,
         env: &BTreeMap<String, String>,
@@ -86,34 +86,34 @@ impl Git {
     ) -> Result<Self, WorktreeError> {
         let mut git = Self {
             processes: processes.clone(),
-            env: Off::default().environment(env),
+            env: DisabledPrograms::default().environment(env),
             cwd: cwd.to_owned(),
             named,
-            off: Off::default(),
+            disabled: DisabledPrograms::default(),
         };
-        let step = Step::lookup("read its configuration");
+        let step = GitStep::lookup("read its configuration");
         let list = git.ask(step, ["config", "--list", "-z"]).await?;
-        git.off = Off::of_list(&list).map_err(|unusable| match unusable {
-            Unusable::GitTooOld => WorktreeError::GitTooOld,
-            Unusable::Odd(why) => WorktreeError::OddConfiguration {
+        git.disabled = DisabledPrograms::of_list(&list).map_err(|unusable| match unusable {
+            UnusableConfiguration::GitTooOld => WorktreeError::GitTooOld,
+            UnusableConfiguration::Odd(why) => WorktreeError::OddConfiguration {
                 folder: cwd.to_owned(),
                 why,
             },
         })?;
-        git.env = git.off.environment(env);
+        git.env = git.disabled.environment(env);
         Ok(git)
     }
 
-    /// Runs git and returns what it answers; fails when it does.
+    /// Runs git and returns its output.
     pub(super) async fn ask<A: Into<OsString>>(
         &self,
-        step: Step<'_>,
+        step: GitStep<'_>,
         args: impl IntoIterator<Item = A>,
     ) -> Result<Vec<u8>, WorktreeError> {
         let mut answer = Vec::new();
         let mut too_much = false;
         let keep = |bytes: &[u8]| {
-            too_much |= answer.len() + bytes.len() > MOST_OUTPUT;
+            too_much |= answer.len() + bytes.len() > MAX_OUTPUT;
             if !too_much {
                 answer.extend_from_slice(bytes);
             }
@@ -126,20 +126,20 @@ impl Git {
         Ok(answer)
     }
 
-    /// Asks for one line.
+    /// Runs git and returns its one line of output.
     pub(super) async fn line<A: Into<OsString>>(
         &self,
         what: &str,
         args: impl IntoIterator<Item = A>,
     ) -> Result<Vec<u8>, WorktreeError> {
-        let mut answer = self.ask(Step::lookup(what), args).await?;
+        let mut answer = self.ask(GitStep::lookup(what), args).await?;
         if answer.ends_with(b"\n") {
             answer.pop();
         }
         Ok(answer)
     }
 
-    /// Asks for a path, whatever bytes it is made of.
+    /// Asks git for a path, which may not be UTF-8.
     pub(super) async fn path(&self, option: &str) -> Result<PathBuf, WorktreeError> {
         let args = ["rev-parse", "--path-format=absolute", option];
         let line = self.line("tell where the repository is", args).await?;
@@ -148,10 +148,10 @@ impl Git {
         real.map_err(|source| WorktreeError::Disk { path, source })
     }
 
-    /// Runs git and hands over its answer in pieces that end with a zero byte.
+    /// Runs git and passes each NUL-terminated piece of its output to `take`.
     pub(super) async fn each<A: Into<OsString>>(
         &self,
-        step: Step<'_>,
+        step: GitStep<'_>,
         args: impl IntoIterator<Item = A>,
         mut take: impl FnMut(&[u8]) + Send,
     ) -> Result<(), WorktreeError> {
@@ -166,7 +166,7 @@ impl Git {
                 begun.clear();
                 rest = more.get(1..).unwrap_or_default();
             }
-            too_much |= begun.len() + rest.len() > MOST_OUTPUT;
+            too_much |= begun.len() + rest.len() > MAX_OUTPUT;
             if !too_much {
                 begun.extend_from_slice(rest);
             }
@@ -181,7 +181,7 @@ impl Git {
 
     async fn run<A: Into<OsString>>(
         &self,
-        step: Step<'_>,
+        step: GitStep<'_>,
         args: impl IntoIterator<Item = A>,
         take: impl FnMut(&[u8]) + Send,
     ) -> Result<(), WorktreeError> {
@@ -202,12 +202,12 @@ impl Git {
         };
         let spawned = self.processes.spawn(spawn).await;
         let mut owned = spawned.map_err(WorktreeError::of_start)?;
-        // It has nothing to read.
+        // Git gets no input.
         drop(owned.input.take());
         let (output, errors) = (owned.output.take(), owned.errors.take());
         let mut said = Vec::new();
         let listen = |bytes: &[u8]| {
-            let room = MOST_SAID.saturating_sub(said.len());
+            let room = MAX_ERROR_TEXT.saturating_sub(said.len());
             said.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
         };
         let done = async {
@@ -221,7 +221,7 @@ impl Git {
                 seconds: step.within.as_secs(),
             });
         };
-        // Half an answer must not pass for a whole one.
+        // A partial output must not count as complete.
         let exit = ended.map_err(|error: io::Error| WorktreeError::Git {
             step: step.what.to_owned(),
             said: format!("its answer could not be read: {error}"),
@@ -257,7 +257,7 @@ async fn read(
     }
 }
 
-/// A path from the bytes that git printed.
+/// Converts bytes that git printed to a path.
 pub(super) fn path_of(bytes: Vec<u8>) -> PathBuf {
     #[cfg(unix)]
     return PathBuf::from(<OsString as std::os::unix::ffi::OsStringExt>::from_vec(

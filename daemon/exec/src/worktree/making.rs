@@ -1,14 +1,15 @@
-//! Makes a worktree: reserved by its record, registered with the repository, then filled.
+//! Creates a worktree in three steps: writes its record, registers it with the repository, writes
+//! its files.
 
 use std::path::Path;
 
 use loopd_proto::id::SessionId;
 
+use super::directory::{WorktreeRecord, WorktreeStage};
 use super::error::WorktreeError;
-use super::git::{Git, Step};
+use super::git::{Git, GitStep};
 use super::repository::{self, Repository};
-use super::shelf::{Record, Stage};
-use super::{Busy, Environment, Worktree, Worktrees};
+use super::{BusyGuard, Environment, Worktree, Worktrees};
 
 impl Worktrees {
     pub(super) async fn make(
@@ -22,25 +23,25 @@ impl Worktrees {
             .map_err(|_| WorktreeError::NoFolder(cwd.to_owned()))?;
         let git = Git::in_folder(&self.0.processes, env, &asked).await?;
         let repository = Repository::around(&git).await?;
-        let root = self.0.shelf.root();
+        let root = self.0.directory.root();
         for path in [&repository.git_dir, &repository.top, &root.to_owned()] {
             if path.to_str().is_none() {
                 return Err(WorktreeError::OddPath(path.clone()));
             }
         }
-        let mut record = Record {
+        let mut record = WorktreeRecord {
             session: owner.clone(),
             repository: repository.name(),
             git_dir: repository.git_dir.clone(),
             commit: repository.commit.clone(),
             made: self.0.clock.now(),
-            stage: Stage::Making,
+            stage: WorktreeStage::Making,
         };
         let (id, _busy) = self.reserve(&record)?;
         let filled = match self.fill(&id, &git, &repository, env).await {
             Ok(filters_off) => {
-                record.stage = Stage::Ready;
-                let written = self.0.shelf.rewrite(&id, &record);
+                record.stage = WorktreeStage::Ready;
+                let written = self.0.directory.rewrite(&id, &record);
                 written.map(|()| filters_off)
             }
             Err(error) => Err(error),
@@ -55,7 +56,7 @@ impl Worktrees {
                 return Err(error);
             }
         };
-        let path = self.0.shelf.folder(&id);
+        let path = self.0.directory.folder(&id);
         let inside = asked.strip_prefix(&repository.top).unwrap_or(Path::new(""));
         Ok(Worktree {
             cwd: repository::counterpart(&path, inside),
@@ -67,21 +68,21 @@ impl Worktrees {
         })
     }
 
-    /// Takes an id; who looks at it before it is ready is told that it is busy.
-    fn reserve(&self, record: &Record) -> Result<(String, Busy), WorktreeError> {
+    /// Reserves an id and marks it as busy until the worktree is ready.
+    fn reserve(&self, record: &WorktreeRecord) -> Result<(String, BusyGuard), WorktreeError> {
         let mut busy = self.busy();
-        let id = self.0.shelf.reserve(record)?;
+        let id = self.0.directory.reserve(record)?;
         busy.insert(id.clone());
         self.held().insert(id.clone());
-        let guard = Busy {
+        let guard = BusyGuard {
             worktrees: self.clone(),
             id: id.clone(),
         };
         Ok((id, guard))
     }
 
-    /// Registers the worktree and writes its files, in two steps: what is to be switched off for
-    /// the second may depend on where the worktree is.
+    /// Registers the worktree, then writes its files. These are two steps because the programs that
+    /// must be disabled for the second may depend on the path of the worktree.
     async fn fill(
         &self,
         id: &str,
@@ -89,15 +90,15 @@ impl Worktrees {
         repository: &Repository,
         env: &Environment,
     ) -> Result<Vec<String>, WorktreeError> {
-        let folder = self.0.shelf.folder(id);
+        let folder = self.0.directory.folder(id);
         let mut add = ["worktree", "add", "--force", "--detach", "--no-checkout"]
             .map(Into::into)
             .to_vec();
         add.extend(["--".into(), folder.clone().into_os_string()]);
         add.push(repository.commit.clone().into());
         {
-            let _turn = self.0.books.acquire().await;
-            git.ask(Step::lookup("add a worktree"), add).await?;
+            let _permit = self.0.registration.acquire().await;
+            git.ask(GitStep::lookup("add a worktree"), add).await?;
         }
         let inside = Git::in_folder(&self.0.processes, env, &folder).await?;
         repository::check_registered(&inside, &folder, &repository.git_dir).await?;
@@ -110,10 +111,10 @@ impl Worktrees {
             commit,
             "--",
         ];
-        let step = Step::all_files("write the files of the worktree");
+        let step = GitStep::all_files("write the files of the worktree");
         match inside.ask(step, reset).await {
-            Ok(_) => Ok(inside.off.filters.into_iter().collect()),
-            Err(WorktreeError::Git { said, .. }) if inside.off.partial => {
+            Ok(_) => Ok(inside.disabled.filters.into_iter().collect()),
+            Err(WorktreeError::Git { said, .. }) if inside.disabled.partial => {
                 Err(WorktreeError::PartialClone {
                     repository: repository.name(),
                     commit: repository.commit.clone(),

@@ -1,12 +1,12 @@
-//! Sees what is in a worktree, and removes it when it may go.
+//! Finds the changes in a worktree, and removes worktrees.
 
 use std::path::{Path, PathBuf};
 
 use super::changes::{self, Changes};
+use super::directory::{WorktreeRecord, WorktreeStage};
 use super::error::WorktreeError;
-use super::git::{Git, Step};
+use super::git::{Git, GitStep};
 use super::repository;
-use super::shelf::{Record, Stage};
 use super::{Environment, Settled, Worktrees};
 
 impl Worktrees {
@@ -15,14 +15,14 @@ impl Worktrees {
         id: &str,
         env: &Environment,
     ) -> Result<Settled, WorktreeError> {
-        if !self.0.shelf.knows(id) {
+        if !self.0.directory.knows(id) {
             return Err(WorktreeError::NotFound(id.to_owned()));
         }
         let _busy = self.claim(id)?;
-        // Whatever comes out, the agent is not in it any more.
+        // The agent has ended, whatever the result of the rest is.
         self.held().remove(id);
-        let path = self.0.shelf.folder(id);
-        let Some(mut record) = self.0.shelf.read(id) else {
+        let path = self.0.directory.folder(id);
+        let Some(mut record) = self.0.directory.read(id) else {
             let why = "there is no record of it".to_owned();
             return Err(WorktreeError::Unclear { path, why });
         };
@@ -31,8 +31,8 @@ impl Worktrees {
             self.discard(id, Some(&record), env).await?;
             return Ok(Settled::Removed);
         }
-        record.stage = Stage::Kept;
-        self.0.shelf.rewrite(id, &record)?;
+        record.stage = WorktreeStage::Kept;
+        self.0.directory.rewrite(id, &record)?;
         looked.map(|changes| match changes {
             Some(changes) => Settled::Kept {
                 path,
@@ -43,16 +43,16 @@ impl Worktrees {
         })
     }
 
-    /// What would be lost with a worktree; an error when that cannot be seen.
+    /// Returns the changes in a worktree; fails if they cannot be determined.
     pub(super) async fn look(
         &self,
         id: &str,
-        record: Option<&Record>,
+        record: Option<&WorktreeRecord>,
         env: &Environment,
     ) -> Result<Option<Changes>, WorktreeError> {
-        let path = self.0.shelf.folder(id);
-        if !self.0.shelf.has_folder(id) {
-            if !self.0.shelf.is_taken(id) {
+        let path = self.0.directory.folder(id);
+        if !self.0.directory.has_folder(id) {
+            if !self.0.directory.is_taken(id) {
                 return Ok(None);
             }
             let why = "it is not a folder any more".to_owned();
@@ -62,8 +62,8 @@ impl Worktrees {
             let why = "there is no record of it".to_owned();
             return Err(WorktreeError::Unclear { path, why });
         };
-        // No agent has been in it: all it can have is less than its commit.
-        if record.stage == Stage::Making {
+        // No agent has used it, so it has nothing that is not in its commit.
+        if record.stage == WorktreeStage::Making {
             return Ok(None);
         }
         let looked = async {
@@ -74,28 +74,28 @@ impl Worktrees {
         looked.await.map_err(|error| error.unclear(&path))
     }
 
-    /// Removes the files, the entry in the repository, and the record, in this order: whatever breaks
-    /// off in between is found again.
+    /// Removes the files, the entry in the repository, and the record, in this order. After a crash
+    /// in between, the record still lists the worktree.
     pub(super) async fn discard(
         &self,
         id: &str,
-        record: Option<&Record>,
+        record: Option<&WorktreeRecord>,
         env: &Environment,
     ) -> Result<(), WorktreeError> {
         let git_dir = match record {
             Some(record) => Some(record.git_dir.clone()),
             None => self.git_dir_of(id, env).await,
         };
-        let (place, name) = (self.0.shelf.clone(), id.to_owned());
-        let cleared = tokio::task::spawn_blocking(move || place.clear(&name));
+        let (directory, name) = (self.0.directory.clone(), id.to_owned());
+        let cleared = tokio::task::spawn_blocking(move || directory.clear(&name));
         cleared.await.unwrap_or(Err(WorktreeError::BrokeOff))?;
         if let Some(git_dir) = git_dir {
             self.unregister(id, &git_dir, env).await?;
         }
-        self.0.shelf.forget(id)
+        self.0.directory.forget(id)
     }
 
-    /// Takes the entry of a worktree whose folder is gone out of its repository; others stay.
+    /// Removes the entry of one worktree, whose folder is gone, from its repository.
     async fn unregister(
         &self,
         id: &str,
@@ -105,14 +105,14 @@ impl Worktrees {
         if !git_dir.is_dir() {
             return Ok(());
         }
-        let root = self.0.shelf.root();
+        let root = self.0.directory.root();
         let git = Git::of_repository(&self.0.processes, env, git_dir, root).await?;
         let mut args = ["worktree", "remove", "--force", "--force", "--"]
             .map(Into::into)
             .to_vec();
-        args.push(self.0.shelf.folder(id).into_os_string());
-        let _turn = self.0.books.acquire().await;
-        match git.ask(Step::lookup("remove a worktree"), args).await {
+        args.push(self.0.directory.folder(id).into_os_string());
+        let _permit = self.0.registration.acquire().await;
+        match git.ask(GitStep::lookup("remove a worktree"), args).await {
             Ok(_) | Err(WorktreeError::NoRepository(_)) => Ok(()),
             Err(WorktreeError::Git { said, .. }) if said.contains("is not a working tree") => {
                 Ok(())
@@ -121,12 +121,12 @@ impl Worktrees {
         }
     }
 
-    /// The repository of a worktree of which there is no record, if it still has one.
+    /// Finds the repository of a worktree that has no record.
     async fn git_dir_of(&self, id: &str, env: &Environment) -> Option<PathBuf> {
-        if !self.0.shelf.has_folder(id) {
+        if !self.0.directory.has_folder(id) {
             return None;
         }
-        let folder = self.0.shelf.folder(id);
+        let folder = self.0.directory.folder(id);
         let git = Git::in_folder(&self.0.processes, env, &folder).await.ok()?;
         git.path("--git-common-dir").await.ok()
     }

@@ -1,22 +1,22 @@
-//! The repository around a folder, and whether a worktree is one of its worktrees.
+//! Finds the repository around a folder, and checks that a worktree belongs to it.
 
 use std::path::{Path, PathBuf};
 
 use super::error::WorktreeError;
 use super::git::{Git, path_of};
 
-/// Where a repository is and which commit it is at.
+/// The location and current commit of a repository.
 #[derive(Debug, Clone)]
 pub(super) struct Repository {
-    /// Its working tree around the folder that was asked about.
+    /// The top of the working tree around the requested folder.
     pub(super) top: PathBuf,
-    /// The folder of git that all its worktrees share.
+    /// The git folder that all its worktrees share.
     pub(super) git_dir: PathBuf,
     pub(super) commit: String,
 }
 
 impl Repository {
-    /// Finds the repository around the folder that git was prepared for.
+    /// Finds the repository around the folder of `git`.
     pub(super) async fn around(git: &Git) -> Result<Self, WorktreeError> {
         let inside = ["rev-parse", "--is-inside-work-tree"];
         let inside = git.line("find the repository", inside).await?;
@@ -38,7 +38,7 @@ impl Repository {
         })
     }
 
-    /// The path that people know the repository by.
+    /// The path that users know the repository by.
     pub(super) fn name(&self) -> PathBuf {
         match (self.git_dir.file_name(), self.git_dir.parent()) {
             (Some(name), Some(parent)) if name == ".git" => parent.to_owned(),
@@ -47,8 +47,8 @@ impl Repository {
     }
 }
 
-/// Makes sure that a folder is a worktree of this repository, and that both sides say so: what
-/// an agent did to it may have made it something else.
+/// Checks that a folder is a worktree of this repository and that the repository lists it. An agent
+/// may have replaced the folder or its `.git` file.
 pub(super) async fn check_registered(
     git: &Git,
     folder: &Path,
@@ -76,7 +76,7 @@ pub(super) async fn check_registered(
     while bytes.last().is_some_and(u8::is_ascii_whitespace) {
         bytes.pop();
     }
-    // Relative links start from where they are.
+    // A relative path is relative to the git folder of the worktree.
     let link = own.join(path_of(bytes));
     let Some(back) = link.parent() else {
         return Err(unclear("its repository does not know where it is"));
@@ -95,8 +95,8 @@ async fn real(path: &Path) -> Result<PathBuf, WorktreeError> {
     })
 }
 
-/// The folder of a worktree that stands for a folder of the repository, or the nearest one above it
-/// that the commit has. Links are not followed, so that it is never outside.
+/// The folder in a worktree that corresponds to a folder of the repository, or its nearest parent
+/// that exists. Symbolic links are not followed, so the result is always inside the worktree.
 pub(super) fn counterpart(worktree: &Path, inside: &Path) -> PathBuf {
     let mut found = worktree.to_owned();
     for part in inside.components() {

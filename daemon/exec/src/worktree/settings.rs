@@ -1,30 +1,31 @@
-//! What git may not do for us: the repository is not trusted, and neither is its configuration.
+//! Disables every program that a repository's configuration makes git run. The repository and its
+//! configuration are not trusted.
 //!
-//! Everything that makes git start a program of the repository's choice is switched off by settings
-//! that come last and win: hooks, filters, the file system monitor, credentials, every transport.
-//! Settings travel as `GIT_CONFIG_KEY_<n>` variables, which take names that `git -c` would misread.
+//! Our settings come last and override those of the repository: hooks, filters, the file system
+//! monitor, credential helpers and all transports are disabled. They are passed as
+//! `GIT_CONFIG_KEY_<n>` variables, because `git -c` would misread some names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A folder in which there can be no hook.
+/// A path at which there can be no hook.
 const NO_HOOKS: &str = "/dev/null";
 
-/// How many filters and hooks of a configuration are switched off; with more, nothing is run.
-const MOST_NAMES: usize = 200;
+/// The maximum number of filters and hooks that are disabled; with more, git is not run.
+const MAX_NAMES: usize = 200;
 
-/// How many settings are taken over from the variables of the caller.
-const MOST_GIVEN: usize = 100;
+/// The maximum number of settings that are kept from the caller's environment.
+const MAX_GIVEN: usize = 100;
 
-/// What is set whatever the repository says.
+/// Settings that override those of every repository.
 const ALWAYS: [(&str, &str); 18] = [
     ("core.hooksPath", NO_HOOKS),
     ("core.fsmonitor", "false"),
-    // What makes git trust a file to be as it was.
+    // Turn off features by which git assumes that a file is unchanged.
     ("core.untrackedCache", "false"),
     ("core.ignoreStat", "false"),
     ("core.checkStat", "default"),
     ("core.trustctime", "true"),
-    // Commits of an agent are found in the log of its HEAD.
+    // Commits of an agent are found in the reflog of HEAD.
     ("core.logAllRefUpdates", "true"),
     ("submodule.recurse", "false"),
     ("status.submoduleSummary", "false"),
@@ -36,45 +37,45 @@ const ALWAYS: [(&str, &str); 18] = [
     ("credential.helper", ""),
     ("credential.interactive", "false"),
     ("protocol.allow", "never"),
-    // Would raise the version of the user's repository.
+    // Relative paths would raise the format version of the user's repository.
     ("worktree.useRelativePaths", "false"),
 ];
 
-/// What the environment says whatever it said before.
+/// Environment variables that override those of the caller.
 const VARIABLES: [(&str, &str); 7] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_PAGER", "cat"),
-    // Wins over `protocol.<name>.allow`: no name is allowed.
+    // Overrides `protocol.<name>.allow`: no protocol is allowed.
     ("GIT_ALLOW_PROTOCOL", ""),
     ("GIT_NO_LAZY_FETCH", "1"),
-    // Messages are read.
+    // Error messages are parsed in English.
     ("LC_ALL", "C"),
     ("LANGUAGE", ""),
 ];
 
-/// The programs that a configuration names, to be switched off one by one.
+/// The programs that a configuration names and that must be disabled by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Off {
+pub(super) struct DisabledPrograms {
     pub(super) filters: BTreeSet<String>,
-    /// Hooks that newer versions of git take from the configuration.
+    /// Hooks in the configuration, which newer versions of git support.
     hooks: BTreeSet<String>,
-    /// Whether objects may be missing that a remote could bring.
+    /// Whether this is a partial clone, in which objects may be missing.
     pub(super) partial: bool,
 }
 
-/// Why a configuration is not one to run git with.
+/// Why git must not be run with a configuration.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unusable {
-    /// Our settings had no effect.
+pub(super) enum UnusableConfiguration {
+    /// Our settings have no effect.
     GitTooOld,
     Odd(String),
 }
 
-impl Off {
-    /// Reads `git config --list -z`, which has to have been run with our settings.
-    pub(super) fn of_list(list: &[u8]) -> Result<Self, Unusable> {
-        let mut off = Self::default();
+impl DisabledPrograms {
+    /// Parses the output of `git config --list -z`, which must have been run with our settings.
+    pub(super) fn of_list(list: &[u8]) -> Result<Self, UnusableConfiguration> {
+        let mut disabled = Self::default();
         let mut hooks_path = None;
         for entry in list.split(|byte| *byte == 0).filter(|it| !it.is_empty()) {
             let mut parts = entry.splitn(2, |byte| *byte == b'\n');
@@ -82,17 +83,17 @@ impl Off {
             let value = parts.next().unwrap_or_default();
             match key {
                 b"core.hookspath" => hooks_path = Some(value),
-                b"extensions.partialclone" => off.partial = true,
-                _ => off.take(key)?,
+                b"extensions.partialclone" => disabled.partial = true,
+                _ => disabled.take(key)?,
             }
         }
         if hooks_path != Some(NO_HOOKS.as_bytes()) {
-            return Err(Unusable::GitTooOld);
+            return Err(UnusableConfiguration::GitTooOld);
         }
-        Ok(off)
+        Ok(disabled)
     }
 
-    fn take(&mut self, key: &[u8]) -> Result<(), Unusable> {
+    fn take(&mut self, key: &[u8]) -> Result<(), UnusableConfiguration> {
         let names = if key.starts_with(b"filter.") {
             &mut self.filters
         } else if key.starts_with(b"hook.") {
@@ -102,24 +103,24 @@ impl Off {
             return Ok(());
         };
         let name = String::from_utf8(key.to_vec())
-            .map_err(|_| Unusable::Odd("a name is not UTF-8".to_owned()))?;
-        // The name in the middle may itself have dots.
+            .map_err(|_| UnusableConfiguration::Odd("a name is not UTF-8".to_owned()))?;
+        // The name in the middle may contain dots.
         if let Some((section, _)) = name.rsplit_once('.')
             && let Some((_, name)) = section.split_once('.')
         {
             names.insert(name.to_owned());
         }
-        if names.len() > MOST_NAMES {
-            return Err(Unusable::Odd(format!("more than {MOST_NAMES}")));
+        if names.len() > MAX_NAMES {
+            return Err(UnusableConfiguration::Odd(format!("more than {MAX_NAMES}")));
         }
         Ok(())
     }
 
-    /// The environment in which git runs nothing but itself.
+    /// The environment in which git runs no other program.
     pub(super) fn environment(&self, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let mut env: BTreeMap<String, String> = given
             .iter()
-            .filter(|(name, _)| may_stay(name))
+            .filter(|(name, _)| is_kept(name))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         for (name, value) in VARIABLES {
@@ -150,10 +151,11 @@ impl Off {
     }
 }
 
-/// Variables of git itself point to other repositories, programs and files; only those stay that say
-/// where a person's configuration is and how repositories are found.
-fn may_stay(name: &str) -> bool {
-    const STAY: [&str; 6] = [
+/// Whether a `GIT_` variable is kept. Such variables can point to other repositories, programs and
+/// files; only those are kept that locate the user's configuration and control how repositories are
+/// found.
+fn is_kept(name: &str) -> bool {
+    const KEPT: [&str; 6] = [
         "GIT_CONFIG_GLOBAL",
         "GIT_CONFIG_SYSTEM",
         "GIT_CONFIG_NOSYSTEM",
@@ -161,14 +163,14 @@ fn may_stay(name: &str) -> bool {
         "GIT_CEILING_DIRECTORIES",
         "GIT_DISCOVERY_ACROSS_FILESYSTEM",
     ];
-    !name.starts_with("GIT_") || STAY.contains(&name)
+    !name.starts_with("GIT_") || KEPT.contains(&name)
 }
 
-/// The settings that the caller's own variables bring, such as `safe.directory`; all or none.
+/// The settings in the caller's environment, such as `safe.directory`; all of them or none.
 fn given_settings(given: &BTreeMap<String, String>) -> Vec<(String, String)> {
     let count = given.get("GIT_CONFIG_COUNT");
     let count: usize = count.and_then(|text| text.parse().ok()).unwrap_or(0);
-    if count > MOST_GIVEN {
+    if count > MAX_GIVEN {
         return Vec::new();
     }
     let setting = |index: usize| {

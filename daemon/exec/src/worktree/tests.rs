@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::keep_alive::KeepAlive;
 
-/// A home, a repository with a commit, and git as it is configured nowhere but here.
+/// A home, a repository with one commit, and an environment without other git configuration.
 struct Lab {
     folder: TempDir,
     worktrees: Worktrees,
@@ -37,7 +37,7 @@ impl Lab {
         lab
     }
 
-    /// The same home as another daemon finds it.
+    /// Replaces the handle, as a new daemon for the same home would.
     fn restart(&mut self) {
         self.worktrees = worktrees(&self.home());
     }
@@ -72,7 +72,7 @@ impl Lab {
         env
     }
 
-    /// Runs git as a person would, and returns what it prints.
+    /// Runs git without our settings, as a user would, and returns its output.
     fn git(&self, folder: &Path, args: &[&str]) -> String {
         let output = Command::new("git")
             .args(args)
@@ -117,12 +117,12 @@ impl Lab {
         self.worktrees.settle(worktree, &self.env()).await
     }
 
-    async fn list(&self) -> Vec<Entry> {
+    async fn list(&self) -> Vec<WorktreeEntry> {
         let entries = self.worktrees.list(&HashSet::new(), &self.env()).await;
         entries.unwrap()
     }
 
-    async fn only(&self) -> Entry {
+    async fn only(&self) -> WorktreeEntry {
         let mut list = self.list().await;
         assert_eq!(list.len(), 1, "{list:?}");
         list.remove(0)
@@ -133,7 +133,7 @@ impl Lab {
         self.worktrees.remove(id, force, &nobody, &self.env()).await
     }
 
-    /// Nothing is left, neither in the home nor in the repository.
+    /// Asserts that nothing is left in the home and in the repository.
     fn assert_nothing_left(&self) {
         let root = self.home().join("worktrees");
         let names: Vec<_> = std::fs::read_dir(&root)

@@ -29,7 +29,7 @@ pub(super) async fn follow(
     };
     let pause = tokio::select! {
         biased;
-        pause = command.pause(wait, cancel) => pause,
+        pause = command.wait(wait, cancel) => pause,
         () = pass_on => WaitOutcome::Ended,
     };
     pass(command, partial);

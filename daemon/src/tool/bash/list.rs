@@ -53,14 +53,14 @@ fn describe(shell: &FoundShell) -> String {
             };
             format!(
                 "{} `{}` ({place}{}{unread})",
-                words::state(&command.id, command.ending()),
+                words::state(&command.id, command.status()),
                 command.command,
                 process(command.pid)
             )
         }
         FoundShell::Detached(command) => format!(
             "{} `{}` (detached{}, log {})",
-            words::state(&command.id, command.ending()),
+            words::state(&command.id, command.status()),
             command.command,
             process(command.pid),
             command.log.display()

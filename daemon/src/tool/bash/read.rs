@@ -74,31 +74,31 @@ pub(super) async fn attached(
     delay: Duration,
     context: &ToolContext,
 ) -> Outcome {
-    if command.pause(delay, &context.cancel).await == WaitOutcome::Cancelled {
+    if command.wait(delay, &context.cancel).await == WaitOutcome::Cancelled {
         return Outcome::failure(words::INTERRUPTED);
     }
     // Asked first: what is printed in between is read with the next call, never lost.
-    let ending = command.ending();
+    let ending = command.status();
     let text = shell_output::whole(command.run.unread());
     if !matches!(ending, CommandStatus::Running | CommandStatus::Waiting(_)) {
-        context.shells.delivered(&command.id).await;
+        context.shells.mark_delivered(&command.id).await;
     }
     Outcome::success(words::with_note(text, &words::state(&command.id, ending)))
 }
 
 async fn detached(command: &DetachedCommand, delay: Duration, context: &ToolContext) -> Outcome {
-    if command.pause(delay, &context.cancel).await == WaitOutcome::Cancelled {
+    if command.wait(delay, &context.cancel).await == WaitOutcome::Cancelled {
         return Outcome::failure(words::INTERRUPTED);
     }
     match command.unread().await {
         Ok(part) => {
-            if part.ending != CommandStatus::Running {
-                context.shells.delivered(&command.id).await;
+            if part.status != CommandStatus::Running {
+                context.shells.mark_delivered(&command.id).await;
             }
             let text = shell_output::whole(part.shown);
             Outcome::success(words::with_note(
                 text,
-                &words::state(&command.id, part.ending),
+                &words::state(&command.id, part.status),
             ))
         }
         Err(error) => Outcome::failure(words::log_unreadable(command, &error)),

@@ -8,7 +8,7 @@ use loopd_proto::id::ShellId;
 use super::{names, words};
 use crate::gate::Grant;
 use crate::tool::{Need, Outcome, Tool, ToolContext};
-use loopd_exec::shells::Closed;
+use loopd_exec::shells::CloseReason;
 
 /// The tool `stop_bash`.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,11 @@ impl Tool for Stop {
     }
 
     async fn run(&self, _grant: &Grant, args: StopArgs, context: &ToolContext) -> Outcome {
-        match context.shells.stop(&args.shell_id, Closed::Stopped).await {
+        match context
+            .shells
+            .stop(&args.shell_id, CloseReason::Stopped)
+            .await
+        {
             Ok(ending) => Outcome::success(words::stopped(&args.shell_id, ending)),
             Err(error) => words::refused(&error),
         }

@@ -8,7 +8,7 @@ use loopd_proto::id::ShellId;
 use super::names::{LIST, READ, RUN, STOP, WRITE};
 use crate::tool::{Outcome, texts};
 use loopd_exec::shells::{
-    AttachedCommand, Closed, CommandStatus, DetachedCommand, ShellError, WaitOutcome,
+    AttachedCommand, CloseReason, CommandStatus, DetachedCommand, ShellError, WaitOutcome,
 };
 use loopd_exec::terminal::{Backend, WaitingFor};
 
@@ -93,7 +93,7 @@ fn wanted(what: WaitingFor) -> &'static str {
 /// A command that the call does not wait for any longer.
 pub(super) fn moved(command: &AttachedCommand, pause: WaitOutcome, waited: u64) -> String {
     let id = &command.id;
-    match (pause, command.ending()) {
+    match (pause, command.status()) {
         (WaitOutcome::WaitsForInput, CommandStatus::Waiting(what)) => format!(
             "<the command waits for input: {}. It goes on in the background as shellId {id}. {}>",
             wanted(what),
@@ -119,7 +119,7 @@ pub(super) fn moved(command: &AttachedCommand, pause: WaitOutcome, waited: u64) 
 /// A command that was started in the background.
 pub(super) fn started(command: &AttachedCommand, pause: WaitOutcome) -> String {
     let id = &command.id;
-    if let (WaitOutcome::WaitsForInput, CommandStatus::Waiting(what)) = (pause, command.ending()) {
+    if let (WaitOutcome::WaitsForInput, CommandStatus::Waiting(what)) = (pause, command.status()) {
         return format!(
             "<the command runs in the background as shellId {id} and waits for input: {}. {}>",
             wanted(what),
@@ -180,7 +180,7 @@ pub(super) fn refused(error: &ShellError) -> Outcome {
                 )
             }
         },
-        ShellError::Closed { id, how } => closed(id, *how),
+        ShellError::Closed { id, reason } => closed(id, *reason),
         ShellError::Detached(id) => format!(
             "The shellId \"{id}\" belongs to a detached command that still runs; it has only a log and takes no input. Use {READ} to see the log, {STOP} to stop it, or another shellId."
         ),
@@ -203,21 +203,21 @@ pub(super) fn refused(error: &ShellError) -> Outcome {
     })
 }
 
-fn closed(id: &ShellId, how: Closed) -> String {
-    match how {
-        Closed::Finished => format!(
+fn closed(id: &ShellId, reason: CloseReason) -> String {
+    match reason {
+        CloseReason::Finished => format!(
             "The shell \"{id}\" is closed: its command had ended and its output was read. Run the command again with {RUN} if you need it."
         ),
-        Closed::Stopped => {
+        CloseReason::Stopped => {
             format!("The shell \"{id}\" is closed: you stopped it. Start a new one with {RUN}.")
         }
-        Closed::Cancelled => format!(
+        CloseReason::Cancelled => format!(
             "The shell \"{id}\" is closed: the user cancelled its command. Ask before running it again."
         ),
-        Closed::MadeRoom => format!(
+        CloseReason::MadeRoom => format!(
             "The shell \"{id}\" is closed: too many shells were open, and it had rested longest. Start a new one with {RUN}."
         ),
-        Closed::Lost => format!(
+        CloseReason::Lost => format!(
             "The shell \"{id}\" is closed: it ended with an earlier run of the daemon or session, and its output is gone. Check what its command did before running it again with {RUN}."
         ),
     }
@@ -225,7 +225,7 @@ fn closed(id: &ShellId, how: Closed) -> String {
 
 pub(super) fn nothing_to_type_to(command: &AttachedCommand) -> String {
     let id = &command.id;
-    match command.ending() {
+    match command.status() {
         CommandStatus::Running | CommandStatus::Waiting(_) => {
             format!("The shell \"{id}\" takes no input.")
         }

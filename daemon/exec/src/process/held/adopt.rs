@@ -1,5 +1,5 @@
-//! What earlier daemons of this home left: ends what should have ended with them, and takes over the
-//! detached, by their ledger and the files beside their logs.
+//! Handles the commands that earlier daemons of this home left, as listed in the ledger: kills
+//! attached ones and adopts detached ones.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,88 +10,97 @@ use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::io::unix::AsyncFd;
 use tokio_util::task::TaskTracker;
 
-use super::super::census::{self, Identity};
-use super::super::ledger::{Line, read_exit};
-use super::super::record::{Control, Facts, Record};
-use super::super::{Class, Exit, Inner, Signal, keeper};
-use super::kill_by_evidence;
+use super::super::ledger::{LedgerEntry, read_exit};
+use super::super::procfs::{self, ProcessIdentity};
+use super::super::record::{ProcessControl, ProcessFacts, ProcessRecord};
+use super::super::{Class, Exit, ProcessesInner, Signal, keeper};
+use super::kill_without_keeper;
 
-/// Reads the ledger that was left.
-pub(in super::super) async fn recover(inner: &Arc<Inner>) -> Vec<Arc<Record>> {
+/// Reads the ledger, kills attached commands and adopts detached ones.
+pub(in super::super) async fn recover(inner: &Arc<ProcessesInner>) -> Vec<Arc<ProcessRecord>> {
     let backend = &inner.backend;
     let ledger = backend.ledger.clone();
-    let lines = tokio::task::spawn_blocking(move || ledger.read());
-    let lines = lines.await.unwrap_or_default();
-    let (old, current): (Vec<Line>, Vec<Line>) = lines
+    let entries = tokio::task::spawn_blocking(move || ledger.read());
+    let entries = entries.await.unwrap_or_default();
+    let (old, current): (Vec<LedgerEntry>, Vec<LedgerEntry>) = entries
         .into_iter()
-        .partition(|line| line.boot != backend.boot);
-    // Nothing lives through a restart of the system.
-    for line in old {
-        backend.ledger.remove(&line.id);
+        .partition(|entry| entry.boot != backend.boot);
+    // No process survives a reboot.
+    for entry in old {
+        backend.ledger.remove(&entry.id);
     }
-    let (detached, condemned): (Vec<Line>, Vec<Line>) = current
+    let (detached, attached): (Vec<LedgerEntry>, Vec<LedgerEntry>) = current
         .into_iter()
-        .partition(|line| line.class == Class::Detached);
-    if !condemned.is_empty() {
+        .partition(|entry| entry.class == Class::Detached);
+    if !attached.is_empty() {
         tracing::warn!(
-            count = condemned.len(),
+            count = attached.len(),
             "an earlier daemon left processes behind"
         );
-        kill_by_evidence(condemned.clone()).await;
-        for line in condemned {
-            backend.ledger.remove(&line.id);
+        kill_without_keeper(attached.clone()).await;
+        for entry in attached {
+            backend.ledger.remove(&entry.id);
         }
     }
     detached
         .into_iter()
-        .map(|line| take_over(inner, line))
+        .map(|entry| adopt(inner, entry))
         .collect()
 }
 
-/// Follows a detached command from now on.
-fn take_over(inner: &Arc<Inner>, line: Line) -> Arc<Record> {
-    let pid = line.command.map_or(0, |command| command.pid);
-    let reach = Reach {
-        keeper: line.keeper,
-        line: line.clone(),
+/// Adopts a detached command and watches it from now on.
+fn adopt(inner: &Arc<ProcessesInner>, entry: LedgerEntry) -> Arc<ProcessRecord> {
+    let pid = entry.command.map_or(0, |command| command.pid);
+    let control = AdoptedControl {
+        keeper: entry.keeper,
+        entry: entry.clone(),
         tasks: inner.tasks.clone(),
     };
-    let record = Arc::new(Record::new(Facts::of(&line, pid), Box::new(reach), None));
+    let record = Arc::new(ProcessRecord::new(
+        ProcessFacts::of(&entry, pid),
+        Box::new(control),
+        None,
+    ));
     inner.add(record.clone());
-    let (inner_too, followed) = (inner.clone(), record.clone());
+    let (shared, followed) = (inner.clone(), record.clone());
     inner.tasks.spawn(async move {
-        let keeper = line.keeper.and_then(Identity::open);
+        let keeper = entry.keeper.and_then(ProcessIdentity::open);
         match keeper.map(crate::sys::watch_descriptor) {
-            Some(Ok(keeper)) => with_keeper(&inner_too, &line, &followed, &keeper).await,
+            Some(Ok(keeper)) => with_keeper(&shared, &entry, &followed, &keeper).await,
             Some(Err(error)) => {
                 tracing::warn!(%error, "the keeper of a detached command cannot be watched");
-                without_keeper(&inner_too, &line, &followed).await;
+                without_keeper(&shared, &entry, &followed).await;
             }
-            None => without_keeper(&inner_too, &line, &followed).await,
+            None => without_keeper(&shared, &entry, &followed).await,
         }
     });
     record
 }
 
-/// The keeper writes how the command ended, and ends when nothing of it lives.
+/// Watches a detached command by its keeper, which writes the exit file and exits when all
+/// processes of the command are gone.
 async fn with_keeper(
-    inner: &Arc<Inner>,
-    line: &Line,
-    record: &Arc<Record>,
+    inner: &Arc<ProcessesInner>,
+    entry: &LedgerEntry,
+    record: &Arc<ProcessRecord>,
     keeper: &AsyncFd<OwnedFd>,
 ) {
-    if let Some(log) = &line.log
+    if let Some(log) = &entry.log
         && let Err(error) = exit_or_end(log, record, keeper).await
     {
         tracing::warn!(%error, "a detached command's exit is seen only at its very end");
     }
     ended(keeper).await;
-    census::bury(keeper.get_ref());
-    without_keeper(inner, line, record).await;
+    procfs::reap(keeper.get_ref());
+    without_keeper(inner, entry, record).await;
 }
 
-/// Waits for the file that says how the command ended, or for the keeper's end.
-async fn exit_or_end(log: &Path, record: &Record, keeper: &AsyncFd<OwnedFd>) -> io::Result<()> {
+/// Waits for the exit file of the command, or for the end of the keeper.
+async fn exit_or_end(
+    log: &Path,
+    record: &ProcessRecord,
+    keeper: &AsyncFd<OwnedFd>,
+) -> io::Result<()> {
     let changes = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
     inotify::add_watch(
         &changes,
@@ -117,52 +126,57 @@ async fn exit_or_end(log: &Path, record: &Record, keeper: &AsyncFd<OwnedFd>) -> 
     }
 }
 
-/// Resolves when a process has ended; its descriptor is readable from then on.
+/// Resolves when a process has ended; its pidfd is readable from then on.
 async fn ended(process: &AsyncFd<OwnedFd>) {
     if let Err(error) = process.readable().await.map(|_| ()) {
         tracing::warn!(%error, "a process cannot be watched");
     }
 }
 
-/// Follows a detached command whose keeper is gone, as far as that can be done.
-pub(super) async fn without_keeper(inner: &Arc<Inner>, line: &Line, record: &Arc<Record>) {
-    if let Some(command) = line.command.and_then(Identity::open) {
-        record.reach_by(Box::new(Reach {
+/// Watches a detached command whose keeper is gone. Only the command itself can be seen, not its
+/// descendants.
+pub(super) async fn without_keeper(
+    inner: &Arc<ProcessesInner>,
+    entry: &LedgerEntry,
+    record: &Arc<ProcessRecord>,
+) {
+    if let Some(command) = entry.command.and_then(ProcessIdentity::open) {
+        record.replace_control(Box::new(AdoptedControl {
             keeper: None,
-            line: line.clone(),
+            entry: entry.clone(),
             tasks: inner.tasks.clone(),
         }));
         match crate::sys::watch_descriptor(command) {
             Ok(command) => {
                 ended(&command).await;
-                census::bury(command.get_ref());
+                procfs::reap(command.get_ref());
             }
             Err(error) => tracing::warn!(%error, "a detached command cannot be watched"),
         }
     }
-    let written = line.log.as_deref().and_then(read_exit);
+    let written = entry.log.as_deref().and_then(read_exit);
     record.set_exit(written.unwrap_or(Exit::Unknown));
-    inner.backend.ledger.remove(&line.id);
+    inner.backend.ledger.remove(&entry.id);
     inner.finish(record);
 }
 
-/// A detached command that this daemon did not start.
+/// Controls a detached command without a socket to its keeper.
 #[derive(Debug)]
-struct Reach {
-    keeper: Option<Identity>,
-    line: Line,
+struct AdoptedControl {
+    keeper: Option<ProcessIdentity>,
+    entry: LedgerEntry,
     tasks: TaskTracker,
 }
 
-impl Reach {
-    /// Tells the keeper by a signal; false when there is none.
+impl AdoptedControl {
+    /// Sends a signal to the keeper; returns false if there is none.
     fn tell(&self, signal: rustix::process::Signal) -> bool {
-        let keeper = self.keeper.and_then(Identity::open);
+        let keeper = self.keeper.and_then(ProcessIdentity::open);
         keeper.is_some_and(|keeper| rustix::process::pidfd_send_signal(&keeper, signal).is_ok())
     }
 }
 
-impl Control for Reach {
+impl ProcessControl for AdoptedControl {
     fn signal(&self, signal: Signal) {
         let told = match signal {
             Signal::Kill => self.tell(keeper::KILL),
@@ -171,7 +185,7 @@ impl Control for Reach {
         let number = rustix::process::Signal::from_named_raw(signal.number());
         if !told
             && let Some(signal) = number
-            && let Some(command) = self.line.command.and_then(Identity::open)
+            && let Some(command) = self.entry.command.and_then(ProcessIdentity::open)
         {
             // Fails for a command that has just ended.
             rustix::process::pidfd_send_signal(&command, signal).ok();
@@ -180,8 +194,8 @@ impl Control for Reach {
 
     fn kill(&self) {
         if !self.tell(keeper::KILL) {
-            let line = self.line.clone();
-            self.tasks.spawn(kill_by_evidence(vec![line]));
+            let entry = self.entry.clone();
+            self.tasks.spawn(kill_without_keeper(vec![entry]));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The connection to the holder, which is started when the first command needs it and again after it
+//! The connection to the holder. The holder is started with the first command, and again after it
 //! was killed.
 
 use parking_lot::{Mutex, MutexGuard};
@@ -12,44 +12,44 @@ use tokio::io::unix::AsyncFd;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
-use super::super::message::{Kind, send_order};
-use super::super::{Inner, KILLED_WITHIN, holder};
+use super::super::message::{KeeperKind, send_order};
+use super::super::{KILLED_WITHIN, ProcessesInner, holder};
 
-/// The holder, if there is one.
+/// The running holder, if there is one.
 #[derive(Debug, Default)]
-pub(super) struct Link {
-    holder: Mutex<Option<Arc<Holder>>>,
+pub(super) struct HolderLink {
+    holder: Mutex<Option<Arc<HolderHandle>>>,
 }
 
 #[derive(Debug)]
-struct Holder {
+struct HolderHandle {
     socket: AsyncFd<OwnedFd>,
     ended: watch::Sender<bool>,
 }
 
-impl Link {
-    fn current(&self) -> MutexGuard<'_, Option<Arc<Holder>>> {
+impl HolderLink {
+    fn current(&self) -> MutexGuard<'_, Option<Arc<HolderHandle>>> {
         self.holder.lock()
     }
 
-    /// Says whether there is a holder.
+    /// Whether a holder is running.
     pub(super) fn is_held(&self) -> bool {
         self.current()
             .as_ref()
             .is_some_and(|holder| !*holder.ended.borrow())
     }
 
-    /// Sends an order, to a new holder when the old one is gone.
+    /// Sends an order; starts a new holder if the old one is gone.
     pub(super) async fn order(
         &self,
-        inner: &Arc<Inner>,
-        kind: Kind,
+        inner: &Arc<ProcessesInner>,
+        kind: KeeperKind,
         descriptors: &[OwnedFd],
     ) -> io::Result<()> {
         let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
         let holder = self.holder(inner)?;
         match holder.send(kind, &borrowed).await {
-            Err(error) if is_over(&error) => {
+            Err(error) if is_disconnected(&error) => {
                 self.drop_if(&holder);
                 self.holder(inner)?.send(kind, &borrowed).await
             }
@@ -57,7 +57,7 @@ impl Link {
         }
     }
 
-    fn holder(&self, inner: &Arc<Inner>) -> io::Result<Arc<Holder>> {
+    fn holder(&self, inner: &Arc<ProcessesInner>) -> io::Result<Arc<HolderHandle>> {
         let mut current = self.current();
         if let Some(holder) = current.as_ref().filter(|holder| !*holder.ended.borrow()) {
             return Ok(holder.clone());
@@ -68,7 +68,7 @@ impl Link {
         Ok(holder)
     }
 
-    fn drop_if(&self, gone: &Arc<Holder>) {
+    fn drop_if(&self, gone: &Arc<HolderHandle>) {
         let mut current = self.current();
         if current
             .as_ref()
@@ -78,13 +78,13 @@ impl Link {
         }
     }
 
-    /// Ends the holder and with it what it holds.
+    /// CommandPipes the holder, which kills its attached commands.
     pub(super) async fn close(&self) {
         let Some(holder) = self.current().take() else {
             return;
         };
         let mut ended = holder.ended.subscribe();
-        // The socket closes with its last owner.
+        // Dropping the last reference closes the socket, which ends the holder.
         drop(holder);
         let ended = ended.wait_for(|ended| *ended);
         if tokio::time::timeout(KILLED_WITHIN, ended).await.is_err() {
@@ -93,8 +93,8 @@ impl Link {
     }
 }
 
-impl Holder {
-    async fn send(&self, kind: Kind, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+impl HolderHandle {
+    async fn send(&self, kind: KeeperKind, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         loop {
             let mut ready = self.socket.writable().await?;
             match ready.try_io(|socket| send_order(socket.get_ref(), kind, descriptors)) {
@@ -105,18 +105,18 @@ impl Holder {
     }
 }
 
-fn is_over(error: &io::Error) -> bool {
+fn is_disconnected(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::NotConnected
     )
 }
 
-fn start() -> io::Result<(Arc<Holder>, Child)> {
+fn start() -> io::Result<(Arc<HolderHandle>, Child)> {
     let flags = SocketFlags::CLOEXEC;
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     rustix::io::ioctl_fionbio(&ours, true)?;
-    // What the holder leaves when it is killed comes to us.
+    // If the holder is killed, its children become children of the daemon.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let child = program()?
         .env_clear()
@@ -124,7 +124,7 @@ fn start() -> io::Result<(Arc<Holder>, Child)> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    let holder = Holder {
+    let holder = HolderHandle {
         socket: crate::sys::watch_descriptor(ours)?,
         ended: watch::Sender::new(false),
     };
@@ -140,12 +140,12 @@ async fn follow(mut child: Child, ended: watch::Sender<bool>) {
     ended.send_replace(true);
 }
 
-/// This very program, also when its file has been replaced; tests that are another program use the
-/// one that was built beside them.
+/// The command that starts a holder: this program, even if its file was replaced. A test binary
+/// that cannot be a holder uses the `loopd` beside it.
 fn program() -> io::Result<Command> {
-    if holder::is_offered() {
+    if holder::is_available() {
         let mut command = Command::new("/proc/self/exe");
-        command.arg0("loopd").arg(holder::WORD);
+        command.arg0("loopd").arg(holder::FLAG);
         return Ok(command);
     }
     let this = std::env::current_exe()?;
@@ -156,6 +156,6 @@ fn program() -> io::Result<Command> {
     let found = found
         .ok_or_else(|| io::Error::other(format!("there is no loopd beside {}", this.display())))?;
     let mut command = Command::new(found);
-    command.arg(holder::WORD);
+    command.arg(holder::FLAG);
     Ok(command)
 }

@@ -2,8 +2,8 @@ use tempfile::TempDir;
 
 use super::*;
 
-fn line(id: &str) -> Line {
-    Line {
+fn entry(id: &str) -> LedgerEntry {
+    LedgerEntry {
         id: ProcessId::from(id),
         class: Class::Session,
         session: Some(SessionId::from("s")),
@@ -11,20 +11,20 @@ fn line(id: &str) -> Line {
         started: Timestamp(5),
         log: None,
         boot: "boot".to_owned(),
-        command: Some(Identity { pid: 7, start: 8 }),
+        command: Some(ProcessIdentity { pid: 7, start: 8 }),
         keeper: None,
     }
 }
 
 #[test]
-fn what_makes_no_sense_is_set_aside() {
+fn unreadable_files_are_moved_aside() {
     let home = TempDir::new().unwrap();
     let ledger = Ledger::of(home.path());
     assert_eq!(ledger.read(), []);
     ledger.prepare().unwrap();
-    let good = line("good");
+    let good = entry("good");
     write(&ledger.path(&good.id), &good).unwrap();
-    write(&ledger.path(&ProcessId::from("else")), &line("other")).unwrap();
+    write(&ledger.path(&ProcessId::from("else")), &entry("other")).unwrap();
     let half = home.path().join("processes/half.json");
     fs::write(&half, "{\"id\":\"ha").unwrap();
     fs::write(home.path().join("processes/note.txt"), "x").unwrap();

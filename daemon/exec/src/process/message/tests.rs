@@ -14,31 +14,34 @@ fn pair() -> (OwnedFd, OwnedFd) {
 
 #[test]
 fn an_order_arrives_as_it_was_sent() {
-    let order = Order {
+    let order = KeeperOrder {
         program: "/bin/bash".into(),
         args: vec!["-c".into(), OsString::from_vec(vec![0xff, b'x']), "".into()],
         env: vec!["A=b=c".into(), "EMPTY=".into()],
         cwd: "/tmp".into(),
-        wiring: Wiring::Terminal("/dev/pts/3".into()),
+        stdio: StdioSource::Terminal("/dev/pts/3".into()),
         ledger: "/home/processes/x.json".into(),
-        line: "{}".to_owned(),
+        entry: "{}".to_owned(),
     };
     let (ours, theirs) = pair();
     let file = order.write().unwrap();
-    send_order(&ours, Kind::Detached, &[ours.as_fd(), file.as_fd()]).unwrap();
+    send_order(&ours, KeeperKind::Detached, &[ours.as_fd(), file.as_fd()]).unwrap();
     let (kind, mut descriptors) = receive_order(&theirs).unwrap().unwrap();
-    assert_eq!((kind, descriptors.len()), (Kind::Detached, 2));
-    assert_eq!(Order::read(descriptors.pop().unwrap()), Some(order.clone()));
+    assert_eq!((kind, descriptors.len()), (KeeperKind::Detached, 2));
+    assert_eq!(
+        KeeperOrder::read(descriptors.pop().unwrap()),
+        Some(order.clone())
+    );
     drop((ours, descriptors));
     assert!(receive_order(&theirs).unwrap().is_none());
-    let plain = Order {
+    let plain = KeeperOrder {
         args: Vec::new(),
         env: Vec::new(),
-        wiring: Wiring::One,
+        stdio: StdioSource::One,
         ..order.clone()
     };
-    assert_eq!(Order::read(plain.write().unwrap()), Some(plain));
-    let zero = Order {
+    assert_eq!(KeeperOrder::read(plain.write().unwrap()), Some(plain));
+    let zero = KeeperOrder {
         args: vec!["a\0b".into()],
         ..order
     };
@@ -46,43 +49,46 @@ fn an_order_arrives_as_it_was_sent() {
 }
 
 #[test]
-fn reports_and_wishes_arrive_as_they_were_sent() {
+fn reports_and_requests_arrive_as_they_were_sent() {
     let (daemon, keeper) = pair();
     let reports = [
-        Report::Started {
+        KeeperReport::Started {
             pid: 70_000,
             keeper: -1,
         },
-        Report::Failed {
-            stage: Stage::Folder,
+        KeeperReport::Failed {
+            stage: StartStage::Folder,
             errno: 2,
         },
-        Report::Failed {
-            stage: Stage::Keeper,
+        KeeperReport::Failed {
+            stage: StartStage::Keeper,
             errno: 11,
         },
-        Report::Failed {
-            stage: Stage::Terminal,
+        KeeperReport::Failed {
+            stage: StartStage::Terminal,
             errno: 5,
         },
-        Report::Failed {
-            stage: Stage::Program,
+        KeeperReport::Failed {
+            stage: StartStage::Program,
             errno: 13,
         },
-        Report::Unlisted { errno: 28 },
-        Report::Exited(Exit::Code(255)),
-        Report::Exited(Exit::Signal(9)),
-        Report::Exited(Exit::Unknown),
-        Report::Empty,
+        KeeperReport::LedgerFailed { errno: 28 },
+        KeeperReport::Exited(Exit::Code(255)),
+        KeeperReport::Exited(Exit::Signal(9)),
+        KeeperReport::Exited(Exit::Unknown),
+        KeeperReport::Empty,
     ];
     for report in reports {
         report.send(&keeper);
-        assert_eq!(Report::receive(&daemon).unwrap(), Some(report));
+        assert_eq!(KeeperReport::receive(&daemon).unwrap(), Some(report));
     }
-    for wish in [Wish::Kill, Wish::signal(Signal::Terminate)] {
-        wish.send(&daemon).unwrap();
-        assert_eq!(Wish::receive(&keeper).unwrap(), Some(wish));
+    for request in [
+        KeeperRequest::Kill,
+        KeeperRequest::signal(Signal::Terminate),
+    ] {
+        request.send(&daemon).unwrap();
+        assert_eq!(KeeperRequest::receive(&keeper).unwrap(), Some(request));
     }
     drop(keeper);
-    assert_eq!(Report::receive(&daemon).unwrap(), None);
+    assert_eq!(KeeperReport::receive(&daemon).unwrap(), None);
 }

@@ -1,4 +1,4 @@
-//! What plain children need of Unix: a group of their own, pipes, a terminal.
+//! Child processes on Unix: process groups, pipes and terminals.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeReader, PipeWriter};
@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use super::super::{Exit, InputPipe, OutputPipe, Signal};
 
-/// How often a group that should be gone is looked at: nothing tells of its end.
+/// How often a process group is polled; the system does not report its end.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The process group of a command.
@@ -29,7 +29,7 @@ impl Group {
         Self(id.and_then(Pid::from_raw))
     }
 
-    /// Sends a signal to all of it; a group that is gone needs none.
+    /// Sends a signal to the whole group; does nothing if the group is gone.
     pub(super) fn signal(&self, signal: Signal) {
         let known = rustix::process::Signal::from_named_raw(signal.number());
         if let (Some(leader), Some(signal)) = (self.0, known)
@@ -39,7 +39,7 @@ impl Group {
         }
     }
 
-    /// Waits until none of it lives.
+    /// Waits until the group is empty.
     pub(super) async fn gone(&self, kill: &Notify) {
         let Some(leader) = self.0 else { return };
         while rustix::process::test_kill_process_group(leader).is_ok() {
@@ -71,7 +71,7 @@ pub(super) fn input(writer: PipeWriter) -> io::Result<InputPipe> {
     pipe::Sender::from_owned_fd(OwnedFd::from(writer))
 }
 
-/// Makes a terminal the command's own.
+/// Makes a terminal the controlling terminal of the command.
 pub(super) fn terminal(command: &mut Command, tty: &Path) -> io::Result<()> {
     let terminal = OpenOptions::new()
         .read(true)

@@ -1,4 +1,4 @@
-//! What plain children need where there are no process groups.
+//! Child processes on systems without process groups.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeReader, PipeWriter};
@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::super::{Exit, InputPipe, OutputPipe, Signal};
 
-/// Only the command itself, which its watcher kills.
+/// Stands for a process group; the watcher kills only the command itself.
 #[derive(Debug)]
 pub(super) struct Group;
 

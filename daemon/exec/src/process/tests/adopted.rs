@@ -1,12 +1,12 @@
-//! Detached commands, which outlive the daemon and are found again.
+//! Detached commands outlive the daemon, and the next daemon adopts them.
 
 use std::path::Path;
 
-use super::nasty::Brood;
+use super::nasty::NastyChildren;
 use super::owned::{kill, parent};
 use super::*;
-use crate::process::census::{self, Identity};
-use crate::process::ledger::{self, Ledger, Line};
+use crate::process::ledger::{self, Ledger, LedgerEntry};
+use crate::process::procfs::{self, ProcessIdentity};
 
 fn detached(command: &str, log: &Path) -> Spawn {
     let mut spawn = bash(command);
@@ -17,7 +17,7 @@ fn detached(command: &str, log: &Path) -> Spawn {
     spawn
 }
 
-/// Makes a pipe that a command can be held by.
+/// Makes a named pipe on which a command can wait.
 fn gate(path: &Path) -> String {
     let made = std::process::Command::new("mkfifo").arg(path).status();
     assert!(made.unwrap().success());
@@ -25,7 +25,7 @@ fn gate(path: &Path) -> String {
 }
 
 #[tokio::test]
-async fn a_detached_command_is_found_again_and_loses_no_output() {
+async fn the_next_daemon_finds_a_detached_command_and_no_output_is_lost() {
     let (home, first) = processes();
     let log = home.path().join("out.log");
     let gate = gate(&home.path().join("gate"));
@@ -58,7 +58,7 @@ async fn a_detached_command_is_found_again_and_loses_no_output() {
 }
 
 #[tokio::test]
-async fn a_detached_command_that_ended_meanwhile_is_told_once() {
+async fn a_detached_command_that_ended_while_no_daemon_ran_is_reported_once() {
     let (home, first) = processes();
     let log = home.path().join("out.log");
     let owned = first.spawn(detached("exit 9", &log)).await.unwrap();
@@ -68,16 +68,16 @@ async fn a_detached_command_that_ended_meanwhile_is_told_once() {
         std::fs::read_to_string(home.path().join("out.exit")).unwrap(),
         "9\n"
     );
-    // As if the keeper had been killed between two steps of its end.
+    // The state that a keeper leaves if it is killed after it wrote the exit file.
     let ledger = Ledger::of(home.path());
-    let line = Line {
-        command: Some(Identity {
+    let left = LedgerEntry {
+        command: Some(ProcessIdentity {
             pid: owned.pid.cast_signed(),
             start: 1,
         }),
-        ..line(&owned.id, &log)
+        ..entry(&owned.id, &log)
     };
-    ledger::write(&ledger.path(&owned.id), &line).unwrap();
+    ledger::write(&ledger.path(&owned.id), &left).unwrap();
     let second = Processes::new(home.path(), KeepAlive::default());
     let found = second.recover().await;
     assert_eq!(found.first().unwrap().exit().await, Exit::Code(9));
@@ -86,15 +86,15 @@ async fn a_detached_command_that_ended_meanwhile_is_told_once() {
     assert!(third.recover().await.is_empty());
 }
 
-fn line(id: &ProcessId, log: &Path) -> Line {
-    Line {
+fn entry(id: &ProcessId, log: &Path) -> LedgerEntry {
+    LedgerEntry {
         id: id.clone(),
         class: Class::Detached,
         session: None,
         label: String::new(),
         started: Timestamp(0),
         log: Some(log.to_path_buf()),
-        boot: census::boot(),
+        boot: procfs::boot(),
         command: None,
         keeper: None,
     }
@@ -103,11 +103,11 @@ fn line(id: &ProcessId, log: &Path) -> Line {
 #[tokio::test]
 async fn nasty_detached_children_outlive_the_daemon_and_can_be_stopped_by_the_next() {
     let (home, first) = processes();
-    let (brood, attached) = (Brood::new(), Brood::new());
+    let (children, attached) = (NastyChildren::new(), NastyChildren::new());
     for number in 0..100 {
         let log = home.path().join(format!("{number}.log"));
         first
-            .spawn(brood.child(number, Lifetime::Detached { log }))
+            .spawn(children.child(number, Lifetime::Detached { log }))
             .await
             .unwrap();
     }
@@ -122,7 +122,7 @@ async fn nasty_detached_children_outlive_the_daemon_and_can_be_stopped_by_the_ne
     first.shutdown().await;
     assert_eq!(attached.alive(), 0);
     drop(others);
-    assert!(brood.alive() >= 100);
+    assert!(children.alive() >= 100);
     let second = Processes::new(home.path(), KeepAlive::default());
     let found = second.recover().await;
     assert_eq!(found.len(), 100);
@@ -130,17 +130,17 @@ async fn nasty_detached_children_outlive_the_daemon_and_can_be_stopped_by_the_ne
         .iter()
         .map(|owned| owned.stop(Duration::from_millis(50)));
     futures::future::join_all(stops).await;
-    assert_eq!(brood.alive(), 0);
+    assert_eq!(children.alive(), 0);
     assert_eq!(second.list(), []);
 }
 
 #[tokio::test]
 async fn a_detached_command_whose_keeper_was_killed_is_still_known() {
     let (home, first) = processes();
-    let brood = Brood::new();
+    let children = NastyChildren::new();
     let log = home.path().join("out.log");
     let owned = first
-        .spawn(brood.child(0, Lifetime::Detached { log }))
+        .spawn(children.child(0, Lifetime::Detached { log }))
         .await
         .unwrap();
     kill(parent(owned.pid));
@@ -150,11 +150,11 @@ async fn a_detached_command_whose_keeper_was_killed_is_still_known() {
     assert_eq!((again.pid, again.is_gone()), (owned.pid, false));
     again.kill().await;
     assert_eq!(again.exit().await, Exit::Unknown);
-    brood.is_dead("it was killed").await;
+    children.is_dead("it was killed").await;
 }
 
 #[tokio::test]
-async fn nobody_elses_process_is_ever_signalled() {
+async fn a_process_of_another_program_is_never_signalled() {
     let home = TempDir::new().unwrap();
     let ledger = Ledger::of(home.path());
     ledger.prepare().unwrap();
@@ -163,30 +163,30 @@ async fn nobody_elses_process_is_ever_signalled() {
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    let identity = Identity::of(foreign.id().unwrap().cast_signed()).unwrap();
-    let reused = Identity {
+    let identity = ProcessIdentity::of(foreign.id().unwrap().cast_signed()).unwrap();
+    let reused = ProcessIdentity {
         start: identity.start - 1,
         ..identity
     };
     for (id, class, boot) in [
-        ("reused", Class::Session, census::boot()),
+        ("reused", Class::Session, procfs::boot()),
         ("rebooted", Class::Turn, "another boot".to_owned()),
-        ("detached", Class::Detached, census::boot()),
+        ("detached", Class::Detached, procfs::boot()),
     ] {
         let id = ProcessId::from(id);
-        let known = if boot == census::boot() {
+        let known = if boot == procfs::boot() {
             reused
         } else {
             identity
         };
-        let line = Line {
+        let left = LedgerEntry {
             class,
             boot,
             command: Some(known),
             keeper: Some(known),
-            ..line(&id, &home.path().join("none.log"))
+            ..entry(&id, &home.path().join("none.log"))
         };
-        ledger::write(&ledger.path(&id), &line).unwrap();
+        ledger::write(&ledger.path(&id), &left).unwrap();
     }
     std::fs::write(home.path().join("processes/broken.json"), "{").unwrap();
     let processes = Processes::new(home.path(), KeepAlive::default());

@@ -1,4 +1,4 @@
-//! Another process that owns commands, to be killed.
+//! A second daemon process that owns commands and is killed by the test.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -6,22 +6,22 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use super::nasty::Brood;
-use super::owned::{children, kill, parent};
+use super::nasty::NastyChildren;
+use super::owned::{children_of, kill, parent};
 use super::*;
 
 const HOME: &str = "LOOPD_TEST_DAEMON_HOME";
 const BROOD: &str = "LOOPD_TEST_BROOD";
 
-/// A copy of this test program that started nasty children of all classes.
+/// A copy of this test program that has started nasty children of all classes.
 struct Daemon {
     child: Child,
-    /// Of one command of each class.
+    /// The pid of one command of each class.
     pids: Vec<u32>,
 }
 
 impl Daemon {
-    async fn start(home: &Path, brood: &Brood) -> Self {
+    async fn start(home: &Path, children: &NastyChildren) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
                 "process::tests::daemon::act",
@@ -30,7 +30,7 @@ impl Daemon {
                 "--ignored",
             ])
             .env(HOME, home)
-            .env(BROOD, &brood.0)
+            .env(BROOD, &children.0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -48,14 +48,15 @@ impl Daemon {
         let pids = tokio::time::timeout(Duration::from_secs(60), waiting)
             .await
             .unwrap();
-        // A command is written down right after it has started; the last may still be at it.
+        // A ledger file is written right after its command has started, so the last ones may be
+        // missing.
         let written = async {
-            while whole_lines(home) < 300 {
+            while readable_files(home) < 300 {
                 tokio::task::yield_now().await;
             }
         };
         let written = tokio::time::timeout(Duration::from_secs(20), written).await;
-        assert!(written.is_ok(), "{} are written down", whole_lines(home));
+        assert!(written.is_ok(), "{} are written down", readable_files(home));
         Self { child, pids }
     }
 
@@ -70,13 +71,13 @@ fn act() {
     let Some(home) = std::env::var_os(HOME).map(PathBuf::from) else {
         return;
     };
-    let brood = Brood(std::env::var(BROOD).unwrap());
+    let children = NastyChildren(std::env::var(BROOD).unwrap());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let processes = Processes::new(&home, KeepAlive::default());
         let mut pids = Vec::new();
         for lifetime in [Lifetime::Turn, Lifetime::Session, Lifetime::Daemon] {
-            let owned = brood.start(&processes, 100, "s", &lifetime).await;
+            let owned = children.start(&processes, 100, "s", &lifetime).await;
             pids.push(owned.first().unwrap().pid.to_string());
             std::mem::forget(owned);
         }
@@ -88,12 +89,12 @@ fn act() {
 #[tokio::test]
 async fn a_hundred_nasty_children_of_each_class_end_with_a_killed_daemon() {
     let home = TempDir::new().unwrap();
-    let brood = Brood::new();
-    let daemon = Daemon::start(home.path(), &brood).await;
-    assert!(brood.alive() >= 300);
+    let children = NastyChildren::new();
+    let daemon = Daemon::start(home.path(), &children).await;
+    assert!(children.alive() >= 300);
     kill(daemon.pid());
-    // Its own environment names the brood, too.
-    brood.is_dead("the daemon was killed").await;
+    // The daemon's own environment has the mark of the children, too.
+    children.is_dead("the daemon was killed").await;
     let next = Processes::new(home.path(), KeepAlive::default());
     assert!(next.recover().await.is_empty());
     assert_eq!(ledger(home.path()), 0);
@@ -103,8 +104,8 @@ fn ledger(home: &Path) -> usize {
     std::fs::read_dir(home.join("processes")).unwrap().count()
 }
 
-/// The files of the ledger that can be read.
-fn whole_lines(home: &Path) -> usize {
+/// Counts the ledger files that can be read.
+fn readable_files(home: &Path) -> usize {
     let files = std::fs::read_dir(home.join("processes")).unwrap();
     let texts = files.filter_map(|file| std::fs::read(file.unwrap().path()).ok());
     texts
@@ -113,17 +114,17 @@ fn whole_lines(home: &Path) -> usize {
 }
 
 #[tokio::test]
-async fn the_next_daemon_ends_what_was_left_when_everybody_was_killed() {
+async fn the_next_daemon_kills_what_a_killed_daemon_holder_and_keepers_left() {
     let home = TempDir::new().unwrap();
-    let brood = Brood::new();
-    let daemon = Daemon::start(home.path(), &brood).await;
+    let children = NastyChildren::new();
+    let daemon = Daemon::start(home.path(), &children).await;
     let holder = parent(parent(*daemon.pids.first().unwrap()));
-    let mut everybody = vec![daemon.pid(), holder];
-    everybody.extend(children(holder));
-    assert!(everybody.len() >= 302, "{}", everybody.len());
-    // All at once, so that nobody has the time to clean up: first they are stopped.
+    let mut living = vec![daemon.pid(), holder];
+    living.extend(children_of(holder));
+    assert!(living.len() >= 302, "{}", living.len());
+    // SIGSTOP first, so that none of them can clean up while others are killed.
     let all = |signal: &str| {
-        let pids = everybody.iter().map(u32::to_string);
+        let pids = living.iter().map(u32::to_string);
         let status = std::process::Command::new("kill")
             .arg(signal)
             .args(pids)
@@ -132,14 +133,14 @@ async fn the_next_daemon_ends_what_was_left_when_everybody_was_killed() {
     };
     all("-STOP");
     all("-KILL");
-    assert!(brood.alive() >= 300, "nobody was there to end them");
+    assert!(children.alive() >= 300, "nobody was there to end them");
     let processes = Processes::new(home.path(), KeepAlive::default());
     assert!(processes.recover().await.is_empty());
-    let left = brood.alive();
+    let left = children.alive();
     assert_eq!(ledger(home.path()), 0);
-    // Those that cleared their environment and were orphaned before cannot be told from others.
+    // Orphans that cleared their environment cannot be identified.
     assert!(left <= 3 * 17, "{left} are alive");
-    for pid in brood.pids() {
+    for pid in children.pids() {
         kill(pid);
     }
 }

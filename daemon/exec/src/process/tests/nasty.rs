@@ -1,27 +1,27 @@
-//! Children that do not want to end, and a count of those that live.
+//! Commands that resist being killed, and a count of their living processes.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 
-/// What the children of one test have in common, in their environment or in their arguments.
-pub(super) struct Brood(pub(super) String);
+/// The mark that all children of one test have in their environment or arguments.
+pub(super) struct NastyChildren(pub(super) String);
 
 const KINDS: [&str; 6] = [
-    // Ignores what it is asked.
+    // Ignores signals.
     "trap '' TERM HUP INT; echo ready; while :; do sleep 1000; done",
-    // A session of its own, and the command is gone.
+    // Starts a process in a session of its own.
     "setsid bash -c \"trap '' TERM HUP; echo ready; sleep 1000\" & disown; exec sleep 1000",
-    // Forks twice, and lets go of everything.
+    // Forks twice and closes all descriptors.
     "(setsid bash -c '(sleep 1000 </dev/null >/dev/null 2>&1 &)'; echo ready) & wait",
     "nohup sleep 1000 >/dev/null 2>&1 & nohup setsid sleep 1000 >/dev/null 2>&1 & echo ready; wait",
-    // Goes on starting others.
+    // Starts new processes all the time.
     "echo ready; while :; do (setsid sleep 1000 >/dev/null 2>&1 &); sleep 0.2; done",
-    // Nothing in its environment tells whose it is.
+    // Clears its environment, and with it the tag.
     "(env -i setsid sleep 1000.$BROOD >/dev/null 2>&1 &); echo ready; exec -a quiet sleep 1000",
 ];
 
-impl Brood {
+impl NastyChildren {
     pub(super) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(1);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -39,14 +39,14 @@ impl Brood {
         spawn
     }
 
-    /// Starts so many children of a class and waits until each is at its worst.
+    /// Starts `count` children and waits until each is ready.
     pub(super) async fn start(
         &self,
         processes: &Processes,
         count: usize,
         session: &str,
         lifetime: &Lifetime,
-    ) -> Vec<Owned> {
+    ) -> Vec<OwnedProcess> {
         let starts = (0..count).map(|number| async move {
             let mut spawn = self.child(number, lifetime.clone());
             spawn.session = Some(session.into());
@@ -59,7 +59,7 @@ impl Brood {
         futures::future::join_all(starts).await
     }
 
-    /// Those of them that live, other than who started them.
+    /// The living processes with the mark, except the daemon process.
     pub(super) fn pids(&self) -> Vec<u32> {
         let mark = self.0.as_bytes();
         let holds = |path: String| {
@@ -77,12 +77,12 @@ impl Brood {
         .collect()
     }
 
-    /// How many of them live.
+    /// Counts the living processes with the mark.
     pub(super) fn alive(&self) -> usize {
         self.pids().len()
     }
 
-    /// Checks that none is alive a second from now.
+    /// Checks that all processes with the mark end within a second.
     pub(super) async fn is_dead(&self, when: &str) {
         soon(&format!("some are alive after {when}"), || {
             self.alive() == 0

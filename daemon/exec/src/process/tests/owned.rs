@@ -1,6 +1,6 @@
-//! Commands that end with what they belong to, while the daemon lives.
+//! Commands end with their lifetime while the daemon runs.
 
-use super::nasty::Brood;
+use super::nasty::NastyChildren;
 use super::*;
 
 const MANY: usize = 100;
@@ -25,7 +25,7 @@ async fn a_command_is_listed_until_it_ends() {
 }
 
 #[tokio::test]
-async fn a_stopped_command_is_asked_and_then_killed() {
+async fn a_stopped_command_gets_sigterm_and_then_sigkill() {
     let (_home, processes) = processes();
     let polite = "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done";
     let stubborn = "trap '' TERM; echo ready; while :; do sleep 100; done";
@@ -45,81 +45,85 @@ async fn a_stopped_command_is_asked_and_then_killed() {
 #[tokio::test]
 async fn a_hundred_nasty_children_end_when_they_are_stopped() {
     let (_home, processes) = processes();
-    let brood = Brood::new();
-    let owned = brood.start(&processes, MANY, "s", &Lifetime::Daemon).await;
-    assert!(brood.alive() >= MANY);
+    let children = NastyChildren::new();
+    let owned = children
+        .start(&processes, MANY, "s", &Lifetime::Daemon)
+        .await;
+    assert!(children.alive() >= MANY);
     let stops = owned
         .iter()
         .map(|owned| owned.stop(Duration::from_millis(100)));
     futures::future::join_all(stops).await;
-    assert_eq!(brood.alive(), 0, "they are dead when the stop resolves");
+    assert_eq!(children.alive(), 0, "they are dead when the stop resolves");
     assert_eq!(processes.list(), []);
 }
 
 #[tokio::test]
 async fn a_hundred_nasty_children_of_each_class_end_with_their_session() {
     let (_home, processes) = processes();
-    let (brood, other) = (Brood::new(), Brood::new());
-    let turn = brood.start(&processes, MANY, "s", &Lifetime::Turn).await;
-    let session = brood.start(&processes, MANY, "s", &Lifetime::Session).await;
-    // Letting go of a session's command does not end it.
+    let (children, other) = (NastyChildren::new(), NastyChildren::new());
+    let turn = children.start(&processes, MANY, "s", &Lifetime::Turn).await;
+    let session = children
+        .start(&processes, MANY, "s", &Lifetime::Session)
+        .await;
+    // Dropping the handle of a session's command does not end it.
     drop(session);
     let neighbour = other.start(&processes, 6, "t", &Lifetime::Session).await;
-    assert!(brood.alive() >= 2 * MANY);
+    assert!(children.alive() >= 2 * MANY);
     processes.end_session(&"s".into()).await;
-    assert_eq!(brood.alive(), 0, "they are dead when it resolves");
+    assert_eq!(children.alive(), 0, "they are dead when it resolves");
     assert!(other.alive() >= neighbour.len(), "another session goes on");
-    assert!(turn.iter().all(Owned::is_gone));
+    assert!(turn.iter().all(OwnedProcess::is_gone));
     processes.shutdown().await;
     assert_eq!(other.alive(), 0);
 }
 
 #[tokio::test]
-async fn a_turns_command_ends_when_nobody_has_it_any_more() {
+async fn a_command_of_a_turn_ends_when_its_handle_is_dropped() {
     let (_home, processes) = processes();
-    let brood = Brood::new();
-    drop(brood.start(&processes, 12, "s", &Lifetime::Turn).await);
-    brood.is_dead("they were dropped").await;
+    let children = NastyChildren::new();
+    drop(children.start(&processes, 12, "s", &Lifetime::Turn).await);
+    children.is_dead("they were dropped").await;
 }
 
 #[tokio::test]
-async fn what_a_command_leaves_behind_is_seen_and_ended() {
+async fn processes_that_a_command_leaves_behind_are_listed_and_killed() {
     let (_home, processes) = processes();
-    let brood = Brood::new();
-    let mut spawn = brood.child(0, Lifetime::Session);
+    let children = NastyChildren::new();
+    let mut spawn = children.child(0, Lifetime::Session);
     spawn.args = ["-c", "(setsid sleep 1000 >/dev/null 2>&1 &)"]
         .map(Into::into)
         .to_vec();
     let owned = processes.spawn(spawn).await.unwrap();
     assert_eq!(owned.exit().await, Exit::Code(0));
     assert_eq!(owned.entry().state, State::LeftBehind);
-    assert_eq!(brood.alive(), 1);
-    owned.leftovers().await;
-    assert_eq!(brood.alive(), 0);
+    assert_eq!(children.alive(), 1);
+    owned.kill_leftovers().await;
+    assert_eq!(children.alive(), 0);
     assert_eq!(owned.exit().await, Exit::Code(0));
 }
 
 #[tokio::test]
-async fn a_daemon_at_its_end_ends_all_and_starts_nothing() {
+async fn shutdown_kills_all_commands_and_refuses_new_ones() {
     let (_home, processes) = processes();
-    let brood = Brood::new();
+    let children = NastyChildren::new();
     for lifetime in [Lifetime::Turn, Lifetime::Session, Lifetime::Daemon] {
-        std::mem::forget(brood.start(&processes, 24, "s", &lifetime).await);
+        std::mem::forget(children.start(&processes, 24, "s", &lifetime).await);
     }
     processes.shutdown().await;
-    assert_eq!(brood.alive(), 0);
+    assert_eq!(children.alive(), 0);
     let late = processes.spawn(bash("true")).await;
     assert!(matches!(late, Err(SpawnError::Ending)), "{late:?}");
 }
 
 #[tokio::test]
-async fn a_killed_holder_takes_its_children_along_and_is_replaced() {
+async fn a_killed_holder_ends_its_commands_and_is_replaced() {
     let (_home, processes) = processes();
-    let brood = Brood::new();
-    let owned = brood.start(&processes, 24, "s", &Lifetime::Daemon).await;
+    let children = NastyChildren::new();
+    let owned = children.start(&processes, 24, "s", &Lifetime::Daemon).await;
     let keeper = parent(owned.first().unwrap().pid);
     kill(parent(keeper));
-    brood.is_dead("the holder was killed").await;
+    children.is_dead("the holder was killed").await;
     for owned in &owned {
         owned.gone().await;
     }
@@ -127,15 +131,15 @@ async fn a_killed_holder_takes_its_children_along_and_is_replaced() {
 }
 
 #[tokio::test]
-async fn what_a_killed_keeper_kept_is_ended() {
+async fn the_processes_of_a_killed_keeper_are_killed() {
     let (_home, processes) = processes();
-    let brood = Brood::new();
-    let owned = brood.start(&processes, 6, "s", &Lifetime::Daemon).await;
+    let children = NastyChildren::new();
+    let owned = children.start(&processes, 6, "s", &Lifetime::Daemon).await;
     let holder = parent(parent(owned.first().unwrap().pid));
-    for keeper in children(holder) {
+    for keeper in children_of(holder) {
         kill(keeper);
     }
-    brood.is_dead("the keepers were killed").await;
+    children.is_dead("the keepers were killed").await;
     for owned in &owned {
         owned.gone().await;
     }
@@ -144,7 +148,7 @@ async fn what_a_killed_keeper_kept_is_ended() {
 }
 
 #[tokio::test]
-async fn a_command_inherits_nothing_but_what_it_is_given() {
+async fn a_command_inherits_only_what_it_is_given() {
     let (_home, processes) = processes();
     let _secret = std::fs::File::open("/dev/null").unwrap();
     let mut spawn =
@@ -163,7 +167,7 @@ async fn a_command_inherits_nothing_but_what_it_is_given() {
     );
     assert_eq!(lines.remove(0), "SigBlk:\t0000000000000000");
     let ignored = lines.remove(0).strip_prefix("SigIgn:\t").unwrap();
-    // The two above 31 are the C library's own.
+    // The two signals above 31 are reserved by the C library.
     assert_eq!(u64::from_str_radix(ignored, 16).unwrap() & 0x7fff_ffff, 0);
     assert_eq!(lines.pop(), Some("/usr"));
     lines.retain(|line| {
@@ -175,7 +179,7 @@ async fn a_command_inherits_nothing_but_what_it_is_given() {
 }
 
 #[tokio::test]
-async fn what_cannot_start_says_why() {
+async fn a_command_that_cannot_start_reports_why() {
     let (_home, processes) = processes();
     let mut no_folder = bash("true");
     no_folder.cwd = "/does/not/exist".into();
@@ -212,7 +216,7 @@ async fn what_cannot_start_says_why() {
 }
 
 #[tokio::test]
-async fn pipes_are_kept_apart() {
+async fn input_output_and_errors_have_separate_pipes() {
     use tokio::io::AsyncWriteExt;
     let (_home, processes) = processes();
     let mut spawn = bash("read -r line; echo out $line; echo err $line >&2");
@@ -244,7 +248,7 @@ async fn pipes_are_kept_apart() {
 }
 
 #[tokio::test]
-async fn a_terminal_is_the_commands_own() {
+async fn a_terminal_is_the_controlling_terminal_of_its_command() {
     let (_home, processes) = processes();
     let helper = "import os, pty, sys\nmaster, slave = pty.openpty()\nprint(os.ttyname(slave), flush=True)\n\
         sys.stdin.readline()\nos.close(slave)\nsys.stdout.write(os.read(master, 4096).decode())";
@@ -274,7 +278,7 @@ async fn a_terminal_is_the_commands_own() {
 }
 
 #[tokio::test]
-async fn a_running_command_keeps_an_idle_daemon() {
+async fn a_running_command_keeps_an_idle_daemon_alive() {
     let home = TempDir::new().unwrap();
     let keep_alive = KeepAlive::default();
     let processes = Processes::new(home.path(), keep_alive.clone());
@@ -306,7 +310,7 @@ pub(super) fn kill(pid: u32) {
 }
 
 /// The children of a process.
-pub(super) fn children(parent: u32) -> Vec<u32> {
+pub(super) fn children_of(parent: u32) -> Vec<u32> {
     let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
     let list = list.unwrap();
     list.split_whitespace()

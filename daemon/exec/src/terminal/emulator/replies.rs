@@ -1,30 +1,30 @@
-//! What the terminal answers to programs that ask it something. A question without an answer here
-//! gets none, as on a terminal that does not know it.
+//! The replies of the terminal to queries of programs. An unknown query gets no reply, as on a real
+//! terminal.
 
 use crate::terminal::lines::{HEIGHT, WIDTH};
 
-/// A question of a program.
+/// A query of a program to the terminal.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Question {
-    /// A control sequence with its marks, first parameter and last letter.
+pub(super) enum TerminalQuery {
+    /// A control sequence: its intermediate bytes, first parameter and final letter.
     Control {
         marks: String,
         first: usize,
         action: char,
     },
-    /// A colour by the number of the command and, of the palette, the index.
+    /// A colour query: the number of the command, and the palette index if there is one.
     Color {
         number: String,
         index: Option<String>,
     },
-    /// A request for a capability or setting by a device control string.
+    /// A query for a capability or setting in a device control string.
     Device(char),
 }
 
-/// The answer, which may be nothing.
-pub(super) fn answer(question: &Question, (row, column): (usize, usize)) -> String {
-    match question {
-        Question::Control {
+/// The reply; empty for an unknown query.
+pub(super) fn reply(query: &TerminalQuery, (row, column): (usize, usize)) -> String {
+    match query {
+        TerminalQuery::Control {
             marks,
             first,
             action,
@@ -32,7 +32,7 @@ pub(super) fn answer(question: &Question, (row, column): (usize, usize)) -> Stri
             ("", 5, 'n') => "\x1b[0n".to_owned(),
             ("", 6, 'n') => format!("\x1b[{row};{column}R"),
             ("?", 6, 'n') => format!("\x1b[?{row};{column}R"),
-            // A terminal of the VT220 kind with colours.
+            // A VT220 with colours.
             ("", 0, 'c') => "\x1b[?62;22c".to_owned(),
             (">", 0, 'c') => "\x1b[>1;10;0c".to_owned(),
             (">", 0, 'q') => "\x1bP>|loopd\x1b\\".to_owned(),
@@ -42,7 +42,7 @@ pub(super) fn answer(question: &Question, (row, column): (usize, usize)) -> Stri
             ("", 19, 't') => format!("\x1b[9;{HEIGHT};{WIDTH}t"),
             _ => String::new(),
         },
-        Question::Color { number, index } => match (number.as_str(), index) {
+        TerminalQuery::Color { number, index } => match (number.as_str(), index) {
             ("10", None) => "\x1b]10;rgb:ffff/ffff/ffff\x1b\\".to_owned(),
             ("11", None) => "\x1b]11;rgb:0000/0000/0000\x1b\\".to_owned(),
             ("12", None) => "\x1b]12;rgb:ffff/ffff/ffff\x1b\\".to_owned(),
@@ -51,7 +51,7 @@ pub(super) fn answer(question: &Question, (row, column): (usize, usize)) -> Stri
             }
             _ => String::new(),
         },
-        Question::Device('r') => "\x1bP0+r\x1b\\".to_owned(),
-        Question::Device(_) => "\x1bP0$r\x1b\\".to_owned(),
+        TerminalQuery::Device('r') => "\x1bP0+r\x1b\\".to_owned(),
+        TerminalQuery::Device(_) => "\x1bP0$r\x1b\\".to_owned(),
     }
 }

@@ -1,33 +1,34 @@
-//! Obeys escape sequences on the rows of [`Lines`] and names those that concern more than rows.
+//! Applies escape sequences to the rows of [`Lines`], and returns an event for those that concern
+//! the whole terminal.
 
 use crate::terminal::keys::CursorKeys;
-use crate::terminal::lines::{Lines, Part};
+use crate::terminal::lines::{Lines, RowPart};
 
-use super::replies::Question;
+use super::replies::TerminalQuery;
 
-/// What an escape sequence asks of the terminal as a whole.
+/// An escape sequence that concerns the whole terminal.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum TerminalEvent {
     EnterScreen,
     LeaveScreen,
-    Question(Question),
+    Query(TerminalQuery),
 }
 
-/// Who obeys the sequences.
+/// Handles the sequences that the parser finds.
 #[derive(Debug)]
-pub(super) struct Sequences {
+pub(super) struct SequenceHandler {
     pub(super) lines: Lines,
     pub(super) cursor_keys: CursorKeys,
-    /// On a screen of its own a program draws there and not on the rows.
+    /// A full-screen program is running; the rows are not changed.
     pub(super) on_screen: bool,
-    /// Cleared when the sequence that is read is over.
+    /// Cleared at the end of a sequence.
     pub(super) in_sequence: bool,
-    pub(super) event: Option<Event>,
-    /// The beginning of a device control string that may be a question.
+    pub(super) event: Option<TerminalEvent>,
+    /// The reply type for a device control string that is a query.
     device: Option<char>,
 }
 
-impl Sequences {
+impl SequenceHandler {
     pub(super) fn new() -> Self {
         Self {
             lines: Lines::new(),
@@ -39,7 +40,7 @@ impl Sequences {
         }
     }
 
-    /// Obeys a control character.
+    /// Applies a control character.
     pub(super) fn control(&mut self, byte: u8) {
         match byte {
             b'\n' | 0x0B | 0x0C => self.lines.newline(),
@@ -50,21 +51,21 @@ impl Sequences {
         }
     }
 
-    fn mode(&mut self, mode: u16, set: Mode) {
+    fn mode(&mut self, mode: u16, set: ModeChange) {
         match (mode, set) {
-            (1, Mode::Set) => self.cursor_keys = CursorKeys::Application,
-            (1, Mode::Reset) => self.cursor_keys = CursorKeys::Normal,
-            (47 | 1047 | 1049, Mode::Set) if !self.on_screen => {
-                self.event = Some(Event::EnterScreen);
+            (1, ModeChange::Set) => self.cursor_keys = CursorKeys::Application,
+            (1, ModeChange::Reset) => self.cursor_keys = CursorKeys::Normal,
+            (47 | 1047 | 1049, ModeChange::Set) if !self.on_screen => {
+                self.event = Some(TerminalEvent::EnterScreen);
             }
-            (47 | 1047 | 1049, Mode::Reset) if self.on_screen => {
-                self.event = Some(Event::LeaveScreen);
+            (47 | 1047 | 1049, ModeChange::Reset) if self.on_screen => {
+                self.event = Some(TerminalEvent::LeaveScreen);
             }
             _ => {}
         }
     }
 
-    /// Obeys a sequence that moves the cursor or changes the rows.
+    /// Applies a sequence that moves the cursor or changes the rows.
     fn edit(&mut self, first: Option<usize>, second: Option<usize>, action: char) {
         let count = first.unwrap_or(1).clamp(1, 10_000);
         let by = isize::try_from(count).unwrap_or(1);
@@ -94,9 +95,9 @@ impl Sequences {
                 _ => {}
             },
             'K' => match first.unwrap_or(0) {
-                0 => lines.erase_in_row(Part::After),
-                1 => lines.erase_in_row(Part::Before),
-                _ => lines.erase_in_row(Part::All),
+                0 => lines.erase_in_row(RowPart::After),
+                1 => lines.erase_in_row(RowPart::Before),
+                _ => lines.erase_in_row(RowPart::All),
             },
             'L' => lines.insert_rows(count),
             'M' => lines.delete_rows(count),
@@ -111,18 +112,18 @@ impl Sequences {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Mode {
+enum ModeChange {
     Set,
     Reset,
 }
 
-impl vte::Perform for Sequences {
+impl vte::Perform for SequenceHandler {
     fn print(&mut self, _: char) {
         self.in_sequence = false;
     }
 
     fn execute(&mut self, byte: u8) {
-        // These two cancel a sequence; other control characters may stand inside one.
+        // CAN and SUB cancel a sequence; other control characters may be inside one.
         if matches!(byte, 0x18 | 0x1A) {
             self.in_sequence = false;
         } else if !self.on_screen {
@@ -140,7 +141,7 @@ impl vte::Perform for Sequences {
 
     fn unhook(&mut self) {
         if let Some(kind) = self.device.take() {
-            self.event = Some(Event::Question(Question::Device(kind)));
+            self.event = Some(TerminalEvent::Query(TerminalQuery::Device(kind)));
         }
     }
 
@@ -151,9 +152,9 @@ impl vte::Perform for Sequences {
                 [_, index, _] => Some(String::from_utf8_lossy(index).into_owned()),
                 _ => None,
             };
-            self.event = Some(Event::Question(Question::Color { number, index }));
+            self.event = Some(TerminalEvent::Query(TerminalQuery::Color { number, index }));
         }
-        // Otherwise the backslash of the terminator is still to come.
+        // Otherwise the backslash of the terminator follows.
         if bell_terminated {
             self.in_sequence = false;
         }
@@ -178,9 +179,9 @@ impl vte::Perform for Sequences {
         match (intermediates, action) {
             (b"?", 'h' | 'l') => {
                 let set = if action == 'h' {
-                    Mode::Set
+                    ModeChange::Set
                 } else {
-                    Mode::Reset
+                    ModeChange::Reset
                 };
                 for mode in params.iter().filter_map(|mode| mode.first().copied()) {
                     self.mode(mode, set);
@@ -189,12 +190,12 @@ impl vte::Perform for Sequences {
             (_, 'n' | 'c' | 'q' | 'p' | 't' | 'x') => {
                 let marks = String::from_utf8_lossy(intermediates).into_owned();
                 let first = first.unwrap_or(0);
-                let question = Question::Control {
+                let query = TerminalQuery::Control {
                     marks,
                     first,
                     action,
                 };
-                self.event = Some(Event::Question(question));
+                self.event = Some(TerminalEvent::Query(query));
             }
             (b"", _) if !self.on_screen => self.edit(first, second, action),
             _ => {}

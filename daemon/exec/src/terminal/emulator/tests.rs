@@ -1,6 +1,6 @@
 use super::*;
 
-/// The text after bytes that come in pieces of every size.
+/// The text for the bytes; checks that it is the same for chunks of every size.
 fn shown(bytes: &[u8]) -> String {
     let mut texts: Vec<String> = (1..=bytes.len().clamp(1, 40))
         .map(|step| {
@@ -18,7 +18,7 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn text_is_what_a_person_would_see() {
+fn text_is_what_a_user_would_see() {
     let table: [(&[u8], &str); 14] = [
         (b"plain\r\ntext\n", "plain\ntext\n"),
         (b"\x1b[31mred\x1b[0m", "red"),

@@ -42,7 +42,7 @@ fn braces_that_are_no_keys_are_typed_as_they_are() {
 }
 
 #[test]
-fn an_unknown_key_is_refused_with_what_is_known() {
+fn an_unknown_key_is_refused_with_a_list_of_keys() {
     for name in ["entr", "HOME", "f13", "f0", "ctrl-1", "alt-", "ctrl-"] {
         let error = parse_input(&format!("a{{{name}}}")).unwrap_err();
         assert_eq!(error, InputError::UnknownKey(name.to_owned()));

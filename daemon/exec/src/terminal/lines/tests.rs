@@ -8,7 +8,7 @@ fn lines(write: impl Fn(&mut Lines)) -> String {
 }
 
 #[test]
-fn a_line_that_is_written_again_shows_its_last_state() {
+fn an_overwritten_line_shows_its_last_state() {
     let text = lines(|lines| {
         lines.print("10% done");
         lines.go_to_start();
@@ -43,7 +43,7 @@ fn rows_above_can_be_changed_while_they_are_on_the_screen() {
             lines.newline();
         }
         lines.by_rows(-2);
-        lines.erase_in_row(Part::All);
+        lines.erase_in_row(RowPart::All);
         lines.print("TWO");
         lines.by_rows(2);
         lines.go_to_start();

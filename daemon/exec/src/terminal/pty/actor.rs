@@ -1,5 +1,5 @@
-//! The task that owns a shell on a terminal: hands it commands, reads what they write, types to
-//! them, notices that they wait, and stops them. Everything it waits for is in one `select!`.
+//! The task that owns a shell on a terminal. It passes commands to bash, reads their output, types
+//! input, detects that they wait for input, and stops them. All its waits are in one `select!`.
 
 use std::io;
 use std::time::Duration;
@@ -9,44 +9,47 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{self, Exit, Owned};
-use crate::terminal::keys::{Input, InputError};
-use crate::terminal::reader::{GRACE, Reader, at};
-use crate::terminal::run::{Ask, Closing, CommandEnd, CommandRun, CommandState, WaitingFor};
-use crate::terminal::text::Text;
+use crate::process::{self, Exit, OwnedProcess};
+use crate::terminal::keys::{InputError, TypedInput};
+use crate::terminal::run::{
+    CloseOnDrop, CommandEnd, CommandRun, CommandState, RunRequest, WaitingFor,
+};
+use crate::terminal::sink::{GRACE, OutputSink, sleep_until_some};
+use crate::terminal::text::CommandText;
 use crate::terminal::{CommandStartError, ShellSpec};
 
-use super::device::{Device, Read};
-use super::markers::{Markers, Piece};
-use super::stopping::{Step, Stopping};
+use super::device::{DeviceRead, PtyDevice};
+use super::markers::{MarkerScanner, TerminalPiece};
+use super::stopping::{StopStep, Stopping};
 use super::{CommandPipe, waiting};
 
 const CHUNK: usize = 64 * 1024;
 
-/// How long a program is silent before it is looked at, and how often again while it stays so.
+/// How long a program must be silent before the first check whether it waits for input, and the
+/// time between later checks.
 const SILENT: Duration = Duration::from_millis(700);
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const CHECK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long after a first look that found it waiting the second comes.
-const LOOK_TWICE: Duration = Duration::from_millis(200);
+/// The time between a check that found it waiting and the check that confirms it.
+const CONFIRM_AFTER: Duration = Duration::from_millis(200);
 
-/// How long bash may take to take up a command.
+/// How long bash may take to begin a command.
 const BEGIN_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long output is still read after bash ended, if others hold the terminal.
+/// How long output is read after bash has ended, if other processes hold the terminal.
 const DRAIN: Duration = Duration::from_millis(50);
 
 /// A command to start.
 #[derive(Debug)]
-pub(super) struct Start {
+pub(super) struct StartRequest {
     pub(super) command: String,
     pub(super) answer: oneshot::Sender<Result<CommandRun, CommandStartError>>,
 }
 
-/// What connects the task to its handle.
+/// The channels between the task and its handle.
 #[derive(Debug)]
-pub(super) struct Wires {
-    pub(super) starts: mpsc::Receiver<Start>,
+pub(super) struct ActorChannels {
+    pub(super) starts: mpsc::Receiver<StartRequest>,
     pub(super) ready: oneshot::Sender<()>,
     pub(super) ended: watch::Sender<Option<CommandEnd>>,
     pub(super) closed: CancellationToken,
@@ -55,7 +58,7 @@ pub(super) struct Wires {
 
 /// What bash is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum ShellStage {
     Opening,
     Idle,
     /// A command is on its way to bash.
@@ -65,47 +68,47 @@ enum Stage {
     Running,
 }
 
-/// The task's state.
+/// The state of the task.
 #[derive(Debug)]
-pub(super) struct Actor {
-    device: Device,
-    markers: Markers,
+pub(super) struct PtyActor {
+    device: PtyDevice,
+    markers: MarkerScanner,
     commands: CommandPipe,
-    owned: Owned,
+    owned: OwnedProcess,
     spec: ShellSpec,
-    stage: Stage,
-    current: Option<Current>,
+    stage: ShellStage,
+    current: Option<CurrentCommand>,
     stopping: Option<Stopping>,
-    /// A command that waits until the one before it, which was stopped, is gone.
-    queued: Option<Start>,
+    /// A command that waits until the stopped command before it has ended.
+    queued: Option<StartRequest>,
     hung_up: bool,
 }
 
-/// The command that runs and has not been given up.
+/// The running command, unless it was reported as ended.
 #[derive(Debug)]
-struct Current {
-    reader: Reader,
-    asks: mpsc::Receiver<Ask>,
-    look_at: Option<Instant>,
-    /// What the first of two looks found.
+struct CurrentCommand {
+    sink: OutputSink,
+    requests: mpsc::Receiver<RunRequest>,
+    check_at: Option<Instant>,
+    /// What the last check found.
     found: Option<WaitingFor>,
-    _closing: Closing,
+    _closing: CloseOnDrop,
 }
 
 /// Why the task ends.
 #[derive(Debug, Clone, Copy)]
-enum Over {
+enum ShellEnd {
     Exited(Exit),
     Closed,
     Gently,
 }
 
-impl Actor {
+impl PtyActor {
     pub(super) fn new(
-        device: Device,
-        markers: Markers,
+        device: PtyDevice,
+        markers: MarkerScanner,
         commands: CommandPipe,
-        owned: Owned,
+        owned: OwnedProcess,
         spec: ShellSpec,
     ) -> Self {
         Self {
@@ -114,7 +117,7 @@ impl Actor {
             commands,
             owned,
             spec,
-            stage: Stage::Opening,
+            stage: ShellStage::Opening,
             current: None,
             stopping: None,
             queued: None,
@@ -122,34 +125,34 @@ impl Actor {
         }
     }
 
-    pub(super) async fn serve(mut self, mut wires: Wires) {
-        let mut ready = Some(wires.ready);
+    pub(super) async fn serve(mut self, mut channels: ActorChannels) {
+        let mut ready = Some(channels.ready);
         let mut buffer = vec![0; CHUNK];
-        let over = self
-            .until_over(
-                &mut wires.starts,
+        let end = self
+            .run_until_end(
+                &mut channels.starts,
                 &mut ready,
-                &wires.closed,
-                &wires.gently,
+                &channels.closed,
+                &channels.gently,
                 &mut buffer,
             )
             .await
             .unwrap_or_else(|error| {
                 tracing::error!(%error, "a terminal failed");
-                Over::Closed
+                ShellEnd::Closed
             });
-        let end = self.finish(over).await;
-        wires.ended.send_replace(Some(end));
+        let end = self.finish(end).await;
+        channels.ended.send_replace(Some(end));
     }
 
-    async fn until_over(
+    async fn run_until_end(
         &mut self,
-        starts: &mut mpsc::Receiver<Start>,
+        starts: &mut mpsc::Receiver<StartRequest>,
         ready: &mut Option<oneshot::Sender<()>>,
         closed: &CancellationToken,
         gently: &CancellationToken,
         buffer: &mut [u8],
-    ) -> io::Result<Over> {
+    ) -> io::Result<ShellEnd> {
         loop {
             let deadline = self.deadline();
             let Self {
@@ -161,63 +164,68 @@ impl Actor {
                 ..
             } = self;
             tokio::select! {
-                exit = owned.exit() => return Ok(Over::Exited(exit)),
-                () = closed.cancelled() => return Ok(Over::Closed),
-                () = gently.cancelled() => return Ok(Over::Gently),
+                exit = owned.exit() => return Ok(ShellEnd::Exited(exit)),
+                () = closed.cancelled() => return Ok(ShellEnd::Closed),
+                () = gently.cancelled() => return Ok(ShellEnd::Gently),
                 Some(start) = starts.recv() => {
                     self.owned.relabel(&start.command);
                     self.start(start);
                 }
-                Some(ask) = next_ask(current) => self.ask(ask),
+                Some(request) = next_request(current) => self.handle_request(request),
                 sent = commands.write() => sent?,
                 read = device_io(device, buffer, *hung_up) => match read? {
-                    Some(Read::Bytes(count)) => {
+                    Some(DeviceRead::Bytes(count)) => {
                         let bytes = buffer.get(..count).unwrap_or_default();
                         if self.take(bytes).await
                             && let Some(ready) = ready.take()
                         {
-                            // Whoever opened the shell may have stopped waiting.
+                            // Fails if the caller no longer waits.
                             ready.send(()).ok();
                         }
                     }
-                    Some(Read::HungUp) => self.hung_up = true,
+                    Some(DeviceRead::HungUp) => self.hung_up = true,
                     None => {}
                 },
-                () = at(deadline) => self.on_time().await,
+                () = sleep_until_some(deadline) => self.on_deadline().await,
             }
         }
     }
 
-    /// Takes bytes from the terminal and says whether bash is idle after them.
+    /// Handles bytes from the terminal; returns whether bash is idle afterwards.
     async fn take(&mut self, bytes: &[u8]) -> bool {
         let mut done = None;
         let mut answers = Vec::new();
-        let mut came = false;
+        let mut got_output = false;
         let (stage, current) = (&mut self.stage, &self.current);
         self.markers.scan(bytes, |piece| match (piece, *stage) {
-            (Piece::Output(output), Stage::Running) => {
+            (TerminalPiece::Output(output), ShellStage::Running) => {
                 if let Some(current) = current {
-                    answers.extend(current.reader.feed(output));
-                    came = true;
+                    answers.extend(current.sink.feed(output));
+                    got_output = true;
                 }
             }
-            (Piece::Begin, Stage::Starting { .. }) => *stage = Stage::Running,
-            (Piece::Done(status), Stage::Running | Stage::Opening) => {
+            (TerminalPiece::Begin, ShellStage::Starting { .. }) => *stage = ShellStage::Running,
+            (TerminalPiece::Done(status), ShellStage::Running | ShellStage::Opening) => {
                 done = Some(status);
-                *stage = Stage::Idle;
+                *stage = ShellStage::Idle;
             }
-            // What background jobs write between commands belongs to none, and what bash says a
-            // second time was heard.
-            (Piece::Output(_), Stage::Opening | Stage::Idle | Stage::Starting { .. })
-            | (Piece::Begin, Stage::Opening | Stage::Idle | Stage::Running)
-            | (Piece::Done(_), Stage::Idle | Stage::Starting { .. }) => {}
+            // Drop the output of background jobs between commands, and repeated markers.
+            (
+                TerminalPiece::Output(_),
+                ShellStage::Opening | ShellStage::Idle | ShellStage::Starting { .. },
+            )
+            | (
+                TerminalPiece::Begin,
+                ShellStage::Opening | ShellStage::Idle | ShellStage::Running,
+            )
+            | (TerminalPiece::Done(_), ShellStage::Idle | ShellStage::Starting { .. }) => {}
         });
-        if came && let Some(current) = &mut self.current {
-            current.reader.save().await;
-            current.came();
+        if got_output && let Some(current) = &mut self.current {
+            current.sink.save().await;
+            current.got_output();
         }
         if !answers.is_empty() && self.device.type_in(&answers).is_err() {
-            tracing::debug!("a program asks the terminal and does not read the answers");
+            tracing::debug!("a program queries the terminal and does not read the replies");
         }
         if let Some(status) = done {
             let stopping = self.stopping.take();
@@ -233,29 +241,29 @@ impl Actor {
                 self.start(start);
             }
         }
-        self.stage == Stage::Idle
+        self.stage == ShellStage::Idle
     }
 
     async fn end_current(&mut self, end: CommandEnd) {
         if let Some(mut current) = self.current.take() {
-            current.reader.end(end).await;
-            // A question that came too late for an answer is dropped, which answers it.
+            current.sink.end(end).await;
+            // Dropping it also drops unanswered requests, whose callers then see the end.
             drop(current);
         }
     }
 
-    fn start(&mut self, start: Start) {
+    fn start(&mut self, start: StartRequest) {
         if start.answer.is_closed() {
             return;
         }
         match self.stage {
-            Stage::Idle => {}
-            Stage::Running if self.current.is_none() && self.queued.is_none() => {
+            ShellStage::Idle => {}
+            ShellStage::Running if self.current.is_none() && self.queued.is_none() => {
                 self.queued = Some(start);
                 return;
             }
-            Stage::Opening | Stage::Starting { .. } | Stage::Running => {
-                // Whoever asked may have stopped waiting.
+            ShellStage::Opening | ShellStage::Starting { .. } | ShellStage::Running => {
+                // Fails if the caller no longer waits.
                 start.answer.send(Err(CommandStartError::Busy)).ok();
                 return;
             }
@@ -263,30 +271,31 @@ impl Actor {
         if let Err(error) = self.device.reset() {
             tracing::warn!(%error, "a terminal could not be put in order");
         }
-        let (ask, asks) = mpsc::channel(8);
-        let run = CommandRun::new(Text::new(), ask);
+        let (sender, requests) = mpsc::channel(8);
+        let run = CommandRun::new(CommandText::new(), sender);
         self.commands.push(&start.command);
-        self.stage = Stage::Starting {
+        self.stage = ShellStage::Starting {
             until: Instant::now() + BEGIN_WITHIN,
         };
-        self.current = Some(Current {
-            reader: Reader::new(run.clone(), &self.spec),
-            asks,
-            look_at: Some(Instant::now() + SILENT),
+        self.current = Some(CurrentCommand {
+            sink: OutputSink::new(run.clone(), &self.spec),
+            requests,
+            check_at: Some(Instant::now() + SILENT),
             found: None,
-            _closing: Closing(run.clone()),
+            _closing: CloseOnDrop(run.clone()),
         });
-        // A command whose caller has gone runs on until the shell is closed or it is stopped.
+        // If the caller no longer waits, the command runs until it is stopped or the shell is
+        // closed.
         start.answer.send(Ok(run)).ok();
     }
 
-    fn ask(&mut self, ask: Ask) {
-        match ask {
-            Ask::Send(input, answer) => {
-                // Whoever asked may have stopped waiting.
+    fn handle_request(&mut self, request: RunRequest) {
+        match request {
+            RunRequest::Send(input, answer) => {
+                // Fails if the caller no longer waits.
                 answer.send(self.type_in(&input)).ok();
             }
-            Ask::Stop(answer) => {
+            RunRequest::Stop(answer) => {
                 if let Some(stopping) = &mut self.stopping {
                     stopping.also(answer);
                 } else {
@@ -297,30 +306,30 @@ impl Actor {
         }
     }
 
-    fn type_in(&mut self, input: &Input) -> Result<(), InputError> {
+    fn type_in(&mut self, input: &TypedInput) -> Result<(), InputError> {
         let Some(current) = &mut self.current else {
             return Err(InputError::Ended);
         };
-        let keys = current.reader.run.text().cursor_keys();
+        let keys = current.sink.run.text().cursor_keys();
         let typed = self.device.type_in(&input.encode(keys));
         typed.map_err(|()| InputError::NotRead)?;
-        current.reader.run.set_state(CommandState::Running);
-        current.look_at = Some(Instant::now() + SILENT);
+        current.sink.run.set_state(CommandState::Running);
+        current.check_at = Some(Instant::now() + SILENT);
         current.found = None;
         Ok(())
     }
 
-    /// Interrupts the program in front and what bash does after it.
+    /// Interrupts the foreground program and the rest of the command in bash.
     fn interrupt(&self) {
-        self.device.signal_front(Signal::INT);
+        self.device.signal_foreground(Signal::INT);
         self.signal_shell();
     }
 
-    /// Makes bash give up the rest of the command when the program in front has ended.
+    /// Makes bash drop the rest of the command after the foreground program has ended.
     fn signal_shell(&self) {
         let shell = i32::try_from(self.owned.pid).ok().and_then(Pid::from_raw);
         if let Some(shell) = shell
-            && self.device.front() != Some(shell)
+            && self.device.foreground() != Some(shell)
             && let Err(error) = rustix::process::kill_process(shell, Signal::INT)
         {
             tracing::debug!(%error, "a shell that is stopped is gone already");
@@ -329,34 +338,37 @@ impl Actor {
 
     fn deadline(&self) -> Option<Instant> {
         let starting = match self.stage {
-            Stage::Starting { until } => Some(until),
-            Stage::Opening | Stage::Idle | Stage::Running => None,
+            ShellStage::Starting { until } => Some(until),
+            ShellStage::Opening | ShellStage::Idle | ShellStage::Running => None,
         };
         let current = self.current.as_ref();
-        let tell_at = current.and_then(|current| current.reader.tell_at());
-        let look_at = current.and_then(|current| current.look_at);
+        let notify_at = current.and_then(|current| current.sink.notify_at());
+        let check_at = current.and_then(|current| current.check_at);
         let stop_at = self.stopping.as_ref().map(Stopping::next);
-        [starting, tell_at, look_at, stop_at]
+        [starting, notify_at, check_at, stop_at]
             .into_iter()
             .flatten()
             .min()
     }
 
-    async fn on_time(&mut self) {
+    async fn on_deadline(&mut self) {
         let now = Instant::now();
-        if matches!(self.stage, Stage::Starting { until } if until <= now) {
+        if matches!(self.stage, ShellStage::Starting { until } if until <= now) {
             tracing::error!("a shell does not take its command");
             self.owned.kill().await;
             return;
         }
         if let Some(current) = &mut self.current {
-            if current.reader.tell_at().is_some_and(|tell| tell <= now) {
-                current.reader.tell();
+            if current.sink.notify_at().is_some_and(|at| at <= now) {
+                current.sink.notify();
             }
-            if current.look_at.is_some_and(|look| look <= now) {
-                let found =
-                    waiting::look(self.device.descriptor(), self.device.tty(), self.owned.pid);
-                current.looked(found, now);
+            if current.check_at.is_some_and(|at| at <= now) {
+                let found = waiting::find_waiting(
+                    self.device.descriptor(),
+                    self.device.tty(),
+                    self.owned.pid,
+                );
+                current.checked(found, now);
             }
         }
         let step = self
@@ -365,30 +377,30 @@ impl Actor {
             .and_then(|stopping| stopping.step(now));
         match step {
             None => {}
-            Some(Step::Answer) => {
+            Some(StopStep::Answer) => {
                 self.end_current(CommandEnd::Interrupted).await;
                 if let Some(stopping) = &mut self.stopping {
                     stopping.answer_all();
                 }
             }
-            Some(Step::Terminate) => {
-                self.device.signal_front(Signal::TERM);
+            Some(StopStep::Terminate) => {
+                self.device.signal_foreground(Signal::TERM);
                 self.signal_shell();
             }
-            Some(Step::Kill) => {
-                self.device.signal_front(Signal::KILL);
+            Some(StopStep::Kill) => {
+                self.device.signal_foreground(Signal::KILL);
                 self.signal_shell();
             }
-            Some(Step::Close) => {
+            Some(StopStep::Close) => {
                 self.owned.kill().await;
             }
         }
     }
 
-    /// Ends the command and the shell, and says how the shell ended.
-    async fn finish(&mut self, over: Over) -> CommandEnd {
-        let end = match over {
-            Over::Exited(exit) => {
+    /// Ends the command and the shell; returns how the shell ended.
+    async fn finish(&mut self, why: ShellEnd) -> CommandEnd {
+        let end = match why {
+            ShellEnd::Exited(exit) => {
                 self.drain().await;
                 match exit {
                     Exit::Code(code) => CommandEnd::Exited(code),
@@ -396,17 +408,17 @@ impl Actor {
                     Exit::Unknown => CommandEnd::Closed,
                 }
             }
-            Over::Closed | Over::Gently => CommandEnd::Closed,
+            ShellEnd::Closed | ShellEnd::Gently => CommandEnd::Closed,
         };
         let stopping = self.stopping.take();
         let run_end = match &stopping {
             Some(_) => CommandEnd::Interrupted,
             None => end,
         };
-        if let Over::Gently = over {
-            self.device.signal_front(Signal::INT);
+        if let ShellEnd::Gently = why {
+            self.device.signal_foreground(Signal::INT);
             self.owned.signal_group(process::Signal::Hangup);
-            // What does not listen is killed below.
+            // Processes that ignore the signals are killed below.
             timeout(GRACE, self.owned.gone()).await.ok();
             self.drain().await;
         }
@@ -418,66 +430,66 @@ impl Actor {
         end
     }
 
-    /// Reads what is left when bash has ended.
+    /// Reads the remaining output after bash has ended.
     async fn drain(&mut self) {
         let mut buffer = vec![0; CHUNK];
         while !self.hung_up {
             match timeout(DRAIN, self.device.read(&mut buffer)).await {
-                Ok(Ok(Read::Bytes(count))) => {
+                Ok(Ok(DeviceRead::Bytes(count))) => {
                     self.take(buffer.get(..count).unwrap_or_default()).await;
                 }
-                Ok(Ok(Read::HungUp) | Err(_)) | Err(_) => break,
+                Ok(Ok(DeviceRead::HungUp) | Err(_)) | Err(_) => break,
             }
         }
         let held = self.markers.finish();
         if let Some(current) = &mut self.current {
-            current.reader.feed(&held);
+            current.sink.feed(&held);
         }
     }
 }
 
-impl Current {
-    /// Notes that output came: the program was not waiting, or no longer is.
-    fn came(&mut self) {
-        self.look_at = Some(Instant::now() + SILENT);
+impl CurrentCommand {
+    /// Handles new output: the program does not wait for input any more.
+    fn got_output(&mut self) {
+        self.check_at = Some(Instant::now() + SILENT);
         self.found = None;
-        // A full-screen program may draw while it waits for keys.
+        // A full-screen program may draw while it waits for input.
         if let CommandState::Waiting(WaitingFor::Line | WaitingFor::Password) =
-            self.reader.run.state()
+            self.sink.run.state()
         {
-            self.reader.run.set_state(CommandState::Running);
+            self.sink.run.set_state(CommandState::Running);
         }
     }
 
-    /// Takes what a look at the program found; two in a row make it certain.
-    fn looked(&mut self, found: Option<WaitingFor>, now: Instant) {
+    /// Handles the result of a check; two equal results in a row confirm it.
+    fn checked(&mut self, found: Option<WaitingFor>, now: Instant) {
         let certain = found.is_some() && self.found == found;
-        self.look_at = match (found, certain) {
+        self.check_at = match (found, certain) {
             (Some(_), true) => None,
-            (Some(_), false) => Some(now + LOOK_TWICE),
-            (None, _) => Some(now + LOOK_AGAIN),
+            (Some(_), false) => Some(now + CONFIRM_AFTER),
+            (None, _) => Some(now + CHECK_AGAIN),
         };
         self.found = found;
         if let Some(found) = found.filter(|_| certain) {
-            self.reader.run.set_state(CommandState::Waiting(found));
+            self.sink.run.set_state(CommandState::Waiting(found));
         }
     }
 }
 
-/// The next question about the command that runs.
-async fn next_ask(current: &mut Option<Current>) -> Option<Ask> {
+/// The next request for the running command.
+async fn next_request(current: &mut Option<CurrentCommand>) -> Option<RunRequest> {
     match current {
-        Some(current) => current.asks.recv().await,
+        Some(current) => current.requests.recv().await,
         None => std::future::pending().await,
     }
 }
 
-/// Reads what comes and types what waits; nothing means that something was typed.
+/// Reads output or writes typed input; `None` means that input was written.
 async fn device_io(
-    device: &mut Device,
+    device: &mut PtyDevice,
     buffer: &mut [u8],
     hung_up: bool,
-) -> io::Result<Option<Read>> {
+) -> io::Result<Option<DeviceRead>> {
     if hung_up {
         return std::future::pending().await;
     }

@@ -1,5 +1,5 @@
-//! The daemon's end of a pseudo terminal: bytes in and out without a thread, and the few questions
-//! the kernel answers about it. Only the terminal backend holds one.
+//! The daemon's end of a pseudo terminal: asynchronous reads and writes, modes and the foreground
+//! process group.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,31 +16,31 @@ use tokio::io::{Interest, Ready};
 use crate::sys;
 use crate::terminal::lines::{HEIGHT, WIDTH};
 
-/// How much typed text may wait for a program to read it.
+/// The maximum size of typed input that no program has read, in bytes.
 const MAX_OUTGOING: usize = 64 * 1024;
 
-/// A terminal without a screen.
+/// A pseudo terminal.
 #[derive(Debug)]
-pub(super) struct Device {
+pub(super) struct PtyDevice {
     master: AsyncFd<OwnedFd>,
-    /// Open until the shell has opened it as well: a terminal that had a user and has none is
-    /// hung up.
+    /// The shell's end, open until the shell has opened it as well. A terminal whose last user
+    /// closes it hangs up.
     other_end: Option<OwnedFd>,
     tty: PathBuf,
-    /// The modes a command starts with.
-    sane: Termios,
+    /// The terminal modes at the start of a command.
+    initial_modes: Termios,
     outgoing: Vec<u8>,
 }
 
-/// What a read brought.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Read {
+pub(super) enum DeviceRead {
     Bytes(usize),
-    /// Nobody has the other end open any more.
+    /// No process has the other end open.
     HungUp,
 }
 
-impl Device {
+impl PtyDevice {
     pub(super) fn open() -> io::Result<Self> {
         let size = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
         let pair = native_pty_system()
@@ -62,21 +62,21 @@ impl Device {
             .as_raw_fd()
             .ok_or_else(|| io::Error::other("the terminal has no descriptor"))?;
         let master = sys::duplicate_descriptor(pair.master.as_ref(), number)?;
-        let mut sane = rustix::termios::tcgetattr(&master)?;
-        sane.input_modes |= InputModes::IUTF8;
-        rustix::termios::tcsetattr(&master, OptionalActions::Now, &sane)?;
+        let mut initial_modes = rustix::termios::tcgetattr(&master)?;
+        initial_modes.input_modes |= InputModes::IUTF8;
+        rustix::termios::tcsetattr(&master, OptionalActions::Now, &initial_modes)?;
         rustix::io::ioctl_fionbio(&master, true)?;
         Ok(Self {
             master: sys::watch_descriptor(master)?,
             other_end: Some(other_end),
             tty,
-            sane,
+            initial_modes,
             outgoing: Vec::new(),
         })
     }
 
-    /// The shell has the other end open now.
-    pub(super) fn handed_over(&mut self) {
+    /// Closes our copy of the other end; call it when the shell has opened its own.
+    pub(super) fn close_other_end(&mut self) {
         self.other_end = None;
     }
 
@@ -88,12 +88,12 @@ impl Device {
         self.master.get_ref().as_fd()
     }
 
-    /// Waits for bytes and takes as many as there are room for.
-    pub(super) async fn read(&self, buffer: &mut [u8]) -> io::Result<Read> {
+    /// Waits for bytes and reads as many as fit into the buffer.
+    pub(super) async fn read(&self, buffer: &mut [u8]) -> io::Result<DeviceRead> {
         let mut filled = 0;
         loop {
             let mut ready = self.master.readable().await?;
-            // The kernel hands out a page at a time, so several reads make one.
+            // The kernel returns at most a page per read, so read several times.
             while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
                 let read = ready.try_io(|master| Ok(rustix::io::read(master, room)?));
                 match read {
@@ -108,12 +108,12 @@ impl Device {
                 }
             }
             if filled > 0 {
-                return Ok(Read::Bytes(filled));
+                return Ok(DeviceRead::Bytes(filled));
             }
         }
     }
 
-    /// Queues what is typed; refused when a program reads nothing of what waits already.
+    /// Queues typed input; fails if too much is waiting to be read.
     pub(super) fn type_in(&mut self, bytes: &[u8]) -> Result<(), ()> {
         if self.outgoing.len() + bytes.len() > MAX_OUTGOING {
             return Err(());
@@ -126,8 +126,11 @@ impl Device {
         !self.outgoing.is_empty()
     }
 
-    /// Reads what comes or sends what is typed, whichever is possible first; nothing means sent.
-    pub(super) async fn read_or_write(&mut self, buffer: &mut [u8]) -> io::Result<Option<Read>> {
+    /// Reads output or writes typed input, whichever is possible first; `None` means written.
+    pub(super) async fn read_or_write(
+        &mut self,
+        buffer: &mut [u8],
+    ) -> io::Result<Option<DeviceRead>> {
         let both = Interest::READABLE | Interest::WRITABLE;
         loop {
             let mut ready = self.master.ready(both).await?;
@@ -148,38 +151,38 @@ impl Device {
         }
     }
 
-    /// Makes the terminal as it was at first, whatever the last program left of it.
+    /// Restores the initial modes, which the last program may have changed.
     pub(super) fn reset(&mut self) -> io::Result<()> {
         self.outgoing.clear();
-        rustix::termios::tcsetattr(&self.master, OptionalActions::Now, &self.sane)?;
+        rustix::termios::tcsetattr(&self.master, OptionalActions::Now, &self.initial_modes)?;
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let tty = rustix::fs::open(&self.tty, flags, Mode::empty())?;
-        // What was typed to the last program and not read is not meant for the next.
+        // Drop input that the last program did not read; it is not meant for the next one.
         rustix::termios::tcflush(&tty, QueueSelector::IFlush)?;
         Ok(())
     }
 
-    /// The process group in front.
-    pub(super) fn front(&self) -> Option<Pid> {
+    /// The foreground process group.
+    pub(super) fn foreground(&self) -> Option<Pid> {
         rustix::termios::tcgetpgrp(&self.master).ok()
     }
 
-    /// Sends a signal to the process group in front.
-    pub(super) fn signal_front(&self, signal: Signal) {
-        if let Some(front) = self.front()
-            && let Err(error) = kill_process_group(front, signal)
+    /// Sends a signal to the foreground process group.
+    pub(super) fn signal_foreground(&self, signal: Signal) {
+        if let Some(group) = self.foreground()
+            && let Err(error) = kill_process_group(group, signal)
         {
-            tracing::debug!(%error, "the program in front is gone already");
+            tracing::debug!(%error, "the foreground program is gone already");
         }
     }
 }
 
-/// What a read on a terminal says whose other end is closed.
+/// The error of a read when the other end is closed.
 const EIO: i32 = Errno::IO.raw_os_error();
 
-fn hung_up(filled: usize) -> Read {
+fn hung_up(filled: usize) -> DeviceRead {
     match filled {
-        0 => Read::HungUp,
-        filled => Read::Bytes(filled),
+        0 => DeviceRead::HungUp,
+        filled => DeviceRead::Bytes(filled),
     }
 }

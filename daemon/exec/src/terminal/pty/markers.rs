@@ -1,36 +1,36 @@
-//! Finds in the bytes of a terminal what the hook in bash says to us, by a random word that nothing
-//! else can write by chance. Works on bytes and before any escape sequence is understood, so that
-//! a program which leaves one unfinished cannot hide them.
+//! Finds the markers of the hook in the output of a terminal, by a random word that no other output
+//! contains. It works on bytes before escape sequences are parsed, so that a program cannot hide a
+//! marker with an unfinished sequence.
 
 use memchr::memmem::Finder;
 
-/// The longest part of a marker after its word: a letter, a status and the terminator.
+/// The maximum length of a marker after its word: a letter, a status and the terminator.
 const MAX_REST: usize = 16;
 
-/// What bash itself prints when an interactive shell is left.
-const FAREWELL: &[u8] = b"exit\r\n";
+/// The text that an interactive bash prints when it exits.
+const EXIT_TEXT: &[u8] = b"exit\r\n";
 
-/// A piece of what came from the terminal.
+/// A piece of the terminal's output.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(super) enum TerminalPiece<'a> {
     Output(&'a [u8]),
-    /// The command begins.
+    /// The command has begun.
     Begin,
     /// The command is done, with this status.
     Done(i32),
 }
 
-/// Tells markers from output.
+/// Separates markers from output.
 #[derive(Debug)]
-pub(super) struct Markers {
+pub(super) struct MarkerScanner {
     finder: Finder<'static>,
-    /// What may be the beginning of a marker.
+    /// Bytes that may be the beginning of a marker.
     held: Vec<u8>,
     leaving: bool,
 }
 
-impl Markers {
-    /// Looks for markers with this word.
+impl MarkerScanner {
+    /// Creates a scanner for markers with this word.
     pub(super) fn new(word: &str) -> Self {
         Self {
             finder: Finder::new(&format!("\x1b_{word};")).into_owned(),
@@ -39,8 +39,8 @@ impl Markers {
         }
     }
 
-    /// Hands on the pieces of what came, in order.
-    pub(super) fn scan(&mut self, bytes: &[u8], mut piece: impl FnMut(Piece<'_>)) {
+    /// Splits the next bytes and passes each piece to `piece`, in order.
+    pub(super) fn scan(&mut self, bytes: &[u8], mut piece: impl FnMut(TerminalPiece<'_>)) {
         let joined;
         let mut rest = if self.held.is_empty() {
             bytes
@@ -52,9 +52,9 @@ impl Markers {
         };
         loop {
             if self.leaving && !rest.is_empty() {
-                let known = rest.len().min(FAREWELL.len());
-                if rest.get(..known) == FAREWELL.get(..known) {
-                    if known < FAREWELL.len() {
+                let known = rest.len().min(EXIT_TEXT.len());
+                if rest.get(..known) == EXIT_TEXT.get(..known) {
+                    if known < EXIT_TEXT.len() {
                         break self.hold(rest);
                     }
                     rest = rest.get(known..).unwrap_or_default();
@@ -75,10 +75,10 @@ impl Markers {
             match window.windows(2).position(|pair| pair == b"\x1b\\") {
                 Some(end) => {
                     match window.get(..end).and_then(|said| said.split_first()) {
-                        Some((b'B', _)) => piece(Piece::Begin),
+                        Some((b'B', _)) => piece(TerminalPiece::Begin),
                         Some((b'D', code)) => {
                             let code = std::str::from_utf8(code).unwrap_or_default();
-                            piece(Piece::Done(code.parse().unwrap_or(-1)));
+                            piece(TerminalPiece::Done(code.parse().unwrap_or(-1)));
                         }
                         Some((b'X', _)) => self.leaving = true,
                         Some(_) | None => {}
@@ -91,7 +91,7 @@ impl Markers {
         }
     }
 
-    /// Hands on what was held back, when nothing more will come.
+    /// Returns the bytes that were held back, when no more bytes will come.
     pub(super) fn finish(&mut self) -> Vec<u8> {
         self.leaving = false;
         std::mem::take(&mut self.held)
@@ -113,9 +113,9 @@ impl Markers {
     }
 }
 
-fn output_piece(output: &[u8], piece: &mut impl FnMut(Piece<'_>)) {
+fn output_piece(output: &[u8], piece: &mut impl FnMut(TerminalPiece<'_>)) {
     if !output.is_empty() {
-        piece(Piece::Output(output));
+        piece(TerminalPiece::Output(output));
     }
 }
 

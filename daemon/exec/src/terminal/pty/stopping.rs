@@ -1,34 +1,34 @@
-//! The steps by which a command on a terminal is stopped, and who waits for that. Sends nothing
-//! itself: the actor asks what is due.
+//! The timetable for stopping a command on a terminal, and the callers that wait for it. The actor
+//! asks for the step that is due and performs it.
 
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::terminal::reader::{GRACE, STOP_ANSWER};
+use crate::terminal::sink::{GRACE, STOP_ANSWER};
 
-/// How long after the interrupt the program is asked to end.
+/// How long after the interrupt SIGTERM is sent.
 const TERMINATE_AFTER: Duration = Duration::from_millis(300);
 
-/// How long after it was killed the whole shell is.
+/// How long after the kill of the program the whole shell is killed.
 const CLOSE_AFTER: Duration = Duration::from_secs(1);
 
-/// What is due.
+/// A step of stopping a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Count the command as ended, although it lives.
+pub(super) enum StopStep {
+    /// Report the command as ended, although it still runs.
     Answer,
     Terminate,
     Kill,
     Close,
 }
 
-/// A command on its way out.
+/// A command that is being stopped.
 #[derive(Debug)]
 pub(super) struct Stopping {
     since: Instant,
-    next: Step,
+    next: StopStep,
     answers: Vec<oneshot::Sender<()>>,
 }
 
@@ -36,12 +36,12 @@ impl Stopping {
     pub(super) fn begin(now: Instant, answer: oneshot::Sender<()>) -> Self {
         Self {
             since: now,
-            next: Step::Answer,
+            next: StopStep::Answer,
             answers: vec![answer],
         }
     }
 
-    /// Somebody else wants to know too.
+    /// Adds another caller that waits for the stop.
     pub(super) fn also(&mut self, answer: oneshot::Sender<()>) {
         self.answers.push(answer);
     }
@@ -49,26 +49,26 @@ impl Stopping {
     pub(super) fn next(&self) -> Instant {
         self.since
             + match self.next {
-                Step::Answer => STOP_ANSWER,
-                Step::Terminate => TERMINATE_AFTER,
-                Step::Kill => GRACE,
-                Step::Close => GRACE + CLOSE_AFTER,
+                StopStep::Answer => STOP_ANSWER,
+                StopStep::Terminate => TERMINATE_AFTER,
+                StopStep::Kill => GRACE,
+                StopStep::Close => GRACE + CLOSE_AFTER,
             }
     }
 
     /// The step that is due now, if one is.
-    pub(super) fn step(&mut self, now: Instant) -> Option<Step> {
+    pub(super) fn step(&mut self, now: Instant) -> Option<StopStep> {
         if self.next() > now {
             return None;
         }
         let step = self.next;
         self.next = match step {
-            Step::Answer => Step::Terminate,
-            Step::Terminate => Step::Kill,
-            Step::Kill | Step::Close => Step::Close,
+            StopStep::Answer => StopStep::Terminate,
+            StopStep::Terminate => StopStep::Kill,
+            StopStep::Kill | StopStep::Close => StopStep::Close,
         };
-        if step == Step::Close {
-            // Once more only if even that does not help.
+        if step == StopStep::Close {
+            // Repeat the last step if the shell survives it.
             self.since = now;
         }
         Some(step)
@@ -76,7 +76,7 @@ impl Stopping {
 
     pub(super) fn answer_all(&mut self) {
         for answer in self.answers.drain(..) {
-            // Whoever asked may have stopped waiting.
+            // Fails if the caller no longer waits.
             answer.send(()).ok();
         }
     }

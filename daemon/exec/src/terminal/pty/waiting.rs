@@ -1,5 +1,5 @@
-//! Finds out whether the program in front of a terminal waits for somebody to type, by what its
-//! processes are blocked in. Looks once when asked; when to look is decided in `terminal.rs`.
+//! Detects whether the foreground program of a terminal waits for input, by the system calls in
+//! which its threads are blocked. `actor.rs` decides when to check.
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -8,55 +8,59 @@ use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp};
 
 use crate::terminal::run::WaitingFor;
 
-/// How many processes are looked at; more of them are hardly a program that asks something.
-const MOST: usize = 256;
+/// The maximum number of processes and threads that are checked.
+const MAX_CHECKED: usize = 256;
 
-/// What a thread is blocked in.
+/// The state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Blocked {
+enum ThreadState {
     /// Reading from the terminal.
     Reading,
-    /// Waiting for any of several descriptors.
+    /// Waiting for one of several descriptors.
     Polling,
-    /// Asleep, in what is not ours to see.
+    /// Sleeping; the system call is not visible to us.
     Hidden,
-    /// Asleep in something else.
+    /// Sleeping in another system call.
     Elsewhere,
     Busy,
 }
 
-/// Says what the program in front waits for, if it waits for input.
-pub(super) fn look(terminal: BorrowedFd<'_>, tty: &Path, shell: u32) -> Option<WaitingFor> {
+/// Returns the kind of input that the foreground program waits for, if any.
+pub(super) fn find_waiting(terminal: BorrowedFd<'_>, tty: &Path, shell: u32) -> Option<WaitingFor> {
     let modes = tcgetattr(terminal).ok()?.local_modes;
-    let front = tcgetpgrp(terminal).ok()?.as_raw_nonzero().get();
+    let foreground = tcgetpgrp(terminal).ok()?.as_raw_nonzero().get();
     let mut seen = Vec::new();
-    for process in family(shell) {
-        seen.extend(threads(process, front, tty));
+    for process in process_tree(shell) {
+        seen.extend(thread_states(process, foreground, tty));
     }
     let any = |blocked| seen.contains(&blocked);
-    if seen.is_empty() || any(Blocked::Busy) {
+    if seen.is_empty() || any(ThreadState::Busy) {
         return None;
     }
     let by_line = modes.contains(LocalModes::ICANON);
     let echoes = modes.contains(LocalModes::ECHO);
     match (by_line, echoes) {
-        (false, _) if any(Blocked::Reading) || any(Blocked::Polling) || any(Blocked::Hidden) => {
+        (false, _)
+            if any(ThreadState::Reading)
+                || any(ThreadState::Polling)
+                || any(ThreadState::Hidden) =>
+        {
             Some(WaitingFor::Screen)
         }
-        (true, false) if any(Blocked::Reading) || any(Blocked::Hidden) => {
+        (true, false) if any(ThreadState::Reading) || any(ThreadState::Hidden) => {
             Some(WaitingFor::Password)
         }
-        (true, true) if any(Blocked::Reading) => Some(WaitingFor::Line),
+        (true, true) if any(ThreadState::Reading) => Some(WaitingFor::Line),
         (true | false, _) => None,
     }
 }
 
-/// A process and everything below it.
-fn family(root: u32) -> Vec<u32> {
-    let mut family = vec![root];
+/// A process and its descendants.
+fn process_tree(root: u32) -> Vec<u32> {
+    let mut tree = vec![root];
     let mut next = 0;
-    while let Some(process) = family.get(next).copied()
-        && family.len() < MOST
+    while let Some(process) = tree.get(next).copied()
+        && tree.len() < MAX_CHECKED
     {
         next += 1;
         let Ok(tasks) = std::fs::read_dir(format!("/proc/{process}/task")) else {
@@ -65,49 +69,49 @@ fn family(root: u32) -> Vec<u32> {
         for task in tasks.flatten() {
             let children = std::fs::read_to_string(task.path().join("children"));
             let children = children.unwrap_or_default();
-            family.extend(
+            tree.extend(
                 children
                     .split(' ')
                     .filter_map(|pid| pid.parse::<u32>().ok()),
             );
         }
     }
-    family
+    tree
 }
 
-/// What the threads of a process are blocked in, if it belongs to the group in front.
-fn threads(process: u32, front: i32, tty: &Path) -> Vec<Blocked> {
+/// The states of the threads of a process, if it is in the foreground group.
+fn thread_states(process: u32, foreground: i32, tty: &Path) -> Vec<ThreadState> {
     let Some((_, group)) = state(Path::new(&format!("/proc/{process}/stat"))) else {
         return Vec::new();
     };
-    if group != front {
+    if group != foreground {
         return Vec::new();
     }
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{process}/task")) else {
         return Vec::new();
     };
-    let tasks = tasks.flatten().take(MOST);
+    let tasks = tasks.flatten().take(MAX_CHECKED);
     tasks
-        .filter_map(|task| blocked(&task.path(), tty))
+        .filter_map(|task| thread_state(&task.path(), tty))
         .collect()
 }
 
 /// The state letter and the process group, from a `stat` file.
 fn state(file: &Path) -> Option<(char, i32)> {
     let stat = std::fs::read_to_string(file).ok()?;
-    // The name before may hold blanks and brackets.
+    // The program name before may contain blanks and brackets.
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ');
     let state = fields.next()?.chars().next()?;
     Some((state, fields.nth(1)?.parse().ok()?))
 }
 
-fn blocked(task: &Path, tty: &Path) -> Option<Blocked> {
+fn thread_state(task: &Path, tty: &Path) -> Option<ThreadState> {
     let (state, _) = state(&task.join("stat"))?;
     match state {
         'S' => {}
-        'R' | 'D' => return Some(Blocked::Busy),
-        // Stopped or dead, so it waits for nothing we could type.
+        'R' | 'D' => return Some(ThreadState::Busy),
+        // A stopped or dead thread does not wait for input.
         _ => return None,
     }
     let Ok(call) = std::fs::read_to_string(task.join("syscall")) else {
@@ -124,33 +128,33 @@ fn blocked(task: &Path, tty: &Path) -> Option<Blocked> {
         let file = std::fs::read_link(task.join(format!("fd/{descriptor}"))).ok()?;
         let is_terminal = file == tty || file == Path::new("/dev/tty");
         return Some(if is_terminal {
-            Blocked::Reading
+            ThreadState::Reading
         } else {
-            Blocked::Elsewhere
+            ThreadState::Elsewhere
         });
     }
     Some(if POLLS.contains(&number) {
-        Blocked::Polling
+        ThreadState::Polling
     } else {
-        Blocked::Elsewhere
+        ThreadState::Elsewhere
     })
 }
 
-/// What can be seen of processes that are not ours, such as `sudo`.
-fn by_kernel_function(task: &Path) -> Blocked {
+/// The state of a thread of another user, such as `sudo`, by its kernel function.
+fn by_kernel_function(task: &Path) -> ThreadState {
     let function = std::fs::read_to_string(task.join("wchan")).unwrap_or_default();
     match function.trim() {
-        "" | "0" => Blocked::Hidden,
-        name if name.contains("tty_read") || name == "wait_woken" => Blocked::Reading,
-        name if name.contains("poll") || name.contains("select") => Blocked::Polling,
-        _ => Blocked::Elsewhere,
+        "" | "0" => ThreadState::Hidden,
+        name if name.contains("tty_read") || name == "wait_woken" => ThreadState::Reading,
+        name if name.contains("poll") || name.contains("select") => ThreadState::Polling,
+        _ => ThreadState::Elsewhere,
     }
 }
 
 /// The numbers of `read` and `readv`.
 #[cfg(target_arch = "x86_64")]
 const READS: [i64; 2] = [0, 19];
-/// The numbers of `poll`, `select` and their kin.
+/// The numbers of `poll`, `select` and similar calls.
 #[cfg(target_arch = "x86_64")]
 const POLLS: [i64; 7] = [7, 23, 232, 270, 271, 281, 441];
 

@@ -1,7 +1,7 @@
 use super::*;
 
 #[tokio::test]
-async fn state_lasts_from_command_to_command() {
+async fn a_terminal_shell_keeps_its_state_between_commands() {
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;
     let steps = [
@@ -55,12 +55,12 @@ async fn state_lasts_from_command_to_command() {
         );
     }
     assert!(shell.alive());
-    shell.close(Close::Gently).await;
+    shell.close(CloseMode::Gently).await;
     assert_eq!(fixture.processes.list(), []);
 }
 
 #[tokio::test]
-async fn wrong_syntax_is_an_error_and_the_shell_lives() {
+async fn a_syntax_error_does_not_end_the_shell() {
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;
     for command in [
@@ -91,7 +91,7 @@ async fn a_long_command_arrives_whole() {
 }
 
 #[tokio::test]
-async fn output_that_looks_like_a_marker_fools_nobody() {
+async fn output_that_looks_like_a_marker_is_output() {
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;
     let command =
@@ -103,7 +103,7 @@ async fn output_that_looks_like_a_marker_fools_nobody() {
 }
 
 #[tokio::test]
-async fn escape_sequences_are_obeyed_and_never_shown() {
+async fn escape_sequences_are_applied_and_never_shown() {
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;
     let table = [
@@ -124,7 +124,7 @@ async fn escape_sequences_are_obeyed_and_never_shown() {
 }
 
 #[tokio::test]
-async fn unread_shows_each_thing_once() {
+async fn unread_returns_each_output_once() {
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;
     let run = shell
@@ -147,7 +147,7 @@ async fn unread_shows_each_thing_once() {
 }
 
 #[tokio::test]
-async fn one_command_at_a_time() {
+async fn a_second_command_is_refused_while_one_runs() {
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;
     let first = shell.start("read x; echo $x").await.unwrap();
@@ -166,9 +166,9 @@ async fn one_command_at_a_time() {
     assert_eq!(late, Err(InputError::Ended));
 }
 
-/// What was typed to a program that never read it must not reach the next one, nor become a command.
+/// Input that a program did not read must not reach the next program or become a command.
 #[tokio::test]
-async fn input_nobody_read_is_thrown_away() {
+async fn unread_input_is_dropped() {
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;
     let first = shell

@@ -11,7 +11,7 @@ async fn stopped_at_once(run: &CommandRun) {
 }
 
 #[tokio::test]
-async fn leaving_the_shell_closes_it_with_the_code() {
+async fn exit_closes_the_shell_with_its_code() {
     let fixture = Fixture::new();
     for (command, expected, end) in [
         ("echo a; exit 3", "a\n", CommandEnd::Exited(3)),
@@ -44,7 +44,7 @@ async fn leaving_the_shell_closes_it_with_the_code() {
 }
 
 #[tokio::test]
-async fn a_stopped_command_leaves_the_shell_as_it_was() {
+async fn a_stopped_command_leaves_the_shell_and_its_state() {
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;
     run(&mut shell, "x=kept").await;
@@ -66,7 +66,7 @@ async fn a_stopped_command_leaves_the_shell_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_program_that_ignores_everything_is_killed() {
+async fn a_program_that_ignores_signals_is_killed() {
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;
     let command =
@@ -92,9 +92,9 @@ async fn a_program_that_ignores_everything_is_killed() {
 }
 
 #[tokio::test]
-async fn a_closed_shell_takes_its_programs_along() {
+async fn closing_a_shell_ends_its_programs() {
     let fixture = Fixture::new();
-    for how in [Some(Close::Now), Some(Close::Gently), None] {
+    for how in [Some(CloseMode::Now), Some(CloseMode::Gently), None] {
         let mut shell = fixture.terminal().await;
         let started = shell
             .start("(trap '' HUP; sleep 100) & echo $! ready; sleep 100")
@@ -110,9 +110,9 @@ async fn a_closed_shell_takes_its_programs_along() {
             Some(how) => shell.close(how).await,
             None => drop(shell),
         }
-        // A gentle end is a signal first, of which a quick shell still tells.
+        // A gentle close sends a signal first, so a quick shell may still report its exit.
         let ended = end(&started).await;
-        let told = how == Some(Close::Gently) && matches!(ended, CommandEnd::Exited(128..));
+        let told = how == Some(CloseMode::Gently) && matches!(ended, CommandEnd::Exited(128..));
         assert!(told || ended == CommandEnd::Closed, "{how:?}: {ended:?}");
         let gone = async {
             while !fixture.processes.list().is_empty() {

@@ -3,7 +3,7 @@ use std::time::Instant;
 use super::*;
 
 #[tokio::test]
-async fn each_command_is_a_process_of_its_own() {
+async fn each_command_runs_in_its_own_process() {
     let fixture = Fixture::new();
     let mut shell = fixture.process().await;
     let table = [
@@ -35,7 +35,7 @@ async fn each_command_is_a_process_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_process_is_given_no_input_and_stops_at_once() {
+async fn a_process_gets_no_input_and_stops_at_once() {
     let fixture = Fixture::new();
     let mut shell = fixture.process().await;
     for command in [
@@ -59,24 +59,24 @@ async fn a_process_is_given_no_input_and_stops_at_once() {
         );
         assert_eq!(run(&mut shell, "echo next").await.0, "next\n");
     }
-    shell.close(Close::Now).await;
+    shell.close(CloseMode::Now).await;
     assert_eq!(fixture.processes.list(), []);
 }
 
 #[tokio::test]
-async fn what_is_left_in_the_background_is_told_and_ended() {
+async fn processes_left_in_the_background_are_reported_and_killed() {
     let fixture = Fixture::new();
     let mut shell = fixture.process().await;
     let started = shell.start("sleep 100 & echo $!").await.unwrap();
     assert_eq!(end(&started).await, CommandEnd::Exited(0));
     assert!(started.left_behind());
     let pid = text(&started.output()).trim().to_owned();
-    shell.close(Close::Gently).await;
+    shell.close(CloseMode::Gently).await;
     assert!(!is_alive(&pid));
 }
 
 #[tokio::test]
-async fn a_folder_that_is_gone_is_named() {
+async fn a_missing_folder_is_reported() {
     let fixture = Fixture::new();
     let mut spec = fixture.spec();
     spec.cwd = fixture.folder.path().join("gone");

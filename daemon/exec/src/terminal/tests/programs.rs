@@ -3,7 +3,7 @@ use std::time::Instant;
 use super::*;
 
 #[tokio::test]
-async fn a_python_prompt_is_noticed_and_answered() {
+async fn a_python_prompt_is_detected_and_takes_input() {
     needs("python3");
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;
@@ -21,7 +21,7 @@ async fn a_python_prompt_is_noticed_and_answered() {
 }
 
 #[tokio::test]
-async fn a_question_is_noticed_within_two_seconds() {
+async fn a_question_is_detected_within_two_seconds() {
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;
     let before = Instant::now();
@@ -44,7 +44,7 @@ async fn a_question_is_noticed_within_two_seconds() {
 }
 
 #[tokio::test]
-async fn a_password_prompt_is_told_apart_and_never_shown() {
+async fn a_password_prompt_is_detected_and_input_is_not_shown() {
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;
     let stub = "printf '[sudo] password for ada: ' >/dev/tty; stty -echo </dev/tty; read -r p </dev/tty; stty echo </dev/tty; echo; echo ${#p}";
@@ -77,7 +77,7 @@ async fn a_quiet_program_does_not_wait_for_input() {
 }
 
 #[tokio::test]
-async fn a_pager_is_a_screen_and_quits_by_key() {
+async fn a_pager_shows_a_screen_and_quits_by_key() {
     needs("less");
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;
@@ -120,7 +120,7 @@ async fn vim_writes_and_quits_by_keys() {
 }
 
 #[tokio::test]
-async fn questions_to_the_terminal_are_answered() {
+async fn terminal_queries_get_replies() {
     needs("python3");
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;

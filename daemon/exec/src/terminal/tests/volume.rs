@@ -2,7 +2,7 @@ use std::time::Instant;
 
 use super::*;
 
-/// How much the memory of this process may grow.
+/// How much the memory of this process may grow, in bytes.
 const GROWTH: u64 = 16 * 1024 * 1024;
 
 fn resident() -> u64 {
@@ -12,7 +12,7 @@ fn resident() -> u64 {
 }
 
 #[expect(clippy::print_stderr, reason = "the figures are for people")]
-/// Runs a command that writes much, and checks memory, file and ends.
+/// Runs a command with much output; checks memory, file, beginning and end.
 async fn flood(mut shell: Shell, command: &str, bytes: u64, ends_with: &str) {
     let before = resident();
     let started = Instant::now();
@@ -25,10 +25,10 @@ async fn flood(mut shell: Shell, command: &str, bytes: u64, ends_with: &str) {
     }
     let took = started.elapsed();
     assert_eq!(run.state(), CommandState::Ended(CommandEnd::Exited(0)));
-    let Body::Preview {
+    let OutputBody::Preview {
         bytes: total,
         tail,
-        saved: Saved::File { path, bytes: saved },
+        saved: SavedOutput::File { path, bytes: saved },
         ..
     } = run.output().body
     else {
@@ -65,14 +65,14 @@ async fn noise_is_read_as_text_and_costs_no_memory() {
     let before = resident();
     let command =
         "stty -echo; head -c 2000000 /dev/urandom; printf '\\030\\033c\\033\\\\\\nend\\n'";
-    // Without the echo, because noise asks the terminal questions whose answers would come last.
+    // Without echo: the noise contains queries, and their replies would be echoed at the end.
     let run = shell.start(command).await.unwrap();
     assert_eq!(end(&run).await, CommandEnd::Exited(0));
     let growth = resident().saturating_sub(before);
     assert!(growth < GROWTH, "memory grew by {growth}");
-    let Body::Preview {
+    let OutputBody::Preview {
         tail,
-        saved: Saved::File { path, .. },
+        saved: SavedOutput::File { path, .. },
         ..
     } = run.output().body
     else {
@@ -94,7 +94,7 @@ async fn a_flood_is_stopped_at_once() {
     for mut shell in [fixture.terminal().await, fixture.process().await] {
         let run = shell.start("yes").await.unwrap();
         until(&run, |run| {
-            matches!(run.output().body, Body::Preview { .. })
+            matches!(run.output().body, OutputBody::Preview { .. })
         })
         .await;
         let before = Instant::now();

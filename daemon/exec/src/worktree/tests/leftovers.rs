@@ -1,4 +1,4 @@
-//! What a crash leaves is found, described and can be removed.
+//! What a crash leaves is listed and can be removed.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn entry_in_repository(lab: &Lab, worktree: &Worktree) -> PathBuf {
     lab.repository().join(".git/worktrees").join(name)
 }
 
-/// A worktree whose daemon has died.
+/// A worktree whose daemon has ended.
 async fn left(lab: &mut Lab) -> Worktree {
     let worktree = lab.create().await;
     lab.restart();
@@ -15,7 +15,7 @@ async fn left(lab: &mut Lab) -> Worktree {
 }
 
 #[tokio::test]
-async fn one_in_use_is_not_removed() {
+async fn a_worktree_in_use_is_not_removed() {
     let mut lab = Lab::new();
     let worktree = lab.create().await;
     for force in [Force::No, Force::Yes] {
@@ -36,7 +36,7 @@ async fn one_in_use_is_not_removed() {
 }
 
 #[tokio::test]
-async fn changes_of_a_leftover_are_seen() {
+async fn changes_of_a_leftover_are_listed() {
     let mut lab = Lab::new();
     let worktree = left(&mut lab).await;
     write(&worktree.path.join("new.txt"), "");
@@ -52,7 +52,7 @@ async fn changes_of_a_leftover_are_seen() {
 }
 
 #[tokio::test]
-async fn a_record_without_a_folder_is_found() {
+async fn a_record_without_a_folder_is_listed() {
     let mut lab = Lab::new();
     let worktree = left(&mut lab).await;
     std::fs::remove_dir_all(&worktree.path).unwrap();
@@ -67,7 +67,7 @@ async fn a_record_without_a_folder_is_found() {
 }
 
 #[tokio::test]
-async fn a_record_that_was_not_written_to_its_end_is_found() {
+async fn an_incomplete_record_is_listed() {
     let lab = Lab::new();
     write(&lab.home().join("worktrees/half.json"), "{\"session\"");
     let entry = lab.only().await;
@@ -106,7 +106,7 @@ async fn a_folder_without_a_record_is_removed_only_by_force() {
 }
 
 #[tokio::test]
-async fn one_whose_files_were_not_all_written_needs_no_force() {
+async fn a_worktree_whose_files_were_not_all_written_needs_no_force() {
     let mut lab = Lab::new();
     let worktree = left(&mut lab).await;
     let record = worktree.path.with_extension("json");
@@ -124,7 +124,7 @@ async fn one_whose_files_were_not_all_written_needs_no_force() {
 }
 
 #[tokio::test]
-async fn one_whose_repository_is_gone_is_removed_only_by_force() {
+async fn a_worktree_whose_repository_is_gone_is_removed_only_by_force() {
     let mut lab = Lab::new();
     let worktree = left(&mut lab).await;
     std::fs::remove_dir_all(lab.repository()).unwrap();
@@ -136,12 +136,12 @@ async fn one_whose_repository_is_gone_is_removed_only_by_force() {
 }
 
 #[tokio::test]
-async fn worktrees_of_others_stay_registered() {
+async fn other_worktrees_of_the_repository_stay_registered() {
     let lab = Lab::new();
     let repository = lab.repository();
     let add = ["worktree", "add", "--quiet", "--detach", "../foreign"];
     lab.git(&repository, &add);
-    // As if it were on a disk that is not mounted now.
+    // Hides the folder, as if its disk were not mounted.
     std::fs::rename(lab.path("foreign"), lab.path("unmounted")).unwrap();
     let worktree = lab.create().await;
     assert_eq!(lab.settle(&worktree).await.unwrap(), Settled::Removed);

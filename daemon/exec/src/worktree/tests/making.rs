@@ -1,9 +1,9 @@
-//! What a new worktree is.
+//! Creating worktrees.
 
 use super::*;
 
 #[tokio::test]
-async fn it_starts_at_the_commit_of_the_moment_and_stays_there() {
+async fn a_worktree_starts_at_the_current_commit_and_stays_there() {
     let lab = Lab::new();
     let repository = lab.repository();
     let first = lab.git(&repository, &["rev-parse", "HEAD"]);
@@ -31,12 +31,12 @@ async fn it_starts_at_the_commit_of_the_moment_and_stays_there() {
 }
 
 #[tokio::test]
-async fn the_agent_works_in_the_folder_that_stands_for_the_asked_one() {
+async fn the_agent_works_in_the_folder_that_corresponds_to_the_requested_one() {
     let lab = Lab::new();
     let repository = lab.repository();
     std::os::unix::fs::symlink("/", repository.join("link")).unwrap();
     lab.commit_all();
-    // As it is now, the repository has folders that its commit has not.
+    // The working tree now has folders that are not in its commit.
     std::fs::remove_file(repository.join("link")).unwrap();
     lab.write("link/tmp/new.txt", "");
     lab.write("src/fresh/new.txt", "");
@@ -54,7 +54,7 @@ async fn the_agent_works_in_the_folder_that_stands_for_the_asked_one() {
 }
 
 #[tokio::test]
-async fn many_are_made_and_settled_at_once() {
+async fn many_worktrees_are_created_and_settled_in_parallel() {
     let lab = Lab::new();
     let repository = lab.repository();
     let made = (0..6).map(|_| lab.create_in(&repository));
@@ -69,7 +69,7 @@ async fn many_are_made_and_settled_at_once() {
 }
 
 #[tokio::test]
-async fn one_that_nobody_waits_for_is_removed_again() {
+async fn a_worktree_is_removed_if_the_caller_of_create_is_cancelled() {
     let lab = Lab::new();
     let repository = lab.repository();
     let mut creating = Box::pin(lab.create_in(&repository));
@@ -83,7 +83,7 @@ async fn one_that_nobody_waits_for_is_removed_again() {
 }
 
 #[tokio::test]
-async fn one_is_made_from_another_and_outlives_it() {
+async fn a_worktree_made_from_another_outlives_it() {
     let lab = Lab::new();
     let outer = lab.create().await;
     write(&outer.path.join("outer.txt"), "");
@@ -111,7 +111,7 @@ async fn a_sparse_repository_gives_a_sparse_worktree() {
 }
 
 #[tokio::test]
-async fn submodules_stay_empty_and_can_be_isolated_themselves() {
+async fn submodules_stay_empty_and_can_have_worktrees_of_their_own() {
     let lab = Lab::new();
     let (repository, library) = (lab.repository(), lab.path("library"));
     std::fs::create_dir(&library).unwrap();

@@ -1,8 +1,8 @@
-//! Where no worktree can be made, it is said why, and nothing is left behind.
+//! If no worktree can be created, the error names the cause and nothing is left.
 
 use super::*;
 
-/// Fails to make one, and returns the words for a person.
+/// Fails to create a worktree, and returns the error and its text.
 async fn refused(lab: &Lab, cwd: &Path) -> (WorktreeError, String) {
     let error = lab.try_create(cwd).await.unwrap_err();
     lab.assert_nothing_left();
@@ -11,7 +11,7 @@ async fn refused(lab: &Lab, cwd: &Path) -> (WorktreeError, String) {
 }
 
 #[tokio::test]
-async fn places_without_files_of_a_repository_are_refused() {
+async fn folders_without_files_of_a_repository_are_refused() {
     let lab = Lab::new();
     let plain = lab.path("user");
     let (error, text) = refused(&lab, &plain).await;
@@ -34,7 +34,7 @@ async fn places_without_files_of_a_repository_are_refused() {
 }
 
 #[tokio::test]
-async fn a_missing_git_is_named() {
+async fn a_missing_git_is_reported() {
     let lab = Lab::new();
     let mut env = lab.env();
     env.insert("PATH".to_owned(), lab.path("user").display().to_string());
@@ -44,7 +44,7 @@ async fn a_missing_git_is_named() {
     lab.assert_nothing_left();
 }
 
-/// Puts a program called `git` before the real one, which it may run as `$real`.
+/// Puts a script named `git` into `PATH` before the real one, which the script can run as `$real`.
 fn with_git(lab: &Lab, script: &str) -> Environment {
     let mut env = lab.env();
     let find = "for folder in $(echo \"$REAL_PATH\" | tr : ' '); do \
@@ -59,7 +59,7 @@ fn with_git(lab: &Lab, script: &str) -> Environment {
 }
 
 #[tokio::test]
-async fn a_repository_of_another_user_is_left_to_gits_own_judgement() {
+async fn git_decides_whether_a_repository_of_another_user_is_safe() {
     let lab = Lab::new();
     let script = "export GIT_TEST_ASSUME_DIFFERENT_OWNER=1; exec \"$real\" \"$@\"";
     let mut env = with_git(&lab, script);
@@ -69,7 +69,7 @@ async fn a_repository_of_another_user_is_left_to_gits_own_judgement() {
     assert!(error.to_string().contains("safe.directory"), "{error}");
     lab.assert_nothing_left();
 
-    // Who trusts it says so as for git itself.
+    // A user trusts it by the same setting as for git itself.
     for (name, value) in [
         ("COUNT", "1"),
         ("KEY_0", "safe.directory"),
@@ -84,7 +84,7 @@ async fn a_repository_of_another_user_is_left_to_gits_own_judgement() {
 }
 
 #[tokio::test]
-async fn a_git_that_does_not_heed_our_settings_is_not_used() {
+async fn a_git_that_ignores_our_settings_is_not_used() {
     let lab = Lab::new();
     let env = with_git(&lab, "unset GIT_CONFIG_COUNT; exec \"$real\" \"$@\"");
     let made = lab.create_with(&env);
@@ -94,7 +94,7 @@ async fn a_git_that_does_not_heed_our_settings_is_not_used() {
 }
 
 #[tokio::test]
-async fn disks_that_cannot_be_written_are_named_and_left_as_they_are() {
+async fn folders_that_cannot_be_written_are_reported_and_left_unchanged() {
     let lab = Lab::new();
     let full = "case \"$*\" in *\"reset --hard\"*) \
                 echo 'error: unable to write file a: No space left on device' >&2; exit 128;; \

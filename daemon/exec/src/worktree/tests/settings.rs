@@ -1,6 +1,6 @@
-//! What is switched off, by the configuration as git lists it.
+//! Which programs are disabled for a configuration as git lists it.
 
-use super::super::settings::{Off, Unusable};
+use super::super::settings::{DisabledPrograms, UnusableConfiguration};
 use super::*;
 
 fn listed(more: &[&str]) -> Vec<u8> {
@@ -11,7 +11,7 @@ fn listed(more: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn every_filter_is_off_by_its_exact_name() {
+fn every_filter_is_disabled_by_its_exact_name() {
     let list = listed(&[
         "filter.lfs.smudge\ngit-lfs smudge",
         "filter.a.b=c.clean\nx",
@@ -19,10 +19,10 @@ fn every_filter_is_off_by_its_exact_name() {
         "filter.nameless\nx",
         "user.name\nfilter.not.one",
     ]);
-    let off = Off::of_list(&list).unwrap();
-    let names: Vec<&str> = off.filters.iter().map(String::as_str).collect();
+    let disabled = DisabledPrograms::of_list(&list).unwrap();
+    let names: Vec<&str> = disabled.filters.iter().map(String::as_str).collect();
     assert_eq!(names, ["a.b=c", "lfs"]);
-    let env = off.environment(&BTreeMap::new());
+    let env = disabled.environment(&BTreeMap::new());
     let count: usize = env["GIT_CONFIG_COUNT"].parse().unwrap();
     let settings: BTreeMap<&str, &str> = (0..count)
         .map(|index| {
@@ -43,22 +43,30 @@ fn every_filter_is_off_by_its_exact_name() {
 }
 
 #[test]
-fn hooks_of_the_configuration_are_off_too() {
+fn hooks_in_the_configuration_are_disabled() {
     let list = listed(&["hook.mine.command\nx", "hook.mine.event\npost-checkout"]);
-    let env = Off::of_list(&list).unwrap().environment(&BTreeMap::new());
+    let env = DisabledPrograms::of_list(&list)
+        .unwrap()
+        .environment(&BTreeMap::new());
     assert!(env.values().any(|value| value == "hook.mine.enabled"));
 }
 
 #[test]
-fn a_configuration_in_which_ours_does_not_win_is_not_used() {
+fn a_configuration_that_overrides_our_settings_is_not_used() {
     let mut list = listed(&[]);
     list.extend(b"\0core.hookspath\n/evil");
-    assert_eq!(Off::of_list(&list), Err(Unusable::GitTooOld));
-    assert_eq!(Off::of_list(b""), Err(Unusable::GitTooOld));
+    assert_eq!(
+        DisabledPrograms::of_list(&list),
+        Err(UnusableConfiguration::GitTooOld)
+    );
+    assert_eq!(
+        DisabledPrograms::of_list(b""),
+        Err(UnusableConfiguration::GitTooOld)
+    );
 }
 
 #[test]
-fn settings_of_the_caller_come_first_or_not_at_all() {
+fn settings_of_the_caller_come_before_ours_or_are_dropped() {
     let mut given = BTreeMap::new();
     for (name, value) in [
         ("COUNT", "1"),
@@ -67,10 +75,10 @@ fn settings_of_the_caller_come_first_or_not_at_all() {
     ] {
         given.insert(format!("GIT_CONFIG_{name}"), value.to_owned());
     }
-    let env = Off::default().environment(&given);
+    let env = DisabledPrograms::default().environment(&given);
     assert_eq!(env["GIT_CONFIG_VALUE_0"], "/x");
     assert_eq!(env["GIT_CONFIG_VALUE_1"], "/dev/null");
     given.remove("GIT_CONFIG_VALUE_0");
-    let env = Off::default().environment(&given);
+    let env = DisabledPrograms::default().environment(&given);
     assert_eq!(env["GIT_CONFIG_VALUE_0"], "/dev/null");
 }

@@ -1,8 +1,8 @@
-//! What happens to a worktree when its agent has ended.
+//! Settling a worktree after its agent has ended.
 
 use super::*;
 
-/// What an agent does in its worktree.
+/// An action of an agent in its worktree.
 type Act<'a> = Box<dyn Fn(&Path) + 'a>;
 
 async fn kept(lab: &Lab, worktree: &Worktree) -> Changes {
@@ -20,10 +20,10 @@ async fn kept(lab: &Lab, worktree: &Worktree) -> Changes {
 }
 
 #[tokio::test]
-async fn an_unchanged_one_is_removed_from_disk_and_repository() {
+async fn an_unchanged_worktree_is_removed_from_disk_and_repository() {
     let lab = Lab::new();
     let worktree = lab.create().await;
-    // Build outputs, a file that was only touched, and looking around are no changes.
+    // Build output, a touched file and reading commands are no changes.
     write(&worktree.path.join("build/out.o"), "x");
     write(&worktree.path.join("src/trace.log"), "x");
     write(&worktree.path.join("tracked.txt"), "one\n");
@@ -38,7 +38,7 @@ async fn an_unchanged_one_is_removed_from_disk_and_repository() {
 }
 
 #[tokio::test]
-async fn every_kind_of_uncommitted_change_keeps_it() {
+async fn every_kind_of_uncommitted_change_keeps_the_worktree() {
     let lab = Lab::new();
     let hide = |flag: &str, worktree: &Path| {
         lab.git(worktree, &["update-index", flag, "tracked.txt"]);
@@ -120,9 +120,9 @@ async fn every_kind_of_uncommitted_change_keeps_it() {
 }
 
 #[tokio::test]
-async fn commits_keep_it_wherever_they_were_made() {
+async fn commits_on_any_branch_keep_the_worktree() {
     let lab = Lab::new();
-    // Without it, git would keep no log of where HEAD was.
+    // Without it, git would keep no reflog of HEAD.
     let no_log = ["config", "core.logAllRefUpdates", "false"];
     lab.git(&lab.repository(), &no_log);
 
@@ -159,7 +159,7 @@ async fn commits_keep_it_wherever_they_were_made() {
 }
 
 #[tokio::test]
-async fn many_files_are_counted_and_few_are_named() {
+async fn many_changed_files_are_counted_and_few_are_listed() {
     let lab = Lab::new();
     let worktree = lab.create().await;
     for number in 0..120 {
@@ -172,10 +172,10 @@ async fn many_files_are_counted_and_few_are_named() {
 }
 
 #[tokio::test]
-async fn what_is_no_longer_ours_is_not_deleted() {
+async fn a_folder_that_is_no_longer_our_worktree_is_not_deleted() {
     let lab = Lab::new();
     let worktree = lab.create().await;
-    // The agent made a repository of its own of it.
+    // The agent made the folder a repository of its own.
     std::fs::remove_file(worktree.path.join(".git")).unwrap();
     lab.git(&worktree.path, &["init", "--quiet"]);
     lab.commit_in(&worktree.path);
@@ -186,7 +186,7 @@ async fn what_is_no_longer_ours_is_not_deleted() {
     assert_eq!(entry.usage, Use::Kept);
     assert!(matches!(entry.contents, Contents::Unclear(_)), "{entry:?}");
 
-    // Another one's folder was put in the place of the worktree.
+    // A folder of someone else was put in place of the worktree.
     let moved = lab.create().await;
     let precious = lab.path("precious");
     std::fs::rename(&moved.path, &precious).unwrap();
@@ -196,7 +196,7 @@ async fn what_is_no_longer_ours_is_not_deleted() {
     lab.remove(&moved.id, Force::Yes).await.unwrap();
     assert_eq!(read(&precious.join("tracked.txt")), "one\n");
 
-    // A name that leads out of the folder is the name of nothing.
+    // A name that leads out of the folder is not an id.
     let mut outside = worktree.clone();
     for id in [
         "../../project",

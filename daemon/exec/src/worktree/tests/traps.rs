@@ -1,4 +1,4 @@
-//! Repositories that want programs of theirs to run.
+//! Repositories that try to make git run their programs.
 
 use super::*;
 
@@ -8,7 +8,7 @@ const HOOKS: [&str; 3] = [
     "reference-transaction",
 ];
 
-/// Sets traps in the repository that leave a mark each, in all the ways that git knows.
+/// Configures every kind of program that git can run; each one leaves a mark if it runs.
 fn set_traps(lab: &Lab) {
     let repository = lab.repository();
     let trap = |name: &str| {
@@ -40,7 +40,7 @@ fn set_traps(lab: &Lab) {
     both("smudge");
     set("filter.process.process", &trap("process"));
     set("filter.process.required", "true");
-    // One that only the configuration of a worktree has, under a name that is easily misread.
+    // A filter that is only in the worktree configuration, with a name that is easily misread.
     let late = format!(
         "[filter \"late.one=two\"]\nsmudge = {0}; cat\nclean = {0}; cat\nrequired = true\n",
         trap("late")
@@ -65,7 +65,7 @@ fn marks(lab: &Lab) -> Vec<&'static str> {
     all.into_iter().filter(there).collect()
 }
 
-/// Makes a worktree as a person would; it may fail.
+/// Adds a worktree without our settings, as a user would; this may fail.
 fn add_plainly(lab: &Lab, settings: &[&str], name: &str) {
     let mut git = Command::new("git");
     git.args(settings)
@@ -100,7 +100,7 @@ async fn no_hook_filter_or_monitor_of_the_repository_runs() {
     assert_eq!(marks(&lab), Vec::<&str>::new(), "something ran");
     lab.assert_nothing_left();
 
-    // Ordinary git runs into every trap, so they are real.
+    // Git without our settings runs every one of these programs, so the test is valid.
     let no_process = ["filter.process.process=", "filter.process.required=false"];
     let no_process = ["-c", no_process[0], "-c", no_process[1]];
     add_plainly(&lab, &no_process, "../plain");
@@ -112,7 +112,7 @@ async fn no_hook_filter_or_monitor_of_the_repository_runs() {
 }
 
 #[tokio::test]
-async fn variables_of_git_do_not_lead_elsewhere() {
+async fn git_variables_of_the_caller_do_not_select_another_repository() {
     let lab = Lab::new();
     let elsewhere = lab.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();

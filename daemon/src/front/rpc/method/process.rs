@@ -5,7 +5,7 @@ use loopd_proto::params::server::NoParams;
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use loopd_exec::process::Entry;
+use loopd_exec::process::ProcessEntry;
 
 pub(super) async fn list(context: Context, _: NoParams) -> Result<ProcessList, RpcError> {
     let entries = context.app.services.processes.list();
@@ -14,7 +14,7 @@ pub(super) async fn list(context: Context, _: NoParams) -> Result<ProcessList, R
     })
 }
 
-fn shown(entry: Entry) -> Process {
+fn shown(entry: ProcessEntry) -> Process {
     Process {
         id: entry.id,
         pid: entry.pid,

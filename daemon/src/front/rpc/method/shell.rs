@@ -54,7 +54,7 @@ pub(super) async fn exec(context: Context, params: ExecParams) -> Result<Executi
     let process_id = id.clone();
     context.after_reply(move || {
         let streaming = shells.clone();
-        shells.keep_working(async move {
+        shells.spawn_for_session(async move {
             let tell = |data: String| {
                 let piece = ShellOutput {
                     process_id: id.clone(),
@@ -83,7 +83,7 @@ pub(super) async fn kill(context: Context, params: KillParams) -> Result<Killed,
         KillSignal::Interrupt => Signal::Interrupt,
     };
     let killed = shells
-        .signal_direct(params.process_id.as_str(), signal)
+        .signal_client_exec(params.process_id.as_str(), signal)
         .await;
     Ok(Killed { killed })
 }
@@ -129,7 +129,7 @@ pub(super) async fn execute_user_requested(
         }
     };
     let (finished, finishing) = oneshot::channel();
-    shells.keep_working(async move {
+    shells.spawn_for_session(async move {
         let result = follow(&context, &session, &call, &run).await;
         drop(reserved);
         // Who asked may have gone; the session knows how it ended.

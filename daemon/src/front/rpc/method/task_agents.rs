@@ -135,7 +135,7 @@ fn below(
         let (tasks, agents, in_front) = session
             .view(|view| {
                 let tasks: Vec<Task> = view.state.tasks.iter().cloned().collect();
-                (tasks, view.agents.clone(), view.shells.in_front())
+                (tasks, view.agents.clone(), view.shells.foreground())
             })
             .await?;
         let now = context.app.services.clock.now();

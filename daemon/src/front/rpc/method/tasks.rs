@@ -15,8 +15,8 @@ use super::task_info::{of_job, of_task, steps};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::subagent::{CancelledBy, Subagents};
-use loopd_exec::shells::{AttachedCommand, Closed, FoundShell};
-use loopd_exec::terminal::{Body, Shown};
+use loopd_exec::shells::{AttachedCommand, CloseReason, FoundShell};
+use loopd_exec::terminal::{CommandOutput, OutputBody};
 use loopd_kernel::command::{Answer, Command};
 use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
@@ -28,7 +28,7 @@ pub(super) async fn list(context: Context, params: Of) -> Result<TaskList, RpcEr
     let session = context.session(&params.session_id)?;
     let now = context.app.services.clock.now();
     let tasks = session.view(move |view| {
-        let in_front = view.shells.in_front().into_iter();
+        let in_front = view.shells.foreground().into_iter();
         let waited_for = in_front.map(|command| TaskInfo::Shell(of_job(&command)));
         let others = view.state.tasks.iter().map(|task| of_task(task, now));
         waited_for.chain(others).collect()
@@ -86,9 +86,9 @@ pub(super) async fn progress(context: Context, params: TaskOf) -> Result<Progres
     })
 }
 
-fn recent(shown: Shown) -> String {
+fn recent(shown: CommandOutput) -> String {
     let text = match shown.body {
-        Body::Whole(text) | Body::Preview { tail: text, .. } => text,
+        OutputBody::Whole(text) | OutputBody::Preview { tail: text, .. } => text,
     };
     let start = text.char_indices().rev().nth(RECENT - 1);
     let start = start.map_or(0, |(start, _)| start);
@@ -104,7 +104,7 @@ async fn waited_for(
     let seen = session.view(|view| {
         let tasks = view.state.tasks.iter();
         let tasks: Vec<Task> = tasks.filter(|task| task.is_waited_for()).cloned().collect();
-        (view.shells.in_front(), tasks, view.agents.clone())
+        (view.shells.foreground(), tasks, view.agents.clone())
     });
     Ok(seen.await?)
 }
@@ -177,7 +177,7 @@ pub(super) async fn cancel(context: Context, params: TaskOf) -> Result<Cancelled
         Some(FoundShell::Detached(command)) => command.is_running(),
         None => false,
     };
-    let cancelled = runs && shells.stop(&id, Closed::Cancelled).await.is_ok();
+    let cancelled = runs && shells.stop(&id, CloseReason::Cancelled).await.is_ok();
     if cancelled {
         // Who cancels wants to find the task ended.
         let mut changed = true;

@@ -11,7 +11,7 @@ use loopd_proto::params::worktree::{
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use loopd_exec::worktree::{Contents, Entry, Force, WorktreeError};
+use loopd_exec::worktree::{Contents, Force, WorktreeEntry, WorktreeError};
 
 pub(super) async fn list(context: Context, _: NoParams) -> Result<WorktreeList, RpcError> {
     let env = context.connection.launch().child_environment();
@@ -35,7 +35,7 @@ fn live(context: &Context) -> HashSet<SessionId> {
     context.app.sessions.ids().into_iter().collect()
 }
 
-fn shown(entry: Entry) -> Worktree {
+fn shown(entry: WorktreeEntry) -> Worktree {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     Worktree {
         id: entry.id,

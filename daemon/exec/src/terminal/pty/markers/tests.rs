@@ -1,26 +1,26 @@
 use super::*;
 
-/// Everything that is said, in pieces of every size, with output joined.
-fn said(bytes: &[u8], step: usize) -> Vec<String> {
-    let mut markers = Markers::new("abc");
-    let mut said: Vec<String> = Vec::new();
+/// The pieces found for chunks of `step` bytes, with adjacent output joined.
+fn pieces(bytes: &[u8], step: usize) -> Vec<String> {
+    let mut markers = MarkerScanner::new("abc");
+    let mut pieces: Vec<String> = Vec::new();
     for chunk in bytes.chunks(step) {
         markers.scan(chunk, |piece| match piece {
-            Piece::Output(output) => {
+            TerminalPiece::Output(output) => {
                 let output = String::from_utf8_lossy(output);
-                match said.last_mut() {
+                match pieces.last_mut() {
                     Some(last) if last.starts_with('=') => last.push_str(&output),
-                    _ => said.push(format!("={output}")),
+                    _ => pieces.push(format!("={output}")),
                 }
             }
-            other => said.push(format!("{other:?}")),
+            other => pieces.push(format!("{other:?}")),
         });
     }
     let held = markers.finish();
     if !held.is_empty() {
-        said.push(format!("held {}", held.len()));
+        pieces.push(format!("held {}", held.len()));
     }
-    said
+    pieces
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn markers_are_found_however_the_bytes_are_cut() {
     let bytes = b"noise\x1b_abc;B\x1b\\one\x1b_ab two\x1b_abc;D130\x1b\\late";
     for step in 1..=bytes.len() {
         assert_eq!(
-            said(bytes, step),
+            pieces(bytes, step),
             ["=noise", "Begin", "=one\x1b_ab two", "Done(130)", "=late"],
             "in steps of {step}"
         );
@@ -36,16 +36,16 @@ fn markers_are_found_however_the_bytes_are_cut() {
 }
 
 #[test]
-fn what_is_no_marker_is_output() {
+fn incomplete_or_unknown_markers_are_output() {
     let bytes = b"\x1b_abd;D0\x1b\\ \x1b_abc;and so on without an end";
     for step in 1..=bytes.len() {
-        let said = said(bytes, step);
-        assert_eq!(said, ["=\x1b_abd;D0\x1b\\ and so on without an end"]);
+        let pieces = pieces(bytes, step);
+        assert_eq!(pieces, ["=\x1b_abd;D0\x1b\\ and so on without an end"]);
     }
 }
 
 #[test]
-fn the_farewell_of_bash_is_taken_out_and_nothing_else() {
+fn only_the_exit_text_of_bash_is_removed() {
     let table: [(&[u8], &[&str]); 3] = [
         (b"a\x1b_abc;X\x1b\\exit\r\nb", &["=ab"]),
         (b"a\x1b_abc;X\x1b\\exotic", &["=aexotic"]),
@@ -53,7 +53,7 @@ fn the_farewell_of_bash_is_taken_out_and_nothing_else() {
     ];
     for (bytes, expected) in table {
         for step in 1..=bytes.len() {
-            assert_eq!(said(bytes, step), expected, "in steps of {step}");
+            assert_eq!(pieces(bytes, step), expected, "in steps of {step}");
         }
     }
 }

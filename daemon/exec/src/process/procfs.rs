@@ -1,6 +1,8 @@
-//! Who is alive, by what the kernel says in /proc; and the only two ways in which a process that is
-//! not our child is signalled: by a pid whose start time is the known one, or by our tag in its
-//! environment, both looked at again once the process is held by a descriptor.
+//! Finds processes in /proc, and kills those that are ours.
+//!
+//! A process that is not a child of the caller is signalled only if its pid has the known start
+//! time or its environment has our tag, or if it descends from such a process. The start time is
+//! checked again after the process was opened as a pidfd, so that a reused pid is never signalled.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -12,32 +14,32 @@ use serde::{Deserialize, Serialize};
 
 use super::TAG;
 
-/// How often what will not die is killed again, and how long is waited in between.
+/// How many attempts are made to kill processes, and how long to wait between them.
 const ROUNDS: u32 = 100;
 const BETWEEN_ROUNDS: Duration = Duration::from_millis(5);
 
-/// A process that cannot be taken for another one within one boot.
+/// Identifies a process uniquely within one boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct Identity {
+pub(super) struct ProcessIdentity {
     pub(super) pid: i32,
-    /// When it started, in clock ticks since boot.
+    /// The start time, in clock ticks since boot.
     pub(super) start: u64,
 }
 
-impl Identity {
+impl ProcessIdentity {
     pub(super) fn of(pid: i32) -> Option<Self> {
-        let stat = Stat::of(pid)?;
+        let stat = ProcStat::of(pid)?;
         Some(Self {
             pid,
             start: stat.start,
         })
     }
 
-    /// A descriptor for this very process, when it is alive.
+    /// Opens a pidfd for exactly this process; `None` if it is not alive.
     pub(super) fn open(self) -> Option<OwnedFd> {
         let descriptor = open(self.pid)?;
-        // Looked at after it was opened: the number cannot go to another process in between.
-        let stat = Stat::of(self.pid)?;
+        // Check the start time after the open: the pid may have been reused before it.
+        let stat = ProcStat::of(self.pid)?;
         (stat.start == self.start && stat.lives).then_some(descriptor)
     }
 
@@ -47,24 +49,24 @@ impl Identity {
     }
 }
 
-/// Tells this run of the system from the ones before it.
+/// The boot id of the kernel, which changes with every reboot.
 pub(super) fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|text| text.trim().to_owned())
         .unwrap_or_default()
 }
 
-struct Stat {
+struct ProcStat {
     parent: i32,
     start: u64,
     lives: bool,
 }
 
-impl Stat {
+impl ProcStat {
     fn of(pid: i32) -> Option<Self> {
         let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
         let text = String::from_utf8_lossy(&bytes);
-        // The name before it may contain anything, closing brackets too.
+        // The program name before this bracket may itself contain brackets.
         let (_, fields) = text.rsplit_once(')')?;
         let mut fields = fields.split_ascii_whitespace();
         let state = fields.next()?;
@@ -91,7 +93,8 @@ fn all() -> Vec<i32> {
         .collect()
 }
 
-/// The children of the calling process; where the kernel does not list them, by looking at all.
+/// The children of the calling process. Searches all processes if the kernel does not list
+/// children.
 pub(super) fn own_children() -> Vec<i32> {
     let own = std::process::id().cast_signed();
     if let Ok(list) = fs::read_to_string(format!("/proc/self/task/{own}/children")) {
@@ -102,7 +105,7 @@ pub(super) fn own_children() -> Vec<i32> {
     }
     all()
         .into_iter()
-        .filter(|pid| Stat::of(*pid).is_some_and(|stat| stat.parent == own))
+        .filter(|pid| ProcStat::of(*pid).is_some_and(|stat| stat.parent == own))
         .collect()
 }
 
@@ -116,55 +119,56 @@ fn has_tag(pid: i32, tags: &HashSet<String>) -> bool {
         .any(|(name, value)| name == TAG && tags.contains(value))
 }
 
-/// The calling process and everything above it, which must not be killed.
-fn lineage() -> BTreeSet<i32> {
+/// The calling process and its ancestors, which must not be killed.
+fn ancestors() -> BTreeSet<i32> {
     let mut above = BTreeSet::new();
     let mut next = Some(std::process::id().cast_signed());
     while let Some(pid) = next.filter(|pid| *pid > 1 && above.insert(*pid)) {
-        next = Stat::of(pid).map(|stat| stat.parent);
+        next = ProcStat::of(pid).map(|stat| stat.parent);
     }
     above
 }
 
-/// Whether nothing that was to be killed is left.
+/// Whether all processes that should be killed are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Killed {
+pub(super) enum KillOutcome {
     All,
     NotAll,
 }
 
-/// Kills these processes, those that carry one of these tags, and all below either. Blocks.
-pub(super) fn kill(tags: &HashSet<String>, known: &[Identity]) -> Killed {
-    let spared = lineage();
+/// Kills the known processes, those with one of the tags, and the descendants of both. Blocks.
+pub(super) fn kill(tags: &HashSet<String>, known: &[ProcessIdentity]) -> KillOutcome {
+    let spared = ancestors();
     for _ in 0..ROUNDS {
-        let found = evidence(tags, known, &spared);
+        let found = find_ours(tags, known, &spared);
         if found.is_empty() {
-            return Killed::All;
+            return KillOutcome::All;
         }
-        for victim in found {
-            kill_one(victim);
+        for process in found {
+            kill_one(process);
         }
         std::thread::sleep(BETWEEN_ROUNDS);
     }
-    Killed::NotAll
+    KillOutcome::NotAll
 }
 
-/// What lives and is ours: by identity, by tag, or by a parent that is ours.
-fn evidence(
+/// Finds the living processes that are ours by identity, by tag, or as descendants of such a
+/// process.
+fn find_ours(
     tags: &HashSet<String>,
-    known: &[Identity],
+    known: &[ProcessIdentity],
     spared: &BTreeSet<i32>,
-) -> HashSet<Identity> {
-    let everybody: Vec<(i32, Stat)> = all()
+) -> HashSet<ProcessIdentity> {
+    let living: Vec<(i32, ProcStat)> = all()
         .into_iter()
         .filter(|pid| !spared.contains(pid))
-        .filter_map(|pid| Some((pid, Stat::of(pid)?)))
+        .filter_map(|pid| Some((pid, ProcStat::of(pid)?)))
         .filter(|(_, stat)| stat.lives)
         .collect();
-    let mut ours: HashSet<i32> = everybody
+    let mut ours: HashSet<i32> = living
         .iter()
         .filter(|(pid, stat)| {
-            let identity = Identity {
+            let identity = ProcessIdentity {
                 pid: *pid,
                 start: stat.start,
             };
@@ -174,7 +178,7 @@ fn evidence(
         .collect();
     loop {
         let before = ours.len();
-        for (pid, stat) in &everybody {
+        for (pid, stat) in &living {
             if ours.contains(&stat.parent) {
                 ours.insert(*pid);
             }
@@ -183,36 +187,37 @@ fn evidence(
             break;
         }
     }
-    everybody
+    living
         .iter()
         .filter(|(pid, _)| ours.contains(pid))
-        .map(|(pid, stat)| Identity {
+        .map(|(pid, stat)| ProcessIdentity {
             pid: *pid,
             start: stat.start,
         })
         .collect()
 }
 
-fn kill_one(victim: Identity) {
-    let Some(descriptor) = victim.open() else {
+fn kill_one(process: ProcessIdentity) {
+    let Some(descriptor) = process.open() else {
         return;
     };
-    // Fails for what has ended by now, or belongs to somebody else by now.
+    // Fails for a process that has ended or has changed its user.
     rustix::process::pidfd_send_signal(&descriptor, Signal::KILL).ok();
-    bury(&descriptor);
+    reap(&descriptor);
 }
 
-/// Takes the exit status of a process if it is a child of ours that nobody else waits for.
-pub(super) fn bury(descriptor: &OwnedFd) {
+/// Reaps a process if it is an ended child of the caller.
+pub(super) fn reap(descriptor: &OwnedFd) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-    // Fails for what is not our child, whose parent takes it.
+    // Fails for a process that is not our child; its parent reaps it.
     rustix::process::waitid(WaitId::PidFd(std::os::fd::AsFd::as_fd(descriptor)), options).ok();
 }
 
-/// Waits for a child that is about to end; returns at once when it is not ours. Blocks.
-pub(super) fn bury_own(pid: i32) {
+/// Waits for a child that is about to end and reaps it; returns at once if it is not a child.
+/// Blocks.
+pub(super) fn reap_child(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid) {
-        // Fails for what is not our child, whose parent takes it.
+        // Fails for a process that is not our child; its parent reaps it.
         rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED).ok();
     }
 }

@@ -1,5 +1,5 @@
-//! The folder `<home>/worktrees`: a folder per worktree, and beside it a record that is written
-//! before anything else and removed last, so that no crash leaves something that nobody finds.
+//! The folder `<home>/worktrees`: one folder per worktree, and beside it a record. The record is
+//! written first and removed last, so that after a crash every leftover is still listed.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -11,48 +11,48 @@ use serde::{Deserialize, Serialize};
 
 use super::error::WorktreeError;
 
-/// How many worktrees a home has at most.
-pub(super) const MOST: usize = 500;
+/// The maximum number of worktrees in a home.
+pub(super) const MAX_WORKTREES: usize = 500;
 
-/// How many letters of a session's id the id of its worktree has.
+/// How many characters of a session id are used in the id of its worktree.
 const ID_CHARS: usize = 12;
-const LONGEST_ID: usize = 40;
+const MAX_ID_CHARS: usize = 40;
 
-/// A record is small; more than this was not written by us.
-const LONGEST_RECORD: u64 = 64 * 1024;
+/// The maximum size of a record; a larger file was not written by the daemon.
+const MAX_RECORD_BYTES: u64 = 64 * 1024;
 
-const ENDING: &str = ".json";
+const SUFFIX: &str = ".json";
 
-/// How far a worktree has come.
+/// The stage in the life of a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Stage {
-    /// Its files are being written; no agent has been in it.
+pub(super) enum WorktreeStage {
+    /// Its files are being written; no agent has used it.
     Making,
-    /// An agent works or worked in it.
+    /// An agent uses or used it.
     Ready,
-    /// The agent has ended, and its changes were kept.
+    /// The agent has ended, and the worktree was kept for its changes.
     Kept,
 }
 
-/// What is known of a worktree whatever happens to it.
+/// The record of a worktree on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Record {
+pub(super) struct WorktreeRecord {
     pub(super) session: SessionId,
     pub(super) repository: PathBuf,
-    /// The folder of git that all worktrees of the repository share.
+    /// The git folder that all worktrees of the repository share.
     pub(super) git_dir: PathBuf,
     pub(super) commit: String,
     pub(super) made: Timestamp,
-    pub(super) stage: Stage,
+    pub(super) stage: WorktreeStage,
 }
 
 /// The folder of all worktrees of a home.
 #[derive(Debug, Clone)]
-pub(super) struct Shelf(PathBuf);
+pub(super) struct WorktreeDirectory(PathBuf);
 
-impl Shelf {
+impl WorktreeDirectory {
     pub(super) fn of(home: &Path) -> Self {
         let real = home.canonicalize();
         Self(real.unwrap_or_else(|_| home.to_owned()).join("worktrees"))
@@ -67,18 +67,18 @@ impl Shelf {
     }
 
     fn record(&self, id: &str) -> PathBuf {
-        self.0.join(format!("{id}{ENDING}"))
+        self.0.join(format!("{id}{SUFFIX}"))
     }
 
-    /// Takes an id that nobody has, derived from the session's, by writing the record.
-    pub(super) fn reserve(&self, record: &Record) -> Result<String, WorktreeError> {
+    /// Reserves a free id, derived from the session id, by writing the record.
+    pub(super) fn reserve(&self, record: &WorktreeRecord) -> Result<String, WorktreeError> {
         let disk = |source| self.disk(source);
         loopd_proto::home_paths::create_private(&self.0).map_err(disk)?;
-        if self.ids()?.len() >= MOST {
-            return Err(WorktreeError::TooMany(MOST));
+        if self.ids()?.len() >= MAX_WORKTREES {
+            return Err(WorktreeError::TooMany(MAX_WORKTREES));
         }
         let stem = stem(&record.session);
-        for number in 1..=MOST {
+        for number in 1..=MAX_WORKTREES {
             let id = match number {
                 1 => stem.clone(),
                 _ => format!("{stem}-{number}"),
@@ -95,7 +95,7 @@ impl Shelf {
                 Ok(mut file) => {
                     let written = write(&mut file, record);
                     if let Err(source) = written {
-                        // It says nothing; when it stays it is listed as a leftover.
+                        // If this fails, the incomplete record is listed as a leftover.
                         std::fs::remove_file(&path).ok();
                         return Err(WorktreeError::Disk { path, source });
                     }
@@ -105,21 +105,21 @@ impl Shelf {
                 Err(source) => return Err(WorktreeError::Disk { path, source }),
             }
         }
-        Err(WorktreeError::TooMany(MOST))
+        Err(WorktreeError::TooMany(MAX_WORKTREES))
     }
 
-    /// The record of a worktree; none when there is none or it makes no sense.
-    pub(super) fn read(&self, id: &str) -> Option<Record> {
+    /// Reads the record of a worktree; `None` if it is missing or invalid.
+    pub(super) fn read(&self, id: &str) -> Option<WorktreeRecord> {
         let path = self.record(id);
         let metadata = std::fs::symlink_metadata(&path).ok()?;
-        if !metadata.is_file() || metadata.len() > LONGEST_RECORD {
+        if !metadata.is_file() || metadata.len() > MAX_RECORD_BYTES {
             return None;
         }
         serde_json::from_slice(&std::fs::read(&path).ok()?).ok()
     }
 
-    /// Replaces a record, in one step.
-    pub(super) fn rewrite(&self, id: &str, record: &Record) -> Result<(), WorktreeError> {
+    /// Replaces a record atomically.
+    pub(super) fn rewrite(&self, id: &str, record: &WorktreeRecord) -> Result<(), WorktreeError> {
         let path = self.record(id);
         let replaced = tempfile::NamedTempFile::new_in(&self.0).and_then(|mut file| {
             write(file.as_file_mut(), record)?;
@@ -139,12 +139,12 @@ impl Shelf {
         }
     }
 
-    /// Whether the folder of a worktree is there as one; a link is none.
+    /// Whether the folder of a worktree exists and is not a symbolic link.
     pub(super) fn has_folder(&self, id: &str) -> bool {
         std::fs::symlink_metadata(self.folder(id)).is_ok_and(|it| it.is_dir())
     }
 
-    /// Whether anything is in the place of a worktree.
+    /// Whether the path of a worktree exists, as a folder or anything else.
     pub(super) fn is_taken(&self, id: &str) -> bool {
         std::fs::symlink_metadata(self.folder(id)).is_ok()
     }
@@ -153,7 +153,7 @@ impl Shelf {
         is_id(id) && (std::fs::symlink_metadata(self.record(id)).is_ok() || self.is_taken(id))
     }
 
-    /// Removes the folder of a worktree and all in it; links are removed, not followed.
+    /// Removes the folder of a worktree recursively without following symbolic links.
     pub(super) fn clear(&self, id: &str) -> Result<(), WorktreeError> {
         let path = self.folder(id);
         let removed = if self.has_folder(id) {
@@ -169,7 +169,7 @@ impl Shelf {
         }
     }
 
-    /// Every id of which there is a record or a folder, in order.
+    /// All ids that have a record or a folder, sorted.
     pub(super) fn ids(&self) -> Result<Vec<String>, WorktreeError> {
         let entries = match std::fs::read_dir(&self.0) {
             Ok(entries) => entries,
@@ -181,7 +181,7 @@ impl Shelf {
             let entry = entry.map_err(|source| self.disk(source))?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
-            let id = name.strip_suffix(ENDING).unwrap_or(name);
+            let id = name.strip_suffix(SUFFIX).unwrap_or(name);
             if is_id(id) {
                 ids.insert(id.to_owned());
             }
@@ -197,20 +197,23 @@ impl Shelf {
     }
 }
 
-fn write(file: &mut std::fs::File, record: &Record) -> io::Result<()> {
+fn write(file: &mut std::fs::File, record: &WorktreeRecord) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(record)?;
     text.push(b'\n');
     file.write_all(&text)?;
     file.sync_all()
 }
 
-/// Only such names are ids, so that none leads out of the folder.
+/// Whether a name is a valid id. An id cannot lead out of the folder.
 fn is_id(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    !text.is_empty() && text.len() <= LONGEST_ID && !text.starts_with('-') && text.bytes().all(fits)
+    !text.is_empty()
+        && text.len() <= MAX_ID_CHARS
+        && !text.starts_with('-')
+        && text.bytes().all(fits)
 }
 
-/// The last letters of a session's id; the first ones are the time, which many share.
+/// The last characters of a session id. The first characters encode the time and are often equal.
 fn stem(session: &SessionId) -> String {
     let letters: Vec<char> = session
         .as_str()

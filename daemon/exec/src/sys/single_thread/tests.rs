@@ -1,12 +1,13 @@
 use super::*;
 
-/// Lets the test program be a holder, too: its own `main` starts threads before any test runs.
+/// Makes the test program usable as a holder. This cannot be in a test, because the `main` of the
+/// test harness starts threads first.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = {
     extern "C" fn before_main() {
         if crate::process::holder::run_if_asked().is_some() {
-            Alone(()).leave();
+            SingleThread(()).exit_now();
         }
     }
     before_main

@@ -1,13 +1,13 @@
-//! What only a process with one thread may do: copy itself, take its signals as data, leave at once.
-//! Used by the holder and the keepers of `process`; never by the daemon itself.
+//! Operations that are safe only in a process with one thread: fork, read signals from a pipe, exit
+//! at once. The holder and the keepers of `process` use them; the daemon never does.
 
 #![expect(
     clippy::unused_self,
-    reason = "who has no proof of being alone cannot call any of it"
+    reason = "only the holder of the proof may call these methods"
 )]
 #![expect(
     unsafe_code,
-    reason = "the standard library has no word for fork and signal handlers"
+    reason = "the standard library has no fork and no signal handlers"
 )]
 
 use std::io::{self, PipeReader};
@@ -16,34 +16,38 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::process::Pid;
 
-/// The pipe that signals are noted in.
-static NOTES: AtomicI32 = AtomicI32::new(-1);
+/// The write end of the pipe for received signals.
+static SIGNAL_PIPE: AtomicI32 = AtomicI32::new(-1);
 
-/// Notes a signal; a full pipe holds enough notes to wake its reader.
-extern "C" fn note(signal: libc::c_int) {
+/// Writes the signal number to the pipe. If the pipe is full, its reader wakes up anyway.
+extern "C" fn on_signal(signal: libc::c_int) {
     let number = [u8::try_from(signal).unwrap_or_default()];
     // SAFETY: `write` and the place of `errno` may be used in a handler; the bytes live here.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
-        libc::write(NOTES.load(Ordering::Relaxed), number.as_ptr().cast(), 1);
+        libc::write(
+            SIGNAL_PIPE.load(Ordering::Relaxed),
+            number.as_ptr().cast(),
+            1,
+        );
         *errno = before;
     }
 }
 
-/// The proof that this process has one thread; it never starts another.
+/// Proof that this process has one thread.
 #[derive(Debug)]
-pub(crate) struct Alone(());
+pub(crate) struct SingleThread(());
 
-/// Which side of a fork this is.
+/// The result of a fork.
 #[derive(Debug)]
 pub(crate) enum Fork {
     Child,
     Parent(Pid),
 }
 
-impl Alone {
-    /// Looks once; who holds the proof starts no threads.
+impl SingleThread {
+    /// Counts the threads once; the caller must not start a thread afterwards.
     pub(crate) fn check() -> io::Result<Self> {
         let threads = std::fs::read_dir("/proc/self/task")?.count();
         if threads == 1 {
@@ -53,7 +57,7 @@ impl Alone {
         }
     }
 
-    /// Copies this process.
+    /// Forks this process.
     pub(crate) fn fork(&self) -> io::Result<Fork> {
         // SAFETY: with one thread there is no lock that another one could hold in the copy.
         match unsafe { libc::fork() } {
@@ -65,11 +69,12 @@ impl Alone {
         }
     }
 
-    /// Undoes what the starter of this process did to its signals, and takes these as data from a
-    /// pipe from now on. They are handled, not blocked: a program that is started has its defaults.
+    /// Resets inherited signal settings, and returns a pipe from which the signals in `taken` are
+    /// read. These signals are handled, not blocked, so that started programs have default
+    /// settings.
     pub(crate) fn take_signals(&self, taken: &[rustix::process::Signal]) -> io::Result<PipeReader> {
-        let reader = self.take_notes()?;
-        let handler: extern "C" fn(libc::c_int) = note;
+        let reader = self.open_signal_pipe()?;
+        let handler: extern "C" fn(libc::c_int) = on_signal;
         // SAFETY: both structures are plain data for which zeros are valid; they live here; the
         // handler does only what a handler may do.
         unsafe {
@@ -80,7 +85,7 @@ impl Alone {
                     action.sa_sigaction = handler as libc::sighandler_t;
                     action.sa_flags = libc::SA_RESTART | libc::SA_NOCLDSTOP;
                 }
-                // Fails for those that cannot be changed, which have their default.
+                // Fails for signals that cannot be changed, which always have the default.
                 libc::sigaction(number, &raw const action, std::ptr::null_mut());
             }
             let mut none = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
@@ -92,17 +97,17 @@ impl Alone {
         Ok(reader)
     }
 
-    /// Gives a copy of a process that takes its signals as data a pipe of its own for them.
-    pub(crate) fn take_notes(&self) -> io::Result<PipeReader> {
+    /// Creates a new signal pipe for this process; a fork must not share that of its parent.
+    pub(crate) fn open_signal_pipe(&self) -> io::Result<PipeReader> {
         let (reader, writer) = io::pipe()?;
         rustix::io::ioctl_fionbio(&reader, true)?;
         rustix::io::ioctl_fionbio(&writer, true)?;
-        // The writer stays open for the handler, for as long as this process lives.
-        NOTES.store(writer.into_raw_fd(), Ordering::Relaxed);
+        // The writer stays open for the signal handler until this process ends.
+        SIGNAL_PIPE.store(writer.into_raw_fd(), Ordering::Relaxed);
         Ok(reader)
     }
 
-    /// Takes the next signal from the pipe of `take_signals`.
+    /// Reads the next signal number from the pipe.
     pub(crate) fn next_signal(&self, signals: &PipeReader) -> Option<i32> {
         let mut number = [0];
         let read = rustix::io::read(signals, &mut number).ok()?;
@@ -110,8 +115,8 @@ impl Alone {
         (read == 1).then_some(number.into())
     }
 
-    /// Ends this process without a word to whom it was copied from.
-    pub(crate) fn leave(&self) -> ! {
+    /// Exits without running exit handlers, which belong to the parent.
+    pub(crate) fn exit_now(&self) -> ! {
         // SAFETY: ends the process; nothing of it is used afterwards.
         unsafe { libc::_exit(0) }
     }

@@ -15,8 +15,8 @@ impl Sleeper {
         Self(child)
     }
 
-    fn identity(&self) -> Identity {
-        Identity::of(self.0.id().cast_signed()).unwrap()
+    fn identity(&self) -> ProcessIdentity {
+        ProcessIdentity::of(self.0.id().cast_signed()).unwrap()
     }
 }
 
@@ -28,37 +28,37 @@ impl Drop for Sleeper {
 }
 
 #[test]
-fn a_process_is_known_by_its_start_and_by_nothing_less() {
+fn a_process_is_identified_by_pid_and_start_time() {
     let sleeper = Sleeper::new("a");
     let identity = sleeper.identity();
     assert!(identity.is_alive());
-    let reused = Identity {
+    let reused = ProcessIdentity {
         start: identity.start - 1,
         ..identity
     };
     assert!(!reused.is_alive());
-    assert_eq!(kill(&HashSet::new(), &[reused]), Killed::All);
+    assert_eq!(kill(&HashSet::new(), &[reused]), KillOutcome::All);
     assert!(identity.is_alive(), "a process that took over a pid lives");
-    assert_eq!(kill(&HashSet::new(), &[identity]), Killed::All);
+    assert_eq!(kill(&HashSet::new(), &[identity]), KillOutcome::All);
     assert!(!identity.is_alive());
 }
 
 #[test]
-fn tagged_processes_are_found_and_others_are_left() {
+fn tagged_processes_are_killed_and_others_are_not() {
     let (one, other) = (Sleeper::new("tag-one"), Sleeper::new("tag-other"));
-    // The tag is there once the program has been loaded.
+    // The tag is in /proc only after exec.
     let tags = HashSet::from(["tag-one".to_owned()]);
     while !has_tag(one.identity().pid, &tags) {
         std::thread::yield_now();
     }
     let tagged = one.identity();
-    assert_eq!(kill(&tags, &[]), Killed::All);
+    assert_eq!(kill(&tags, &[]), KillOutcome::All);
     assert!(!tagged.is_alive());
     assert!(other.identity().is_alive());
 }
 
 #[test]
-fn nobody_kills_himself() {
-    let own = Identity::of(std::process::id().cast_signed()).unwrap();
-    assert_eq!(kill(&HashSet::new(), &[own]), Killed::All);
+fn the_calling_process_is_never_killed() {
+    let own = ProcessIdentity::of(std::process::id().cast_signed()).unwrap();
+    assert_eq!(kill(&HashSet::new(), &[own]), KillOutcome::All);
 }
