@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use loopd_sdk::Whereabouts;
+use loopd_sdk::DaemonPaths;
 use loopd_sdk::proto::home_paths;
 
 use crate::command::daemon::look_in;
@@ -24,7 +24,7 @@ use Finding::{Fail, Ok as Fine, Warn};
 
 pub(crate) async fn run(desk: &Desk) -> anyhow::Result<Outcome> {
     let mut findings = Vec::new();
-    match desk.connect_options().whereabouts() {
+    match desk.connect_options().daemon_paths() {
         Err(error) => findings.push(("home", Fail(error.to_string()))),
         Ok(places) => {
             findings.push(("home", home(&places.home)));
@@ -95,7 +95,7 @@ fn others_can_write(_facts: &std::fs::Metadata) -> bool {
     false
 }
 
-fn program(places: &Whereabouts) -> Finding {
+fn program(places: &DaemonPaths) -> Finding {
     match &places.program {
         Some(program) if program.is_file() => Fine(program.display().to_string()),
         Some(program) => Fail(format!(
@@ -109,7 +109,7 @@ fn program(places: &Whereabouts) -> Finding {
 }
 
 /// Lock, socket and daemon belong together: what one of them means depends on the others.
-async fn daemon(desk: &Desk, places: &Whereabouts) -> Vec<(&'static str, Finding)> {
+async fn daemon(desk: &Desk, places: &DaemonPaths) -> Vec<(&'static str, Finding)> {
     let owner = owner(&places.home);
     let socket = places.socket.display();
     let client = match look_in(desk).await {
