@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use loopd_proto::daemon_connection::{CreateHome, DaemonTarget};
 use loopd_proto::home_paths;
 use loopd_proto::params::launch::{LaunchParams, LaunchState};
-use loopd_proto::reach::{Creates, Target};
 
 use crate::Error;
 
@@ -65,7 +65,7 @@ impl ConnectOptions {
 
 /// Where the daemon is, and the launch that this client sends to it.
 pub(crate) struct ConnectPlan {
-    pub(crate) target: Target,
+    pub(crate) target: DaemonTarget,
     pub(crate) launch: LaunchParams,
     pub(crate) start: StartPolicy,
 }
@@ -84,12 +84,12 @@ impl ConnectPlan {
         let cwd = options.cwd.or_else(|| std::env::current_dir().ok());
         let cwd = cwd.unwrap_or_else(|| PathBuf::from("/"));
         Ok(Self {
-            target: Target {
+            target: DaemonTarget {
                 home,
                 socket,
                 user: user(),
                 program: program.unwrap_or_default(),
-                creates: Creates::WithParents,
+                create_home: CreateHome::WithParents,
             },
             launch: LaunchParams {
                 build: build.unwrap_or_default(),

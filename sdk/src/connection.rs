@@ -12,12 +12,12 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_proto::PROTOCOL_VERSION;
+use loopd_proto::daemon_connection::{self, LaunchedConnection};
 use loopd_proto::error as code;
 use loopd_proto::event;
 use loopd_proto::id::SessionId;
 use loopd_proto::method::{self, Method};
 use loopd_proto::params::server::{ConnectParams, Connected, NoParams};
-use loopd_proto::reach::{self, Reached};
 use loopd_proto::wire::{
     CallError, CloseReason, ErrorObject, Notification, Peer, PeerId, Reply, Request, Service,
 };
@@ -88,12 +88,12 @@ impl Shared {
         let target = &self.plan.target;
         let (peer, driving) = match self.plan.start {
             StartPolicy::WhenNeeded => {
-                let Reached { peer, driving, .. } =
-                    target.reach(&self.plan.launch, service).await?;
+                let LaunchedConnection { peer, driving, .. } =
+                    target.connect_or_start(&self.plan.launch, service).await?;
                 (peer, driving)
             }
             StartPolicy::Never => {
-                let opened = reach::open(&target.socket, service).await;
+                let opened = daemon_connection::connect_running(&target.socket, service).await;
                 opened.map_err(|_| Error::NotRunning {
                     home: target.home.clone(),
                 })?

@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
+use loopd_proto::daemon_connection::DaemonConnectionError;
 use loopd_proto::error as code;
 use loopd_proto::event::session::Failure;
 use loopd_proto::home_paths::HomePathError;
 use loopd_proto::id::SessionId;
-use loopd_proto::reach::ReachError;
 use loopd_proto::wire::{CallError, ErrorObject};
 
 /// An error of the client or of the daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
-    Place(#[from] HomePathError),
+    HomePath(#[from] HomePathError),
     #[error(
         "the daemon's program `loopd` was not found; put it beside this program or on PATH, or name it with LOOPD_BIN"
     )]
@@ -21,7 +21,7 @@ pub enum Error {
     #[error("no daemon runs for the home {}", home.display())]
     NotRunning { home: PathBuf },
     #[error(transparent)]
-    Reach(#[from] ReachError),
+    Connect(#[from] DaemonConnectionError),
     #[error(
         "the daemon speaks version {theirs} of the protocol and this client version {ours}; use builds that belong together"
     )]

@@ -117,7 +117,7 @@ fn replies_close_the_intake_until_they_are_taken_and_never_cut() {
     assert_eq!(outbox.intake(), Intake::Full);
     assert!(outbox.resumed().now_or_never().is_none());
     let mut batch = Vec::new();
-    while outbox.take(&mut batch) == Taken::Some && outbox.intake() == Intake::Full {
+    while outbox.take(&mut batch) == BatchState::Filled && outbox.intake() == Intake::Full {
         batch.clear();
     }
     assert_eq!(outbox.intake(), Intake::Open);

@@ -13,7 +13,7 @@ fn frame(body: &str) -> Vec<u8> {
 
 #[test]
 fn it_is_between_frames_before_the_first_and_after_each() {
-    let mut borders = Borders::default();
+    let mut borders = FrameTracker::default();
     assert!(borders.is_between_frames());
     for (bytes, between) in [
         ("Content-Le", false),
@@ -33,7 +33,7 @@ fn it_is_between_frames_before_the_first_and_after_each() {
 
 #[test]
 fn lines_end_at_their_line_feed() {
-    let mut borders = Borders::default();
+    let mut borders = FrameTracker::default();
     for (bytes, between) in [
         (" \n{\"a\":", false),
         ("1}\n", true),
@@ -48,7 +48,7 @@ fn lines_end_at_their_line_feed() {
 
 #[test]
 fn only_the_rest_of_the_frame_that_has_begun_is_followed() {
-    let mut borders = Borders::default();
+    let mut borders = FrameTracker::default();
     let (one, two) = (frame("{\"one\":1}"), frame("{}"));
     assert_eq!(borders.follow_frame(&one), 0, "none has begun");
     borders.follow(&one[..5]);
@@ -65,7 +65,7 @@ fn a_stream_that_nobody_can_read_has_no_further_border() {
         "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
         "Content-Length: many\r\n\r\n",
     ] {
-        let mut borders = Borders::default();
+        let mut borders = FrameTracker::default();
         borders.follow(bytes.as_bytes());
         borders.follow(&frame("{}"));
         assert!(!borders.is_between_frames(), "{bytes:?}");
@@ -85,7 +85,7 @@ proptest! {
             stream.extend(frame(body));
             ends.push(stream.len());
         }
-        let mut borders = Borders::default();
+        let mut borders = FrameTracker::default();
         let mut at = 0_usize;
         for cut in cuts.into_iter().chain([usize::MAX]) {
             let end = at.saturating_add(cut).min(stream.len());
