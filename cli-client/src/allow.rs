@@ -1,15 +1,15 @@
-//! What `loop` lets a session do without asking, as rules for the daemon, which decides by them.
+//! The permission rules that `loop` gives to the daemon: the default ones, and `--allow-tool`.
 
 use loopd_sdk::PermissionRule;
 
-/// Commands that only say something. The daemon applies them to plain commands alone: no
+/// Commands that only print something. The daemon applies these rules to plain commands only: no
 /// redirection, no substitution.
-const HARMLESS: [&str; 10] = [
+const SAFE_COMMANDS: [&str; 10] = [
     "basename", "dirname", "echo", "false", "id", "ls", "printf", "pwd", "true", "uname",
 ];
 
-/// The rules of every session: harmless commands, and reading in its own directory.
-pub(crate) fn harmless(directory: &str) -> impl Iterator<Item = PermissionRule> + use<> {
+/// Returns the rules of every new session: safe commands, and reading in its own directory.
+pub(crate) fn default_rules(directory: &str) -> impl Iterator<Item = PermissionRule> + use<> {
     let command = |name: &str| PermissionRule {
         kind: "shell".to_owned(),
         argument: Some(name.to_owned()),
@@ -18,10 +18,10 @@ pub(crate) fn harmless(directory: &str) -> impl Iterator<Item = PermissionRule> 
         kind: "read".to_owned(),
         argument: Some(directory.to_owned()),
     };
-    HARMLESS.into_iter().map(command).chain([read])
+    SAFE_COMMANDS.into_iter().map(command).chain([read])
 }
 
-/// The kinds of rules, and the tools that are meant by them.
+/// The names that a rule may begin with, and the kind of rule that each stands for.
 const KINDS: [(&str, &str); 13] = [
     ("shell", "shell"),
     ("bash", "shell"),
@@ -38,7 +38,7 @@ const KINDS: [(&str, &str); 13] = [
     ("memory", "memory"),
 ];
 
-/// Reads `kind` or `kind(argument)`.
+/// Parses `kind` or `kind(argument)`.
 pub(crate) fn parse(text: &str) -> Result<PermissionRule, String> {
     let (name, argument) = match text.split_once('(') {
         None => (text, None),

@@ -1,8 +1,8 @@
-//! Amounts as people like to read them: times, tokens, counts.
+//! Formats times, token counts and other counts for people.
 
 use std::time::Duration;
 
-/// A time span in its two largest units.
+/// Formats a duration in its two largest units.
 pub(crate) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60) {
@@ -13,7 +13,7 @@ pub(crate) fn span(time: Duration) -> String {
     }
 }
 
-/// A time span that is over; short ones with a tenth of a second.
+/// Formats the duration of something that has ended; short ones to a tenth of a second.
 pub(crate) fn took(time: Duration) -> String {
     if time < Duration::from_secs(10) {
         let tenths = time.as_millis() / 100;
@@ -22,7 +22,7 @@ pub(crate) fn took(time: Duration) -> String {
     span(time)
 }
 
-/// Tokens, from a thousand on in thousands.
+/// Formats a number of tokens, in thousands or millions where it is large.
 pub(crate) fn tokens(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_told_in_the_units_that_fit() {
+    fn amounts_are_formatted_in_suitable_units() {
         let told = [0, 999, 1_234, 99_999, 123_456, 3_210_000].map(tokens);
         assert_eq!(told, ["0", "999", "1.2k", "99.9k", "123k", "3.2M"]);
         assert_eq!(took(Duration::from_millis(1_270)), "1.2 s");

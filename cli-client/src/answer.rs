@@ -1,4 +1,5 @@
-//! Answers what a session asks: by a person on the terminal, or by nobody.
+//! Answers permission requests and questions of a session: asks on the terminal, or denies if
+//! nobody can be asked.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,32 +9,32 @@ use loopd_sdk::{
     UserInputResponse,
 };
 
-use crate::terminal::{Style, Terminal, harmless};
+use crate::terminal::{Style, Terminal, sanitize};
 
-/// How many lines of a change are shown.
+/// How many lines of a diff are shown.
 const DIFF_LINES: usize = 20;
 
-/// Whether something was refused because nobody could be asked.
+/// Records whether a permission was denied because nobody could be asked.
 #[derive(Clone, Default)]
-pub(crate) struct Unasked(Arc<AtomicBool>);
+pub(crate) struct DeniedUnasked(Arc<AtomicBool>);
 
-impl Unasked {
+impl DeniedUnasked {
     pub(crate) fn happened(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Lets a person on the terminal answer, or refuses in the name of nobody.
-pub(crate) fn answering(
+/// Adds handlers that ask on the terminal, or that deny if nobody can be asked.
+pub(crate) fn with_handlers(
     config: SessionConfig,
     terminal: &Terminal,
-    unasked: &Unasked,
+    denied_unasked: &DeniedUnasked,
 ) -> SessionConfig {
     if !terminal.can_ask() {
-        let (unasked, terminal) = (unasked.clone(), terminal.clone());
+        let (denied_unasked, terminal) = (denied_unasked.clone(), terminal.clone());
         return config.on_permission(move |asked| {
-            unasked.0.store(true, Ordering::Relaxed);
-            let what = wish(&asked);
+            denied_unasked.0.store(true, Ordering::Relaxed);
+            let what = request_line(&asked);
             terminal.notice(&format!(
                 "loop: {what} was denied: it needs a permission and nobody is there to ask; allow it with \
                  --allow-tool '{}', or everything with --yolo",
@@ -56,13 +57,13 @@ pub(crate) fn answering(
 
 async fn decide(terminal: &Terminal, asked: &PermissionAsked) -> PermissionDecision {
     let request = &asked.permission_request;
-    let what = terminal.styled(Style::Bold, &wish(asked));
+    let what = terminal.styled(Style::Bold, &request_line(asked));
     let mut question = format!("{} {what}\n", terminal.styled(Style::Bold, "?"));
     if let Some(warning) = warning(request) {
-        question.push_str(&terminal.styled(Style::Bad, &format!("  {}\n", harmless(warning))));
+        question.push_str(&terminal.styled(Style::Bad, &format!("  {}\n", sanitize(warning))));
     }
     if let PermissionRequest::Write { diff, .. } = request {
-        for line in harmless(diff).lines().take(DIFF_LINES) {
+        for line in sanitize(diff).lines().take(DIFF_LINES) {
             question.push_str(&terminal.styled(Style::Dim, &format!("  {line}\n")));
         }
         let more = diff.lines().count().saturating_sub(DIFF_LINES);
@@ -95,7 +96,7 @@ async fn decide(terminal: &Terminal, asked: &PermissionAsked) -> PermissionDecis
 }
 
 async fn respond(terminal: &Terminal, asked: &UserInput) -> UserInputResponse {
-    let question = harmless(&asked.question);
+    let question = sanitize(&asked.question);
     let mut text = format!(
         "{} {}\n",
         terminal.styled(Style::Bold, "?"),
@@ -107,13 +108,13 @@ async fn respond(terminal: &Terminal, asked: &UserInput) -> UserInputResponse {
             "  ",
             &(number + 1).to_string(),
             ". ",
-            &harmless(choice),
+            &sanitize(choice),
             "\n",
         ]);
     }
     text.push_str("  > ");
     let Some(line) = terminal.ask(&text).await else {
-        // The question stays open: another client, or a later one, may answer it.
+        // End of input. The question stays open for another client or a later one.
         return std::future::pending().await;
     };
     let line = line.trim();
@@ -125,16 +126,16 @@ async fn respond(terminal: &Terminal, asked: &UserInput) -> UserInputResponse {
     }
 }
 
-/// Who wants what, in one line.
-fn wish(asked: &PermissionAsked) -> String {
+/// Describes a permission request and its agent in one line.
+fn request_line(asked: &PermissionAsked) -> String {
     let what = describe(&asked.permission_request);
     match &asked.agent_id {
-        Some(agent) => format!("agent {}: {what}", harmless(agent.as_str())),
+        Some(agent) => format!("agent {}: {what}", sanitize(agent.as_str())),
         None => what,
     }
 }
 
-/// What a tool wants, in one line.
+/// Describes a permission request in one line.
 pub(crate) fn describe(request: &PermissionRequest) -> String {
     let text = match request {
         PermissionRequest::Shell {
@@ -156,10 +157,10 @@ pub(crate) fn describe(request: &PermissionRequest) -> String {
         } => format!("call {tool_name} of {server_name}"),
         PermissionRequest::CustomTool { tool_name, .. } => format!("call {tool_name}"),
     };
-    harmless(&text)
+    sanitize(&text)
 }
 
-/// The rule that would have allowed it.
+/// Returns the `--allow-tool` rule that would allow the request.
 fn rule(request: &PermissionRequest) -> String {
     match request {
         PermissionRequest::Shell {

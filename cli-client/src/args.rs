@@ -15,7 +15,7 @@ pub(crate) struct Args {
     /// What to do; without it, a conversation on the terminal, or what comes on stdin.
     pub(crate) prompt: Option<String>,
 
-    /// Go on with the last session of this directory.
+    /// Continue the last session of this directory.
     #[arg(short = 'c', long = "continue")]
     pub(crate) resume_last: bool,
 
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     pub(crate) command: Option<Verb>,
 }
 
-/// What holds for every verb.
+/// The options of every subcommand.
 #[derive(Debug, Clone, Group)]
 pub(crate) struct Options {
     /// Print events as JSON, one per line.
@@ -67,27 +67,27 @@ pub(crate) enum Verb {
     /// left changes or commits, it is kept for you to look at: go there and use git as usual, for
     /// example `git diff`, `git log`, or `git switch -c NAME` to put a branch on its commits.
     ///
-    /// The list says of each who needs it (`in use`: an agent works in it; `kept`: its agent has
-    /// ended and left changes; `leftover`: a daemon or an agent died and left it) and what would be
-    /// lost with it.
+    /// The list shows the state of each (`in use`: an agent works in it; `kept`: its agent has ended
+    /// and left changes; `leftover`: a daemon or an agent died and left it) and what its removal
+    /// would lose.
     Worktrees {
         #[command(subcommand)]
         what: Option<WorktreesVerb>,
     },
-    /// Show what a session has going on beside its conversation, or deal with it.
+    /// Show the tasks of a session, or act on one of them.
     ///
     /// Tasks are the sub-agents that a session has started, those that they have started in turn,
-    /// and commands that run. Each line tells the task's id, what it is (the type of the agent, or
-    /// `shell`), how far it is, its tool calls, tokens and time, and what it does or came to:
+    /// and running commands. Each line shows the task's id, its type (the type of the agent, or
+    /// `shell`), its status, its tool calls, tokens and time, and what it is doing or its result.
     ///
-    /// `running` it works; `idle` it has answered and takes more (`loop tasks send`); `completed`,
-    /// `failed`, `cancelled` it has ended. An agent that has ended takes more, too, and goes on
-    /// from where it was.
+    /// `running`: it is working; `idle`: it has answered and takes more messages (`loop tasks send`);
+    /// `completed`, `failed`, `cancelled`: it has ended. An agent that has ended takes messages, too,
+    /// and continues where it was.
     ///
     /// On a terminal the list stays and follows what happens until nothing runs any more or you
     /// press Ctrl-C, which stops nothing. Elsewhere, and with --once, it is printed once.
     ///
-    /// Looking does not disturb the session, nor whoever talks with it.
+    /// This does not disturb the session or its other clients.
     #[command(args_conflicts_with_subcommands = true)]
     Tasks {
         /// The id of the session, or the beginning of it; without it the last session of this
@@ -96,13 +96,13 @@ pub(crate) enum Verb {
         /// Print the list once, also on a terminal.
         #[arg(long)]
         once: bool,
-        /// With --json: go on with a line for each change, until nothing runs any more.
+        /// With --json: keep printing a line for each change, until no task runs any more.
         #[arg(long, conflicts_with = "once")]
         follow: bool,
         #[command(subcommand)]
         what: Option<TasksVerb>,
     },
-    /// Go on with a session.
+    /// Continue a session.
     Resume {
         /// Its id, or the beginning of it.
         id: String,
@@ -118,11 +118,11 @@ pub(crate) enum Verb {
     Events {
         /// Its id, or the beginning of it.
         id: String,
-        /// Go on with what happens.
+        /// Keep printing events as they happen.
         #[arg(short, long)]
         follow: bool,
     },
-    /// Look after the daemon.
+    /// Start, stop or show the daemon.
     Daemon {
         #[command(subcommand)]
         what: DaemonVerb,
@@ -133,15 +133,15 @@ pub(crate) enum Verb {
 
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum DaemonVerb {
-    /// Start it, unless it runs.
+    /// Start it, unless it is running.
     Start,
-    /// End it; sessions are kept.
+    /// Stop it; sessions are kept.
     Stop {
-        /// End it even though it works.
+        /// Stop it even if it is working.
         #[arg(long)]
         force: bool,
     },
-    /// Tell what it does; fails when it does not run.
+    /// Show its status; fails if it is not running.
     Status,
 }
 
@@ -160,9 +160,9 @@ pub(crate) enum WorktreesVerb {
     },
 }
 
-/// Which session a task belongs to.
+/// The session whose tasks a subcommand acts on.
 #[derive(Debug, Clone, Group)]
-pub(crate) struct TaskPlace {
+pub(crate) struct TaskScope {
     /// The session of the task, as for `loop tasks`.
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
@@ -172,34 +172,34 @@ pub(crate) struct TaskPlace {
 pub(crate) enum TasksVerb {
     /// Print what an agent has answered so far, or the recent output of a command.
     ///
-    /// The answers go to stdout, one after the other. What is known about the task goes to stderr:
-    /// how far it is, the file to which an agent's steps are written while it works, the session
-    /// that holds its whole conversation (for `loop events`), and its worktree.
+    /// The answers go to stdout, one after the other. Facts about the task go to stderr: its
+    /// status, the file to which a running agent writes its steps, the session that holds its whole
+    /// conversation (for `loop events`), and its worktree.
     Read {
         /// Its id, its name, or a beginning of the id that no other task has.
         id: String,
-        /// Wait so many seconds for an agent that works, or until it has answered.
+        /// Wait until a running agent has answered, but at most this long.
         #[arg(long, value_name = "SECONDS", value_parser = seconds)]
         wait: Option<std::time::Duration>,
         #[command(flatten)]
-        place: TaskPlace,
+        scope: TaskScope,
     },
-    /// Give an agent more to do.
+    /// Send a message to an agent.
     ///
-    /// One that works gets the message at its next step. One that has answered or ended goes on
-    /// with it at once, in the background and with all that it knows. Read what it says with
-    /// `loop tasks read ID --wait 60`.
+    /// A running agent gets the message at its next step. An agent that has answered or ended
+    /// starts on it at once, in the background and with its whole conversation. Read its answer
+    /// with `loop tasks read ID --wait 60`.
     Send {
         /// Its id, its name, or a beginning of the id that no other task has.
         id: String,
         /// What to do; `-` reads it from stdin.
         message: String,
         #[command(flatten)]
-        place: TaskPlace,
+        scope: TaskScope,
     },
     /// Stop a task and whatever it has started.
     ///
-    /// What an agent has answered before can still be read, and it can be sent more to do.
+    /// The earlier answers of an agent can still be read, and it still takes messages.
     Stop {
         /// Its id, its name, or a beginning of the id that no other task has.
         #[arg(required_unless_present = "all")]
@@ -208,7 +208,7 @@ pub(crate) enum TasksVerb {
         #[arg(long, conflicts_with = "id")]
         all: bool,
         #[command(flatten)]
-        place: TaskPlace,
+        scope: TaskScope,
     },
     /// Move what the session waits for to the background.
     ///
@@ -219,11 +219,10 @@ pub(crate) enum TasksVerb {
         /// that the session waits for.
         id: Option<String>,
         #[command(flatten)]
-        place: TaskPlace,
+        scope: TaskScope,
     },
 }
 
-/// Reads a time to wait.
 fn seconds(text: &str) -> Result<std::time::Duration, String> {
     let seconds: f64 = text
         .parse()

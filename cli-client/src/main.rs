@@ -3,10 +3,10 @@
 mod allow;
 mod amount;
 mod answer;
+mod app;
 mod args;
 mod command;
 mod model;
-mod open;
 mod outcome;
 mod render;
 mod terminal;
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Err(error) => return report(&error.into()),
     };
     let outcome = runtime.block_on(command::run(args));
-    // A read of the terminal may still wait for a line; it must not keep the process.
+    // A blocking read of stdin may still wait for a line; it must not keep the process alive.
     runtime.shutdown_background();
     match outcome {
         Ok(outcome) => outcome.into(),
@@ -43,7 +43,7 @@ fn report(error: &anyhow::Error) -> ExitCode {
     let closed = error
         .downcast_ref::<std::io::Error>()
         .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe);
-    // Whoever closed the pipe has read all it wanted.
+    // A reader that closed the pipe has read all it wanted: that is no error.
     if !closed {
         Terminal::new(&loopd_sdk::environment()).notice(&format!("loop: {error:#}"));
     }

@@ -1,11 +1,11 @@
-//! What is said of the model that answers; which one it is, is the daemon's to choose.
+//! Messages about the model. The daemon chooses the model; this module only describes it.
 
 use loopd_sdk::Choice;
 
-/// The daemon's own model, which only carries out commands.
+/// The model that is built into the daemon. It only carries out commands.
 pub(crate) const OFFLINE: &str = "offline";
 
-/// One line for whoever talks to the built-in model without having chosen it.
+/// Returns a hint if the built-in model is used only because no model is configured.
 pub(crate) fn hint(chosen: &Choice, named: Option<&str>) -> Option<&'static str> {
     let unchosen = chosen.provider == OFFLINE && named.is_none() && chosen.model == OFFLINE;
     unchosen.then_some(
@@ -14,7 +14,7 @@ pub(crate) fn hint(chosen: &Choice, named: Option<&str>) -> Option<&'static str>
     )
 }
 
-/// Who answers, for a person.
+/// Describes the provider and the model.
 pub(crate) fn describe(chosen: &Choice) -> String {
     let Choice {
         provider,

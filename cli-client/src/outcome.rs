@@ -1,13 +1,13 @@
-//! How a run ended, as its exit code tells.
+//! The outcome of a run and its exit code.
 
 use std::process::ExitCode;
 
-/// How a run ended; wrong usage is 2 and told by the argument parser.
+/// The outcome of a run. Wrong usage is exit code 2; the argument parser reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
     Failed,
-    /// A tool needed a permission, and nobody was there to ask.
+    /// A tool needed a permission, and nobody could be asked.
     NobodyToAsk,
     Interrupted,
 }

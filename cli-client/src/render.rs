@@ -1,4 +1,4 @@
-//! Events as a person reads them: the answer on stdout, everything about it on stderr.
+//! Shows events to a person: the answer on stdout, everything else on stderr.
 
 mod agents;
 
@@ -9,30 +9,30 @@ use loopd_sdk::proto::id::ToolCallId;
 use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, MessageId};
 use serde_json::Value;
 
-use crate::terminal::{Style, Terminal, harmless};
-use crate::usage::Tally;
+use crate::terminal::{Style, Terminal, sanitize};
+use crate::usage::UsageTotal;
 
-/// How many lines of a tool's output are shown, and how much of each.
+/// How many lines of a tool's output are shown, and how many characters of each.
 const OUTPUT_LINES: usize = 10;
 const LINE_CHARS: usize = 160;
-/// How many lines about agents wait for the end of a line of the answer.
-const ASIDES: usize = 64;
+/// How many lines about sub-agents may wait for the end of a line of the answer.
+const PENDING_NOTICES: usize = 64;
 
-/// Whether users' messages are shown: who typed one has seen it.
+/// Whether user messages are shown. Whoever typed a message here has already seen it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Users {
+pub(crate) enum UserMessages {
     Shown,
     Hidden,
 }
 
-/// How events are written.
+/// Writes events as JSON or as text.
 pub(crate) enum Renderer {
     Json(Terminal),
     Text(Text),
 }
 
 impl Renderer {
-    pub(crate) fn new(terminal: &Terminal, json: bool, users: Users) -> Self {
+    pub(crate) fn new(terminal: &Terminal, json: bool, users: UserMessages) -> Self {
         if json {
             return Self::Json(terminal.clone());
         }
@@ -41,35 +41,35 @@ impl Renderer {
             users,
             streamed: None,
             line_open: false,
-            asides: Vec::new(),
+            pending_notices: Vec::new(),
             own: None,
             calls: HashMap::new(),
-            tally: Tally::default(),
+            usage: UsageTotal::default(),
         })
     }
 
     pub(crate) fn show(&mut self, event: &Event) -> anyhow::Result<()> {
         match self {
-            Self::Json(terminal) => Ok(terminal.answer(&(event.to_line()? + "\n"))?),
+            Self::Json(terminal) => Ok(terminal.print(&(event.to_line()? + "\n"))?),
             Self::Text(text) => text.show(event),
         }
     }
 }
 
-/// Events as text, with what has to be known to write the next one.
+/// Writes events as text.
 pub(crate) struct Text {
     terminal: Terminal,
-    users: Users,
-    /// The message whose text comes in pieces, and how much of it came.
+    users: UserMessages,
+    /// The message that is being streamed, and how many bytes of it have come.
     streamed: Option<(MessageId, usize)>,
     /// Whether the answer stopped in the middle of a line.
     line_open: bool,
-    /// What is to be told of agents once the line is whole.
-    asides: Vec<(Style, String)>,
-    /// Set in the session of an agent: there, its words are the answer.
+    /// The lines about sub-agents that wait for the end of the line.
+    pending_notices: Vec<(Style, String)>,
+    /// The agent of the session if that is a sub-agent's: there, its messages are the answer.
     own: Option<AgentId>,
     calls: HashMap<ToolCallId, String>,
-    tally: Tally,
+    usage: UsageTotal,
 }
 
 impl Text {
@@ -81,28 +81,28 @@ impl Text {
             && self.own.as_ref() != Some(agent)
         {
             return match agents::line(agent, &event.body) {
-                Some((style, line)) => self.beside(style, line),
+                Some((style, line)) => self.agent_notice(style, line),
                 None => Ok(()),
             };
         }
         match &event.body {
             Body::Durable(durable) => self.show_durable(durable)?,
             Body::Ephemeral(Ephemeral::MessageDelta(delta)) => {
-                let fresh = self
+                let same = self
                     .streamed
                     .take()
                     .filter(|(message, _)| *message == delta.message_id);
-                let before = fresh.map_or(0, |(_, length)| length);
-                self.say(&delta.delta_content)?;
+                let before = same.map_or(0, |(_, length)| length);
+                self.print_text(&delta.delta_content)?;
                 let length = before + delta.delta_content.len();
                 self.streamed = Some((delta.message_id.clone(), length));
             }
-            Body::Ephemeral(Ephemeral::Usage(usage)) => self.tally.add(usage),
+            Body::Ephemeral(Ephemeral::Usage(usage)) => self.usage.add(usage),
             Body::Ephemeral(Ephemeral::SessionIdle(idle)) => {
                 if idle.aborted == Some(true) {
                     self.note(Style::Bad, "aborted")?;
                 }
-                if let Some(line) = std::mem::take(&mut self.tally).line() {
+                if let Some(line) = std::mem::take(&mut self.usage).line() {
                     self.note(Style::Dim, &line)?;
                 }
             }
@@ -126,17 +126,17 @@ impl Text {
 
     fn show_durable(&mut self, event: &Durable) -> anyhow::Result<()> {
         match event {
-            Durable::UserMessage(message) if self.users == Users::Shown => {
+            Durable::UserMessage(message) if self.users == UserMessages::Shown => {
                 self.note(Style::Bold, &format!("> {}", message.content))
             }
             Durable::AssistantMessage(message) => {
                 let streamed = self.streamed.take();
-                let told = streamed.filter(|(streamed, _)| *streamed == message.message_id);
-                let told = told.map_or(0, |(_, length)| length);
-                // Pieces may have been lost on the way; the whole is here. A place inside a
-                // character cannot be: pieces are whole texts.
-                let rest = message.content.get(told..).unwrap_or_default();
-                self.say(rest)?;
+                let shown = streamed.filter(|(streamed, _)| *streamed == message.message_id);
+                let shown = shown.map_or(0, |(_, length)| length);
+                // Deltas may have been dropped; the event has the whole text. `shown` is never
+                // inside a character, because every delta is valid text.
+                let rest = message.content.get(shown..).unwrap_or_default();
+                self.print_text(rest)?;
                 self.end_line()
             }
             Durable::ToolStart(start) => {
@@ -161,7 +161,7 @@ impl Text {
             (None, Some(result)) => (Style::Dim, result.content.as_str()),
             (None, None) => (Style::Dim, ""),
         };
-        let text = harmless(text);
+        let text = sanitize(text);
         let lines: Vec<&str> = text.trim_end().lines().collect();
         for line in lines.iter().take(OUTPUT_LINES) {
             self.note(style, &format!("  {}", shorten(line)))?;
@@ -176,40 +176,41 @@ impl Text {
         Ok(())
     }
 
-    fn say(&mut self, text: &str) -> anyhow::Result<()> {
+    fn print_text(&mut self, text: &str) -> anyhow::Result<()> {
         if text.is_empty() {
             return Ok(());
         }
-        self.terminal.answer(&harmless(text))?;
+        self.terminal.print(&sanitize(text))?;
         self.line_open = !text.ends_with('\n');
-        self.tell_asides();
+        self.flush_notices();
         Ok(())
     }
 
     fn end_line(&mut self) -> anyhow::Result<()> {
         if std::mem::take(&mut self.line_open) {
-            self.terminal.answer("\n")?;
+            self.terminal.print("\n")?;
         }
-        self.tell_asides();
+        self.flush_notices();
         Ok(())
     }
 
-    /// Tells of an agent without breaking a line of the answer, unless that takes too long.
-    fn beside(&mut self, style: Style, line: String) -> anyhow::Result<()> {
-        self.asides.push((style, line));
-        if self.asides.len() > ASIDES {
+    /// Shows a line about a sub-agent after the current line of the answer. Breaks that line if too
+    /// many are waiting.
+    fn agent_notice(&mut self, style: Style, line: String) -> anyhow::Result<()> {
+        self.pending_notices.push((style, line));
+        if self.pending_notices.len() > PENDING_NOTICES {
             self.end_line()?;
         }
-        self.tell_asides();
+        self.flush_notices();
         Ok(())
     }
 
-    fn tell_asides(&mut self) {
+    fn flush_notices(&mut self) {
         if self.line_open {
             return;
         }
-        for (style, line) in self.asides.drain(..) {
-            let line = self.terminal.styled(style, &harmless(&line));
+        for (style, line) in self.pending_notices.drain(..) {
+            let line = self.terminal.styled(style, &sanitize(&line));
             self.terminal.notice(&line);
         }
     }
@@ -217,12 +218,12 @@ impl Text {
     fn note(&mut self, style: Style, line: &str) -> anyhow::Result<()> {
         self.end_line()?;
         self.terminal
-            .notice(&self.terminal.styled(style, &harmless(line)));
+            .notice(&self.terminal.styled(style, &sanitize(line)));
         Ok(())
     }
 }
 
-/// A tool call in one line: its name, and the argument that says most.
+/// Describes a tool call in one line: its name and its most informative argument.
 fn summary(start: &ToolStart) -> String {
     const TELLING: [&str; 7] = [
         "command", "path", "pattern", "question", "url", "query", "name",
@@ -248,9 +249,9 @@ fn shorten(line: &str) -> String {
     }
 }
 
-/// An event in one line, for lists of them.
+/// Describes an event in one line.
 pub(crate) fn line(event: &Event) -> String {
-    let told = match &event.body {
+    let text = match &event.body {
         Body::Durable(Durable::UserMessage(message)) => message.content.clone(),
         Body::Durable(Durable::AssistantMessage(message)) => message.content.clone(),
         Body::Durable(Durable::ToolStart(start)) => summary(start),
@@ -271,19 +272,19 @@ pub(crate) fn line(event: &Event) -> String {
         }
         Body::Durable(Durable::ModelChange(change)) => change.new_model.clone(),
         body => match &event.head.agent_id {
-            Some(agent) => agents::fate(agent, body)
+            Some(agent) => agents::lifecycle_line(agent, body)
                 .map(|(_, line)| line)
                 .unwrap_or_default(),
             None => String::new(),
         },
     };
-    let told = match &event.head.agent_id {
-        Some(agent) if !told.is_empty() && !event.body.kind().starts_with("subagent.") => {
-            format!("[{agent}] {told}")
+    let text = match &event.head.agent_id {
+        Some(agent) if !text.is_empty() && !event.body.kind().starts_with("subagent.") => {
+            format!("[{agent}] {text}")
         }
-        _ => told,
+        _ => text,
     };
-    let told = shorten(&harmless(&told).replace('\n', " ⏎ "));
-    let line = format!("{}  {:<26} {told}", event.head.timestamp, event.body.kind());
+    let text = shorten(&sanitize(&text).replace('\n', " ⏎ "));
+    let line = format!("{}  {:<26} {text}", event.head.timestamp, event.body.kind());
     line.trim_end().to_owned()
 }

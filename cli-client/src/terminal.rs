@@ -1,4 +1,4 @@
-//! The terminal: what is said on it, in which style, and lines that are read from it.
+//! The terminal: styled output, and questions to the person at it.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use tokio::sync::Mutex;
 
-/// The size of a screen that does not tell its own.
-const USUAL_SIZE: (usize, usize) = (80, 24);
+/// The columns and rows of a screen that does not report its size.
+const DEFAULT_SIZE: (usize, usize) = (80, 24);
 
-/// How a part of a line looks.
+/// The style of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     Dim,
@@ -19,13 +19,13 @@ pub(crate) enum Style {
     Bad,
 }
 
-/// This process's stdin, stdout and stderr; clones mean the same.
+/// This process's stdin, stdout and stderr. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Terminal {
     colours: bool,
     can_ask: bool,
     live: bool,
-    // Held while somebody waits for a line: two questions must not share one answer.
+    // Locked while a question waits for its line, so that two questions never share one answer.
     input: Arc<Mutex<Lines<BufReader<Stdin>>>>,
 }
 
@@ -40,21 +40,18 @@ impl Terminal {
         }
     }
 
-    /// Whether a person is there to ask.
+    /// Returns whether a person can be asked.
     pub(crate) fn can_ask(&self) -> bool {
         self.can_ask
     }
 
-    /// Whether the answer is seen on a screen, where it can be drawn anew.
+    /// Returns whether stdout is a screen, which can be redrawn.
     pub(crate) fn is_live(&self) -> bool {
         self.live
     }
 
-    /// How many columns and rows the screen has.
-    #[expect(
-        clippy::unused_self,
-        reason = "only who holds the terminal asks about it"
-    )]
+    /// Returns the number of columns and rows.
+    #[expect(clippy::unused_self, reason = "only a holder of the terminal may ask")]
     pub(crate) fn size(&self) -> (usize, usize) {
         #[cfg(unix)]
         if let Ok(size) = rustix::termios::tcgetwinsize(io::stdout())
@@ -63,10 +60,10 @@ impl Terminal {
         {
             return (size.ws_col.into(), size.ws_row.into());
         }
-        USUAL_SIZE
+        DEFAULT_SIZE
     }
 
-    /// The text in a style, where styles can be seen.
+    /// Returns the text in a style, or unchanged if styles are off.
     pub(crate) fn styled(&self, style: Style, text: &str) -> String {
         if !self.colours {
             return text.to_owned();
@@ -80,48 +77,48 @@ impl Terminal {
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
-    /// Writes the answer itself, at once.
+    /// Writes to stdout and flushes it.
     #[expect(
         clippy::unused_self,
-        reason = "only who holds the terminal writes on it"
+        reason = "only a holder of the terminal may write"
     )]
-    pub(crate) fn answer(&self, text: &str) -> io::Result<()> {
+    pub(crate) fn print(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.flush()
     }
 
-    /// Writes a line about the answer.
+    /// Writes a line to stderr.
     pub(crate) fn notice(&self, line: &str) {
-        self.aside(&format!("{line}\n"));
+        self.write_stderr(&format!("{line}\n"));
     }
 
-    /// Writes beside the answer; nobody is left to tell when that fails.
+    /// Writes to stderr. A failure is ignored, because there is nowhere to report it.
     #[expect(
         clippy::unused_self,
-        reason = "only who holds the terminal writes on it"
+        reason = "only a holder of the terminal may write"
     )]
-    pub(crate) fn aside(&self, text: &str) {
+    pub(crate) fn write_stderr(&self, text: &str) {
         let mut err = io::stderr().lock();
         err.write_all(text.as_bytes()).ok();
         err.flush().ok();
     }
 
-    /// Keeps questions back for as long as the guard is held.
-    pub(crate) async fn quiet(&self) -> impl Drop + use<> {
+    /// Holds questions back until the guard is dropped.
+    pub(crate) async fn hold_questions(&self) -> impl Drop + use<> {
         self.input.clone().lock_owned().await
     }
 
-    /// Asks for a line; `None` at the end of input. What follows waits until it is given.
+    /// Asks for a line; `None` at the end of input. Other questions wait until it has come.
     pub(crate) async fn ask(&self, question: &str) -> Option<String> {
         let mut input = self.input.lock().await;
-        self.aside(question);
+        self.write_stderr(question);
         input.next_line().await.ok().flatten()
     }
 }
 
-/// Text of others without what would steer the terminal.
-pub(crate) fn harmless(text: &str) -> String {
-    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
-    text.replace(steers, "\u{fffd}")
+/// Replaces the control characters in untrusted text, so that it cannot control the terminal.
+pub(crate) fn sanitize(text: &str) -> String {
+    let is_control = |c: char| c.is_control() && c != '\n' && c != '\t';
+    text.replace(is_control, "\u{fffd}")
 }

@@ -1,12 +1,12 @@
-//! What a turn cost, in one line: tokens and time of its model calls.
+//! Sums up the tokens and the time of a turn's model calls.
 
 use loopd_sdk::proto::event::turn::Usage;
 
 use crate::model::OFFLINE;
 
-/// The model calls since the loop last rested.
+/// The total usage of the model calls since the session was last idle.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct UsageTotal {
     model: String,
     calls: u64,
     input: u64,
@@ -15,7 +15,7 @@ pub(crate) struct Tally {
     milliseconds: u64,
 }
 
-impl Tally {
+impl UsageTotal {
     pub(crate) fn add(&mut self, usage: &Usage) {
         self.model.clone_from(&usage.model);
         self.calls += 1;
@@ -25,7 +25,7 @@ impl Tally {
         self.milliseconds += usage.duration;
     }
 
-    /// The line for a person; nothing when no model was paid in tokens.
+    /// Returns the line to show; `None` if no tokens were used, or the model is the built-in one.
     pub(crate) fn line(&self) -> Option<String> {
         if self.model == OFFLINE || self.input + self.output == 0 {
             return None;
@@ -50,7 +50,7 @@ impl Tally {
     }
 }
 
-/// Servers that name a model by its file are taken at the file's name.
+/// Shortens a model name that is the path of a file, as some servers have it, to the file's name.
 fn short(model: &str) -> &str {
     if model.starts_with('/') {
         model.rsplit('/').next().unwrap_or(model)
@@ -70,23 +70,23 @@ mod tests {
 
     #[test]
     fn calls_add_up_to_one_line() {
-        let mut tally = Tally::default();
-        assert_eq!(tally.line(), None);
+        let mut total = UsageTotal::default();
+        assert_eq!(total.line(), None);
         let call = r#"{"model":"m","inputTokens":100,"outputTokens":7,"cacheReadTokens":0,
             "cacheWriteTokens":0,"reasoningTokens":0,"duration":1230}"#;
-        tally.add(&usage(call));
-        assert_eq!(tally.line().unwrap(), "m: 100 tokens in, 7 out, 1.2 s");
-        tally.add(&usage(
+        total.add(&usage(call));
+        assert_eq!(total.line().unwrap(), "m: 100 tokens in, 7 out, 1.2 s");
+        total.add(&usage(
             &call.replace("\"cacheReadTokens\":0", "\"cacheReadTokens\":50"),
         ));
         assert_eq!(
-            tally.line().unwrap(),
+            total.line().unwrap(),
             "m: 2 model calls, 200 tokens in (50 cached), 14 out, 2.4 s"
         );
     }
 
     #[test]
-    fn a_file_is_named_shortly_and_an_organisation_stays() {
+    fn a_path_is_shortened_and_an_organisation_is_kept() {
         assert_eq!(short("/models/small.gguf"), "small.gguf");
         assert_eq!(short("org/model"), "org/model");
     }

@@ -1,8 +1,9 @@
-//! Finds what people left on disk for agents: skills, custom agents, instructions, MCP servers.
+//! Finds skills, custom agents, instructions and MCP servers on disk.
 //!
-//! `rpc` lists it, `roster` offers the agents, `agent` puts instructions into the system message. It only reads: bounded in
-//! size, number and depth, without following links out of a project, and never runs anything. A
-//! file that cannot be used is a [`Problem`] and hides no other.
+//! `front/rpc` lists them, `subagent/definitions` offers the agents, `turn` puts the instructions
+//! into the system message. This module only reads, within bounds of size, number and depth. It
+//! follows no link out of a project and runs nothing. A file that cannot be used is a [`Problem`]
+//! and does not affect other files.
 
 pub mod agents;
 mod files;
@@ -14,15 +15,15 @@ pub mod skills;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The folder of ours in a project.
+/// The folder of loopd in a project.
 const OWN_FOLDER: &str = ".loopd";
 
-/// Where the user's own things are.
+/// Where the user's own files are.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
     /// The home of the daemon.
     pub home: PathBuf,
-    /// The home of the user, if the launch told it.
+    /// The home directory of the user, if the launch has one.
     pub user: Option<PathBuf>,
 }
 
@@ -61,14 +62,14 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What was found, and what could not be used.
+/// The items that were found, and the files that could not be used.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found<T> {
+pub struct Discovered<T> {
     pub items: Vec<T>,
     pub problems: Vec<Problem>,
 }
 
-impl<T> Default for Found<T> {
+impl<T> Default for Discovered<T> {
     fn default() -> Self {
         Self {
             items: Vec::new(),
@@ -77,7 +78,7 @@ impl<T> Default for Found<T> {
     }
 }
 
-impl<T> Found<T> {
+impl<T> Discovered<T> {
     fn add(&mut self, outcome: Result<Option<T>, Problem>) {
         match outcome {
             Ok(item) => self.items.extend(item),

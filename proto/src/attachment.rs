@@ -1,4 +1,4 @@
-//! What a user message can carry besides its text.
+//! The attachments of user messages.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -51,7 +51,7 @@ pub enum Attachment {
 }
 
 impl Attachment {
-    /// The place on the daemon's disk that it names.
+    /// Returns the path on the daemon's disk.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::File { path, .. } | Self::Directory { path, .. } => Some(path),

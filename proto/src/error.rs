@@ -4,13 +4,13 @@
 pub const AUTHENTICATION_FAILED: i32 = -32002;
 /// A queue is full; the same call may work later.
 pub const OVERLOADED: i32 = -32001;
-/// The daemon's home was emptied, deleted or moved while the request was under way; whether it was
-/// carried out does not matter any more, since what it could have changed is gone.
+/// The daemon's home was emptied, deleted or moved while the request was running. Whether the
+/// request was carried out does not matter, because everything it could have changed is gone.
 pub const HOME_EMPTIED: i32 = -32003;
 pub const PARSE_ERROR: i32 = -32700;
 pub const INVALID_REQUEST: i32 = -32600;
 pub const METHOD_NOT_FOUND: i32 = -32601;
 pub const INVALID_PARAMS: i32 = -32602;
-/// What was asked failed; the message says why.
+/// The request failed; the message says why.
 pub const FAILED: i32 = -32603;
 pub const REQUEST_CANCELLED: i32 = -32800;

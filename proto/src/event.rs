@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use crate::id::{AgentId, EventId};
 use crate::time::Timestamp;
 
-/// Declares an event enum whose wire names stand beside its variants.
+/// Declares an event enum with the wire name of each variant.
 macro_rules! events {
     ($(#[$doc:meta])* $name:ident { $($wire:literal => $variant:ident($data:ty),)* }) => {
         $(#[$doc])*
@@ -41,7 +41,7 @@ macro_rules! events {
 }
 
 events! {
-    /// What is stored, folded into the state and sent; the log is the only truth.
+    /// Events that are stored, folded into the state and sent. The log is the only truth.
     Durable {
         "session.start" => SessionStart(session::Start),
         "session.resume" => SessionResume(session::Resume),
@@ -97,7 +97,7 @@ events! {
 }
 
 events! {
-    /// What is sent to those who listen now, and then gone.
+    /// Events that are sent to the connected clients and not stored.
     Ephemeral {
         "session.idle" => SessionIdle(session::Idle),
         "session.title_changed" => TitleChanged(session::TitleChanged),
@@ -133,7 +133,7 @@ events! {
     }
 }
 
-/// Who may see a durable event.
+/// Whether clients see a durable event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Visibility {
     /// Sent to clients as it is stored.
@@ -143,7 +143,7 @@ pub enum Visibility {
 }
 
 impl Durable {
-    /// Tells the public events from our own bookkeeping.
+    /// Returns whether clients see the event, or only the daemon.
     pub fn visibility(&self) -> Visibility {
         if self.kind().starts_with("loopd.") {
             Visibility::Internal
@@ -154,7 +154,7 @@ impl Durable {
 }
 
 impl Ephemeral {
-    /// Whether a reader that lags can do without this one: later events carry the whole.
+    /// Returns whether a slow reader can do without this event, because a later one repeats it.
     pub fn is_delta(&self) -> bool {
         matches!(
             self,
@@ -189,7 +189,7 @@ impl Body {
     }
 }
 
-/// What every event carries besides its own data.
+/// The members that every event has besides its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Head {
@@ -219,13 +219,13 @@ struct Line<'a, B: Serialize> {
     head: &'a Head,
 }
 
-/// Writes an event as its one line of JSON.
+/// Writes an event as one line of JSON.
 pub fn write<B: Serialize>(head: &Head, body: &B) -> Result<String, serde_json::Error> {
     serde_json::to_string(&Line { body, head })
 }
 
 impl Event {
-    /// Writes the event as its one line of JSON, as far as this build knows its members.
+    /// Writes the event as one line of JSON, with the members that this build knows.
     pub fn to_line(&self) -> Result<String, serde_json::Error> {
         match &self.body {
             Body::Durable(event) => write(&self.head, event),
@@ -235,7 +235,7 @@ impl Event {
     }
 }
 
-/// An event of a kind that only its writer knows.
+/// An event of a kind that this build does not know.
 #[derive(Serialize)]
 struct Tagged<'a> {
     #[serde(rename = "type")]
@@ -243,12 +243,12 @@ struct Tagged<'a> {
     data: &'a RawValue,
 }
 
-/// Reads a durable event from its line; unknown kinds are an error here.
+/// Parses a durable event. An unknown kind is an error.
 pub fn read_durable(line: &str) -> Result<(Head, Durable), serde_json::Error> {
     Ok((serde_json::from_str(line)?, serde_json::from_str(line)?))
 }
 
-/// Reads any event; a kind this build does not know is kept as it came.
+/// Parses any event. An unknown kind is kept unchanged.
 pub fn read(line: &str) -> Result<Event, serde_json::Error> {
     #[derive(Deserialize)]
     struct Unknown {

@@ -1,4 +1,5 @@
-//! Where the daemon of a home is found: the rules that the daemon and all its clients share.
+//! The paths of a home: where its daemon, socket, lock and log are. The daemon and its clients
+//! share these rules.
 //!
 //! Knows paths, variables and file modes; connects to nothing and starts nothing.
 
@@ -9,7 +10,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-/// Why there is no place for a daemon.
+/// Why the paths of a home cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HomePathError {
     #[error("no home: set LOOPD_HOME, COPILOT_HOME or HOME to a directory that can be written")]
@@ -18,7 +19,8 @@ pub enum HomePathError {
     Runtime { path: PathBuf, source: io::Error },
 }
 
-/// What tells a file from another one with its name, for as long as one of them is open.
+/// Identifies a file, so that another file of the same name is not taken for it. Valid while the
+/// file is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileId {
     pub device: u64,
@@ -35,7 +37,7 @@ impl FileId {
         }
     }
 
-    /// Where files have no numbers, all look alike: that one is there is all that is known.
+    /// Files have no numbers here: all ids are equal and only say that a file exists.
     #[cfg(not(unix))]
     pub fn of(_metadata: &std::fs::Metadata) -> Self {
         Self {
@@ -45,21 +47,21 @@ impl FileId {
     }
 }
 
-/// Which lock file is in the home now; `None` when there is none.
+/// Returns the id of the lock file that is in the home now; `None` if there is none.
 pub fn lock_id(home: &Path) -> Option<FileId> {
     let metadata = std::fs::metadata(home.join(LOCK_FILE)).ok()?;
     Some(FileId::of(&metadata))
 }
 
-/// The file in a home whose lock its daemon holds.
+/// The file in a home that its daemon locks.
 pub const LOCK_FILE: &str = "loopd.lock";
 
-/// Longer socket paths cannot be bound everywhere.
+/// The longest socket path that can be bound on every system.
 const LONGEST_SOCKET: usize = 100;
-/// What the socket's own name takes of it.
+/// The part of that length that the socket's file name takes.
 const SOCKET_NAME: usize = 24;
 
-/// A log that grew past this begins anew; the old one is kept beside it.
+/// A log that is larger than this is renamed, and a new one is begun.
 const LOG_LIMIT: u64 = 4 * 1024 * 1024;
 
 fn variable<'a>(env: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
@@ -70,7 +72,7 @@ fn variable<'a>(env: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str
 
 /// Finds the home: LOOPD_HOME, else loopd below COPILOT_HOME, else .loopd below HOME.
 ///
-/// A relative one is taken against the current directory: the daemon has another.
+/// A relative path is resolved here, because the daemon has another working directory.
 pub fn home(env: &BTreeMap<String, String>) -> Result<PathBuf, HomePathError> {
     let named = variable(env, "LOOPD_HOME").map(PathBuf::from);
     let home = named
@@ -80,8 +82,8 @@ pub fn home(env: &BTreeMap<String, String>) -> Result<PathBuf, HomePathError> {
     Ok(std::path::absolute(&home).unwrap_or(home))
 }
 
-/// Where the socket of a home is: in the user's runtime folder unless the home was chosen by hand,
-/// else in the home, or in a private folder of the temporary one when that path is too long.
+/// Returns the socket path of a home: in the user's runtime directory, or inside the home if a
+/// variable chose that, or in a private temporary directory if the path would be too long.
 pub fn socket(home: &Path, env: &BTreeMap<String, String>, user: u32) -> PathBuf {
     let chosen = ["LOOPD_HOME", "COPILOT_HOME"]
         .iter()
@@ -105,7 +107,7 @@ fn fingerprint(home: &Path) -> u64 {
     })
 }
 
-/// Makes sure that the socket's folder is there, and this user's alone.
+/// Creates the socket's directory and makes sure that only this user can use it.
 pub fn prepare_socket(socket: &Path, user: u32) -> Result<(), HomePathError> {
     let Some(folder) = socket.parent() else {
         return Ok(());
@@ -118,7 +120,7 @@ pub fn prepare_socket(socket: &Path, user: u32) -> Result<(), HomePathError> {
         })
 }
 
-/// Creates a folder that only this user can enter, unless it is there; never its parents.
+/// Creates a directory that only this user can enter, if it is missing; never its parents.
 pub fn create_private_alone(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -129,7 +131,7 @@ pub fn create_private_alone(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a folder that only this user can enter, with its parents.
+/// Creates a directory that only this user can enter, with its parents.
 pub fn create_private(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -159,17 +161,17 @@ fn check_private(_folder: &Path, _user: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits, on a thread of its own, until no daemon holds the home.
+/// Blocks the thread until no daemon holds the home.
 pub fn wait_until_free(home: &Path) -> io::Result<()> {
     match std::fs::File::open(home.join(LOCK_FILE)) {
-        // Shared and given back at once: who starts meanwhile finds it held and looks again.
+        // Locked shared and released at once: a daemon that starts meanwhile tries again.
         Ok(file) => file.lock_shared().and_then(|()| file.unlock()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Whether a daemon holds the home, by the kernel's word.
+/// Returns whether a daemon holds the lock of the home.
 pub fn is_held(home: &Path) -> io::Result<bool> {
     let file = match std::fs::File::open(home.join(LOCK_FILE)) {
         Ok(file) => file,
@@ -183,12 +185,12 @@ pub fn is_held(home: &Path) -> io::Result<bool> {
     }
 }
 
-/// Where a background daemon writes what it has to say.
+/// Returns the log file of a background daemon.
 pub fn log_file(home: &Path) -> PathBuf {
     home.join("daemon.log")
 }
 
-/// Opens the log for appending, for this user's eyes only.
+/// Opens the log for appending; only this user can read it.
 pub fn open_log(home: &Path) -> io::Result<std::fs::File> {
     let path = log_file(home);
     if std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() > LOG_LIMIT) {
@@ -205,7 +207,7 @@ pub fn open_log(home: &Path) -> io::Result<std::fs::File> {
 /// the same binary.
 pub fn build_of(program: &Path) -> String {
     let fingerprint = std::fs::metadata(program)
-        // A binary that is gone, perhaps deleted under its own process, is some other build.
+        // A binary that is missing, perhaps deleted while it runs, counts as another build.
         .map_or_else(
             |_| "unknown".to_owned(),
             |metadata| {

@@ -1,12 +1,12 @@
-//! How members of objects are read: those that may be null without being absent, and groups of them.
+//! Helpers to parse members of objects: members that may be null, and groups of members.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Reads one group of members out of an object; the error names the member.
+/// Parses one group of members out of an object; the error names the member.
 ///
-/// Done by hand, because `serde(flatten)` forgets where in the object it was.
+/// `serde(flatten)` is not used, because its errors do not name the member.
 pub(crate) fn group<'de, T: Deserialize<'de>, E: serde::de::Error>(
     object: &'de RawValue,
 ) -> Result<T, E> {
@@ -15,7 +15,7 @@ pub(crate) fn group<'de, T: Deserialize<'de>, E: serde::de::Error>(
         .map_err(|error| E::custom(format!("{}: {}", error.path(), error.inner())))
 }
 
-/// Reads a present member as it is; with `default`, only an absent one becomes `None`.
+/// Parses a present member, which may be null. With `default`, only an absent one becomes `None`.
 pub(crate) fn present<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Value>, D::Error> {

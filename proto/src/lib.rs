@@ -1,6 +1,6 @@
-//! The protocol loopd speaks: plain data (serde + schemars), the method table, where the daemon of a
-//! home is found and, behind the feature `wire`, the bytes and how to reach it. Nothing in here
-//! knows the daemon's insides or a database.
+//! The protocol of loopd: plain data (serde + schemars), the method table, the paths of a home and,
+//! behind the feature `wire`, connections to a daemon. This crate knows nothing of the daemon's
+//! internals or its database.
 
 #![cfg_attr(
     test,
@@ -11,6 +11,8 @@
 )]
 
 pub mod attachment;
+#[cfg(feature = "wire")]
+pub mod daemon_connection;
 pub mod error;
 pub mod event;
 pub mod home_paths;
@@ -20,8 +22,6 @@ pub mod method;
 pub mod params;
 pub mod permission;
 pub mod provider;
-#[cfg(feature = "wire")]
-pub mod reach;
 pub mod session;
 pub mod time;
 #[cfg(feature = "wire")]

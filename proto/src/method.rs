@@ -1,7 +1,7 @@
 //! The table of methods that a client may call: name, parameters, result, one line of help.
 //!
-//! A method is a row here, a file (or a function beside its siblings) in the daemon's
-//! `rpc/method/`, and a test. A row without a handler does not start.
+//! A method is a row here, a function in the daemon's `front/rpc/method/`, and a test. The daemon
+//! does not start if a row has no handler.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -49,7 +49,7 @@ macro_rules! methods {
 methods! {
     /// Opens the conversation: checks the token and reports the protocol version.
     "connect" Connect(server::ConnectParams) -> server::Connected;
-    /// Answers, so that a client knows the daemon is there.
+    /// Replies, so that a client knows that the daemon is alive.
     "ping" Ping(server::PingParams) -> server::Pong;
     /// Reports the daemon's version.
     "status.get" StatusGet(server::NoParams) -> server::Status;
@@ -57,32 +57,32 @@ methods! {
     "auth.getStatus" AuthGetStatus(server::NoParams) -> server::AuthStatus;
     /// Ends the sessions of this launch and flushes; later requests of the launch fail.
     "runtime.shutdown" RuntimeShutdown(server::NoParams) -> ();
-    /// Lists the models that a new session of this launch could use.
+    /// Lists the models that a new session of this launch can use.
     "models.list" ModelsList(server::NoParams) -> model::Models;
     /// Lists the built-in tools.
     "tools.list" ToolsList(tool::ListParams) -> tool::ToolList;
 
-    /// Lets the caller carry the model requests of its launch.
+    /// Lets the caller send the model requests of its launch in the daemon's place.
     "llmInference.setProvider" InferenceSetProvider(server::NoParams) -> session::Success;
-    /// Brings the status and headers of a response to a request that the caller carries.
+    /// Delivers the status and headers of the response to such a model request.
     "llmInference.httpResponseStart" InferenceResponseStart(inference::ResponseStart) -> inference::Accepted;
-    /// Brings a piece of such a response, its end, or why there is none.
+    /// Delivers a part of such a response, its end, or the error that ended it.
     "llmInference.httpResponseChunk" InferenceResponseChunk(inference::ResponseChunk) -> inference::Accepted;
 
-    /// Brings a launch's directory, environment and flags; this connection joins it.
+    /// Registers a launch with its directory, environment and flags; this connection joins it.
     "loopd.launch" LoopdLaunch(launch::LaunchParams) -> launch::Launched;
     /// Ends the sessions of this connection's launch, as `runtime.shutdown` does.
     "loopd.launchEnd" LoopdLaunchEnd(server::NoParams) -> ();
 
-    /// Tells which provider and model would answer a new session of this launch.
+    /// Returns the provider and model that a new session of this launch would use.
     "loopd.modelChoice" LoopdModelChoice(model::ChoiceParams) -> model::Choice;
-    /// Tells what the daemon is and does at this moment.
+    /// Returns the daemon's version, process and live sessions.
     "loopd.daemonStatus" LoopdDaemonStatus(server::NoParams) -> daemon::DaemonStatus;
-    /// Ends the daemon after the reply, as a signal would; sessions are kept.
+    /// Stops the daemon after the reply, as a signal would; sessions are kept.
     "loopd.daemonStop" LoopdDaemonStop(server::NoParams) -> ();
     /// Lists the commands that the daemon runs as processes, the oldest first.
     "loopd.processList" LoopdProcessList(server::NoParams) -> process::ProcessList;
-    /// Lists the worktrees that were made for agents, with what would be lost with each.
+    /// Lists the worktrees of agents, each with the changes that its removal would lose.
     "loopd.worktreeList" LoopdWorktreeList(server::NoParams) -> worktree::WorktreeList;
     /// Removes a worktree that no agent uses; a changed one only when forced.
     "loopd.worktreeRemove" LoopdWorktreeRemove(worktree::WorktreeRemoveParams) -> ();
@@ -91,62 +91,62 @@ methods! {
     "session.create" SessionCreate(SessionCreateParams) -> SessionOpened;
     /// Attaches the caller to a session, loading it when it is not in memory.
     "session.resume" SessionResume(SessionResumeParams) -> SessionOpened;
-    /// Detaches the caller; the last one out ends the session, whose log stays.
+    /// Detaches the caller; when the last client detaches, the session ends and its log stays.
     "session.destroy" SessionDestroy(session::Of) -> session::Success;
-    /// Does the same, under the name that newer clients use.
+    /// Does the same as `session.destroy`, under the name that newer clients use.
     "session.detach" SessionDetach(session::Of) -> session::Success;
-    /// Removes a session and its log for good.
+    /// Deletes a session and its log.
     "session.delete" SessionDelete(session::Of) -> session::Deleted;
-    /// Lists the stored sessions, the one changed last first.
+    /// Lists the stored sessions, the most recently changed first.
     "session.list" SessionList(session::ListParams) -> session::Listed;
     /// Describes one stored session.
     "session.getMetadata" SessionGetMetadata(session::Of) -> session::Found;
-    /// Names the session that changed last.
+    /// Returns the id of the most recently changed session.
     "session.getLastId" SessionGetLastId(server::NoParams) -> session::LastId;
-    /// Names the session this launch shows in front.
+    /// Returns the id of the session that this launch has in the foreground.
     "session.getForeground" SessionGetForeground(server::NoParams) -> session::LastId;
-    /// Chooses the session this launch shows in front.
+    /// Sets the session that this launch has in the foreground.
     "session.setForeground" SessionSetForeground(session::Of) -> session::Deleted;
-    /// Makes a new session from another one's history, whole or up to an event.
+    /// Creates a session from the history of another one, whole or up to an event.
     "sessions.fork" SessionsFork(session::ForkParams) -> session::Forked;
 
-    /// Answers once everything that a session was asked to do before is on disk.
+    /// Replies when the effects of all earlier requests of the session are on disk.
     "sessions.save" SessionsSave(session::Of) -> server::NoResult;
-    /// Ends a live session for everybody; its log stays.
+    /// Ends a live session for all its clients; its log stays.
     "sessions.close" SessionsClose(session::Of) -> server::NoResult;
-    /// Lists the stored sessions that fit a filter, the one changed last first.
+    /// Lists the stored sessions that match a filter, the most recently changed first.
     "sessions.list" SessionsList(stored::ListStoredParams) -> session::Listed;
-    /// Finds the one session whose id starts so.
+    /// Finds the only session whose id begins with a prefix.
     "sessions.findByPrefix" SessionsFindByPrefix(stored::PrefixParams) -> session::LastId;
-    /// Finds the session that is bound to a task elsewhere.
+    /// Finds the session that belongs to an external task.
     "sessions.findByTaskId" SessionsFindByTaskId(stored::TaskParams) -> session::LastId;
-    /// Finds the session that changed last in a place.
+    /// Finds the most recently changed session of a directory or repository.
     "sessions.getLastForContext" SessionsGetLastForContext(stored::ContextParams) -> session::LastId;
-    /// Tells how many bytes each session takes.
+    /// Returns the size of each session in bytes.
     "sessions.getSizes" SessionsGetSizes(server::NoParams) -> stored::Sizes;
-    /// Tells which of these sessions somebody is attached to.
+    /// Returns which of these sessions have clients.
     "sessions.checkInUse" SessionsCheckInUse(stored::IdsParams) -> stored::InUse;
-    /// Ends and removes sessions for good.
+    /// Ends and deletes sessions.
     "sessions.bulkDelete" SessionsBulkDelete(stored::IdsParams) -> stored::Freed;
-    /// Fills in what is known of sessions that the caller describes in part.
+    /// Completes partial descriptions of sessions.
     "sessions.enrichMetadata" SessionsEnrichMetadata(stored::Described) -> stored::Described;
-    /// Answers for clients that keep locks; this daemon needs none on a session.
+    /// Does nothing: clients may keep locks on sessions, this daemon needs none.
     "sessions.releaseLock" SessionsReleaseLock(session::Of) -> server::NoResult;
-    /// Removes sessions that nobody changed for some days.
+    /// Deletes sessions that have not changed for some days.
     "sessions.pruneOld" SessionsPruneOld(stored::PruneParams) -> stored::Pruned;
 
-    /// Adds values that are masked from now on in what tools of this launch say.
+    /// Adds values that are masked in the tool output of this launch from now on.
     "secrets.addFilterValues" SecretsAddFilterValues(host::AddFilterValuesParams) -> host::Ok;
-    /// Says that the caller keeps the files of this launch's sessions.
+    /// Declares that the caller stores the files of this launch's sessions.
     "sessionFs.setProvider" SessionFsSetProvider(host::SessionFilesParams) -> session::Success;
-    /// Names the plugins that come with the caller; those named before are forgotten.
+    /// Replaces the list of plugins that are built into the caller.
     "plugins.builtin.set" PluginsSetBuiltIn(host::PluginsParams) -> ();
 
     /// Finds skills on disk.
     "skills.discover" SkillsDiscover(discovery::SkillsParams) -> discovery::Skills;
     /// Lists the folders in which skills are looked for.
     "skills.getDiscoveryPaths" SkillsGetDiscoveryPaths(discovery::SkillsParams) -> discovery::Paths<discovery::SkillPath>;
-    /// Chooses the skills that stay out of use.
+    /// Sets the skills that are disabled.
     "skills.config.setDisabledSkills" SkillsSetDisabled(discovery::DisabledSkillsParams) -> ();
     /// Finds custom agents on disk.
     "agents.discover" AgentsDiscover(discovery::AgentsParams) -> discovery::Agents;
@@ -156,75 +156,75 @@ methods! {
     "instructions.discover" InstructionsDiscover(discovery::InstructionsParams) -> discovery::Instructions;
     /// Lists the files and folders in which instructions are looked for.
     "instructions.getDiscoveryPaths" InstructionsGetDiscoveryPaths(discovery::InstructionsParams) -> discovery::Paths<discovery::InstructionPath>;
-    /// Finds the MCP servers that configuration files name; nothing is started.
+    /// Finds the MCP servers in configuration files, without starting them.
     "mcp.discover" McpDiscover(discovery::McpParams) -> discovery::McpServers;
 
-    /// Queues a user message and answers at once.
+    /// Queues a user message and replies at once.
     "session.send" SessionSend(session::SendParams) -> session::Sent;
-    /// Queues a user message and answers when it was dealt with; cancelling ends the wait, never the work.
+    /// Queues a user message and replies when its turn is complete; cancelling ends the wait, not the turn.
     "session.sendAndWait" SessionSendAndWait(session::SendAndWaitParams) -> session::Completed;
     /// Stops the running turn.
     "session.abort" SessionAbort(session::Of) -> session::Success;
-    /// Stops work and keeps everything for a later resume.
+    /// Stops all work and keeps the session for a later resume.
     "session.suspend" SessionSuspend(session::Of) -> ();
-    /// Ends the session for everybody, saying why; its log stays.
+    /// Ends the session for all its clients, with a reason; its log stays.
     "session.shutdown" SessionShutdown(metadata::ShutdownParams) -> ();
     /// Returns the stored events of a session.
     "session.getMessages" SessionGetMessages(session::Of) -> event_log::Events;
-    /// Writes a line that users see into the session's log.
+    /// Adds a message for users to the session's log.
     "session.log" SessionLog(settings::LogParams) -> settings::Logged;
 
-    /// Reads events from a cursor on, waiting for new ones when asked to.
+    /// Reads events from a cursor on, and can wait for new ones.
     "session.eventLog.read" EventLogRead(event_log::ReadParams) -> event_log::ReadResult;
     /// Returns the cursor after the last event.
     "session.eventLog.tail" EventLogTail(session::Of) -> event_log::Tail;
-    /// Says that the caller wants a kind of event.
+    /// Registers interest in a kind of event.
     "session.eventLog.registerInterest" RegisterInterest(event_log::InterestParams) -> event_log::Interest;
-    /// Takes that back.
+    /// Releases a registered interest.
     "session.eventLog.releaseInterest" ReleaseInterest(event_log::ReleaseParams) -> session::Success;
 
-    /// Lists what waits for the loop.
+    /// Lists the queued items.
     "session.queue.pendingItems" QueuePendingItems(session::Of) -> queue::Pending;
-    /// Takes the item that was queued last out again.
+    /// Removes the item that was queued last.
     "session.queue.removeMostRecent" QueueRemoveMostRecent(session::Of) -> queue::Removed;
     /// Empties the queue.
     "session.queue.clear" QueueClear(session::Of) -> ();
     /// Queues a slash command for a client to run.
     "session.commands.enqueue" CommandsEnqueue(queue::EnqueueParams) -> queue::Enqueued;
-    /// Reports that a queued command was dealt with.
+    /// Reports the result of a queued command.
     "session.commands.respondToQueuedCommand" CommandsRespond(queue::RespondParams) -> session::Success;
-    /// Reports that a command that the caller was handed has run.
+    /// Reports that the caller has run a command that it was asked to run.
     "session.commands.handlePendingCommand" CommandsHandlePending(command::HandlePendingParams) -> session::Success;
     /// Lists the slash commands of the session: the daemon's own and those of its clients.
     "session.commands.list" CommandsList(command::ListParams) -> command::Commands;
-    /// Runs a slash command and tells what it came to.
+    /// Runs a slash command and returns its result.
     "session.commands.invoke" CommandsInvoke(command::InvokeParams) -> command::Invoked;
-    /// Runs a slash command to its end, in the client that brought it or here.
+    /// Runs a slash command and waits for its end, in its client or in the daemon.
     "session.commands.execute" CommandsExecute(command::ExecuteParams) -> command::Executed;
 
     /// Returns the session's name.
     "session.name.get" NameGet(session::Of) -> settings::NameResult;
     /// Names the session.
     "session.name.set" NameSet(settings::NameParams) -> ();
-    /// Names the session unless a person did.
+    /// Names the session, unless a person has named it.
     "session.name.setAuto" NameSetAuto(settings::SummaryParams) -> settings::Applied;
     /// Returns the mode.
     "session.mode.get" ModeGet(session::Of) -> crate::session::Mode;
     /// Sets the mode.
     "session.mode.set" ModeSet(settings::ModeParams) -> settings::ModeResult;
-    /// Changes options of the session; what cannot be changed is refused by name, and then nothing is.
+    /// Changes options of the session; if one cannot be changed, the error names it and none is changed.
     "session.options.update" OptionsUpdate(options::OptionsParams) -> session::Success;
-    /// Returns the model that answers.
+    /// Returns the current model.
     "session.model.getCurrent" ModelGetCurrent(session::Of) -> model::Current;
-    /// Chooses the model that answers from the next call on.
+    /// Sets the model, from the next model call on.
     "session.model.switchTo" ModelSwitchTo(model::SwitchParams) -> model::Switched;
-    /// Changes how hard the model thinks, and keeps the model.
+    /// Sets the reasoning effort and keeps the model.
     "session.model.setReasoningEffort" ModelSetEffort(model::EffortParams) -> model::Effort;
-    /// Lists the models this session could use.
+    /// Lists the models that this session can use.
     "session.model.list" ModelList(session::Of) -> model::SessionModels;
     /// Adds providers and models to a running session.
     "session.provider.add" ProviderAdd(provider::AddParams) -> model::Models;
-    /// Tells where the session's model calls go, key included, if the launch allows it.
+    /// Returns the endpoint of the session's model calls, with its key, if the launch allows it.
     "session.provider.getEndpoint" ProviderGetEndpoint(provider::EndpointParams) -> provider::Endpoint;
     /// Reads the plan.
     "session.plan.read" PlanRead(session::Of) -> settings::Plan;
@@ -233,162 +233,162 @@ methods! {
     /// Removes the plan.
     "session.plan.delete" PlanDelete(session::Of) -> ();
 
-    /// Describes the session: where, since when, in which mode, with which model.
+    /// Describes the session: its directory, start time, mode and model.
     "session.metadata.snapshot" MetadataSnapshot(session::Of) -> metadata::Snapshot;
-    /// Tells whether the loop is at work.
+    /// Returns whether the session is working.
     "session.metadata.isProcessing" MetadataIsProcessing(session::Of) -> metadata::Processing;
-    /// Tells whether anything goes on, and whether it could be stopped.
+    /// Returns whether the session has work, and whether that can be aborted.
     "session.metadata.activity" MetadataActivity(session::Of) -> metadata::Activity;
-    /// Lets the session work in another directory.
+    /// Sets the working directory of the session.
     "session.metadata.setWorkingDirectory" MetadataSetDirectory(metadata::DirectoryParams) -> metadata::Directory;
-    /// Takes note of the repository and branch that the session works on.
+    /// Records the repository and branch that the session works on.
     "session.metadata.recordContextChange" MetadataRecordContext(metadata::ContextParams) -> server::NoResult;
-    /// Tells in Markdown what a session is about and how far it got, for whoever takes over; asks no model.
+    /// Summarises the session in Markdown for a handoff; calls no model.
     "session.history.summarizeForHandoff" HistorySummarize(session::Of) -> history::Handoff;
     /// Cancels a compaction in the background; none runs yet, so nothing is cancelled.
     "session.history.cancelBackgroundCompaction" HistoryCancelCompaction(session::Of) -> history::CompactionCancelled;
-    /// Aborts a compaction that somebody asked for; none runs yet, so nothing is aborted.
+    /// Aborts a compaction that a client requested; none runs yet, so nothing is aborted.
     "session.history.abortManualCompaction" HistoryAbortCompaction(session::Of) -> history::CompactionAborted;
-    /// Adds up what the session used.
+    /// Returns the total usage of the session.
     "session.usage.getMetrics" UsageGetMetrics(session::Of) -> usage::Metrics;
     /// Lists the instructions that the model of this session is given.
     "session.instructions.getSources" InstructionsGetSources(session::Of) -> discovery::Instructions;
 
-    /// Describes where the session keeps its own files.
+    /// Describes the workspace, the directory of the session's own files.
     "session.workspaces.getWorkspace" WorkspacesGet(session::Of) -> workspace::Found;
-    /// Lists the session's own files.
+    /// Lists the files of the workspace.
     "session.workspaces.listFiles" WorkspacesListFiles(session::Of) -> workspace::Files;
-    /// Reads one of them.
+    /// Reads a file of the workspace.
     "session.workspaces.readFile" WorkspacesReadFile(workspace::FileParams) -> workspace::Content;
-    /// Writes one of them, new or not.
+    /// Creates or overwrites a file of the workspace.
     "session.workspaces.createFile" WorkspacesCreateFile(workspace::CreateParams) -> ();
-    /// Keeps something long that a person pasted as such a file.
+    /// Saves a long pasted text as a file of the workspace.
     "session.workspaces.saveLargePaste" WorkspacesSavePaste(workspace::PasteParams) -> workspace::SavedPaste;
 
     /// Lists the agents of the session.
     "session.agent.list" AgentList(agent::ListParams) -> discovery::Agents;
-    /// Returns the agent that answers, if it is not the default one.
+    /// Returns the selected agent; null for the default one.
     "session.agent.getCurrent" AgentGetCurrent(session::Of) -> agent::Selected;
-    /// Lets an agent answer from now on.
+    /// Selects the agent that answers from now on.
     "session.agent.select" AgentSelect(agent::SelectParams) -> agent::Selected;
-    /// Goes back to the default agent.
+    /// Selects the default agent again.
     "session.agent.deselect" AgentDeselect(session::Of) -> server::NoResult;
-    /// Reads the agents anew and lists them; files that cannot be used are told as warnings.
+    /// Reloads the agents and lists them; files that cannot be used are reported as warnings.
     "session.agent.reload" AgentReload(session::Of) -> discovery::Agents;
 
-    /// Decides about a permission that was requested.
+    /// Decides a permission request.
     "session.permissions.handlePendingPermissionRequest" PermissionsHandle(permission::HandleParams) -> session::Success;
-    /// Lists the permissions that are requested and not decided.
+    /// Lists the open permission requests.
     "session.permissions.pendingRequests" PermissionsPending(session::Of) -> permission::Pending;
-    /// Allows everything from now on, or no longer.
+    /// Turns the approval of everything on or off.
     "session.permissions.setApproveAll" PermissionsSetApproveAll(permission::EnabledParams) -> session::Success;
-    /// Tells whether people are asked before tools run.
+    /// Returns whether people are asked before tools run.
     "session.permissions.getMode" PermissionsGetMode(session::Of) -> permission::ModeNow;
-    /// Lets people be asked, or not.
+    /// Sets whether people are asked before tools run.
     "session.permissions.setMode" PermissionsSetMode(permission::SetModeParams) -> permission::ModeSet;
     /// Replaces parts of the permission policy.
     "session.permissions.configure" PermissionsConfigure(permission::ConfigureParams) -> session::Success;
     /// Adds and removes rules.
     "session.permissions.modifyRules" PermissionsModifyRules(permission::ModifyRulesParams) -> session::Success;
-    /// Says whether the caller wants permission requests.
+    /// Sets whether the caller wants permission requests.
     "session.permissions.setRequired" PermissionsSetRequired(permission::RequiredParams) -> session::Success;
-    /// Takes note that a prompt is on a user's screen.
+    /// Reports that a permission prompt is on a user's screen.
     "session.permissions.notifyPromptShown" PermissionsNotifyPromptShown(permission::PromptShownParams) -> session::Success;
-    /// Forgets what was approved for this session.
+    /// Removes the approvals of this session.
     "session.permissions.resetSessionApprovals" PermissionsReset(session::Of) -> session::Success;
     /// Lists the directories that file tools may use.
     "session.permissions.paths.list" PathsList(session::Of) -> permission::Paths;
-    /// Adds a directory.
+    /// Adds a directory that file tools may use.
     "session.permissions.paths.add" PathsAdd(permission::PathParams) -> session::Success;
     /// Changes the primary directory.
     "session.permissions.paths.updatePrimary" PathsUpdatePrimary(permission::PathParams) -> session::Success;
-    /// Tells whether a path is in an allowed directory.
+    /// Returns whether a path is in an allowed directory.
     "session.permissions.paths.isPathWithinAllowedDirectories" PathsIsAllowed(permission::PathParams) -> permission::Allowed;
-    /// Tells whether a path is in the primary directory.
+    /// Returns whether a path is in the primary directory.
     "session.permissions.paths.isPathWithinWorkspace" PathsIsInWorkspace(permission::PathParams) -> permission::Allowed;
     /// Lifts or restores the limits on URLs.
     "session.permissions.urls.setUnrestrictedMode" UrlsSetUnrestricted(permission::EnabledParams) -> session::Success;
     /// Finds the location that approvals for a directory belong to.
     "session.permissions.locations.resolve" LocationsResolve(permission::LocationParams) -> permission::Location;
-    /// Remembers an approval for a location.
+    /// Stores an approval for a location.
     "session.permissions.locations.addToolApproval" LocationsAddApproval(permission::AddApprovalParams) -> session::Success;
     /// Applies a location's approvals to the session.
     "session.permissions.locations.apply" LocationsApply(permission::LocationParams) -> permission::LocationApplied;
-    /// Tells whether the user trusts a folder.
+    /// Returns whether the user trusts a folder.
     "session.permissions.folderTrust.isTrusted" FolderIsTrusted(permission::PathParams) -> permission::Trusted;
     /// Trusts a folder.
     "session.permissions.folderTrust.addTrusted" FolderAddTrusted(permission::PathParams) -> session::Success;
 
-    /// Lists what goes on beside the loop, and what ended.
+    /// Lists the tasks of the session, running and ended.
     "session.tasks.list" TasksList(session::Of) -> task::TaskList;
-    /// Looks after detached commands and answers when what is known of them is up to date.
+    /// Updates what is known of detached commands, then replies.
     "session.tasks.refresh" TasksRefresh(session::Of) -> server::NoResult;
-    /// Tells how a task gets on.
+    /// Returns the progress of a task.
     "session.tasks.getProgress" TasksGetProgress(task::TaskOf) -> task::ProgressResult;
-    /// Names the task that the loop waits for and that could go on in the background.
+    /// Returns the task that the loop waits for and that could be moved to the background.
     "session.tasks.getCurrentPromotable" TasksGetCurrentPromotable(session::Of) -> task::MaybeTask;
-    /// Lets a task that the loop waits for go on in the background.
+    /// Moves a task that the loop waits for to the background.
     "session.tasks.promoteToBackground" TasksPromote(task::TaskOf) -> task::Promoted;
-    /// Does so with the first task that the loop waits for.
+    /// Moves the first task that the loop waits for to the background.
     "session.tasks.promoteCurrentToBackground" TasksPromoteCurrent(session::Of) -> task::MaybeTask;
     /// Stops a task.
     "session.tasks.cancel" TasksCancel(task::TaskOf) -> task::Cancelled;
-    /// Takes a task that has ended off the list.
+    /// Removes an ended task from the list.
     "session.tasks.remove" TasksRemove(task::TaskOf) -> task::Removed;
-    /// Waits until nothing goes on in the background and the loop rests.
+    /// Waits until no task is running in the background and the session is idle.
     "session.tasks.waitForPending" TasksWaitForPending(session::Of) -> server::NoResult;
     /// Sends a message to an agent in the background.
     "session.tasks.sendMessage" TasksSendMessage(task::MessageParams) -> task::MessageSent;
     /// Starts an agent in the background.
     "session.tasks.startAgent" TasksStartAgent(task::StartAgentParams) -> task::AgentStarted;
-    /// Stops all agents of the session that are at work, and says how many they were.
+    /// Stops all running agents of the session and returns their number.
     "session.cancelAllBackgroundAgents" CancelAllBackgroundAgents(session::Of) -> u64;
-    /// Shows the tasks of a session and those below its agents, with what each took so far.
+    /// Returns the tasks of a session and of its agents as a tree, with their usage so far.
     "loopd.taskTree" LoopdTaskTree(session::Of) -> task::TaskTree;
-    /// Reads what an agent has answered; waits for it if asked to.
+    /// Returns the answers of an agent, and can wait for the next one.
     "loopd.taskRead" LoopdTaskRead(task::ReadParams) -> task::TaskRead;
-    /// Lists work that a client does itself among the tasks; the model is told of its end.
+    /// Registers work of a client as a task; the model is notified of its end.
     "loopd.taskRegister" LoopdTaskRegister(task::RegisterParams) -> task::Registered;
-    /// Tells how such work gets on or how it ended.
+    /// Reports the progress or the end of such a task.
     "loopd.taskUpdate" LoopdTaskUpdate(task::UpdateParams) -> task::Updated;
 
-    /// Starts a command for the caller, which is told what it prints and how it ends.
+    /// Starts a command; the caller is notified of its output and its end.
     "session.shell.exec" ShellExec(shell::ExecParams) -> shell::Executing;
-    /// Stops such a command.
+    /// Signals a command of `session.shell.exec`.
     "session.shell.kill" ShellKill(shell::KillParams) -> shell::Killed;
     /// Runs a command that a person typed, and waits for its end.
     "session.shell.executeUserRequested" ShellExecuteUserRequested(shell::UserRequestedParams) -> shell::UserRequested;
-    /// Stops such a command.
+    /// Stops a command of `session.shell.executeUserRequested`.
     "session.shell.cancelUserRequested" ShellCancelUserRequested(shell::CancelParams) -> task::Cancelled;
 
-    /// Lists the tools that the model is told of now.
+    /// Lists the tools that the model has now.
     "session.tools.getCurrentMetadata" ToolsGetCurrentMetadata(session::Of) -> tool::CurrentTools;
-    /// Makes the tools ready and answers when they are.
+    /// Initialises the tools and replies when they are ready.
     "session.tools.initializeAndValidate" ToolsInitialize(session::Of) -> server::NoResult;
     /// Replaces the tools that the calling connection runs.
     "session.tools.set" ToolsSet(tool::SetParams) -> server::NoResult;
     /// Sets how sub-agents run.
     "session.tools.updateSubagentSettings" ToolsUpdateSubagents(tool::SubagentParams) -> server::NoResult;
-    /// Gives the result of a tool that ran in the caller.
+    /// Delivers the result of a tool that ran in the caller.
     "session.tools.handlePendingToolCall" ToolsHandlePending(tool::HandleParams) -> session::Success;
     /// Asks the users of the session to fill in a form.
     "session.ui.elicitation" UiElicitation(ui::ElicitationParams) -> ui::ElicitationResult;
-    /// Answers such a form.
+    /// Answers a form of `session.ui.elicitation`.
     "session.ui.handlePendingElicitation" UiHandleElicitation(ui::HandleElicitationParams) -> session::Success;
     /// Answers a question of the model.
     "session.ui.handlePendingUserInput" UiHandleUserInput(ui::HandleUserInputParams) -> session::Success;
-    /// Answers a server that wants to use the caller's model.
+    /// Answers a sampling request of an MCP server, which wants to use the caller's model.
     "session.ui.handlePendingSampling" UiHandleSampling(pending::SamplingParams) -> session::Success;
-    /// Says whether another model may be chosen by itself.
+    /// Answers whether the daemon may switch to another model by itself.
     "session.ui.handlePendingAutoModeSwitch" UiHandleAutoModeSwitch(pending::AutoModeSwitchParams) -> session::Success;
-    /// Says what a person thinks of a plan.
+    /// Answers whether a plan is approved.
     "session.ui.handlePendingExitPlanMode" UiHandleExitPlanMode(pending::ExitPlanModeParams) -> session::Success;
-    /// Says what becomes of a limit that is used up.
+    /// Answers what to do about a limit that is used up.
     "session.ui.handlePendingSessionLimitsExhausted" UiHandleLimits(pending::LimitsExhaustedParams) -> session::Success;
-    /// Brings fresh headers for a server that refused the old ones.
+    /// Delivers fresh headers for an MCP server that refused the old ones.
     "session.mcp.headers.handlePendingHeadersRefreshRequest" McpHandleHeaders(pending::HeadersRefreshParams) -> session::Success;
-    /// Says that the caller answers questions about automatic modes without being asked.
+    /// Registers the caller as the direct handler of automatic model switches.
     "session.ui.registerDirectAutoModeSwitchHandler" UiRegisterDirect(session::Of) -> pending::Handle;
-    /// Takes that back.
+    /// Removes that registration.
     "session.ui.unregisterDirectAutoModeSwitchHandler" UiUnregisterDirect(pending::HandleParams) -> pending::Unregistered;
 }

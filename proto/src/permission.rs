@@ -1,4 +1,4 @@
-//! What a tool asks permission for, how clients answer, and what the answer amounts to.
+//! Permission requests of tools, the answers of clients, and the rules that result from them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -116,7 +116,7 @@ pub struct PossibleUrl {
 }
 
 impl PermissionRequest {
-    /// Says that a person has to decide, where clients know what that means.
+    /// Marks the request as one that a person must decide, in the kinds that have such a mark.
     #[must_use]
     pub fn for_a_person(mut self) -> Self {
         match &mut self {
@@ -141,7 +141,7 @@ impl PermissionRequest {
         self
     }
 
-    /// Names the call that asks.
+    /// Sets the tool call that the request belongs to.
     #[must_use]
     pub fn for_call(mut self, call: &ToolCallId) -> Self {
         match &mut self {
@@ -156,7 +156,7 @@ impl PermissionRequest {
     }
 }
 
-/// The same request in the words of a prompt, for clients that show one.
+/// A permission request in the form of a prompt, for clients that show one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     tag = "kind",
@@ -174,7 +174,7 @@ pub enum PermissionPrompt {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         warning: Option<String>,
     },
-    /// Every other kind is shown as it was asked.
+    /// Every other kind, unchanged.
     #[serde(untagged)]
     Same(PermissionRequest),
 }
@@ -207,7 +207,7 @@ impl From<&PermissionRequest> for PermissionPrompt {
     }
 }
 
-/// How a client answers.
+/// The answer of a client to a permission request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     tag = "kind",
@@ -248,7 +248,7 @@ pub enum PermissionDecision {
     },
 }
 
-/// What a request came to, as told to all clients.
+/// The outcome of a permission request, as sent to all clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     tag = "kind",
@@ -324,39 +324,39 @@ pub struct Permissions {
     pub unrestricted_paths: bool,
     pub allowed_urls: Vec<String>,
     pub unrestricted_urls: bool,
-    /// What an app decided for its users; nothing else in here lifts it.
+    /// The rules that an app set for its users. No other rule overrides them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub managed: Option<Box<ManagedPermissions>>,
 }
 
 impl Permissions {
-    /// Whether somebody approved everything, and may.
+    /// Returns whether everything is approved, and the managed rules allow that.
     pub fn approves_all(&self) -> bool {
         self.approve_all && !self.forbids_approve_all()
     }
 
-    /// Whether nobody may approve everything at once.
+    /// Returns whether the managed rules forbid approving everything.
     pub fn forbids_approve_all(&self) -> bool {
         let managed = self.managed.as_ref();
         managed.is_some_and(|managed| managed.no_approve_all)
     }
 }
 
-/// Rules that stand above all others of a session. They only grow.
+/// The rules that take precedence over all others of a session. They are only added to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ManagedPermissions {
     pub deny: Vec<PermissionRule>,
-    /// What a person has to approve each time.
+    /// Requests that a person must approve each time.
     pub ask: Vec<PermissionRule>,
-    /// What needs no question; all of these lists have to admit it.
+    /// Requests that need no approval: those that every one of these lists allows.
     pub allow: Vec<Vec<PermissionRule>>,
     /// Whether nobody may approve everything at once.
     pub no_approve_all: bool,
 }
 
 impl ManagedPermissions {
-    /// Both sets of rules at once.
+    /// Combines two sets of rules.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         let add = |rules: &mut Vec<PermissionRule>, more: Vec<PermissionRule>| {
@@ -400,7 +400,7 @@ pub struct ManagedSettingsPermissions {
 }
 
 impl Approval {
-    /// The rules that this approval amounts to.
+    /// Returns the rules that are equivalent to this approval.
     pub fn rules(&self) -> Vec<PermissionRule> {
         let one = |kind: &str, argument: Option<String>| {
             vec![PermissionRule {

@@ -1,14 +1,14 @@
-//! Model providers that a client brings, and what it says about their models.
+//! Model providers that a client configures, and their models.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// The name of the one provider that serves a whole session.
+/// The name of the provider that serves a whole session.
 pub const DEFAULT_PROVIDER: &str = "default";
 
-/// A model provider that the client brings.
+/// A model provider that the client configures.
 #[skip_serializing_none]
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -33,7 +33,7 @@ pub struct ProviderConfig {
     pub secret_withheld: Option<bool>,
 }
 
-/// What only Azure wants to know.
+/// The options of Azure.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -42,7 +42,7 @@ pub struct AzureConfig {
 }
 
 impl ProviderConfig {
-    /// Removes keys, tokens and headers, and remembers that there were some.
+    /// Removes keys, tokens and headers, and records that there were some.
     pub(crate) fn strip_secrets(&mut self) {
         let held = self.api_key.take().is_some()
             | self.bearer_token.take().is_some()
@@ -52,12 +52,12 @@ impl ProviderConfig {
         }
     }
 
-    /// The name by which models, errors and token requests mean it.
+    /// Returns the name that models, errors and token requests use.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(DEFAULT_PROVIDER)
     }
 
-    /// Tells whether the client wants to be asked for a token before each request.
+    /// Returns whether the client wants to be asked for a token before each request.
     pub fn asks_for_tokens(&self) -> bool {
         self.has_bearer_token_provider == Some(true)
     }
@@ -91,13 +91,13 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
-    /// The id by which the session means it.
+    /// Returns the id that the session uses.
     pub fn selection_id(&self) -> String {
         format!("{}/{}", self.provider, self.id)
     }
 }
 
-/// What a client knows better about a model than the model's list.
+/// A client's corrections to the listed capabilities of a model.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -13,7 +13,7 @@ use crate::params::tool::SubagentSettings;
 use crate::permission::ManagedSettings;
 pub use crate::provider::{CapabilitiesOverride, ModelConfig, ProviderConfig};
 
-/// How a session treats the user's wishes.
+/// The mode of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -23,7 +23,7 @@ pub enum Mode {
     Autopilot,
 }
 
-/// The configuration that outlives a connection; stored in the log without its secrets.
+/// The options of a session. They outlive the connection and are stored without secrets.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -43,36 +43,36 @@ pub struct SessionOptions {
     pub provider: Option<ProviderConfig>,
     pub providers: Option<Vec<ProviderConfig>>,
     pub models: Option<Vec<ModelConfig>>,
-    /// What the client knows better about the model it chose.
+    /// The client's corrections to the capabilities of its model.
     pub model_capabilities: Option<CapabilitiesOverride>,
     /// Whether models are asked to cite the documents they are given.
     pub enable_citations: Option<bool>,
     pub custom_agents: Option<Vec<CustomAgent>>,
-    /// Our own agents that the session goes without.
+    /// The built-in agents that the session does not have.
     pub excluded_builtin_agents: Option<Vec<String>>,
-    /// Whether the model goes without the tool that asks the user.
+    /// Whether the model does not get the tool that asks the user.
     pub ask_user_disabled: Option<bool>,
     pub agent: Option<String>,
-    /// Whether what people left on disk for agents counts, besides what the client names; it does not
-    /// unless a client says so.
+    /// Whether configuration on disk (agents, skills, instructions, MCP servers) is used in addition to
+    /// what the client names; off by default.
     pub enable_config_discovery: Option<bool>,
-    /// Folders whose instructions the model gets besides those of the project.
+    /// Directories whose instructions the model gets in addition to those of the project.
     pub instruction_directories: Option<Vec<String>>,
-    /// Leaves out instructions that nobody named: the project's and the user's own.
+    /// Leaves out the instructions of the project and of the user.
     pub skip_custom_instructions: Option<bool>,
     pub session_limits: Option<SessionLimits>,
     pub large_output: Option<Value>,
     pub infinite_sessions: Option<Value>,
     /// How sub-agents run.
     pub subagents: Option<SubagentSettings>,
-    /// Folders of plugins, whose agents the session may start.
+    /// Directories of plugins whose agents the session may start.
     pub plugin_directories: Option<Vec<String>>,
-    /// Whether clients hear word by word what sub-agents say; they do unless told otherwise.
+    /// Whether clients get the text deltas of sub-agents; on by default.
     pub include_sub_agent_streaming_events: Option<bool>,
 }
 
 impl SessionOptions {
-    /// Takes over what a resume names anew.
+    /// Returns these options, with those that `newer` sets replaced.
     #[must_use]
     pub fn updated_by(mut self, newer: Self) -> Self {
         macro_rules! take {
@@ -114,7 +114,7 @@ impl SessionOptions {
         self
     }
 
-    /// What may be written down: the same without keys, tokens and headers.
+    /// Returns the options without keys, tokens and headers, for storage.
     #[must_use]
     pub fn without_secrets(mut self) -> Self {
         if let Some(provider) = &mut self.provider {
@@ -123,7 +123,7 @@ impl SessionOptions {
         for provider in self.providers.iter_mut().flatten() {
             provider.strip_secrets();
         }
-        // Servers hold keys in many places: variables, headers, arguments, addresses.
+        // Servers have keys in many places: variables, headers, arguments, addresses.
         for agent in self.custom_agents.iter_mut().flatten() {
             agent.mcp_servers = None;
         }
@@ -131,12 +131,12 @@ impl SessionOptions {
     }
 }
 
-/// How much a session may use up.
+/// The usage limits of a session.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionLimits {
-    /// Credits of the Copilot API; looked at after each model call.
+    /// Credits of the Copilot API; checked after each model call.
     #[serde(deserialize_with = "not_negative")]
     pub max_ai_credits: Option<f64>,
 }
@@ -160,7 +160,7 @@ pub struct SystemMessageConfig {
     pub sections: Option<BTreeMap<String, SectionOverride>>,
 }
 
-/// What happens to one section of the system message.
+/// A change to one section of the system message.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SectionOverride {
@@ -200,13 +200,13 @@ pub struct CustomAgent {
     pub prompt: String,
     pub model: Option<String>,
     pub reasoning_effort: Option<String>,
-    /// Whether models are told of it; they are when absent.
+    /// Whether it is listed to the model; yes when absent.
     pub infer: Option<bool>,
     pub skills: Option<Vec<String>>,
     pub mcp_servers: Option<Value>,
 }
 
-/// What one connection brings to a session; it leaves with the connection.
+/// What one connection offers to a session; the offer ends with the connection.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -217,7 +217,8 @@ pub struct ClientOffer {
     pub request_user_input: bool,
     pub request_elicitation: bool,
     pub hooks: bool,
-    /// Our own: it looks on. The session keeps the launch it has, and does not take up work for it.
+    /// Our own member: the client only observes. The session keeps its launch and does not resume
+    /// work because of this client.
     #[serde(rename = "loopdObserver", skip_serializing_if = "std::ops::Not::not")]
     pub observer: bool,
 }
@@ -255,13 +256,13 @@ fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
     Ok(text)
 }
 
-/// What an app decides for its users when it opens a session.
+/// The policy that an app sets for its users when it opens a session.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PolicyParams {
     pub managed_settings: Option<ManagedSettings>,
-    /// Wants the policy of an account or a device to be fetched.
+    /// Requests that the policy of an account or a device be fetched.
     pub enable_managed_settings: Option<bool>,
     /// Leaves out parts of a fetched policy.
     pub excluded_managed_settings: Option<Vec<String>>,
@@ -305,12 +306,12 @@ impl<'de> Deserialize<'de> for SessionCreateParams {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase", default)]
-        struct Own {
+        struct CreateFields {
             session_id: Option<SessionId>,
             git_hub_token: Option<String>,
         }
         let object = Box::<RawValue>::deserialize(deserializer)?;
-        let own: Own = group(&object)?;
+        let own: CreateFields = group(&object)?;
         Ok(Self {
             session_id: own.session_id,
             git_hub_token: own.git_hub_token,
@@ -325,7 +326,7 @@ impl<'de> Deserialize<'de> for SessionResumeParams {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Own {
+        struct ResumeFields {
             session_id: SessionId,
             #[serde(default)]
             git_hub_token: Option<String>,
@@ -335,7 +336,7 @@ impl<'de> Deserialize<'de> for SessionResumeParams {
             disable_resume: bool,
         }
         let object = Box::<RawValue>::deserialize(deserializer)?;
-        let own: Own = group(&object)?;
+        let own: ResumeFields = group(&object)?;
         Ok(Self {
             session_id: own.session_id,
             git_hub_token: own.git_hub_token,
@@ -348,7 +349,7 @@ impl<'de> Deserialize<'de> for SessionResumeParams {
     }
 }
 
-/// What a client learns about the session it opened.
+/// The reply to a client that opened a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionOpened {

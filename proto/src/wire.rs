@@ -1,11 +1,11 @@
-//! The bytes of the protocol: framing, JSON-RPC 2.0 envelopes and the one outgoing queue of a
-//! connection, over any `AsyncRead + AsyncWrite`. The daemon calls `serve`, clients call
-//! `connect`; both ends then hold the same `Peer`. Nothing in here knows a method name (except
-//! `$/cancelRequest`), a session or a socket path, and nothing is spawned.
+//! Connections: framing, JSON-RPC 2.0 envelopes and the one outgoing queue of a connection, over any
+//! `AsyncRead + AsyncWrite`. The daemon calls `serve`, clients call `connect`; both then hold a
+//! `Peer`. This module knows no method name (except `$/cancelRequest`), no session and no socket
+//! path, and spawns no task.
 
-mod borders;
 mod codec;
 mod envelope;
+mod frame_tracker;
 mod handler;
 mod outbox;
 mod peer;
@@ -14,22 +14,22 @@ mod service;
 
 use std::time::Duration;
 
-pub use borders::Borders;
 pub use codec::{FrameError, FrameReader, Framing};
 pub use envelope::{
     EnvelopeError, ErrorObject, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND,
     Message, Notification, OVERLOADED, PARSE_ERROR, REQUEST_CANCELLED, Request, RequestId,
     Response, notification, parse,
 };
+pub use frame_tracker::FrameTracker;
 pub use outbox::{Class, Closed};
 pub use peer::{CallError, Peer, PeerId, PendingCall, RefuseUntil};
 pub use pump::{connect, serve};
 pub use service::{NoMethods, Reply, Service};
 
-/// The notification by which either side gives up waiting for an answer.
+/// The notification with which either side cancels one of its requests.
 const CANCEL_REQUEST: &str = "$/cancelRequest";
 
-/// The bounds of one connection; every buffer, queue and wait in this module has its own here.
+/// The limits of one connection: one for every buffer, queue and wait in this module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The largest frame that is read, in bytes.
@@ -48,8 +48,8 @@ pub struct Limits {
     pub incoming_limit: usize,
     /// How many bytes of unanswered incoming requests may be held before reading stops.
     pub incoming_bytes_limit: usize,
-    /// How many incoming requests may be waiting for something to happen before further ones are
-    /// refused; they do not count as unanswered above.
+    /// How many incoming requests may wait for an event (see [`Service::awaits`]) before further
+    /// ones are refused. These requests do not count as unanswered above.
     pub waiting_limit: usize,
     /// How many outgoing requests may be unanswered before further ones are refused.
     pub outgoing_limit: usize,
@@ -76,10 +76,10 @@ impl Default for Limits {
     }
 }
 
-/// Why a connection ended; the first reason given is the one that is kept.
+/// Why a connection ended. The first reason is kept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CloseReason {
-    /// This side said goodbye.
+    /// This side closed the connection.
     #[error("closed by this side")]
     Done,
     /// The other side closed the stream, perhaps in the middle of a frame.
@@ -100,7 +100,7 @@ pub enum CloseReason {
 }
 
 impl CloseReason {
-    /// Tells whether the other side may still be reading, so that queued messages are worth writing.
+    /// Returns whether the other side may still read, so that queued messages should be written.
     fn allows_flush(&self) -> bool {
         match self {
             Self::Done | Self::EndOfStream | Self::Malformed(_) => true,

@@ -1,4 +1,4 @@
-//! The client: one connection to the daemon of a home, and the sessions opened over it.
+//! The client: one connection to the daemon of a home, and the sessions opened on it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,45 +16,46 @@ use loopd_proto::params::worktree::{Worktree, WorktreeRemoveParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::connect_options::ConnectPlan;
 use crate::connection::Shared;
 use crate::session::{Opening, Session};
-use crate::spawn::Spawn;
 use crate::{ConnectOptions, Error, SessionConfig};
 
-/// How long a daemon may take to end.
+/// How long a stopped daemon may take to release its home.
 const STOP_WAIT: Duration = Duration::from_secs(20);
 
-/// A connection to a daemon; clones share it, and it ends with the last of them and their sessions.
+/// A connection to a daemon.
 ///
-/// Sessions outlive it: their turns go on until they end or need a client.
+/// Clones share the connection. It closes when the last clone and the last [`Session`] are dropped.
+/// The daemon keeps the sessions: a running turn goes on until it ends or needs a client.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) shared: Arc<Shared>,
-    // Ends the connection with its last owner; the task that keeps it must not own it.
-    _last: Arc<Last>,
+    // Closes the connection with the last client. The supervising task must not own this.
+    _close_on_drop: Arc<CloseOnDrop>,
 }
 
-struct Last(Arc<Shared>);
+struct CloseOnDrop(Arc<Shared>);
 
-impl Drop for Last {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.closing.cancel();
     }
 }
 
 impl Client {
-    /// Connects to the daemon of the home, starting it when none runs.
+    /// Connects to the daemon of the home, and starts one if none is running.
     pub async fn connect(options: ConnectOptions) -> Result<Self, Error> {
-        let shared = Shared::connect(Spawn::new(options)?).await?;
+        let shared = Shared::connect(ConnectPlan::new(options)?).await?;
         Ok(Self {
-            _last: Arc::new(Last(shared.clone())),
+            _close_on_drop: Arc::new(CloseOnDrop(shared.clone())),
             shared,
         })
     }
 
-    /// The home whose daemon this is.
+    /// Returns the home of the daemon.
     pub fn home(&self) -> &std::path::Path {
-        &self.shared.spawn.target.home
+        &self.shared.plan.target.home
     }
 
     /// Creates a session.
@@ -62,7 +63,7 @@ impl Client {
         Session::open(self.clone(), Opening::Create, config).await
     }
 
-    /// Joins a session, loading it when it is not in memory; what it waits for goes on waiting.
+    /// Joins a session, and loads it if it is not in memory. Its open questions stay open.
     pub async fn resume(
         &self,
         id: impl Into<SessionId>,
@@ -71,7 +72,7 @@ impl Client {
         Session::open(self.clone(), Opening::Resume(id.into()), config).await
     }
 
-    /// Joins a session without leaving a trace of it in its log.
+    /// Joins a session as an observer: the session's log does not record it.
     pub async fn watch(
         &self,
         id: impl Into<SessionId>,
@@ -80,12 +81,12 @@ impl Client {
         Session::open(self.clone(), Opening::Watch(id.into()), config).await
     }
 
-    /// The stored sessions, the one changed last first.
+    /// Lists the stored sessions, the most recently changed first.
     pub async fn sessions(&self) -> Result<Vec<Metadata>, Error> {
         self.sessions_where(ListFilter::default()).await
     }
 
-    /// The stored sessions that fit, the one changed last first.
+    /// Lists the stored sessions that match a filter, the most recently changed first.
     pub async fn sessions_where(&self, filter: ListFilter) -> Result<Vec<Metadata>, Error> {
         let params = ListParams {
             filter: Some(filter),
@@ -94,67 +95,67 @@ impl Client {
         Ok(listed.sessions)
     }
 
-    /// The models that a new session of this client could use.
+    /// Lists the models that a new session of this client can use.
     pub async fn models(&self) -> Result<Vec<Model>, Error> {
         let models = self.call::<method::ModelsList>(&NoParams {}).await?;
         Ok(models.models)
     }
 
-    /// Who would answer a new session that names this model, or none.
+    /// Returns the provider and model that a new session would use if it named `model`.
     pub async fn model_choice(&self, model: Option<String>) -> Result<Choice, Error> {
         self.call::<method::LoopdModelChoice>(&ChoiceParams { model })
             .await
     }
 
-    /// What the daemon is and does at this moment.
+    /// Returns the daemon's version, process and live sessions.
     pub async fn daemon_status(&self) -> Result<DaemonStatus, Error> {
         self.call::<method::LoopdDaemonStatus>(&NoParams {}).await
     }
 
-    /// The commands that the daemon runs as processes, the oldest first.
+    /// Lists the processes that the daemon runs for commands, the oldest first.
     pub async fn processes(&self) -> Result<Vec<Process>, Error> {
         let list = self.call::<method::LoopdProcessList>(&NoParams {}).await?;
         Ok(list.processes)
     }
 
-    /// The worktrees that were made for agents, with what would be lost with each.
+    /// Lists the worktrees of agents, each with the changes that its removal would lose.
     pub async fn worktrees(&self) -> Result<Vec<Worktree>, Error> {
         let list = self.call::<method::LoopdWorktreeList>(&NoParams {}).await?;
         Ok(list.worktrees)
     }
 
-    /// Removes a worktree that no agent uses, unless something would be lost with it.
+    /// Removes a worktree that no agent uses. Fails if changes would be lost.
     pub async fn remove_worktree(&self, id: impl Into<String>) -> Result<(), Error> {
         let (id, force) = (id.into(), false);
         self.call::<method::LoopdWorktreeRemove>(&WorktreeRemoveParams { id, force })
             .await
     }
 
-    /// Removes a worktree that no agent uses, with all that is in it.
+    /// Removes a worktree that no agent uses, together with its changes.
     pub async fn remove_worktree_with_changes(&self, id: impl Into<String>) -> Result<(), Error> {
         let (id, force) = (id.into(), true);
         self.call::<method::LoopdWorktreeRemove>(&WorktreeRemoveParams { id, force })
             .await
     }
 
-    /// Ends the daemon; sessions are kept, turns that run are cut short. Ends this client, too.
+    /// Stops the daemon and closes this client. Running turns are cut short; sessions stay stored.
     pub async fn stop_daemon(self) -> Result<(), Error> {
-        // Said first, so that nothing is started anew when the connection ends.
-        self.shared.stay_down();
+        // First, so that the end of the connection does not start a new daemon.
+        self.shared.disable_reconnect();
         let stopping = self
             .shared
             .call_once::<method::LoopdDaemonStop>(&NoParams {});
         match stopping.await {
-            // Its answer may be overtaken by its end.
+            // The daemon may end before its reply is read.
             Ok(()) | Err(Error::Lost(_)) => {}
             Err(error) => return Err(error),
         }
         self.shared.disconnected().await;
-        // Gone is only who has given up the home: what comes next may want it.
+        // The caller may start another daemon next, so wait until this one has released the home.
         let home = self.home().to_owned();
         let free = tokio::task::spawn_blocking(move || home_paths::wait_until_free(&home));
         match tokio::time::timeout(STOP_WAIT, free).await {
-            // A lock that cannot be looked at is not worth failing a stop that was heard.
+            // The daemon took the request: a lock that cannot be read does not make it a failure.
             Ok(_) => Ok(()),
             Err(_) => Err(Error::Lost(
                 "the daemon does not come to its end".to_owned(),
@@ -162,7 +163,7 @@ impl Client {
         }
     }
 
-    /// Calls any method of the table; it may be called again when the connection breaks.
+    /// Calls a method of the protocol. The request is sent again if the connection breaks.
     pub async fn call<M>(&self, params: &M::Params) -> Result<M::Result, Error>
     where
         M: Method,
@@ -172,10 +173,11 @@ impl Client {
         self.shared.call::<M>(params).await
     }
 
-    /// Ends the connection and waits until what was said has been sent; questions that are not
-    /// answered yet stay open in their sessions.
+    /// Closes the connection after everything queued has been sent.
+    ///
+    /// Questions that this client has not answered stay open in their sessions.
     pub async fn close(self) {
-        self.shared.withdraw();
+        self.shared.cancel_handlers();
         self.shared.closing.cancel();
         self.shared.tasks.close();
         self.shared.tasks.wait().await;

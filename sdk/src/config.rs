@@ -1,4 +1,4 @@
-//! What a session is opened with: its options, and what this client does for it.
+//! What a session is opened with: its options, and the handlers of this client.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use loopd_proto::params::ui::UserInputResponse;
 use loopd_proto::permission::PermissionDecision;
 use loopd_proto::session::{ClientOffer, SessionOptions};
 
-use crate::handler::{Handlers, PermissionAsked, Permissions, Tool, UserInput};
+use crate::handler::{Handlers, PermissionAsked, PermissionHandling, Tool, UserInput};
 
-/// What to open a session with.
+/// The options of a session, and the handlers that this client offers to it.
 #[derive(Clone, Default)]
 pub struct SessionConfig {
-    /// The configuration that stays with the session.
+    /// The options that are stored with the session.
     pub options: SessionOptions,
-    /// The name of a new session; made up when absent.
+    /// The id of a new session; generated when absent.
     pub session_id: Option<SessionId>,
     pub(crate) handlers: Handlers,
 }
 
 impl SessionConfig {
-    /// A session with text that streams and nothing else out of the ordinary.
+    /// Creates the default configuration, with streaming on.
     pub fn new() -> Self {
         Self {
             options: SessionOptions {
@@ -33,21 +33,21 @@ impl SessionConfig {
         }
     }
 
-    /// Chooses the model.
+    /// Sets the model.
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.options.model = Some(model.into());
         self
     }
 
-    /// Chooses the directory to work in.
+    /// Sets the working directory.
     #[must_use]
     pub fn working_directory(mut self, directory: impl Into<String>) -> Self {
         self.options.working_directory = Some(directory.into());
         self
     }
 
-    /// Says who opens the session.
+    /// Sets the name of this client.
     #[must_use]
     pub fn client_name(mut self, name: impl Into<String>) -> Self {
         self.options.client_name = Some(name.into());
@@ -61,9 +61,9 @@ impl SessionConfig {
         self
     }
 
-    /// Decides about permissions that tools of the session and of its agents ask for.
+    /// Sets the function that decides permission requests of the session and its sub-agents.
     ///
-    /// The future is dropped when somebody else decides first.
+    /// The future is dropped when another client decides first.
     #[must_use]
     pub fn on_permission<F, Fut>(mut self, decide: F) -> Self
     where
@@ -71,21 +71,23 @@ impl SessionConfig {
         Fut: Future<Output = PermissionDecision> + Send + 'static,
     {
         let decide = Arc::new(move |asked| decide(asked).boxed());
-        self.handlers.permissions = Permissions::Decides(decide);
+        self.handlers.permissions = PermissionHandling::Decide(decide);
         self
     }
 
-    /// Lets permissions wait for somebody else; without this and [`SessionConfig::on_permission`]
-    /// a session that only this client attends is refused what it would have to ask for.
+    /// Leaves permission requests open for another client.
+    ///
+    /// With neither this nor [`SessionConfig::on_permission`], the daemon denies every request of
+    /// a session that only this client has joined.
     #[must_use]
     pub fn leave_permissions_open(mut self) -> Self {
-        self.handlers.permissions = Permissions::LeavesOpen;
+        self.handlers.permissions = PermissionHandling::LeaveOpen;
         self
     }
 
-    /// Answers questions that the model has for its user.
+    /// Sets the function that answers questions of the model to the user.
     ///
-    /// The future is dropped when somebody else answers first.
+    /// The future is dropped when another client answers first.
     #[must_use]
     pub fn on_user_input<F, Fut>(mut self, answer: F) -> Self
     where
@@ -96,7 +98,7 @@ impl SessionConfig {
         self
     }
 
-    /// What the daemon is told of the handlers.
+    /// Returns what the daemon has to know about the handlers.
     pub(crate) fn offer(&self) -> ClientOffer {
         let tools: Vec<_> = self
             .handlers
@@ -107,7 +109,7 @@ impl SessionConfig {
         ClientOffer {
             tools: (!tools.is_empty()).then(|| tools.into_iter().cloned().collect()),
             commands: None,
-            request_permission: !matches!(self.handlers.permissions, Permissions::Unwanted),
+            request_permission: !matches!(self.handlers.permissions, PermissionHandling::None),
             request_user_input: self.handlers.user_input.is_some(),
             request_elicitation: false,
             hooks: false,
@@ -116,5 +118,5 @@ impl SessionConfig {
     }
 }
 
-/// The tools by name.
+/// The client's tools, by name.
 pub(crate) type Tools = BTreeMap<String, Tool>;

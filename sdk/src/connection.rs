@@ -1,7 +1,7 @@
-//! The one connection of a client: routes what comes in, and makes it anew when it breaks.
+//! The connection of a client: routes incoming messages, and reconnects when it breaks.
 //!
-//! A break is met in this order: the daemon is reached (started if need be), every open session is
-//! resumed with its pending work, its missed events are read, and only then calls go on.
+//! A reconnect has this order: connect to the daemon (and start it if necessary), resume every open
+//! session with its pending work, read the events that each one missed, then let calls go on.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -12,12 +12,12 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_proto::PROTOCOL_VERSION;
+use loopd_proto::daemon_connection::{self, LaunchedConnection};
 use loopd_proto::error as code;
 use loopd_proto::event;
 use loopd_proto::id::SessionId;
 use loopd_proto::method::{self, Method};
 use loopd_proto::params::server::{ConnectParams, Connected, NoParams};
-use loopd_proto::reach::{self, Reached};
 use loopd_proto::wire::{
     CallError, CloseReason, ErrorObject, Notification, Peer, PeerId, Reply, Request, Service,
 };
@@ -31,76 +31,76 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::Error;
-use crate::core::{Core, parse_all};
+use crate::connect_options::{ConnectPlan, StartPolicy};
+use crate::core::{SessionCore, parse_all};
 use crate::events::End;
 use crate::handler::UserInput;
-use crate::spawn::{Spawn, StartPolicy};
 
-/// A connection that broke this soon after it was made has not helped.
+/// A connection that breaks sooner than this counts as short.
 const SHORT_LIFE: Duration = Duration::from_secs(10);
-/// How many such connections in a row are put up with.
+/// How many short connections in a row are accepted before the client gives up.
 const SHORT_LIVES: u32 = 5;
-/// How often one call is tried on new connections.
+/// On how many connections one call is tried.
 const CALL_TRIES: u32 = 4;
 
-/// Whether there is a connection to call over.
+/// The state of the connection.
 #[derive(Debug, Clone)]
 enum Link {
     Up(Peer),
     Down,
-    /// For good.
+    /// No further attempt is made.
     Lost(Arc<str>),
 }
 
-/// What the parts of a client share.
+/// The state that a client, its sessions and its tasks share.
 pub(crate) struct Shared {
-    pub(crate) spawn: Spawn,
+    pub(crate) plan: ConnectPlan,
     link: watch::Sender<Link>,
-    sessions: Mutex<HashMap<SessionId, Weak<Core>>>,
+    sessions: Mutex<HashMap<SessionId, Weak<SessionCore>>>,
     pub(crate) tasks: TaskTracker,
     pub(crate) closing: CancellationToken,
-    unwanted: AtomicBool,
+    no_reconnect: AtomicBool,
 }
 
 impl Shared {
-    /// Connects for the first time and keeps the connection from then on.
-    pub(crate) async fn connect(spawn: Spawn) -> Result<Arc<Self>, Error> {
-        let spawn_never = spawn.start == StartPolicy::Never;
+    /// Connects for the first time and starts the task that reconnects.
+    pub(crate) async fn connect(plan: ConnectPlan) -> Result<Arc<Self>, Error> {
+        let never_start = plan.start == StartPolicy::Never;
         let shared = Arc::new(Self {
-            spawn,
+            plan,
             link: watch::Sender::new(Link::Down),
             sessions: Mutex::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
-            unwanted: AtomicBool::new(spawn_never),
+            no_reconnect: AtomicBool::new(never_start),
         });
-        let (peer, driving) = shared.reach().await?;
+        let (peer, driving) = shared.open_connection().await?;
         shared.link.send_replace(Link::Up(peer));
-        let keeper = shared.clone();
+        let supervisor = shared.clone();
         shared
             .tasks
-            .spawn(async move { keeper.keep(driving).await });
+            .spawn(async move { supervisor.supervise(driving).await });
         Ok(shared)
     }
 
-    async fn reach(self: &Arc<Self>) -> Result<(Peer, JoinHandle<CloseReason>), Error> {
+    async fn open_connection(self: &Arc<Self>) -> Result<(Peer, JoinHandle<CloseReason>), Error> {
         let service = Arc::new(Incoming(Arc::downgrade(self)));
-        let target = &self.spawn.target;
-        let (peer, driving) = match self.spawn.start {
+        let target = &self.plan.target;
+        let (peer, driving) = match self.plan.start {
             StartPolicy::WhenNeeded => {
-                let Reached { peer, driving, .. } =
-                    target.reach(&self.spawn.launch, service).await?;
+                let LaunchedConnection { peer, driving, .. } =
+                    target.connect_or_start(&self.plan.launch, service).await?;
                 (peer, driving)
             }
             StartPolicy::Never => {
-                let opened = reach::open(&target.socket, service).await;
+                let opened = daemon_connection::connect_running(&target.socket, service).await;
                 opened.map_err(|_| Error::NotRunning {
                     home: target.home.clone(),
                 })?
             }
         };
-        let hello = ConnectParams { token: None };
-        let connected: Connected = peer.request(method::Connect::NAME, &hello).await?;
+        let params = ConnectParams { token: None };
+        let connected: Connected = peer.request(method::Connect::NAME, &params).await?;
         if connected.protocol_version != PROTOCOL_VERSION {
             peer.close(CloseReason::Done);
             return Err(Error::Protocol {
@@ -111,8 +111,8 @@ impl Shared {
         Ok((peer, driving))
     }
 
-    /// Waits for the connection's end, again and again.
-    async fn keep(self: Arc<Self>, mut driving: JoinHandle<CloseReason>) {
+    /// Reconnects each time the connection breaks, until the client closes or gives up.
+    async fn supervise(self: Arc<Self>, mut driving: JoinHandle<CloseReason>) {
         let mut short = 0;
         loop {
             let made = tokio::time::Instant::now();
@@ -122,9 +122,9 @@ impl Shared {
                     if let Link::Up(peer) = &*self.link.borrow() {
                         peer.close(CloseReason::Done);
                     }
-                    // Its end is bounded by the time for the last flush.
+                    // Bounded by the time limit of the last flush.
                     driving.await.ok();
-                    self.give_up("it was closed by this side");
+                    self.lose("it was closed by this side");
                     return;
                 }
             }
@@ -134,32 +134,32 @@ impl Shared {
                 0
             };
             self.link.send_replace(Link::Down);
-            if self.unwanted.load(Ordering::Acquire) || short > SHORT_LIVES {
-                self.give_up("the daemon went away");
+            if self.no_reconnect.load(Ordering::Acquire) || short > SHORT_LIVES {
+                self.lose("the daemon went away");
                 return;
             }
-            let mending = self.mend();
-            let mended = tokio::select! {
-                mended = mending => mended,
+            let reconnecting = self.reconnect();
+            let reconnected = tokio::select! {
+                reconnected = reconnecting => reconnected,
                 () = self.closing.cancelled() => Err(Error::Closed),
             };
-            match mended {
+            match reconnected {
                 Ok(again) => driving = again,
                 Err(error) => {
-                    self.give_up(&error.to_string());
+                    self.lose(&error.to_string());
                     return;
                 }
             }
         }
     }
 
-    /// Makes a new connection and brings every open session onto it.
-    async fn mend(self: &Arc<Self>) -> Result<JoinHandle<CloseReason>, Error> {
-        let (peer, driving) = self.reach().await?;
+    /// Opens a new connection and resumes every open session on it.
+    async fn reconnect(self: &Arc<Self>) -> Result<JoinHandle<CloseReason>, Error> {
+        let (peer, driving) = self.open_connection().await?;
         for session in self.open_sessions() {
-            match self.bring_back(&session, &peer).await {
+            match self.resume_session(&session, &peer).await {
                 Ok(()) => {}
-                // The next round of the keeper meets it again.
+                // The new connection broke, too: `supervise` sees that and reconnects.
                 Err(CallError::Closed) => break,
                 Err(error) => {
                     tracing::warn!(session = %session.id, %error, "a session could not be resumed");
@@ -172,64 +172,64 @@ impl Shared {
         Ok(driving)
     }
 
-    async fn bring_back(
+    async fn resume_session(
         self: &Arc<Self>,
-        session: &Arc<Core>,
+        session: &Arc<SessionCore>,
         peer: &Peer,
     ) -> Result<(), CallError> {
         let mut cursor = session.feed.hold();
         let resumed = session.resume_params();
-        ask::<method::SessionResume>(peer, &resumed).await?;
+        request::<method::SessionResume>(peer, &resumed).await?;
         loop {
             let read = session.read_params(cursor);
-            let page = ask::<method::EventLogRead>(peer, &read).await?;
+            let page = request::<method::EventLogRead>(peer, &read).await?;
             session.feed.catch_up(&parse_all(&page.events));
             cursor = Some(page.cursor);
             if !page.has_more {
                 break;
             }
         }
-        let status = ask::<method::LoopdDaemonStatus>(peer, &NoParams {}).await?;
+        let status = request::<method::LoopdDaemonStatus>(peer, &NoParams {}).await?;
         for event in session.feed.release(cursor.unwrap_or_default()) {
-            session.act_upon(self, &event);
+            session.dispatch(self, &event);
         }
-        session.may_rest(&status);
+        session.publish_idle_if_missed(&status);
         Ok(())
     }
 
-    /// A connection that ends from now on is not made again.
-    pub(crate) fn stay_down(&self) {
-        self.unwanted.store(true, Ordering::Release);
+    /// Makes the client give up when the connection ends.
+    pub(crate) fn disable_reconnect(&self) {
+        self.no_reconnect.store(true, Ordering::Release);
     }
 
-    /// Drops the handlers that are under way.
-    pub(crate) fn withdraw(&self) {
+    /// Drops all running handlers.
+    pub(crate) fn cancel_handlers(&self) {
         for session in self.open_sessions() {
             session.stop(|_, _| true);
         }
     }
 
-    fn give_up(&self, why: &str) {
+    fn lose(&self, why: &str) {
         self.link.send_replace(Link::Lost(why.into()));
         for session in self.open_sessions() {
             session.feed.end(End::Lost(why.to_owned()));
         }
     }
 
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Weak<Core>>> {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Weak<SessionCore>>> {
         self.sessions.lock()
     }
 
-    fn open_sessions(&self) -> Vec<Arc<Core>> {
+    fn open_sessions(&self) -> Vec<Arc<SessionCore>> {
         self.sessions().values().filter_map(Weak::upgrade).collect()
     }
 
-    fn session(&self, id: &SessionId) -> Option<Arc<Core>> {
+    fn session(&self, id: &SessionId) -> Option<Arc<SessionCore>> {
         self.sessions().get(id).and_then(Weak::upgrade)
     }
 
-    /// Routes events of a session to it from now on.
-    pub(crate) fn add(&self, session: &Arc<Core>) -> Result<(), Error> {
+    /// Registers a session: its events are routed to it from now on.
+    pub(crate) fn add(&self, session: &Arc<SessionCore>) -> Result<(), Error> {
         let mut sessions = self.sessions();
         sessions.retain(|_, known| known.strong_count() > 0);
         if sessions.contains_key(&session.id) {
@@ -243,8 +243,8 @@ impl Shared {
         self.sessions().remove(id);
     }
 
-    /// The connection, once there is one other than `after`.
-    async fn up(&self, after: Option<PeerId>) -> Result<Peer, Error> {
+    /// Waits for a connection other than `after`.
+    async fn wait_connected(&self, after: Option<PeerId>) -> Result<Peer, Error> {
         let mut links = self.link.subscribe();
         let usable = |link: &Link| match link {
             Link::Up(peer) => Some(peer.id()) != after,
@@ -259,8 +259,8 @@ impl Shared {
         }
     }
 
-    /// Asks the daemon; asks again on the next connection when this one breaks, so only for what
-    /// does no harm when it is done twice.
+    /// Sends a request, and sends it again on the next connection if this one breaks. Use it only
+    /// for requests that may be carried out twice.
     pub(crate) async fn call<M>(&self, params: &M::Params) -> Result<M::Result, Error>
     where
         M: Method,
@@ -270,7 +270,7 @@ impl Shared {
         Ok(self.call_counting::<M>(params).await?.0)
     }
 
-    /// Does the same, and tells how often it asked.
+    /// Does the same as `call`, and also returns how often the request was sent.
     pub(crate) async fn call_counting<M>(
         &self,
         params: &M::Params,
@@ -282,9 +282,9 @@ impl Shared {
     {
         let mut tried = None;
         for tries in 1..=CALL_TRIES {
-            let peer = self.up(tried).await?;
+            let peer = self.wait_connected(tried).await?;
             tried = Some(peer.id());
-            match ask::<M>(&peer, params).await {
+            match request::<M>(&peer, params).await {
                 Err(CallError::Closed) => {}
                 answer => return Ok((answer?, tries)),
             }
@@ -292,18 +292,18 @@ impl Shared {
         Err(CallError::Closed.into())
     }
 
-    /// Asks the daemon once.
+    /// Sends a request at most once.
     pub(crate) async fn call_once<M>(&self, params: &M::Params) -> Result<M::Result, Error>
     where
         M: Method,
         M::Params: Serialize,
         M::Result: DeserializeOwned,
     {
-        let peer = self.up(None).await?;
-        Ok(ask::<M>(&peer, params).await?)
+        let peer = self.wait_connected(None).await?;
+        Ok(request::<M>(&peer, params).await?)
     }
 
-    /// Resolves when the connection of this moment has ended.
+    /// Waits until the current connection has closed.
     pub(crate) async fn disconnected(&self) {
         let link = self.link.borrow().clone();
         if let Link::Up(peer) = link {
@@ -312,7 +312,7 @@ impl Shared {
     }
 }
 
-async fn ask<M>(peer: &Peer, params: &M::Params) -> Result<M::Result, CallError>
+async fn request<M>(peer: &Peer, params: &M::Params) -> Result<M::Result, CallError>
 where
     M: Method,
     M::Params: Serialize,
@@ -321,10 +321,10 @@ where
     peer.request(M::NAME, params).await
 }
 
-/// What the daemon tells and asks.
+/// Handles the notifications and requests of the daemon.
 struct Incoming(Weak<Shared>);
 
-/// A question to the user comes as a request; its answer is the reply.
+/// The request with which the daemon asks the user a question. The reply is the answer.
 const USER_INPUT: &str = "userInput.request";
 
 impl Service for Incoming {
@@ -366,7 +366,7 @@ impl Service for Incoming {
         }
         let params = notification.params.as_ref().map_or("{}", |raw| raw.get());
         let parsed = serde_json::from_str::<SessionEvent>(params)
-            .and_then(|told| Ok((told.session_id, event::read(told.event.get())?)));
+            .and_then(|sent| Ok((sent.session_id, event::read(sent.event.get())?)));
         let (id, event) = match parsed {
             Ok(parsed) => parsed,
             Err(error) => {
@@ -379,9 +379,9 @@ impl Service for Incoming {
         };
         if let Some(session) = shared.session(&id) {
             for event in session.feed.receive(event) {
-                session.act_upon(&shared, &event);
+                session.dispatch(&shared, &event);
             }
-            session.keep_cursor(&shared);
+            session.refresh_cursor_when_due(&shared);
         }
     }
 }

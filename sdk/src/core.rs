@@ -1,5 +1,5 @@
-//! What outlives the connections of an open session: its configuration, its feed, and the handlers
-//! that are under way. The connection drives it; callers hold it inside a `Session`.
+//! The part of an open session that survives a reconnect: its configuration, its feed and its
+//! running handlers. The connection drives it; callers hold it inside a `Session`.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -22,24 +22,24 @@ use crate::feed::{Feed, Refresh};
 use crate::handler::PermissionAsked;
 use crate::{Error, SessionConfig};
 
-/// How many events one read brings at most.
+/// The maximum number of events in one read.
 const PAGE: usize = 1_000;
 
-/// A handler under way, and the call it is for.
+/// A running handler, and the tool call that it belongs to.
 pub(crate) struct Running {
     call: Option<ToolCallId>,
     task: AbortHandle,
 }
 
-/// What outlives the connections of an open session.
-pub(crate) struct Core {
+/// The part of an open session that survives a reconnect.
+pub(crate) struct SessionCore {
     pub(crate) id: SessionId,
     pub(crate) config: SessionConfig,
     pub(crate) feed: Feed,
     running: Mutex<HashMap<RequestId, Running>>,
 }
 
-impl Core {
+impl SessionCore {
     pub(crate) fn new(id: SessionId, config: SessionConfig) -> Arc<Self> {
         Arc::new(Self {
             id,
@@ -59,7 +59,7 @@ impl Core {
         }
     }
 
-    /// Joins again, quietly; what the session was doing goes on.
+    /// Joins again without a `session.resume` event and lets pending work go on.
     pub(crate) fn resume_params(&self) -> SessionResumeParams {
         SessionResumeParams {
             session_id: self.id.clone(),
@@ -82,18 +82,18 @@ impl Core {
         }
     }
 
-    /// Tells the streams that the loop rests when the daemon says so and nobody has heard it.
-    pub(crate) fn may_rest(&self, status: &DaemonStatus) {
+    /// Publishes an idle event if the daemon reports the session idle and the feed has not seen one.
+    pub(crate) fn publish_idle_if_missed(&self, status: &DaemonStatus) {
         let mut sessions = status.sessions.iter();
         let live = sessions.find(|live| live.session_id == self.id);
         if live.is_none_or(|live| live.activity == Activity::Idle) {
             let uptime = i64::try_from(status.uptime_ms).unwrap_or(0);
             self.feed
-                .rest(Timestamp(status.started.0.saturating_add(uptime)));
+                .publish_idle(Timestamp(status.started.0.saturating_add(uptime)));
         }
     }
 
-    pub(crate) async fn learn_cursor(&self, shared: &Shared) -> Result<(), Error> {
+    pub(crate) async fn refresh_cursor(&self, shared: &Shared) -> Result<(), Error> {
         let of = Of {
             session_id: self.id.clone(),
         };
@@ -106,14 +106,14 @@ impl Core {
         outcome
     }
 
-    /// Moves the cursor on when much has happened since.
-    pub(crate) fn keep_cursor(self: &Arc<Self>, shared: &Arc<Shared>) {
+    /// Starts a cursor refresh when many events have come since the last one.
+    pub(crate) fn refresh_cursor_when_due(self: &Arc<Self>, shared: &Arc<Shared>) {
         if !self.feed.begin_refresh(Refresh::WhenDue) {
             return;
         }
         let (core, shared) = (self.clone(), shared.clone());
         shared.clone().tasks.spawn(async move {
-            if let Err(error) = core.learn_cursor(&shared).await {
+            if let Err(error) = core.refresh_cursor(&shared).await {
                 tracing::debug!(session = %core.id, %error, "the cursor stays where it was");
             }
         });
@@ -123,8 +123,8 @@ impl Core {
         self.running.lock()
     }
 
-    /// Starts the handler of a question that an event asks, or stops that of one it closes.
-    pub(crate) fn act_upon(self: &Arc<Self>, shared: &Arc<Shared>, event: &Event) {
+    /// Starts the handler of a question that the event opens, or stops that of one that it closes.
+    pub(crate) fn dispatch(self: &Arc<Self>, shared: &Arc<Shared>, event: &Event) {
         match &event.body {
             Body::Durable(Durable::PermissionRequested(asked)) => {
                 let question = PermissionAsked::new(asked.clone(), event.head.agent_id.clone());
@@ -186,7 +186,7 @@ impl Core {
         T: Send + 'static,
     {
         let mut running = self.running();
-        // A question that is shown again is the one that is being dealt with.
+        // The daemon repeats open questions to whoever joins: a handler is already at work on it.
         if running.contains_key(request) {
             return;
         }
@@ -201,7 +201,7 @@ impl Core {
         running.insert(request.clone(), Running { call, task });
     }
 
-    /// Drops the handlers of questions that are closed, or no longer ours to answer.
+    /// Drops the handlers that `which` selects.
     pub(crate) fn stop(&self, which: impl Fn(&RequestId, &Running) -> bool) {
         self.running().retain(|request, running| {
             let stops = which(request, running);
@@ -213,7 +213,7 @@ impl Core {
     }
 }
 
-/// Reads events; one that is not an event at all is left out and logged.
+/// Parses events. A line that is not an event is logged and skipped.
 pub(crate) fn parse_all(lines: &[Box<RawValue>]) -> Vec<Event> {
     let parse = |line: &RawValue| match event::read(line.get()) {
         Ok(event) => Some(event),

@@ -1,19 +1,19 @@
-//! What can go wrong between a program and the daemon.
+//! The errors of this crate.
 
 use std::path::PathBuf;
 
+use loopd_proto::daemon_connection::DaemonConnectionError;
 use loopd_proto::error as code;
 use loopd_proto::event::session::Failure;
 use loopd_proto::home_paths::HomePathError;
 use loopd_proto::id::SessionId;
-use loopd_proto::reach::ReachError;
 use loopd_proto::wire::{CallError, ErrorObject};
 
-/// Why something did not work.
+/// An error of the client or of the daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
-    Place(#[from] HomePathError),
+    HomePath(#[from] HomePathError),
     #[error(
         "the daemon's program `loopd` was not found; put it beside this program or on PATH, or name it with LOOPD_BIN"
     )]
@@ -21,7 +21,7 @@ pub enum Error {
     #[error("no daemon runs for the home {}", home.display())]
     NotRunning { home: PathBuf },
     #[error(transparent)]
-    Reach(#[from] ReachError),
+    Connect(#[from] DaemonConnectionError),
     #[error(
         "the daemon speaks version {theirs} of the protocol and this client version {ours}; use builds that belong together"
     )]
@@ -29,20 +29,20 @@ pub enum Error {
     /// The daemon answered with an error.
     #[error("{message}")]
     Refused { code: i64, message: String },
-    /// The connection broke and could not be made again.
+    /// The connection broke and could not be restored.
     #[error("the connection to the daemon was lost: {0}")]
     Lost(String),
     #[error("this client was closed")]
     Closed,
     #[error("the session {0} is open on this client already")]
     AlreadyOpen(SessionId),
-    /// Something could not be asked, or the answer not be understood.
+    /// The request could not be sent, or its reply not be parsed.
     #[error(transparent)]
     Call(CallError),
-    /// The turn failed, as its `session.error` says.
+    /// The turn failed with this `session.error`.
     #[error("{}", .0.message)]
     Failed(Box<Failure>),
-    /// The turn was aborted by somebody, or cut short by the daemon's end.
+    /// A client aborted the turn, or the end of the daemon cut it short.
     #[error("the turn was aborted before it was done")]
     Aborted,
     #[error("the events of the session came faster than they were read")]
@@ -50,13 +50,14 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the daemon does not know the session.
+    /// Returns whether the daemon does not know the session.
     pub fn is_session_not_found(&self) -> bool {
         matches!(self, Self::Refused { message, .. } if message.starts_with("Session not found"))
     }
 }
 
-/// How the daemon begins the text of a failed request; the caller knows what it asked.
+/// Ends the prefix of the daemon's error messages. The prefix is cut off: it only names the method,
+/// which the caller knows.
 const REQUEST_FAILED: &str = " failed with message: ";
 
 impl From<ErrorObject> for Error {

@@ -1,8 +1,7 @@
-//! The stream of a session's events as a caller reads it.
+//! The stream of a session's events, as a caller reads it.
 //!
-//! A stream holds what its reader has not taken yet, within bounds: fragments of text are dropped
-//! first, because a later event repeats them; a reader that leaves too many whole events waiting
-//! loses the stream, and is told so.
+//! A stream buffers unread events, within bounds. It drops text deltas first, because a later event
+//! repeats them. If too many other events wait, the stream ends with [`Error::TooSlow`].
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashSet, VecDeque};
@@ -16,35 +15,35 @@ use loopd_proto::id::EventId;
 
 use crate::Error;
 
-/// Fragments are dropped while more than this many events wait.
-const FRAGMENT_LIMIT: usize = 8 * 1024;
-/// The stream ends when more than this many events wait.
+/// Deltas are dropped while this many events wait.
+const DELTA_LIMIT: usize = 8 * 1024;
+/// The stream ends when an event comes while this many wait.
 const EVENT_LIMIT: usize = 64 * 1024;
 
-/// What happens in a session from some moment on, across broken connections.
+/// A stream of a session's events that survives reconnects.
 #[derive(Debug)]
 pub struct Events {
     pub(crate) queue: Arc<Queue>,
 }
 
 impl Events {
-    /// The next event; `None` once the stream has ended.
+    /// Returns the next event; `None` once the stream has ended.
     pub async fn next(&mut self) -> Option<Event> {
         std::future::poll_fn(|context| self.queue.poll(context)).await
     }
 
-    /// How many events wait now.
+    /// Returns the number of waiting events.
     pub(crate) fn waiting(&self) -> usize {
         self.queue.waiting().events.len()
     }
 
-    /// Leaves out what its reader has read elsewhere already; such events wait here by now, because
-    /// what was stored was sent before it could be read.
-    pub(crate) fn leave_out(&mut self, read: &[Event]) {
+    /// Removes the waiting events that the reader has already read from the log. All of them are
+    /// waiting by now, because the daemon sends a stored event before the log shows it.
+    pub(crate) fn skip_read(&mut self, read: &[Event]) {
         let read: HashSet<&EventId> = read.iter().map(|event| &event.head.id).collect();
         let mut waiting = self.queue.waiting();
-        // Fragments before an event that was read belong to what it tells whole.
-        let told = waiting
+        // Deltas before an event of the log belong to messages that the log has complete.
+        let stale_end = waiting
             .events
             .iter()
             .rposition(|event| read.contains(&event.head.id))
@@ -52,18 +51,18 @@ impl Events {
         let mut position = 0;
         waiting.events.retain(|event| {
             position += 1;
-            let stale = position <= told && is_fragment(event);
+            let stale = position <= stale_end && is_delta(event);
             !stale && !read.contains(&event.head.id)
         });
     }
 
-    /// Takes what waits now.
+    /// Takes all waiting events.
     #[cfg(test)]
     pub(crate) fn drain(&mut self) -> VecDeque<Event> {
         std::mem::take(&mut self.queue.waiting().events)
     }
 
-    /// Why the stream ended, once it has.
+    /// Returns why the stream ended; `None` while it goes on.
     pub fn end(&self) -> Option<Error> {
         self.queue.waiting().end.as_ref().map(|end| match end {
             End::TooSlow => Error::TooSlow,
@@ -80,7 +79,7 @@ impl Stream for Events {
     }
 }
 
-/// Why a stream ends.
+/// The reason why a stream ended.
 #[derive(Debug, Clone)]
 pub(crate) enum End {
     TooSlow,
@@ -94,15 +93,15 @@ struct Waiting {
     end: Option<End>,
 }
 
-/// What waits for one reader.
+/// The events that wait for one reader.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
 }
 
 impl Queue {
-    /// A queue that begins with what happened already.
-    pub(crate) fn beginning_with(events: VecDeque<Event>) -> Self {
+    /// Creates a queue that already holds these events.
+    pub(crate) fn starting_with(events: VecDeque<Event>) -> Self {
         Self {
             waiting: Mutex::new(Waiting {
                 events,
@@ -117,7 +116,7 @@ impl Queue {
 
     pub(crate) fn push(&self, event: &Event) {
         let mut waiting = self.waiting();
-        if waiting.end.is_some() || (is_fragment(event) && waiting.events.len() >= FRAGMENT_LIMIT) {
+        if waiting.end.is_some() || (is_delta(event) && waiting.events.len() >= DELTA_LIMIT) {
             return;
         }
         if waiting.events.len() >= EVENT_LIMIT {
@@ -155,7 +154,7 @@ fn wake(mut waiting: MutexGuard<'_, Waiting>) {
     }
 }
 
-/// Whether a later event repeats what this one says.
-pub(crate) fn is_fragment(event: &Event) -> bool {
+/// Returns whether this is a delta, whose text a later event repeats.
+pub(crate) fn is_delta(event: &Event) -> bool {
     matches!(&event.body, Body::Ephemeral(event) if event.is_delta())
 }

@@ -1,9 +1,9 @@
-//! One session's events on their way from the connection to the streams: each exactly once, in
-//! order, across connections.
+//! Delivers the events of one session to its streams: each exactly once, in order, across
+//! reconnects.
 //!
-//! The daemon numbers its log but not the events it sends, so the feed keeps a cursor of the log
-//! and the ids it has seen since. After a break it reads from the cursor on, leaves out what it
-//! has seen, and only then lets through what the new connection brought meanwhile.
+//! The daemon numbers its log but not the events it sends. So the feed keeps a cursor into the log
+//! and the ids of the events seen since. After a reconnect it reads the log from the cursor, skips
+//! the events it has seen, and then delivers the events that the new connection sent meanwhile.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -16,64 +16,64 @@ use loopd_proto::permission::PermissionRequest;
 use loopd_proto::time::Timestamp;
 use ulid::Ulid;
 
-use crate::events::{End, Events, Queue, is_fragment};
+use crate::events::{End, Events, Queue, is_delta};
 
-/// How many events may come before the cursor is asked for again.
+/// How many events may come before the cursor is due for a refresh.
 const REFRESH_AFTER: usize = 256;
-/// How many events are kept for the first stream.
-const OPENING: usize = 1024;
+/// The maximum number of events kept for the first stream.
+const BACKLOG_LIMIT: usize = 1024;
 
-/// What a feed is at.
+/// Whether the feed delivers events or holds them back.
 #[derive(Debug)]
 enum Phase {
     Live,
-    /// What a new connection brings waits until the past is read.
+    /// The events of a new connection wait here until the log has been read.
     Held(Vec<Event>),
 }
 
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// The place in the log up to which everything was seen; `None` is its beginning.
+    /// The position in the log up to which every event was seen; `None` is the beginning.
     cursor: Option<String>,
-    /// What was seen after the cursor; more does no harm.
+    /// The events seen after the cursor. Older ones in the set do no harm.
     seen: HashSet<EventId>,
-    /// What was seen since a newer cursor was asked for.
-    fresh: Option<HashSet<EventId>>,
-    /// Open questions, which the daemon shows again to whoever joins.
+    /// The events seen since the running cursor refresh began; `None` while none is running.
+    seen_since_refresh: Option<HashSet<EventId>>,
+    /// The open questions. The daemon repeats them to whoever joins.
     questions: HashMap<RequestId, Option<ToolCallId>>,
     streams: Vec<Weak<Queue>>,
-    /// What happened before anybody listened.
-    opening: Option<VecDeque<Event>>,
-    /// Whether the last thing heard of the loop is that it rests.
-    resting: bool,
-    /// How often that was heard.
-    rests: u64,
-    tip: Option<EventId>,
+    /// The events before the first stream; `None` once that exists.
+    backlog: Option<VecDeque<Event>>,
+    /// Whether the session was idle according to the last event.
+    idle: bool,
+    /// How many idle events have come.
+    idle_count: u64,
+    last_event: Option<EventId>,
     end: Option<End>,
 }
 
-/// One session's events.
+/// The events of one session.
 #[derive(Debug)]
 pub(crate) struct Feed {
     state: Mutex<State>,
 }
 
 impl Feed {
-    /// The feed of a session of which nothing is known yet.
+    /// Creates the feed of a session that has no events yet.
     pub(crate) fn new() -> Self {
         Self {
             state: Mutex::new(State {
                 phase: Phase::Live,
                 cursor: None,
                 seen: HashSet::new(),
-                fresh: None,
+                seen_since_refresh: None,
                 questions: HashMap::new(),
                 streams: Vec::new(),
-                opening: Some(VecDeque::new()),
-                resting: false,
-                rests: 0,
-                tip: None,
+                backlog: Some(VecDeque::new()),
+                idle: false,
+                idle_count: 0,
+                last_event: None,
                 end: None,
             }),
         }
@@ -83,60 +83,60 @@ impl Feed {
         self.state.lock()
     }
 
-    /// A stream of what happens from now on; the first one begins with the session's opening.
+    /// Opens a stream of the events from now on. The first stream begins with the backlog.
     pub(crate) fn stream(&self) -> Events {
         let mut state = self.state();
-        let opening = state.opening.take().unwrap_or_default();
-        state.subscribe(opening)
+        let backlog = state.backlog.take().unwrap_or_default();
+        state.subscribe(backlog)
     }
 
-    /// A stream of what happens from now on and nothing else.
+    /// Opens a stream of the events from now on, without the backlog.
     pub(crate) fn stream_from_here(&self) -> Events {
         self.state().subscribe(VecDeque::new())
     }
 
-    /// Takes an event from the connection; returns what may now be acted upon.
+    /// Takes an event from the connection; returns the events to dispatch to handlers now.
     pub(crate) fn receive(&self, event: Event) -> Vec<Event> {
         let mut state = self.state();
         if let Phase::Held(held) = &mut state.phase {
-            // Bounded by the time that one catching up takes.
+            // Bounded by the duration of one catch-up.
             held.push(event);
             return Vec::new();
         }
-        state.pass(&event);
+        state.deliver(&event);
         vec![event]
     }
 
-    /// Holds back what a new connection brings; returns the cursor to read from.
+    /// Holds back the events of a new connection; returns the cursor to read the log from.
     pub(crate) fn hold(&self) -> Option<String> {
         let mut state = self.state();
         state.phase = Phase::Held(Vec::new());
-        let fresh = state.fresh.take().unwrap_or_default();
-        state.seen.extend(fresh);
+        let seen_since_refresh = state.seen_since_refresh.take().unwrap_or_default();
+        state.seen.extend(seen_since_refresh);
         state.cursor.clone()
     }
 
-    /// Takes events that were read from the log.
+    /// Delivers events that were read from the log.
     pub(crate) fn catch_up(&self, events: &[Event]) {
         let mut state = self.state();
         for event in events {
-            state.pass(event);
+            state.deliver(event);
         }
     }
 
-    /// Lets through what was held back; returns it, to be acted upon.
+    /// Delivers the events that were held back; returns them for dispatch to handlers.
     pub(crate) fn release(&self, cursor: String) -> Vec<Event> {
         let mut state = self.state();
         let Phase::Held(held) = std::mem::replace(&mut state.phase, Phase::Live) else {
             return Vec::new();
         };
-        // Fragments before an event that was read already belong to what it tells whole.
-        let told = held.iter().rposition(|event| state.knows(event));
-        let told = told.map_or(0, |last| last + 1);
+        // Deltas before an event of the log belong to messages that the log has complete.
+        let stale_end = held.iter().rposition(|event| state.has_seen(event));
+        let stale_end = stale_end.map_or(0, |last| last + 1);
         let ids = held.iter().map(|event| event.head.id.clone()).collect();
         for (position, event) in held.iter().enumerate() {
-            if position >= told || !is_fragment(event) {
-                state.pass(event);
+            if position >= stale_end || !is_delta(event) {
+                state.deliver(event);
             }
         }
         state.cursor = Some(cursor);
@@ -144,10 +144,10 @@ impl Feed {
         held
     }
 
-    /// Tells the streams that the loop rests, when that was said while nobody listened.
-    pub(crate) fn rest(&self, now: Timestamp) {
+    /// Delivers an idle event of our own, if the session became idle while we were disconnected.
+    pub(crate) fn publish_idle(&self, now: Timestamp) {
         let mut state = self.state();
-        if state.resting {
+        if state.idle {
             return;
         }
         let idle = Idle {
@@ -158,53 +158,53 @@ impl Feed {
             head: Head {
                 id: Ulid::generate().into(),
                 timestamp: now,
-                parent_id: state.tip.clone(),
+                parent_id: state.last_event.clone(),
                 agent_id: None,
                 ephemeral: Some(true),
             },
             body: Body::Ephemeral(Ephemeral::SessionIdle(idle)),
         };
-        state.pass(&event);
+        state.deliver(&event);
     }
 
-    /// How often the loop was heard to rest.
-    pub(crate) fn rests(&self) -> u64 {
-        self.state().rests
+    /// Returns how many idle events have come.
+    pub(crate) fn idle_count(&self) -> u64 {
+        self.state().idle_count
     }
 
-    /// Takes note that the loop was given something to do, unless it has rested since.
-    pub(crate) fn stir(&self, rests: u64) {
+    /// Marks the session as busy, unless it became idle after `idle_count` was read.
+    pub(crate) fn mark_busy(&self, idle_count: u64) {
         let mut state = self.state();
-        if state.rests == rests {
-            state.resting = false;
+        if state.idle_count == idle_count {
+            state.idle = false;
         }
     }
 
-    /// Begins to ask for a newer cursor, when it is time.
+    /// Begins a cursor refresh; returns `false` if none is due or possible.
     pub(crate) fn begin_refresh(&self, when: Refresh) -> bool {
         let mut state = self.state();
         let live = matches!(state.phase, Phase::Live);
         let due = when == Refresh::Now || state.seen.len() >= REFRESH_AFTER;
-        if !live || !due || state.fresh.is_some() {
+        if !live || !due || state.seen_since_refresh.is_some() {
             return false;
         }
-        state.fresh = Some(HashSet::new());
+        state.seen_since_refresh = Some(HashSet::new());
         true
     }
 
-    /// Ends that, with the cursor or without.
+    /// Ends a cursor refresh, with the new cursor or without one.
     pub(crate) fn end_refresh(&self, cursor: Option<String>) {
         let mut state = self.state();
-        let Some(fresh) = state.fresh.take() else {
-            // The connection broke meanwhile; the cursor may be of a life that is over.
+        let Some(seen_since_refresh) = state.seen_since_refresh.take() else {
+            // The connection broke meanwhile: the cursor may be that of an earlier daemon.
             return;
         };
         match cursor {
             Some(cursor) => {
                 state.cursor = Some(cursor);
-                state.seen = fresh;
+                state.seen = seen_since_refresh;
             }
-            None => state.seen.extend(fresh),
+            None => state.seen.extend(seen_since_refresh),
         }
     }
 
@@ -222,7 +222,7 @@ impl Feed {
     }
 }
 
-/// When a newer cursor is worth asking for.
+/// When to refresh the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refresh {
     Now,
@@ -231,7 +231,7 @@ pub(crate) enum Refresh {
 
 impl State {
     fn subscribe(&mut self, events: VecDeque<Event>) -> Events {
-        let queue = Arc::new(Queue::beginning_with(events));
+        let queue = Arc::new(Queue::starting_with(events));
         match &self.end {
             Some(end) => queue.end(end.clone()),
             None => self.streams.push(Arc::downgrade(&queue)),
@@ -239,19 +239,23 @@ impl State {
         Events { queue }
     }
 
-    fn knows(&self, event: &Event) -> bool {
+    fn has_seen(&self, event: &Event) -> bool {
         let id = &event.head.id;
-        self.seen.contains(id) || self.fresh.as_ref().is_some_and(|fresh| fresh.contains(id))
+        self.seen.contains(id)
+            || self
+                .seen_since_refresh
+                .as_ref()
+                .is_some_and(|seen_since_refresh| seen_since_refresh.contains(id))
     }
 
-    /// Passes an event on, unless it was passed on before.
-    fn pass(&mut self, event: &Event) {
-        if self.knows(event) || !self.note(event) {
+    /// Delivers an event to all streams, unless it was delivered before.
+    fn deliver(&mut self, event: &Event) {
+        if self.has_seen(event) || !self.track(event) {
             return;
         }
-        if !is_fragment(event) {
-            let fresh = self.fresh.as_mut();
-            fresh
+        if !is_delta(event) {
+            let seen_since_refresh = self.seen_since_refresh.as_mut();
+            seen_since_refresh
                 .unwrap_or(&mut self.seen)
                 .insert(event.head.id.clone());
         }
@@ -262,33 +266,34 @@ impl State {
             }
             None => false,
         });
-        if let Some(opening) = &mut self.opening {
-            if opening.len() >= OPENING {
-                opening.pop_front();
+        if let Some(backlog) = &mut self.backlog {
+            if backlog.len() >= BACKLOG_LIMIT {
+                backlog.pop_front();
             }
-            opening.push_back(event.clone());
+            backlog.push_back(event.clone());
         }
     }
 
-    /// Keeps what has to be known of the session; `false` for a question that was shown before.
-    fn note(&mut self, event: &Event) -> bool {
+    /// Updates what the feed knows of the session; returns `false` for a repeated question.
+    fn track(&mut self, event: &Event) -> bool {
         match &event.body {
             Body::Durable(durable) => {
-                // What sub-agents do is in logs of their own, and says nothing of this loop.
+                // The events of sub-agents are in their own logs and do not affect this loop.
                 let own = event.head.agent_id.is_none();
                 if own {
-                    self.tip = Some(event.head.id.clone());
+                    self.last_event = Some(event.head.id.clone());
                 }
                 match durable {
                     Durable::UserMessage(_) | Durable::TurnStart(_) if own => {
-                        self.resting = false;
+                        self.idle = false;
                     }
                     Durable::PermissionRequested(asked) => {
-                        let call = call_of(&asked.permission_request).cloned();
-                        return self.ask(&asked.request_id, call);
+                        let call = tool_call_of(&asked.permission_request).cloned();
+                        return self.open_question(&asked.request_id, call);
                     }
                     Durable::ExternalToolRequested(asked) => {
-                        return self.ask(&asked.request_id, Some(asked.tool_call_id.clone()));
+                        return self
+                            .open_question(&asked.request_id, Some(asked.tool_call_id.clone()));
                     }
                     Durable::PermissionCompleted(completed) => {
                         self.questions.remove(&completed.request_id);
@@ -302,20 +307,20 @@ impl State {
                 }
             }
             Body::Ephemeral(Ephemeral::SessionIdle(_)) => {
-                self.resting = true;
-                self.rests += 1;
+                self.idle = true;
+                self.idle_count += 1;
             }
             Body::Ephemeral(_) | Body::Unknown { .. } => {}
         }
         true
     }
 
-    fn ask(&mut self, request: &RequestId, call: Option<ToolCallId>) -> bool {
+    fn open_question(&mut self, request: &RequestId, call: Option<ToolCallId>) -> bool {
         self.questions.insert(request.clone(), call).is_none()
     }
 }
 
-fn call_of(request: &PermissionRequest) -> Option<&ToolCallId> {
+fn tool_call_of(request: &PermissionRequest) -> Option<&ToolCallId> {
     match request {
         PermissionRequest::Shell { tool_call_id, .. }
         | PermissionRequest::Write { tool_call_id, .. }

@@ -1,6 +1,6 @@
-//! What the daemon may ask of this process: to decide about a permission, to run a tool, to answer
-//! a question. Handlers are async functions of the caller; each open question has at most one
-//! running, and it is dropped when the question is closed by somebody else.
+//! What the daemon may ask of this process: to decide a permission request, to run a tool, to
+//! answer a question. Handlers are async functions of the caller. At most one handler runs for each
+//! open question; it is dropped when another client closes the question.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -24,30 +24,30 @@ type Decide = dyn Fn(PermissionAsked) -> BoxFuture<'static, PermissionDecision> 
 type Answer = dyn Fn(UserInput) -> BoxFuture<'static, UserInputResponse> + Send + Sync;
 type Run = dyn Fn(ToolInvocation) -> BoxFuture<'static, Result<ToolOutput, String>> + Send + Sync;
 
-/// What this client does for a session.
+/// The handlers of one session.
 #[derive(Clone, Default)]
 pub(crate) struct Handlers {
     pub(crate) tools: Tools,
-    pub(crate) permissions: Permissions,
+    pub(crate) permissions: PermissionHandling,
     pub(crate) user_input: Option<Arc<Answer>>,
 }
 
-/// What this client does about permissions.
+/// How this client treats permission requests.
 #[derive(Clone, Default)]
-pub(crate) enum Permissions {
+pub(crate) enum PermissionHandling {
     #[default]
-    Unwanted,
-    LeavesOpen,
-    Decides(Arc<Decide>),
+    None,
+    LeaveOpen,
+    Decide(Arc<Decide>),
 }
 
-/// A permission that a tool asks for.
+/// A permission request of a tool.
 #[derive(Debug, Clone)]
 pub struct PermissionAsked {
     pub request_id: RequestId,
     pub permission_request: PermissionRequest,
     pub prompt_request: Option<PermissionPrompt>,
-    /// The sub-agent whose tool it is; absent when it is the main agent's.
+    /// The sub-agent that called the tool; absent for the main agent.
     pub agent_id: Option<AgentId>,
 }
 
@@ -62,7 +62,7 @@ impl PermissionAsked {
     }
 }
 
-/// A question that the model has for its user.
+/// A question of the model to the user.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserInput {
@@ -74,7 +74,7 @@ pub struct UserInput {
     pub allow_freeform: bool,
 }
 
-/// A tool of the caller's own.
+/// A tool that runs in this process.
 #[derive(Clone)]
 pub struct Tool {
     pub(crate) spec: ClientTool,
@@ -89,22 +89,22 @@ impl fmt::Debug for Tool {
     }
 }
 
-/// One call of such a tool.
+/// One call of a [`Tool`].
 #[derive(Debug, Clone)]
 pub struct ToolInvocation {
     pub session_id: SessionId,
     pub tool_call_id: ToolCallId,
-    /// As the model gave them; the daemon does not check them against the schema.
+    /// The arguments from the model; the daemon does not check them against the schema.
     pub arguments: Value,
     pub working_directory: Option<String>,
 }
 
-/// What a tool brought, for the model to read.
+/// The output of a tool, for the model to read.
 #[derive(Debug, Clone)]
 pub enum ToolOutput {
     Text(String),
     Json(Value),
-    /// With a result type, images and all else.
+    /// A result with a type, images and the other fields of the protocol.
     Full(Box<FullResult>),
 }
 
@@ -143,9 +143,9 @@ impl From<ToolOutput> for ClientToolResult {
 }
 
 impl Tool {
-    /// A tool with a JSON schema for its arguments.
+    /// Creates a tool; `schema` is the JSON schema of its arguments.
     ///
-    /// The text of an error stays with people; the model is told only that the tool failed. To
+    /// The text of an error is shown to people only; the model learns only that the tool failed. To
     /// tell the model why, return a [`FullResult`] with the type `failure`.
     pub fn new<F, Fut, O, E>(
         name: impl Into<String>,
@@ -181,14 +181,14 @@ impl Tool {
         }
     }
 
-    /// Runs without a permission.
+    /// Makes the tool run without a permission request.
     #[must_use]
     pub fn without_permission(mut self) -> Self {
         self.spec.skip_permission = true;
         self
     }
 
-    /// Takes the place of the built-in tool of the same name.
+    /// Makes the tool replace the built-in tool of the same name.
     #[must_use]
     pub fn overriding_built_in(mut self) -> Self {
         self.spec.overrides_built_in_tool = true;
@@ -197,7 +197,7 @@ impl Tool {
 }
 
 impl Handlers {
-    /// Runs the tool that was asked for; `None` when it is not one of ours.
+    /// Runs the requested tool; `None` if this client does not have it.
     pub(crate) fn run(
         &self,
         asked: &ExternalToolRequested,
@@ -209,7 +209,7 @@ impl Handlers {
             arguments: asked.arguments.clone().unwrap_or_default(),
             working_directory: asked.working_directory.clone(),
         };
-        // One tool's panic is that call's failure and nobody else's.
+        // A panic fails this call only.
         let running = AssertUnwindSafe(async move { run(invocation).await }).catch_unwind();
         Some(async move {
             match running.await {
@@ -219,18 +219,18 @@ impl Handlers {
         })
     }
 
-    /// Decides about a permission; `None` when that is left to others.
+    /// Decides a permission request; `None` if this client does not decide.
     pub(crate) fn decide(
         &self,
         asked: PermissionAsked,
     ) -> Option<impl Future<Output = PermissionDecision> + Send + use<>> {
-        let Permissions::Decides(decide) = &self.permissions else {
+        let PermissionHandling::Decide(decide) = &self.permissions else {
             return None;
         };
         let decide = decide.clone();
         let deciding = AssertUnwindSafe(async move { decide(asked).await }).catch_unwind();
         Some(async move {
-            // Whoever cannot decide has not allowed it.
+            // A handler that panics must not allow anything.
             deciding
                 .await
                 .unwrap_or(PermissionDecision::UserNotAvailable {})

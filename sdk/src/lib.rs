@@ -1,9 +1,9 @@
 //! The Rust client of loopd: connects to the daemon of a home or starts it, opens sessions, sends
-//! messages, streams events, runs the caller's own tools and answers what a session asks.
+//! messages, streams events, runs the caller's tools and answers the questions of sessions.
 //!
-//! It is thin. The daemon owns sessions and decides everything; what lives here is a connection
-//! that heals itself. When it breaks, the daemon is found or started again, open sessions are
-//! resumed, and their event streams go on where they stopped, without a gap or a repetition.
+//! The client is thin: the daemon owns the sessions and decides everything. When the connection
+//! breaks, the client finds the daemon or starts it again and resumes its open sessions. Their event
+//! streams go on where they stopped, without a gap or a repetition.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), loopd_sdk::Error> {
@@ -20,6 +20,7 @@
 
 mod client;
 mod config;
+mod connect_options;
 mod connection;
 mod core;
 mod error;
@@ -27,20 +28,19 @@ mod events;
 mod feed;
 mod handler;
 mod session;
-mod spawn;
 mod tasks;
 mod turn;
 
 pub use client::Client;
 pub use config::SessionConfig;
+pub use connect_options::{ConnectOptions, DaemonPaths, StartPolicy, environment};
 pub use error::Error;
 pub use events::Events;
 pub use handler::{PermissionAsked, Tool, ToolInvocation, ToolOutput, UserInput};
 pub use session::{Message, Session};
-pub use spawn::{ConnectOptions, StartPolicy, Whereabouts, environment};
 pub use turn::{Reply, Turn, Wait};
 
-/// The types of the protocol, for all that has no name of its own here.
+/// The types of the protocol.
 pub use loopd_proto as proto;
 pub use loopd_proto::event::{Body, Durable, Ephemeral, Event};
 pub use loopd_proto::id::{AgentId, MessageId, RequestId, SessionId, TaskId};

@@ -1,4 +1,4 @@
-//! One session, as a client holds it.
+//! An open session of a client.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,25 +14,26 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use ulid::Ulid;
 
-use crate::core::{Core, parse_all};
+use crate::core::{SessionCore, parse_all};
 use crate::events::Events;
 use crate::feed::Refresh;
 use crate::turn::{Reply, Turn, Wait};
 use crate::{Client, Error, SessionConfig};
 
-/// How a session is opened.
+/// The ways to open a session.
 pub(crate) enum Opening {
     Create,
     Resume(SessionId),
     Watch(SessionId),
 }
 
-/// An open session; clones mean the same one.
+/// An open session. Clones refer to the same session.
 ///
-/// Dropping it leaves the session attended until the client goes; [`Session::destroy`] ends it.
+/// Dropping it does not leave the session: the client stays joined until it closes.
+/// [`Session::destroy`] leaves it.
 #[derive(Clone)]
 pub struct Session {
-    core: Arc<Core>,
+    core: Arc<SessionCore>,
     client: Client,
     opened: Arc<SessionOpened>,
 }
@@ -41,7 +42,7 @@ pub struct Session {
 #[derive(Debug, Clone, Default)]
 pub struct Message {
     pub prompt: String,
-    /// What people see in its place.
+    /// The text that people see instead of the prompt.
     pub display_prompt: Option<String>,
     pub attachments: Vec<Attachment>,
     pub mode: SendMode,
@@ -66,9 +67,9 @@ impl Session {
             Opening::Create => config.session_id.clone(),
             Opening::Resume(id) | Opening::Watch(id) => Some(id.clone()),
         };
-        let core = Core::new(id.unwrap_or_else(|| Ulid::generate().into()), config);
+        let core = SessionCore::new(id.unwrap_or_else(|| Ulid::generate().into()), config);
         let shared = &client.shared;
-        // Before the request: the first events may come before its answer is read.
+        // Before the request, because the first events may come before its reply.
         shared.add(&core)?;
         let opened = match opening {
             Opening::Create => {
@@ -85,7 +86,7 @@ impl Session {
                 params.offer.observer = watches;
                 let resumed = shared.call_once::<method::SessionResume>(&params).await;
                 match resumed {
-                    Ok(opened) => core.learn_cursor(shared).await.map(|()| opened),
+                    Ok(opened) => core.refresh_cursor(shared).await.map(|()| opened),
                     Err(error) => Err(error),
                 }
             }
@@ -107,7 +108,7 @@ impl Session {
         &self.core.id
     }
 
-    /// What the daemon said about the session when it was opened.
+    /// Returns the daemon's reply to the request that opened the session.
     pub fn opened(&self) -> &SessionOpened {
         &self.opened
     }
@@ -116,42 +117,43 @@ impl Session {
         &self.client
     }
 
-    /// What happens in the session; the first stream, that of a turn included, begins with what was
-    /// heard since it was opened.
+    /// Opens a stream of the session's events. The first stream, which may be that of a turn, begins
+    /// with the events since the session was opened.
     pub fn events(&self) -> Events {
         self.core.feed.stream()
     }
 
-    /// What was stored of the session so far, and what happens from exactly there on.
+    /// Returns the stored events, and a stream that continues exactly where they end.
     pub async fn past_and_events(&self) -> Result<(Vec<Event>, Events), Error> {
         let mut live = self.core.feed.stream_from_here();
         let past = self.history().await?;
-        live.leave_out(&past);
+        live.skip_read(&past);
         Ok((past, live))
     }
 
-    /// What was stored of the session so far.
+    /// Returns the stored events.
     pub async fn history(&self) -> Result<Vec<Event>, Error> {
         let of = self.of();
         let stored = self.call::<method::SessionGetMessages>(&of).await?;
         Ok(parse_all(&stored.events))
     }
 
-    /// Queues a message; a repetition after a broken connection does no harm.
+    /// Queues a message, exactly once even if the connection breaks.
     pub async fn send(&self, message: impl Into<Message>) -> Result<MessageId, Error> {
         let params = self.sending(message.into(), Ulid::generate().into());
-        let rests = self.core.feed.rests();
+        let idle_count = self.core.feed.idle_count();
         let shared = &self.client.shared;
         let (sent, tries) = shared.call_counting::<method::SessionSend>(&params).await?;
-        self.core.feed.stir(rests);
+        self.core.feed.mark_busy(idle_count);
         if tries > 1 {
-            // The first try may have been accepted by a daemon that died with it.
-            self.core.may_rest(&self.client.daemon_status().await?);
+            // A daemon that has since died may have taken the message and reported nothing.
+            self.core
+                .publish_idle_if_missed(&self.client.daemon_status().await?);
         }
         Ok(sent.message_id)
     }
 
-    /// Sends a message and follows what comes of it.
+    /// Sends a message and returns the turn that it starts.
     pub fn turn(&self, message: impl Into<Message>, wait: Wait) -> Turn {
         let id: MessageId = Ulid::generate().into();
         let params = SendAndWaitParams {
@@ -165,7 +167,7 @@ impl Session {
         Turn::new(id, events, completion)
     }
 
-    /// A message with an id of ours, so that a repetition after a broken connection does no harm.
+    /// Builds the request with an id of ours, so that the daemon recognises a repetition.
     fn sending(&self, message: Message, id: MessageId) -> SendParams {
         SendParams {
             session_id: self.core.id.clone(),
@@ -188,7 +190,7 @@ impl Session {
         self.send_and_wait_for(message, Wait::Session).await
     }
 
-    /// Sends a message and waits for the answer, or for everything that it set off.
+    /// Sends a message and waits as long as `wait` says.
     pub async fn send_and_wait_for(
         &self,
         message: impl Into<Message>,
@@ -205,7 +207,7 @@ impl Session {
         Ok(())
     }
 
-    /// Leaves the session; the last one out ends it, and its log stays.
+    /// Leaves the session. When the last client leaves, the session ends; its log stays.
     pub async fn destroy(&self) -> Result<(), Error> {
         let left = self.call::<method::SessionDestroy>(&self.of()).await;
         self.client.shared.forget(&self.core.id);
@@ -215,7 +217,7 @@ impl Session {
         }
     }
 
-    /// Calls any method of the table; it may be called again when the connection breaks.
+    /// Calls a method of the protocol. The request is sent again if the connection breaks.
     pub async fn call<M>(&self, params: &M::Params) -> Result<M::Result, Error>
     where
         M: Method,

@@ -1,5 +1,4 @@
-//! What goes on beside the loop of a session: its agents and background commands, looked at,
-//! spoken to, stopped and moved to the background.
+//! The tasks of a session (sub-agents and background shells): list, read, message, stop, promote.
 
 use std::time::Duration;
 
@@ -12,16 +11,16 @@ use loopd_proto::params::task::{
 
 use crate::{Error, Session};
 
-/// Tasks are known by the session that started them: those of an agent belong to the agent's own
+/// A task belongs to the session that started it. The tasks of a sub-agent belong to its own
 /// session, which [`TaskNode::session_id`] names and [`crate::Client::watch`] joins.
 impl Session {
-    /// The tasks of the session, and below each agent that works those that it started.
+    /// Returns the tasks of the session, and below each running agent the tasks that it started.
     pub async fn tasks(&self) -> Result<Vec<TaskNode>, Error> {
         let tree = self.call::<method::LoopdTaskTree>(&self.of()).await?;
         Ok(tree.tasks)
     }
 
-    /// What an agent answered so far; with `wait`, after its answer or that long.
+    /// Returns what an agent has answered; with `wait`, waits at most that long for its answer.
     pub async fn read_task(
         &self,
         id: impl Into<TaskId>,
@@ -35,14 +34,15 @@ impl Session {
         self.call::<method::LoopdTaskRead>(&params).await
     }
 
-    /// How a task gets on; `None` when there is none of this id.
+    /// Returns the progress of a task; `None` if no task has this id.
     pub async fn task_progress(&self, id: impl Into<TaskId>) -> Result<Option<Progress>, Error> {
         let params = self.task(id);
         let found = self.call::<method::TasksGetProgress>(&params).await?;
         Ok(found.progress)
     }
 
-    /// Gives an agent more to do: at its next safe point when it works, else at once.
+    /// Sends a message to an agent. A running agent reads it at its next safe point, an idle one
+    /// at once.
     pub async fn send_to_task(
         &self,
         id: impl Into<TaskId>,
@@ -54,7 +54,7 @@ impl Session {
             message: message.into(),
             from_agent_id: None,
         };
-        // Once: an agent that is told a thing twice may do it twice.
+        // At most once: an agent that reads a message twice may act on it twice.
         let shared = &self.client().shared;
         let sent = shared
             .call_once::<method::TasksSendMessage>(&params)
@@ -68,27 +68,27 @@ impl Session {
         }
     }
 
-    /// Stops a task, and whatever it started; `false` when it did not run.
+    /// Stops a task and everything it started; returns `false` if it was not running.
     pub async fn stop_task(&self, id: impl Into<TaskId>) -> Result<bool, Error> {
         let params = self.task(id);
         let stopped = self.call::<method::TasksCancel>(&params).await?;
         Ok(stopped.cancelled)
     }
 
-    /// Stops every agent of the session, and says how many that were. Commands go on.
+    /// Stops every agent of the session and returns how many there were. Shells go on.
     pub async fn stop_agents(&self) -> Result<u64, Error> {
         let of = self.of();
         self.call::<method::CancelAllBackgroundAgents>(&of).await
     }
 
-    /// Lets the loop go on without waiting for a task; `false` when it did not wait for it.
+    /// Moves a task to the background; returns `false` if the loop was not waiting for it.
     pub async fn promote_task(&self, id: impl Into<TaskId>) -> Result<bool, Error> {
         let params = self.task(id);
         let promoted = self.call::<method::TasksPromote>(&params).await?;
         Ok(promoted.promoted)
     }
 
-    /// Lets the loop go on without waiting for what it waits for; `None` when that is nothing.
+    /// Moves the task that the loop waits for to the background; `None` if it waits for none.
     pub async fn promote_current_task(&self) -> Result<Option<TaskInfo>, Error> {
         let of = self.of();
         let promoted = self.call::<method::TasksPromoteCurrent>(&of).await?;

@@ -1,6 +1,6 @@
-//! What comes of one message: its events until the end, and the answer.
+//! The turn that a message starts: its events until the end, and the reply.
 //!
-//! The daemon says when a message was dealt with; here are only the events that come meanwhile.
+//! The daemon decides when the turn is complete; this module only delivers the events until then.
 
 use std::fmt;
 
@@ -14,13 +14,13 @@ use loopd_proto::params::session::{Completed, Until};
 use crate::Error;
 use crate::events::Events;
 
-/// How long to wait.
+/// How long to wait for the end of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// Until the session has nothing left to do: whatever the message set off has ended, too.
+    /// Until the session is idle: background tasks of the message have ended, too.
     #[default]
     Session,
-    /// Until the agent that was spoken to has answered.
+    /// Until the main agent has answered.
     Foreground,
 }
 
@@ -33,29 +33,30 @@ impl From<Wait> for Until {
     }
 }
 
-/// What came of a message.
+/// The reply to a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     pub message_id: MessageId,
-    /// The last thing the agent said.
+    /// The last message of the agent.
     pub text: String,
 }
 
-/// The daemon's word on what became of the message.
+/// The daemon's reply when the turn is complete.
 type Completion = BoxFuture<'static, Result<Completed, Error>>;
 
-/// The events of the session until what a message set off has ended. Dropping it ends the wait and
-/// nothing else.
+/// The events of the session until the turn of a message is complete.
+///
+/// Dropping it ends the wait, not the turn.
 pub struct Turn {
     message_id: MessageId,
     events: Events,
-    /// Taken when it has been given.
+    /// `None` once it has resolved.
     completion: Option<Completion>,
     completed: Option<Result<Completed, Error>>,
-    /// What the message's run failed with.
+    /// The error with which the turn failed.
     failure: Option<Box<Failure>>,
-    /// The rests that were passed on; one of them may be the end.
-    rests: Vec<EventId>,
+    /// The ids of the idle events that were delivered; the last event of the turn is one of them.
+    idle_events: Vec<EventId>,
 }
 
 impl fmt::Debug for Turn {
@@ -69,9 +70,9 @@ impl fmt::Debug for Turn {
 }
 
 impl Turn {
-    /// Begins the wait; the message is on its way when this returns.
+    /// Begins the wait. The message has been sent when this returns.
     pub(crate) fn new(message_id: MessageId, events: Events, mut completion: Completion) -> Self {
-        // Polled once, so that what the caller sends next comes after the message.
+        // Polled once, so that the next request of the caller comes after the message.
         let completed = completion.as_mut().now_or_never();
         Self {
             message_id,
@@ -79,7 +80,7 @@ impl Turn {
             completion: completed.is_none().then_some(completion),
             completed,
             failure: None,
-            rests: Vec::new(),
+            idle_events: Vec::new(),
         }
     }
 
@@ -87,7 +88,7 @@ impl Turn {
         &self.message_id
     }
 
-    /// The next event of the session; `None` after the one that ended the turn.
+    /// Returns the next event of the session; `None` after the last event of the turn.
     pub async fn next(&mut self) -> Option<Event> {
         if let Some(completion) = &mut self.completion {
             tokio::select! {
@@ -103,7 +104,7 @@ impl Turn {
                 }
             }
         }
-        // What came before the daemon's word is here by now.
+        // The events that were sent before the daemon's reply are in the queue by now.
         if self.has_ended() || self.events.waiting() == 0 {
             return None;
         }
@@ -112,7 +113,7 @@ impl Turn {
         Some(event)
     }
 
-    /// What came of it; asked before its end, what is known so far.
+    /// Returns the reply. Before the end of the turn, its text is empty.
     pub fn finish(self) -> Result<Reply, Error> {
         let response = match (self.completed, self.failure) {
             (Some(Err(Error::Refused { .. })), Some(failure)) => {
@@ -126,8 +127,8 @@ impl Turn {
                 None => None,
             },
         };
-        let said = response.and_then(|line| event::read(line.get()).ok());
-        let text = said.and_then(|said| match said.body {
+        let message = response.and_then(|line| event::read(line.get()).ok());
+        let text = message.and_then(|message| match message.body {
             Body::Durable(Durable::AssistantMessage(message)) => Some(message.content),
             Body::Durable(_) | Body::Ephemeral(_) | Body::Unknown { .. } => None,
         });
@@ -145,18 +146,18 @@ impl Turn {
                 self.failure = Some(Box::new(failure.clone()));
             }
             Body::Ephemeral(Ephemeral::SessionIdle(_) | Ephemeral::AssistantIdle(_)) => {
-                self.rests.push(event.head.id.clone());
+                self.idle_events.push(event.head.id.clone());
             }
             Body::Durable(_) | Body::Ephemeral(_) | Body::Unknown { .. } => {}
         }
     }
 
-    /// Whether the event that ended the wait was passed on.
+    /// Returns whether the last event of the turn was delivered.
     fn has_ended(&self) -> bool {
         let end = match &self.completed {
             Some(Ok(completed)) => completed.completion_event_id.as_ref(),
             Some(Err(_)) | None => None,
         };
-        end.is_some_and(|end| self.rests.contains(end))
+        end.is_some_and(|end| self.idle_events.contains(end))
     }
 }

@@ -1,33 +1,33 @@
-//! `loop attach`: joins a session, shows it, and answers what it asks. Leaving changes nothing.
+//! `loop attach`: joins a session, shows its events and answers its questions. Leaving does not
+//! affect the session.
 
 use loopd_sdk::SessionConfig;
 
-use crate::answer::answering;
-use crate::open::{Desk, find};
+use crate::answer::with_handlers;
+use crate::app::{App, find_session};
 use crate::outcome::Outcome;
-use crate::render::{Renderer, Users};
+use crate::render::{Renderer, UserMessages};
 use crate::terminal::Style;
 
-pub(crate) async fn run(desk: &Desk, id: &str) -> anyhow::Result<Outcome> {
-    let client = desk.connect().await?;
-    let id = find(&client, id).await?;
-    let config = if desk.terminal.can_ask() {
-        answering(SessionConfig::new(), &desk.terminal, &desk.unasked)
+pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
+    let client = app.connect().await?;
+    let id = find_session(&client, id).await?;
+    let config = if app.terminal.can_ask() {
+        with_handlers(SessionConfig::new(), &app.terminal, &app.denied_unasked)
     } else {
         SessionConfig::new().leave_permissions_open()
     };
-    // What happened is shown before anything is asked about it.
-    let quiet = desk.terminal.quiet().await;
+    // The stored events are shown before any question about them.
+    let held = app.terminal.hold_questions().await;
     let session = client.watch(id, config).await?;
     let (past, mut events) = session.past_and_events().await?;
     let left = format!("attached to {}; leave it with Ctrl-C", session.id());
-    desk.terminal
-        .notice(&desk.terminal.styled(Style::Dim, &left));
-    let mut renderer = Renderer::new(&desk.terminal, desk.options.json, Users::Shown);
+    app.terminal.notice(&app.terminal.styled(Style::Dim, &left));
+    let mut renderer = Renderer::new(&app.terminal, app.options.json, UserMessages::Shown);
     for event in past {
         renderer.show(&event)?;
     }
-    drop(quiet);
+    drop(held);
     loop {
         let event = tokio::select! {
             event = events.next() => event,

@@ -1,4 +1,4 @@
-//! `loop daemon`: starts, ends and shows the daemon of this home.
+//! `loop daemon`: starts, stops and shows the daemon of this home.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use anyhow::bail;
 use loopd_sdk::{Activity, Client, ConnectOptions, DaemonStatus, Error, StartPolicy};
 
 use crate::amount::{counted, span};
+use crate::app::App;
 use crate::args::DaemonVerb;
-use crate::open::Desk;
 use crate::outcome::Outcome;
 
-pub(crate) async fn run(desk: &Desk, what: DaemonVerb) -> anyhow::Result<Outcome> {
+pub(crate) async fn run(app: &App, what: DaemonVerb) -> anyhow::Result<Outcome> {
     match what {
         DaemonVerb::Start => {
-            let client = desk.connect().await?;
-            show(desk, &client.daemon_status().await?)?;
+            let client = app.connect().await?;
+            show(app, &client.daemon_status().await?)?;
             client.close().await;
             Ok(Outcome::Done)
         }
         DaemonVerb::Status => {
-            let Some(client) = look_in(desk).await? else {
+            let Some(client) = connect_to_running(app).await? else {
                 let hint = "not running; it starts when it is needed, or with loop daemon start";
-                desk.terminal.notice(hint);
+                app.terminal.notice(hint);
                 return Ok(Outcome::Failed);
             };
-            show(desk, &client.daemon_status().await?)?;
+            show(app, &client.daemon_status().await?)?;
             client.close().await;
             Ok(Outcome::Done)
         }
         DaemonVerb::Stop { force } => {
-            let Some(client) = look_in(desk).await? else {
-                desk.terminal.notice("not running");
+            let Some(client) = connect_to_running(app).await? else {
+                app.terminal.notice("not running");
                 return Ok(Outcome::Done);
             };
             let status = client.daemon_status().await?;
@@ -42,18 +42,18 @@ pub(crate) async fn run(desk: &Desk, what: DaemonVerb) -> anyhow::Result<Outcome
                 );
             }
             client.stop_daemon().await?;
-            desk.terminal
+            app.terminal
                 .notice(&format!("stopped (process {})", status.pid));
             Ok(Outcome::Done)
         }
     }
 }
 
-/// Connects to a daemon that runs.
-pub(super) async fn look_in(desk: &Desk) -> anyhow::Result<Option<Client>> {
+/// Connects to a running daemon; `None` if none is running.
+pub(super) async fn connect_to_running(app: &App) -> anyhow::Result<Option<Client>> {
     let options = ConnectOptions {
         start: StartPolicy::Never,
-        ..desk.connect_options()
+        ..app.connect_options()
     };
     match Client::connect(options).await {
         Ok(client) => Ok(Some(client)),
@@ -62,17 +62,17 @@ pub(super) async fn look_in(desk: &Desk) -> anyhow::Result<Option<Client>> {
     }
 }
 
-fn show(desk: &Desk, status: &DaemonStatus) -> anyhow::Result<()> {
-    if desk.options.json {
+fn show(app: &App, status: &DaemonStatus) -> anyhow::Result<()> {
+    if app.options.json {
         let line = serde_json::to_string(status)?;
-        desk.terminal.answer(&(line + "\n"))?;
+        app.terminal.print(&(line + "\n"))?;
         return Ok(());
     }
     let with = |activity| {
         let sessions = status.sessions.iter();
         sessions.filter(|live| live.activity == activity).count()
     };
-    // The asker's own connection is not worth telling.
+    // Our own connection does not count.
     let others = status.connections.saturating_sub(1);
     let text = format!(
         "loopd {} runs as process {}, up for {}\n\
@@ -92,6 +92,6 @@ fn show(desk: &Desk, status: &DaemonStatus) -> anyhow::Result<()> {
         with(Activity::Idle),
         counted(status.work, "model call or tool", "model calls and tools"),
     );
-    desk.terminal.answer(&text)?;
+    app.terminal.print(&text)?;
     Ok(())
 }

@@ -1,38 +1,38 @@
-//! `loop doctor`: looks at everything `loop` needs and says how to fix what is missing. Changes
-//! nothing; a daemon that it had to start leaves again by itself.
+//! `loop doctor`: checks everything that `loop` needs and says how to fix what is missing. Changes
+//! nothing; a daemon that it had to start exits by itself.
 
 use std::path::{Path, PathBuf};
 
-use loopd_sdk::Whereabouts;
+use loopd_sdk::DaemonPaths;
 use loopd_sdk::proto::home_paths;
 
-use crate::command::daemon::look_in;
+use crate::app::App;
+use crate::command::daemon::connect_to_running;
 use crate::model;
-use crate::open::Desk;
 use crate::outcome::Outcome;
 use crate::terminal::Style;
 
-/// What one check found.
+/// The result of one check.
 enum Finding {
     Ok(String),
-    /// It works, but not as it should.
+    /// It works, but something should be fixed.
     Warn(String),
     Fail(String),
 }
 
 use Finding::{Fail, Ok as Fine, Warn};
 
-pub(crate) async fn run(desk: &Desk) -> anyhow::Result<Outcome> {
+pub(crate) async fn run(app: &App) -> anyhow::Result<Outcome> {
     let mut findings = Vec::new();
-    match desk.connect_options().whereabouts() {
+    match app.connect_options().daemon_paths() {
         Err(error) => findings.push(("home", Fail(error.to_string()))),
-        Ok(places) => {
-            findings.push(("home", home(&places.home)));
-            findings.push(("loopd", program(&places)));
-            findings.extend(daemon(desk, &places).await);
+        Ok(paths) => {
+            findings.push(("home", home(&paths.home)));
+            findings.push(("loopd", program(&paths)));
+            findings.extend(daemon(app, &paths).await);
         }
     }
-    findings.push(("model", model(desk).await));
+    findings.push(("model", model(app).await));
     for (name, missing) in [
         (
             "bash",
@@ -43,7 +43,7 @@ pub(crate) async fn run(desk: &Desk) -> anyhow::Result<Outcome> {
             Warn("not on PATH; install it for work in repositories".to_owned()),
         ),
     ] {
-        let found = on_path(desk, name);
+        let found = on_path(app, name);
         let finding = found.map_or(missing, |path| Fine(path.display().to_string()));
         findings.push((name, finding));
     }
@@ -57,9 +57,8 @@ pub(crate) async fn run(desk: &Desk) -> anyhow::Result<Outcome> {
                 (Style::Bad, "fail", text)
             }
         };
-        let mark = desk.terminal.styled(style, mark);
-        desk.terminal
-            .answer(&format!("{mark} {name:<7} {text}\n"))?;
+        let mark = app.terminal.styled(style, mark);
+        app.terminal.print(&format!("{mark} {name:<7} {text}\n"))?;
     }
     Ok(outcome)
 }
@@ -95,8 +94,8 @@ fn others_can_write(_facts: &std::fs::Metadata) -> bool {
     false
 }
 
-fn program(places: &Whereabouts) -> Finding {
-    match &places.program {
+fn program(paths: &DaemonPaths) -> Finding {
+    match &paths.program {
         Some(program) if program.is_file() => Fine(program.display().to_string()),
         Some(program) => Fail(format!(
             "{} does not exist; correct LOOPD_BIN",
@@ -108,11 +107,11 @@ fn program(places: &Whereabouts) -> Finding {
     }
 }
 
-/// Lock, socket and daemon belong together: what one of them means depends on the others.
-async fn daemon(desk: &Desk, places: &Whereabouts) -> Vec<(&'static str, Finding)> {
-    let owner = owner(&places.home);
-    let socket = places.socket.display();
-    let client = match look_in(desk).await {
+/// Checks lock, socket and daemon together, because the finding on each depends on the others.
+async fn daemon(app: &App, paths: &DaemonPaths) -> Vec<(&'static str, Finding)> {
+    let owner = owner(&paths.home);
+    let socket = paths.socket.display();
+    let client = match connect_to_running(app).await {
         Ok(client) => client,
         Err(error) => {
             return vec![(
@@ -124,7 +123,7 @@ async fn daemon(desk: &Desk, places: &Whereabouts) -> Vec<(&'static str, Finding
         }
     };
     let Some(client) = client else {
-        let lock = match home_paths::is_held(&places.home) {
+        let lock = match home_paths::is_held(&paths.home) {
             Ok(false) => Fine("free".to_owned()),
             Ok(true) => {
                 let who = owner.map_or_else(String::new, |pid| format!(" by process {pid}"));
@@ -154,7 +153,7 @@ async fn daemon(desk: &Desk, places: &Whereabouts) -> Vec<(&'static str, Finding
             status.pid
         ))
     };
-    let build = if places.build.as_ref() == Some(&status.build) {
+    let build = if paths.build.as_ref() == Some(&status.build) {
         Fine(format!("loopd {} runs", status.build))
     } else {
         Warn(format!(
@@ -169,22 +168,22 @@ async fn daemon(desk: &Desk, places: &Whereabouts) -> Vec<(&'static str, Finding
     ]
 }
 
-/// The process that the lock names.
+/// Returns the pid in the lock file.
 fn owner(home: &Path) -> Option<u32> {
     let line = std::fs::read_to_string(home.join(home_paths::LOCK_FILE)).ok()?;
     let owner: serde_json::Value = serde_json::from_str(line.lines().next()?).ok()?;
     u32::try_from(owner.get("pid")?.as_u64()?).ok()
 }
 
-/// Who would answer: the daemon's word, so it is started for this when none runs.
-async fn model(desk: &Desk) -> Finding {
-    let client = match desk.connect().await {
+/// Checks the model. Only the daemon knows which one it would choose, so one is started if needed.
+async fn model(app: &App) -> Finding {
+    let client = match app.connect().await {
         Ok(client) => client,
         Err(error) => return Fail(format!("no daemon could be asked: {error:#}")),
     };
-    let named = desk.options.model.clone();
+    let named = app.options.model.clone();
     let chosen = client.model_choice(named.clone()).await;
-    let wanted = named.as_deref().or(desk.variable("LOOPD_MODEL"));
+    let wanted = named.as_deref().or(app.variable("LOOPD_MODEL"));
     client.close().await;
     match chosen {
         Ok(chosen) => match model::hint(&chosen, wanted) {
@@ -195,8 +194,8 @@ async fn model(desk: &Desk) -> Finding {
     }
 }
 
-fn on_path(desk: &Desk, name: &str) -> Option<PathBuf> {
-    let path = desk.env.get("PATH").map(String::as_str).unwrap_or_default();
+fn on_path(app: &App, name: &str) -> Option<PathBuf> {
+    let path = app.env.get("PATH").map(String::as_str).unwrap_or_default();
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     std::env::split_paths(path)
         .map(|folder| folder.join(&file))

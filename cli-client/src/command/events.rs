@@ -1,20 +1,21 @@
-//! `loop events`: what happened in a session, and with --follow what happens. Answers nothing.
+//! `loop events`: prints the stored events of a session, and with --follow the new ones. Answers
+//! no questions.
 
 use loopd_sdk::{Event, SessionConfig};
 
-use crate::open::{Desk, find};
+use crate::app::{App, find_session};
 use crate::outcome::Outcome;
 use crate::render;
 
-pub(crate) async fn run(desk: &Desk, id: &str, follow: bool) -> anyhow::Result<Outcome> {
-    let client = desk.connect().await?;
-    let id = find(&client, id).await?;
-    // What the session asks is left to others, not refused because this one only looks.
+pub(crate) async fn run(app: &App, id: &str, follow: bool) -> anyhow::Result<Outcome> {
+    let client = app.connect().await?;
+    let id = find_session(&client, id).await?;
+    // Permission requests are left to other clients, not denied because this client cannot answer.
     let config = SessionConfig::new().leave_permissions_open();
     let session = client.watch(id, config).await?;
     let (past, mut events) = session.past_and_events().await?;
     for event in past {
-        show(desk, &event)?;
+        show(app, &event)?;
     }
     let mut following = follow;
     while following {
@@ -23,7 +24,7 @@ pub(crate) async fn run(desk: &Desk, id: &str, follow: bool) -> anyhow::Result<O
             _ = tokio::signal::ctrl_c() => None,
         };
         match (event, events.end()) {
-            (Some(event), _) => show(desk, &event)?,
+            (Some(event), _) => show(app, &event)?,
             (None, Some(error)) => return Err(error.into()),
             (None, None) => following = false,
         }
@@ -33,12 +34,12 @@ pub(crate) async fn run(desk: &Desk, id: &str, follow: bool) -> anyhow::Result<O
     Ok(Outcome::Done)
 }
 
-fn show(desk: &Desk, event: &Event) -> anyhow::Result<()> {
-    let line = if desk.options.json {
+fn show(app: &App, event: &Event) -> anyhow::Result<()> {
+    let line = if app.options.json {
         event.to_line()?
     } else {
         render::line(event)
     };
-    desk.terminal.answer(&(line + "\n"))?;
+    app.terminal.print(&(line + "\n"))?;
     Ok(())
 }

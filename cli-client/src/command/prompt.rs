@@ -2,35 +2,35 @@
 
 use loopd_sdk::{Error, Session, Wait};
 
-use crate::open::Desk;
+use crate::app::App;
 use crate::outcome::Outcome;
-use crate::render::{Renderer, Users};
+use crate::render::{Renderer, UserMessages};
 use crate::terminal::Style;
 
 pub(crate) async fn run(
-    desk: &Desk,
+    app: &App,
     prompt: Option<String>,
     resume_last: bool,
 ) -> anyhow::Result<Outcome> {
-    let client = desk.connect().await?;
+    let client = app.connect().await?;
     let session = if resume_last {
-        let last = desk.last_here(&client).await?;
-        desk.resume(&client, last).await?
+        let last = app.last_here(&client).await?;
+        app.resume(&client, last).await?
     } else {
-        desk.create(&client).await?
+        app.create(&client).await?
     };
-    talk(desk, session, prompt).await
+    talk(app, session, prompt).await
 }
 
-/// Sends the message, or every line that is typed; says goodbye to the session in the end.
+/// Sends the prompt, or else every line that is typed, and then leaves the session.
 pub(super) async fn talk(
-    desk: &Desk,
+    app: &App,
     session: Session,
     prompt: Option<String>,
 ) -> anyhow::Result<Outcome> {
     let outcome = match prompt {
-        Some(prompt) => one_turn(desk, &session, prompt).await?,
-        None => converse(desk, &session).await?,
+        Some(prompt) => one_turn(app, &session, prompt).await?,
+        None => converse(app, &session).await?,
     };
     if outcome != Outcome::Interrupted {
         session.destroy().await?;
@@ -41,8 +41,8 @@ pub(super) async fn talk(
     Ok(outcome)
 }
 
-async fn converse(desk: &Desk, session: &Session) -> anyhow::Result<Outcome> {
-    let terminal = &desk.terminal;
+async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {
+    let terminal = &app.terminal;
     let id = session.id();
     terminal.notice(&terminal.styled(
         Style::Dim,
@@ -59,22 +59,22 @@ async fn converse(desk: &Desk, session: &Session) -> anyhow::Result<Outcome> {
             return Ok(Outcome::Done);
         };
         if !line.trim().is_empty() {
-            one_turn(desk, session, line).await?;
+            one_turn(app, session, line).await?;
         }
     }
 }
 
-/// Sends a message and shows what comes of it; Ctrl-C stops the turn and keeps the session.
-async fn one_turn(desk: &Desk, session: &Session, prompt: String) -> anyhow::Result<Outcome> {
-    let mut renderer = Renderer::new(&desk.terminal, desk.options.json, Users::Hidden);
+/// Sends a message and shows its turn. Ctrl-C stops the turn and keeps the session.
+async fn one_turn(app: &App, session: &Session, prompt: String) -> anyhow::Result<Outcome> {
+    let mut renderer = Renderer::new(&app.terminal, app.options.json, UserMessages::Hidden);
     let mut turn = session.turn(prompt, Wait::Session);
     let mut interrupted = false;
-    let mut was_told = false;
+    let mut was_shown = false;
     loop {
         let event = tokio::select! {
             event = turn.next() => event,
             _ = tokio::signal::ctrl_c() => {
-                // Whoever insists does not want to wait for the daemon.
+                // A second Ctrl-C does not wait for the daemon.
                 if std::mem::replace(&mut interrupted, true) {
                     return Ok(Outcome::Interrupted);
                 }
@@ -84,7 +84,7 @@ async fn one_turn(desk: &Desk, session: &Session, prompt: String) -> anyhow::Res
         };
         match event {
             Some(event) => {
-                was_told |= matches!(event.body.kind(), "abort" | "session.idle");
+                was_shown |= matches!(event.body.kind(), "abort" | "session.idle");
                 renderer.show(&event)?;
             }
             None => break,
@@ -93,20 +93,20 @@ async fn one_turn(desk: &Desk, session: &Session, prompt: String) -> anyhow::Res
     let finished = turn.finish();
     if interrupted {
         let again = format!("the session is kept: loop resume {}", session.id());
-        desk.terminal
-            .notice(&desk.terminal.styled(Style::Dim, &again));
+        app.terminal
+            .notice(&app.terminal.styled(Style::Dim, &again));
         return Ok(Outcome::Interrupted);
     }
     match finished {
-        Err(Error::Aborted) if !was_told => {
+        Err(Error::Aborted) if !was_shown => {
             let why = "the message left the queue before it was answered: somebody cleared it";
-            desk.terminal.notice(why);
+            app.terminal.notice(why);
             Ok(Outcome::Failed)
         }
-        // Its own event has said so already.
+        // An event of the turn has already shown this.
         Err(Error::Failed(_) | Error::Aborted) => Ok(Outcome::Failed),
         Err(error) => Err(error.into()),
-        Ok(_) if desk.unasked.happened() => Ok(Outcome::NobodyToAsk),
+        Ok(_) if app.denied_unasked.happened() => Ok(Outcome::NobodyToAsk),
         Ok(_) => Ok(Outcome::Done),
     }
 }

@@ -2,33 +2,33 @@
 
 use loopd_sdk::{Process, ProcessClass, ProcessState};
 
-use super::daemon::look_in;
-use crate::open::Desk;
+use super::daemon::connect_to_running;
+use crate::app::App;
 use crate::outcome::Outcome;
-use crate::terminal::harmless;
+use crate::terminal::sanitize;
 
-/// How much of a command is shown.
+/// How many characters of a command are shown.
 const COMMAND_CHARS: usize = 80;
 
-pub(crate) async fn run(desk: &Desk) -> anyhow::Result<Outcome> {
-    let Some(client) = look_in(desk).await? else {
-        desk.terminal
+pub(crate) async fn run(app: &App) -> anyhow::Result<Outcome> {
+    let Some(client) = connect_to_running(app).await? else {
+        app.terminal
             .notice("the daemon is not running, and what ran with it has ended");
         return Ok(Outcome::Done);
     };
     let processes = client.processes().await?;
-    if processes.is_empty() && !desk.options.json {
-        desk.terminal.notice("no commands are running");
-    } else if !desk.options.json {
-        desk.terminal.answer(&heading())?;
+    if processes.is_empty() && !app.options.json {
+        app.terminal.notice("no commands are running");
+    } else if !app.options.json {
+        app.terminal.print(&heading())?;
     }
     for process in &processes {
-        let line = if desk.options.json {
+        let line = if app.options.json {
             serde_json::to_string(process)?
         } else {
             row(process)
         };
-        desk.terminal.answer(&(line + "\n"))?;
+        app.terminal.print(&(line + "\n"))?;
     }
     client.close().await;
     Ok(Outcome::Done)
@@ -53,7 +53,7 @@ fn row(process: &Process) -> String {
         ProcessState::LeftBehind => "left behind",
     };
     let session = process.session_id.as_ref().map_or("-", |id| id.as_str());
-    let command: String = harmless(&process.command)
+    let command: String = sanitize(&process.command)
         .replace('\n', " ")
         .chars()
         .take(COMMAND_CHARS)
@@ -61,13 +61,13 @@ fn row(process: &Process) -> String {
     let log = process
         .log_path
         .as_deref()
-        .map(|log| format!("  (log: {})", harmless(log)))
+        .map(|log| format!("  (log: {})", sanitize(log)))
         .unwrap_or_default();
     format!(
         "{:>8}  {class:<8}  {state:<11}  {:<24}  {:<36}  {command}{log}",
         process.pid,
         process.started_at.to_string(),
-        harmless(session),
+        sanitize(session),
     )
 }
 

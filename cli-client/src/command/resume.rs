@@ -1,12 +1,12 @@
-//! `loop resume`: goes on with a session.
+//! `loop resume`: continues a session.
 
-use crate::open::{Desk, find};
+use crate::app::{App, find_session};
 use crate::outcome::Outcome;
 
-pub(crate) async fn run(desk: &Desk, id: &str, prompt: Option<String>) -> anyhow::Result<Outcome> {
-    let client = desk.connect().await?;
-    let id = find(&client, id).await?;
-    let session = desk.resume(&client, id).await?;
-    let prompt = super::wanted(prompt)?;
-    super::prompt::talk(desk, session, prompt).await
+pub(crate) async fn run(app: &App, id: &str, prompt: Option<String>) -> anyhow::Result<Outcome> {
+    let client = app.connect().await?;
+    let id = find_session(&client, id).await?;
+    let session = app.resume(&client, id).await?;
+    let prompt = super::prompt_or_stdin(prompt)?;
+    super::prompt::talk(app, session, prompt).await
 }

@@ -1,23 +1,23 @@
 //! `loop sessions`: the stored sessions.
 
-use crate::open::Desk;
+use crate::app::App;
 use crate::outcome::Outcome;
-use crate::terminal::harmless;
+use crate::terminal::sanitize;
 
-/// How much of a name is shown.
+/// How many characters of a name are shown.
 const NAME_CHARS: usize = 60;
 
-pub(crate) async fn run(desk: &Desk) -> anyhow::Result<Outcome> {
-    let client = desk.connect().await?;
+pub(crate) async fn run(app: &App) -> anyhow::Result<Outcome> {
+    let client = app.connect().await?;
     let sessions = client.sessions().await?;
     let in_memory = client.daemon_status().await?.sessions;
     for session in &sessions {
-        let line = if desk.options.json {
+        let line = if app.options.json {
             serde_json::to_string(session)?
         } else {
             let named = session.name.as_deref().or(session.summary.as_deref());
             let name = named.unwrap_or("(no message yet)");
-            let name: String = harmless(name)
+            let name: String = sanitize(name)
                 .replace('\n', " ")
                 .chars()
                 .take(NAME_CHARS)
@@ -34,13 +34,13 @@ pub(crate) async fn run(desk: &Desk) -> anyhow::Result<Outcome> {
                 "{}  {}  {activity:<7}  {name}  ({})",
                 session.session_id,
                 session.modified_time,
-                harmless(cwd)
+                sanitize(cwd)
             )
         };
-        desk.terminal.answer(&(line + "\n"))?;
+        app.terminal.print(&(line + "\n"))?;
     }
-    if sessions.is_empty() && !desk.options.json {
-        desk.terminal
+    if sessions.is_empty() && !app.options.json {
+        app.terminal
             .notice("no sessions yet; begin one with loop \"…\"");
     }
     client.close().await;

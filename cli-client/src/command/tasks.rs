@@ -1,5 +1,4 @@
-//! `loop tasks`: what sessions have going on beside their conversations, as a tree; and the verbs
-//! that deal with one of them.
+//! `loop tasks`: shows the tasks of sessions as a tree, and the subcommands that act on one task.
 
 mod find;
 mod follow;
@@ -13,33 +12,33 @@ use anyhow::bail;
 use loopd_sdk::proto::time::Timestamp;
 use loopd_sdk::{Session, TaskInfo, TaskNode, TaskStatus};
 
-use crate::open::Desk;
+use crate::app::App;
 use crate::outcome::Outcome;
 
 pub(crate) use verbs::act;
 
-/// A session that is looked at, and its tasks when last seen.
-pub(super) struct Seen {
+/// A session that this client observes, and its tasks at the last refresh.
+pub(super) struct WatchedSession {
     pub(super) session: Session,
     pub(super) tasks: Vec<TaskNode>,
 }
 
 pub(crate) async fn show(
-    desk: &Desk,
+    app: &App,
     session: Option<&str>,
     once: bool,
     follow: bool,
 ) -> anyhow::Result<Outcome> {
-    if follow && !desk.options.json {
+    if follow && !app.options.json {
         bail!("--follow goes with --json; on a terminal the list follows by itself");
     }
-    let client = desk.connect().await?;
-    let seen = find::sessions(desk, &client, session).await?;
-    let outcome = match (desk.options.json, follow) {
-        (true, false) => lines::print(desk, &seen)?,
-        (true, true) => follow::run(desk, seen, lines::Changes::default()).await?,
-        (false, _) if once || !desk.terminal.is_live() => tree::print(desk, &seen)?,
-        (false, _) => follow::run(desk, seen, tree::Screen::default()).await?,
+    let client = app.connect().await?;
+    let watched = find::sessions(app, &client, session).await?;
+    let outcome = match (app.options.json, follow) {
+        (true, false) => lines::print(app, &watched)?,
+        (true, true) => follow::run(app, watched, lines::Changes::default()).await?,
+        (false, _) if once || !app.terminal.is_live() => tree::print(app, &watched)?,
+        (false, _) => follow::run(app, watched, tree::Screen::default()).await?,
     };
     client.close().await;
     Ok(outcome)
@@ -52,10 +51,10 @@ fn status_of(node: &TaskNode) -> TaskStatus {
     }
 }
 
-/// Whether any of these tasks, or of those below them, runs.
-fn runs(tasks: &[TaskNode]) -> bool {
+/// Returns whether any of these tasks or their children is running.
+fn any_running(tasks: &[TaskNode]) -> bool {
     let mut tasks = tasks.iter();
-    tasks.any(|node| status_of(node) == TaskStatus::Running || runs(&node.children))
+    tasks.any(|node| status_of(node) == TaskStatus::Running || any_running(&node.children))
 }
 
 #[expect(

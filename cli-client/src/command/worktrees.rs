@@ -2,55 +2,55 @@
 
 use loopd_sdk::{Worktree, WorktreeContents, WorktreeUse};
 
+use crate::app::App;
 use crate::args::WorktreesVerb;
-use crate::open::Desk;
 use crate::outcome::Outcome;
-use crate::terminal::harmless;
+use crate::terminal::sanitize;
 
-/// How much of a commit's name is shown.
+/// How many characters of a commit hash are shown.
 const COMMIT_CHARS: usize = 10;
 
 /// How many changed files are named.
 const FILES: usize = 5;
 
-pub(crate) async fn run(desk: &Desk, what: Option<WorktreesVerb>) -> anyhow::Result<Outcome> {
+pub(crate) async fn run(app: &App, what: Option<WorktreesVerb>) -> anyhow::Result<Outcome> {
     match what {
-        None => list(desk).await,
-        Some(WorktreesVerb::Remove { id, force }) => remove(desk, &id, force).await,
+        None => list(app).await,
+        Some(WorktreesVerb::Remove { id, force }) => remove(app, &id, force).await,
     }
 }
 
-async fn list(desk: &Desk) -> anyhow::Result<Outcome> {
-    let client = desk.connect().await?;
+async fn list(app: &App) -> anyhow::Result<Outcome> {
+    let client = app.connect().await?;
     let worktrees = client.worktrees().await?;
-    if worktrees.is_empty() && !desk.options.json {
-        desk.terminal.notice("no worktrees");
+    if worktrees.is_empty() && !app.options.json {
+        app.terminal.notice("no worktrees");
     }
     for worktree in &worktrees {
-        let text = if desk.options.json {
+        let text = if app.options.json {
             serde_json::to_string(worktree)? + "\n"
         } else {
             described(worktree)
         };
-        desk.terminal.answer(&text)?;
+        app.terminal.print(&text)?;
     }
     client.close().await;
     Ok(Outcome::Done)
 }
 
-async fn remove(desk: &Desk, id: &str, force: bool) -> anyhow::Result<Outcome> {
-    let client = desk.connect().await?;
+async fn remove(app: &App, id: &str, force: bool) -> anyhow::Result<Outcome> {
+    let client = app.connect().await?;
     if force {
         client.remove_worktree_with_changes(id).await?;
     } else {
         client.remove_worktree(id).await?;
     }
-    desk.terminal.notice(&format!("removed {}", harmless(id)));
+    app.terminal.notice(&format!("removed {}", sanitize(id)));
     client.close().await;
     Ok(Outcome::Done)
 }
 
-/// One worktree in a few lines: paths are too long for columns.
+/// Describes a worktree in a few lines, because paths are too long for columns.
 fn described(worktree: &Worktree) -> String {
     let usage = match worktree.usage {
         WorktreeUse::InUse => "in use",
@@ -60,11 +60,11 @@ fn described(worktree: &Worktree) -> String {
     let mut lines = vec![format!(
         "{}  {usage}, {}",
         worktree.id,
-        lost(&worktree.contents)
+        describe_contents(&worktree.contents)
     )];
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
-            let value = harmless(&value).replace('\n', " ");
+            let value = sanitize(&value).replace('\n', " ");
             lines.push(format!("    {name:<11} {value}"));
         }
     };
@@ -98,7 +98,7 @@ fn described(worktree: &Worktree) -> String {
     lines.join("\n")
 }
 
-fn lost(contents: &WorktreeContents) -> String {
+fn describe_contents(contents: &WorktreeContents) -> String {
     match contents {
         WorktreeContents::Unchanged {} => "unchanged".to_owned(),
         WorktreeContents::Changed {
@@ -117,7 +117,7 @@ fn lost(contents: &WorktreeContents) -> String {
             )
         }
         WorktreeContents::Unclear { why } => {
-            let why = harmless(why).replace('\n', " ");
+            let why = sanitize(why).replace('\n', " ");
             format!("contents unclear: {why}")
         }
     }

@@ -1,5 +1,5 @@
-//! Sub-agents as those read of them who talk with the main agent: when each begins and ends, and
-//! what it does meanwhile. What it says stays with the agent that asked for it.
+//! The lines about sub-agents in a conversation with the main agent: when each one starts and ends,
+//! and its tool calls. The answer of a sub-agent goes to the agent that started it and is not shown.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use super::{shorten, summary};
 use crate::amount::{counted, tokens, took};
 use crate::terminal::Style;
 
-/// An event of an agent in one line, when it is worth one.
+/// Describes an event of a sub-agent in one line; `None` if it is not shown.
 pub(super) fn line(agent: &AgentId, body: &Body) -> Option<(Style, String)> {
-    if let Some(fate) = fate(agent, body) {
-        return Some(fate);
+    if let Some(lifecycle_line) = lifecycle_line(agent, body) {
+        return Some(lifecycle_line);
     }
     let (style, what) = match body {
         Body::Durable(Durable::ToolStart(start)) => (Style::Dim, format!("• {}", summary(start))),
@@ -31,8 +31,8 @@ pub(super) fn line(agent: &AgentId, body: &Body) -> Option<(Style, String)> {
     Some((style, format!("  {agent} {what}")))
 }
 
-/// How an agent begins or ends, in one line.
-pub(super) fn fate(agent: &AgentId, body: &Body) -> Option<(Style, String)> {
+/// Describes the start or the end of a sub-agent in one line.
+pub(super) fn lifecycle_line(agent: &AgentId, body: &Body) -> Option<(Style, String)> {
     let Body::Durable(event) = body else {
         return None;
     };

@@ -50,7 +50,7 @@ fn the_answer_is_the_main_agents_alone() {
 }
 
 #[test]
-fn what_an_agent_is_denied_is_told_with_its_name() {
+fn a_denial_names_the_agent() {
     let home = Home::new();
     let touch = json!({"command": "touch made", "description": "makes it"});
     let model = with_finder("bash", touch);

@@ -1,4 +1,4 @@
-//! A home of a test's own, and `loop` in it.
+//! A home for one test, and `loop` in it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -8,20 +8,20 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use loopd_sdk::ConnectOptions;
 use tempfile::TempDir;
 
-/// A working directory with a home in it; the home's daemon leaves with it.
+/// A working directory with a home in it; the daemon exits when it is deleted.
 pub(crate) struct Home {
     pub(crate) folder: TempDir,
 }
 
-/// What a run said and how it ended.
+/// The output and exit code of a run.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct RunOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl From<Output> for Said {
+impl From<Output> for RunOutput {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
@@ -68,11 +68,11 @@ impl Home {
         command
     }
 
-    pub(crate) fn run(&self, args: &[&str]) -> Said {
+    pub(crate) fn run(&self, args: &[&str]) -> RunOutput {
         self.command(args).output().unwrap().into()
     }
 
-    /// Runs what has to work, and returns what it printed.
+    /// Runs a command that must succeed; returns its stdout.
     pub(crate) fn prints(&self, args: &[&str]) -> String {
         let said = self.run(args);
         assert_eq!(said.code, 0, "loop {args:?}: {said:?}");

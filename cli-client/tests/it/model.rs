@@ -6,7 +6,7 @@ use loopd_tests::script::Recorded;
 use loopd_tests::{Script, Turn};
 use tokio::runtime::Runtime;
 
-use crate::home::{Home, Said};
+use crate::home::{Home, RunOutput};
 
 /// The model, and a runtime for its server.
 pub(crate) struct Model {
@@ -34,11 +34,11 @@ impl Model {
         command
     }
 
-    pub(crate) fn run(&self, home: &Home, args: &[&str]) -> Said {
+    pub(crate) fn run(&self, home: &Home, args: &[&str]) -> RunOutput {
         self.command(home, args).output().unwrap().into()
     }
 
-    /// Runs what has to work, and returns what it printed.
+    /// Runs a command that must succeed; returns its stdout.
     pub(crate) fn prints(&self, home: &Home, args: &[&str]) -> String {
         let said = self.run(home, args);
         assert_eq!(said.code, 0, "loop {args:?}: {said:?}");

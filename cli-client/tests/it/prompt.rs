@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::home::{Home, Said};
+use crate::home::{Home, RunOutput};
 
 #[test]
-fn a_prompt_prints_the_answer_and_tells_about_it_beside() {
+fn the_answer_goes_to_stdout_and_everything_else_to_stderr() {
     let home = Home::new();
     let said = home.run(&["run echo hel''lo"]);
     assert_eq!(said.code, 0, "{said:?}");
@@ -39,13 +39,13 @@ fn a_prompt_can_be_piped_in() {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"run echo piped\n").unwrap();
     drop(stdin);
-    let said = Said::from(child.wait_with_output().unwrap());
+    let said = RunOutput::from(child.wait_with_output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("\npiped\n"), "{said:?}");
 }
 
 #[test]
-fn json_is_one_event_per_line_from_start_to_rest() {
+fn json_is_one_event_per_line_from_start_to_idle() {
     let home = Home::new();
     let out = home.prints(&["--json", "run pwd"]);
     let kinds: Vec<String> = out
@@ -70,7 +70,7 @@ fn what_needs_a_permission_is_denied_when_nobody_can_be_asked() {
 }
 
 #[test]
-fn harmless_commands_stay_harmless() {
+fn default_rules_allow_plain_commands_only() {
     let home = Home::new();
     for command in [
         "run echo hello > made",
@@ -107,7 +107,7 @@ fn files_of_the_directory_can_be_read_and_others_not() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn wrong_usage_is_reported() {
     let home = Home::new();
     assert_eq!(home.run(&["--no-such-flag"]).code, 2);
     assert_eq!(home.run(&["--allow-tool", "everything", "x"]).code, 2);
@@ -120,7 +120,7 @@ fn wrong_usage_is_told() {
 fn a_failed_turn_fails_the_run() {
     let home = Home::new();
     // Nobody listens on this port.
-    let said: Said = home
+    let said: RunOutput = home
         .command(&["hello"])
         .env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
         .env("LOOPD_MODEL", "some-model")

@@ -7,7 +7,7 @@ use loopd_tests::script::{Call, Recorded};
 use loopd_tests::{Gate, Turn, call};
 use serde_json::{Value, json};
 
-use crate::home::{Home, Said, read_until};
+use crate::home::{Home, RunOutput, read_until};
 use crate::model::Model;
 
 /// A call of the tool `task`.
@@ -81,13 +81,13 @@ fn agents_are_listed_read_and_sent_more() {
     std::fs::create_dir(home.path("elsewhere")).unwrap();
     let mut elsewhere = model.command(&home, &["tasks"]);
     let elsewhere = elsewhere.current_dir(home.path("elsewhere")).output();
-    let elsewhere = Said::from(elsewhere.unwrap());
+    let elsewhere = RunOutput::from(elsewhere.unwrap());
     assert!(line_of(&elsewhere.out, "worker").contains("running"));
     let read = model.run(&home, &["tasks", "read", "worker"]);
     assert_eq!((read.code, read.out.as_str()), (0, ""), "{read:?}");
 
     gate.open();
-    let said = Said::from(talk.wait_with_output().unwrap());
+    let said = RunOutput::from(talk.wait_with_output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     let shown = model.prints(&home, &["tasks", &session, "--once"]);
     let line = line_of(&shown, "worker");
@@ -129,7 +129,7 @@ fn an_agent_is_stopped_by_the_beginning_of_its_id() {
     let stopped = home.run(&[&["tasks", "stop", "w"], &in_session[..]].concat());
     assert_eq!(stopped.code, 0, "{stopped:?}");
     assert!(stopped.err.contains("stopped worker"), "{stopped:?}");
-    let said = Said::from(talk.wait_with_output().unwrap());
+    let said = RunOutput::from(talk.wait_with_output().unwrap());
     assert!(
         said.err.contains("▸ worker (general-purpose) cancelled"),
         "{said:?}"
@@ -143,7 +143,7 @@ fn an_agent_is_stopped_by_the_beginning_of_its_id() {
 }
 
 #[test]
-fn what_the_session_waits_for_is_promoted() {
+fn the_task_that_the_session_waits_for_is_promoted() {
     let home = Home::new();
     let gate = Gate::new();
     let model = one_worker(&gate, "sync");
@@ -164,13 +164,13 @@ fn what_the_session_waits_for_is_promoted() {
     let named = home.run(&[&promote[..], &["worker"]].concat());
     assert!(named.err.contains("nobody waits for worker"), "{named:?}");
     gate.open();
-    let said = Said::from(talk.wait_with_output().unwrap());
+    let said = RunOutput::from(talk.wait_with_output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     model.finish();
 }
 
 #[test]
-fn agents_of_agents_stand_below_them_and_can_be_stopped() {
+fn nested_agents_are_listed_below_their_parents_and_can_be_stopped() {
     let home = Home::new();
     let gate = Gate::new();
     let held = gate.clone();
@@ -207,7 +207,7 @@ fn agents_of_agents_stand_below_them_and_can_be_stopped() {
     let stopped = home.run(&stop);
     assert_eq!(stopped.code, 0, "{stopped:?}");
     assert!(stopped.err.contains("stopped upper.deep"), "{stopped:?}");
-    let said = Said::from(talk.wait_with_output().unwrap());
+    let said = RunOutput::from(talk.wait_with_output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     assert!(
         said.err.contains("  upper • task  deep\n"),
@@ -252,7 +252,7 @@ fn commands_are_read_and_stopped_with_everything_else() {
     let stopped = home.run(&["tasks", "stop", "--all"]);
     assert_eq!(stopped.code, 0, "{stopped:?}");
     assert!(stopped.err.contains("stopped 2 tasks"), "{stopped:?}");
-    let said = Said::from(talk.wait_with_output().unwrap());
+    let said = RunOutput::from(talk.wait_with_output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     let shown = home.prints(&["tasks", &session]);
     assert!(!shown.contains("running"), "{shown}");
@@ -278,7 +278,7 @@ fn changes_are_followed_until_nothing_runs() {
     let rest = read_until(&mut lines, "\"status\":\"idle\"");
     assert!(rest.contains("answer number 1"), "{rest}");
     assert_eq!(following.wait().unwrap().code(), Some(0));
-    let said = Said::from(talk.wait_with_output().unwrap());
+    let said = RunOutput::from(talk.wait_with_output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     model.finish();
 }
@@ -307,7 +307,7 @@ fn a_message_comes_from_stdin_and_an_empty_one_is_refused() {
 }
 
 #[test]
-fn wrong_usage_and_nothing_to_show_are_told() {
+fn wrong_usage_and_an_empty_list_are_reported() {
     let home = Home::new();
     let none = home.run(&["tasks"]);
     assert_eq!(none.code, 1);
@@ -369,7 +369,7 @@ fn on_a_terminal_the_list_stays_until_nothing_runs() {
         "drawn over the last: {drawn:?}"
     );
     assert_eq!(list.ends(), Some(0));
-    let said = Said::from(talk.wait_with_output().unwrap());
+    let said = RunOutput::from(talk.wait_with_output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     model.finish();
 }
@@ -391,7 +391,7 @@ fn leaving_the_list_stops_nothing() {
     interrupt(list.child());
     assert_eq!(list.ends(), Some(0));
     gate.open();
-    let said = Said::from(talk.wait_with_output().unwrap());
+    let said = RunOutput::from(talk.wait_with_output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     assert!(
         said.err.contains("worker (general-purpose) completed"),

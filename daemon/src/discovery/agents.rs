@@ -1,10 +1,10 @@
-//! Custom agents: Markdown files whose front matter says who they are and whose text is their
+//! Finds custom agents: Markdown files whose front matter describes the agent and whose text is its
 //! prompt.
 
 use std::path::{Path, PathBuf};
 
-use super::files::Reader;
-use super::{Found, Host, OWN_FOLDER, Problem};
+use super::files::FolderReader;
+use super::{Discovered, Host, OWN_FOLDER, Problem};
 
 mod definition;
 mod parse;
@@ -16,24 +16,24 @@ pub use parse::{parse, wrong_name};
 
 /// The folders of a project, the one for new agents first.
 const PROJECT_FOLDERS: [&str; 3] = [".github/agents", ".claude/agents", ".opencode/agent"];
-/// The user's own folders besides ours.
+/// The user's folders besides the one in the daemon's home.
 const USER_FOLDERS: [&str; 2] = [".claude/agents", ".config/opencode/agent"];
 
-/// How many agents are read, and how many bytes of them.
+/// The maximum number of agents, and of bytes in all their files.
 const MOST_AGENTS: usize = 500;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// A folder in which agents are looked for.
+/// A folder that is searched for agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentFolder {
     pub path: PathBuf,
     pub origin: AgentOrigin,
     pub preferred_for_creation: bool,
-    /// Links do not lead out of it.
+    /// The project that links must not lead out of.
     pub project: Option<PathBuf>,
 }
 
-/// The folders of projects, then the user's own.
+/// Returns the folders of the projects, then those of the user.
 pub fn folders(host: Option<&Host>, projects: &[PathBuf]) -> Vec<AgentFolder> {
     let mut folders = Vec::new();
     for project in projects {
@@ -61,7 +61,7 @@ pub fn folders(host: Option<&Host>, projects: &[PathBuf]) -> Vec<AgentFolder> {
     folders
 }
 
-/// The folders of plugins; each is the plugin's own root.
+/// Returns the folders of plugins, given their roots.
 pub fn plugin_folders(plugins: &[PathBuf]) -> Vec<AgentFolder> {
     let folders = plugins.iter().map(|plugin| AgentFolder {
         path: plugin.join("agents"),
@@ -73,13 +73,13 @@ pub fn plugin_folders(plugins: &[PathBuf]) -> Vec<AgentFolder> {
 }
 
 /// Reads the agents of these folders, in their order.
-pub fn discover(folders: &[AgentFolder]) -> Found<AgentDefinition> {
-    let mut found = Found::default();
+pub fn discover(folders: &[AgentFolder]) -> Discovered<AgentDefinition> {
+    let mut found = Discovered::default();
     let mut room = MOST_BYTES;
     for folder in folders {
         let reader = match &folder.project {
-            Some(project) => Reader::within(project),
-            None => Reader::own(),
+            Some(project) => FolderReader::within(project),
+            None => FolderReader::own(),
         };
         match reader.entries(&folder.path) {
             Ok(entries) => {
@@ -108,7 +108,7 @@ fn is_markdown(path: &Path) -> bool {
 }
 
 fn read(
-    reader: &Reader,
+    reader: &FolderReader,
     folder: &AgentFolder,
     path: &Path,
     room: &mut usize,

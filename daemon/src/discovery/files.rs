@@ -1,4 +1,4 @@
-//! Reads files and folders within bounds, and follows links only where that is safe.
+//! Reads files and folders within bounds, and follows links only where it is safe.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
@@ -6,51 +6,51 @@ use std::path::{Path, PathBuf};
 
 use super::Problem;
 
-/// The largest file that is read.
+/// The maximum size of a file.
 const LARGEST_FILE: u64 = 1024 * 1024;
-/// How many entries of one folder are looked at.
+/// The maximum number of entries in a folder.
 const MOST_ENTRIES: usize = 1_000;
 
 /// Where links may lead.
 #[derive(Debug, Clone)]
 enum Links {
-    /// Not out of this folder: whoever wrote a project must not choose what else is read.
+    /// Not out of this folder: the author of a project must not choose which other files are read.
     Within(PathBuf),
-    /// Anywhere: the user's own folders hold the user's own links.
+    /// Anywhere: in the user's own folders the links are the user's own.
     Anywhere,
 }
 
-/// The way to files below one folder.
+/// Reads files below one folder.
 #[derive(Debug, Clone)]
-pub(super) struct Reader {
+pub(super) struct FolderReader {
     links: Links,
 }
 
-impl Reader {
-    /// Reads below a folder that others may have written.
+impl FolderReader {
+    /// Creates a reader for a folder that other people may have written.
     pub(super) fn within(folder: &Path) -> Self {
-        // A folder that is not there has no files either.
+        // A missing folder has no files, so its path does not matter.
         let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         Self {
             links: Links::Within(real),
         }
     }
 
-    /// Reads in the user's own folders.
+    /// Creates a reader for the user's own folders.
     pub(super) fn own() -> Self {
         Self {
             links: Links::Anywhere,
         }
     }
 
-    /// The text of a file; `None` when there is none.
+    /// Reads a text file; `None` if it does not exist.
     pub(super) fn text(&self, path: &Path) -> Result<Option<String>, Problem> {
         let Some(real) = self.real(path)? else {
             return Ok(None);
         };
         let cannot = |error: std::io::Error| Problem::new(path, format!("cannot be read: {error}"));
         let metadata = std::fs::metadata(&real).map_err(cannot)?;
-        // A pipe or a device could keep us waiting for ever.
+        // Reading a pipe or a device could block for ever.
         if !metadata.is_file() {
             return Err(Problem::new(path, "is not a regular file"));
         }
@@ -63,7 +63,7 @@ impl Reader {
         }
         let mut bytes = Vec::new();
         let file = File::open(&real).map_err(cannot)?;
-        // It may have grown since.
+        // The file may have grown since.
         file.take(LARGEST_FILE + 1)
             .read_to_end(&mut bytes)
             .map_err(cannot)?;
@@ -79,7 +79,7 @@ impl Reader {
         Ok(Some(text))
     }
 
-    /// The entries of a folder, by name; none when there is no such folder.
+    /// Returns the entries of a folder, sorted by name; none if the folder does not exist.
     pub(super) fn entries(&self, folder: &Path) -> Result<Vec<PathBuf>, Problem> {
         let Some(real) = self.real(folder)? else {
             return Ok(Vec::new());
@@ -101,13 +101,13 @@ impl Reader {
         Ok(names)
     }
 
-    /// Whether a path is a folder that may be entered.
+    /// Returns whether a path is a folder that may be read.
     pub(super) fn is_folder(&self, path: &Path) -> bool {
         self.real(path)
             .is_ok_and(|real| real.is_some_and(|real| real.is_dir()))
     }
 
-    /// Where a path leads; `None` when nothing is there, a problem when it leads out.
+    /// Resolves a path; `None` if it does not exist, a problem if it leads out of the folder.
     fn real(&self, path: &Path) -> Result<Option<PathBuf>, Problem> {
         let real = match std::fs::canonicalize(path) {
             Ok(real) => real,

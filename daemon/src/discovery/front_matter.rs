@@ -1,4 +1,4 @@
-//! The YAML between two `---` lines at the beginning of a Markdown file.
+//! Parses front matter: the YAML between two `---` lines at the beginning of a Markdown file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 
 use super::Problem;
 
-/// The longest front matter that is parsed.
+/// The maximum length of front matter, in bytes.
 const LONGEST: usize = 64 * 1024;
 
-/// Reads a file's front matter, if it has one, and the text after it.
+/// Parses a file's front matter, if it has one, and returns it with the text after it.
 pub(super) fn read<'a, T: DeserializeOwned + Default>(
     path: &Path,
     text: &'a str,
@@ -27,7 +27,7 @@ pub(super) fn read<'a, T: DeserializeOwned + Default>(
         return Ok((T::default(), body));
     }
     let front = serde_norway::from_str(matter).map_err(|error| {
-        // Its own first line is the file's second.
+        // The first line of the front matter is the second line of the file.
         let line = error.location().map_or(1, |place| place.line() + 1);
         Problem::at(
             path,
@@ -38,7 +38,7 @@ pub(super) fn read<'a, T: DeserializeOwned + Default>(
     Ok((front, body))
 }
 
-/// The line of the file on which the front matter names one of these members.
+/// Returns the line of the file on which the front matter names one of these members.
 pub(super) fn line_of(text: &str, members: &[&str]) -> Option<usize> {
     let named = |line: &str| {
         let name = line
@@ -77,7 +77,7 @@ fn split<'a>(path: &Path, text: &'a str) -> Result<Option<(&'a str, &'a str)>, P
     ))
 }
 
-/// A list that people write in three ways: with commas, as a list, or as names that are on or off.
+/// A list in one of three forms: text with commas, a list, or names that are on or off.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Words {
@@ -87,7 +87,7 @@ pub(super) enum Words {
 }
 
 impl Words {
-    /// The words themselves; of switches, those that are on.
+    /// Returns the words; of switches, those that are on.
     pub(super) fn list(self) -> Vec<String> {
         match self {
             Self::One(text) => text

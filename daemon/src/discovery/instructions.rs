@@ -1,4 +1,4 @@
-//! Instructions: Markdown files that tell every agent how to work in a project, or for a user.
+//! Finds instructions: Markdown files that tell every agent how to work in a project or for a user.
 
 use std::path::{Path, PathBuf};
 
@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use loopd_proto::params::discovery::{InstructionKind, InstructionLocation, PathKind};
 
-use super::files::Reader;
+use super::files::FolderReader;
 use super::front_matter::{self, Words};
-use super::{Found, Host, Problem};
+use super::{Discovered, Host, Problem};
 
 /// The files of a project, the one for new instructions first.
 const PROJECT_FILES: [(&str, InstructionKind); 4] = [
@@ -17,19 +17,19 @@ const PROJECT_FILES: [(&str, InstructionKind); 4] = [
     ("CLAUDE.md", InstructionKind::Model),
     ("GEMINI.md", InstructionKind::Model),
 ];
-/// The folder of files that are about parts of a project, and how their names end.
+/// The folder of instructions for parts of a project, and how their file names end.
 const PARTS_FOLDER: &str = ".github/instructions";
 const PART_ENDING: &str = ".instructions.md";
-/// How deep that folder is searched.
+/// The maximum depth to which that folder is searched.
 const DEEPEST: usize = 4;
 /// The user's own files, in the home of the daemon.
 const USER_FILES: [&str; 2] = ["copilot-instructions.md", "AGENTS.md"];
 
-/// A file or folder in which instructions are looked for.
+/// A file or folder that is searched for instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstructionPlace {
     pub path: PathBuf,
-    /// The path as people say it.
+    /// The path to show to people.
     pub label: String,
     pub kind: InstructionKind,
     pub location: InstructionLocation,
@@ -49,7 +49,7 @@ pub struct InstructionFile {
     pub text: String,
     pub kind: InstructionKind,
     pub location: InstructionLocation,
-    /// The files that they are about; all when absent.
+    /// The files that they apply to; all when absent.
     pub apply_to: Option<Vec<String>>,
     pub description: Option<String>,
     pub project: Option<PathBuf>,
@@ -57,13 +57,13 @@ pub struct InstructionFile {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Front {
+struct InstructionFrontMatter {
     #[serde(alias = "apply-to")]
     apply_to: Option<Words>,
     description: Option<String>,
 }
 
-/// The places in projects, then the user's own.
+/// Returns the files and folders of the projects, then those of the user.
 pub fn places(host: Option<&Host>, projects: &[PathBuf]) -> Vec<InstructionPlace> {
     let mut places = Vec::new();
     for project in projects {
@@ -98,13 +98,13 @@ pub fn places(host: Option<&Host>, projects: &[PathBuf]) -> Vec<InstructionPlace
     places
 }
 
-/// Reads the instructions of these places.
-pub fn discover(places: &[InstructionPlace]) -> Found<InstructionFile> {
-    let mut found = Found::default();
+/// Reads the instructions of these files and folders.
+pub fn discover(places: &[InstructionPlace]) -> Discovered<InstructionFile> {
+    let mut found = Discovered::default();
     for place in places {
         let reader = match &place.project {
-            Some(project) => Reader::within(project),
-            None => Reader::own(),
+            Some(project) => FolderReader::within(project),
+            None => FolderReader::own(),
         };
         match place.shape {
             PathKind::File => found.add(read(&reader, place, &place.path, &place.label)),
@@ -114,8 +114,8 @@ pub fn discover(places: &[InstructionPlace]) -> Found<InstructionFile> {
     found
 }
 
-/// Reads the files below a folder, to a depth at which no link can lead in circles for long.
-fn parts(reader: &Reader, place: &InstructionPlace, found: &mut Found<InstructionFile>) {
+/// Reads the files below a folder. The depth is bounded, so that links in circles end.
+fn parts(reader: &FolderReader, place: &InstructionPlace, found: &mut Discovered<InstructionFile>) {
     let mut waiting = vec![(place.path.clone(), place.label.clone(), 0)];
     while let Some((folder, label, depth)) = waiting.pop() {
         let entries = match reader.entries(&folder) {
@@ -138,7 +138,7 @@ fn parts(reader: &Reader, place: &InstructionPlace, found: &mut Found<Instructio
 }
 
 fn read(
-    reader: &Reader,
+    reader: &FolderReader,
     place: &InstructionPlace,
     path: &Path,
     label: &str,
@@ -147,9 +147,9 @@ fn read(
         return Ok(None);
     };
     let (front, text) = match place.shape {
-        PathKind::Directory => front_matter::read::<Front>(path, &content)?,
-        // Three dashes at the beginning of these are a line and nothing else.
-        PathKind::File => (Front::default(), content.as_str()),
+        PathKind::Directory => front_matter::read::<InstructionFrontMatter>(path, &content)?,
+        // These files have no front matter: three dashes at the beginning are Markdown.
+        PathKind::File => (InstructionFrontMatter::default(), content.as_str()),
     };
     Ok(Some(InstructionFile {
         path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! MCP servers that configuration files name. Nothing is started or connected to.
+//! Finds MCP servers in configuration files. Starts none and connects to none.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -7,18 +7,18 @@ use serde_json::{Map, Value};
 
 use loopd_proto::params::discovery::{McpSource, McpTransport};
 
-use super::files::Reader;
-use super::{Found, Host, Problem};
+use super::files::FolderReader;
+use super::{Discovered, Host, Problem};
 
-/// The files of a folder that people work in, and the member that holds their servers.
+/// The files of a workspace, and the member that holds the servers.
 const WORKSPACE_FILES: [(&str, &str); 2] =
     [(".mcp.json", "mcpServers"), (".vscode/mcp.json", "servers")];
 /// The user's own file, in the home of the daemon.
 const USER_FILE: (&str, &str) = ("mcp-config.json", "mcpServers");
-/// How many servers of one file are read.
+/// The maximum number of servers in one file.
 const MOST_SERVERS: usize = 500;
 
-/// A server as a file describes it.
+/// A server of a configuration file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpDefinition {
     pub name: String,
@@ -30,11 +30,11 @@ pub struct McpDefinition {
     pub config: Map<String, Value>,
 }
 
-/// Reads the servers of a workspace, then the user's own; the first one of a name counts.
-pub fn discover(host: &Host, workspace: Option<&Path>) -> Found<McpDefinition> {
-    let mut found = Found::default();
+/// Reads the servers of a workspace, then those of the user. The first one of a name counts.
+pub fn discover(host: &Host, workspace: Option<&Path>) -> Discovered<McpDefinition> {
+    let mut found = Discovered::default();
     if let Some(folder) = workspace {
-        let reader = Reader::within(folder);
+        let reader = FolderReader::within(folder);
         for (file, member) in WORKSPACE_FILES {
             let path = folder.join(file);
             read(&reader, &path, member, McpSource::Workspace, &mut found);
@@ -42,7 +42,13 @@ pub fn discover(host: &Host, workspace: Option<&Path>) -> Found<McpDefinition> {
     }
     let (file, member) = USER_FILE;
     let path = host.home.join(file);
-    read(&Reader::own(), &path, member, McpSource::User, &mut found);
+    read(
+        &FolderReader::own(),
+        &path,
+        member,
+        McpSource::User,
+        &mut found,
+    );
     let mut seen = HashSet::new();
     found
         .items
@@ -51,11 +57,11 @@ pub fn discover(host: &Host, workspace: Option<&Path>) -> Found<McpDefinition> {
 }
 
 fn read(
-    reader: &Reader,
+    reader: &FolderReader,
     path: &Path,
     member: &str,
     source: McpSource,
-    found: &mut Found<McpDefinition>,
+    found: &mut Discovered<McpDefinition>,
 ) {
     match entries(reader, path, member) {
         Ok(servers) => {
@@ -67,7 +73,11 @@ fn read(
     }
 }
 
-fn entries(reader: &Reader, path: &Path, member: &str) -> Result<Map<String, Value>, Problem> {
+fn entries(
+    reader: &FolderReader,
+    path: &Path,
+    member: &str,
+) -> Result<Map<String, Value>, Problem> {
     let Some(text) = reader.text(path)? else {
         return Ok(Map::new());
     };

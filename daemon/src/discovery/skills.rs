@@ -1,4 +1,4 @@
-//! Skills: folders with a `SKILL.md` that tells what they are for and how they are done.
+//! Finds skills: folders with a `SKILL.md` that describes the skill.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use serde::Deserialize;
 
 use loopd_proto::params::discovery::SkillSource;
 
-use super::files::Reader;
-use super::{Found, Host, OWN_FOLDER, Problem, front_matter};
+use super::files::FolderReader;
+use super::{Discovered, Host, OWN_FOLDER, Problem, front_matter};
 
 /// The file that makes a folder a skill.
 const FILE: &str = "SKILL.md";
 /// The folders of a project, the one for new skills first.
 const PROJECT_FOLDERS: [&str; 3] = [".github/skills", ".agents/skills", ".claude/skills"];
 
-/// A folder in which skills are looked for.
+/// A folder that is searched for skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillFolder {
     pub path: PathBuf,
@@ -24,7 +24,7 @@ pub struct SkillFolder {
     pub project: Option<PathBuf>,
 }
 
-/// A skill as its file describes it; how it is done is read from the file when it is used.
+/// The front matter of a skill. Its text is read from the file when the skill is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillDefinition {
     pub name: String,
@@ -38,14 +38,14 @@ pub struct SkillDefinition {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
-struct Front {
+struct SkillFrontMatter {
     name: Option<String>,
     description: Option<String>,
     argument_hint: Option<String>,
     user_invocable: Option<bool>,
 }
 
-/// The folders of projects, then the user's own, then those that were named.
+/// Returns the folders of the projects, then those of the user, then the named ones.
 pub fn folders(host: Option<&Host>, projects: &[PathBuf], named: &[PathBuf]) -> Vec<SkillFolder> {
     let mut folders = Vec::new();
     for project in projects {
@@ -85,18 +85,18 @@ fn personal(path: PathBuf, source: SkillSource) -> SkillFolder {
     }
 }
 
-/// Reads the skills of these folders; one that two folders show is told once.
-pub fn discover(folders: &[SkillFolder]) -> Found<SkillDefinition> {
-    let mut found = Found::default();
+/// Reads the skills of these folders. A skill in two folders is listed once.
+pub fn discover(folders: &[SkillFolder]) -> Discovered<SkillDefinition> {
+    let mut found = Discovered::default();
     let mut seen = HashSet::new();
     for folder in folders {
         let reader = match (folder.source, &folder.project) {
-            (_, Some(project)) => Reader::within(project),
-            (SkillSource::Custom, None) => Reader::within(&folder.path),
+            (_, Some(project)) => FolderReader::within(project),
+            (SkillSource::Custom, None) => FolderReader::within(&folder.path),
             (
                 SkillSource::Project | SkillSource::PersonalCopilot | SkillSource::PersonalAgents,
                 None,
-            ) => Reader::own(),
+            ) => FolderReader::own(),
         };
         for file in skill_files(&reader, folder, &mut found.problems) {
             let real = std::fs::canonicalize(&file).unwrap_or_else(|_| file.clone());
@@ -108,8 +108,12 @@ pub fn discover(folders: &[SkillFolder]) -> Found<SkillDefinition> {
     found
 }
 
-/// The skills of a folder: it may be one itself.
-fn skill_files(reader: &Reader, folder: &SkillFolder, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
+/// Returns the skill files of a folder, which may be a skill itself.
+fn skill_files(
+    reader: &FolderReader,
+    folder: &SkillFolder,
+    problems: &mut Vec<Problem>,
+) -> Vec<PathBuf> {
     if folder.path.join(FILE).is_file() {
         return vec![folder.path.join(FILE)];
     }
@@ -125,14 +129,14 @@ fn skill_files(reader: &Reader, folder: &SkillFolder, problems: &mut Vec<Problem
 }
 
 fn read(
-    reader: &Reader,
+    reader: &FolderReader,
     folder: &SkillFolder,
     path: &Path,
 ) -> Result<Option<SkillDefinition>, Problem> {
     let Some(text) = reader.text(path)? else {
         return Ok(None);
     };
-    let (front, _) = front_matter::read::<Front>(path, &text)?;
+    let (front, _) = front_matter::read::<SkillFrontMatter>(path, &text)?;
     let own_name = path.parent().and_then(Path::file_name);
     let own_name = own_name.map(|name| name.to_string_lossy().into_owned());
     let name = front.name.or(own_name).unwrap_or_default();

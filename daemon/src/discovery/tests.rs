@@ -21,7 +21,7 @@ fn host(root: &TempDir) -> Host {
     }
 }
 
-fn skills_of(root: &TempDir) -> Found<skills::SkillDefinition> {
+fn skills_of(root: &TempDir) -> Discovered<skills::SkillDefinition> {
     let projects = [root.path().join("app")];
     skills::discover(&skills::folders(Some(&host(root)), &projects, &[]))
 }
@@ -65,7 +65,7 @@ fn skills_are_found_in_projects_and_in_the_users_folders() {
 }
 
 #[test]
-fn a_broken_skill_is_told_with_its_line_and_hides_no_other() {
+fn a_broken_skill_is_reported_with_its_line_and_affects_no_other() {
     let root = TempDir::new().unwrap();
     let folder = "app/.github/skills";
     write(
@@ -118,7 +118,7 @@ fn a_broken_skill_is_told_with_its_line_and_hides_no_other() {
 
 #[cfg(unix)]
 #[test]
-fn links_stay_in_their_project_but_are_the_users_own_business() {
+fn links_must_stay_in_their_project_but_the_users_own_may_lead_anywhere() {
     use std::os::unix::fs::symlink;
     let root = TempDir::new().unwrap();
     write(root.path(), "secret.md", "the key");
@@ -144,7 +144,7 @@ fn links_stay_in_their_project_but_are_the_users_own_business() {
 
 #[cfg(unix)]
 #[test]
-fn links_in_circles_and_pipes_end_the_search_all_the_same() {
+fn the_search_ends_despite_pipes_and_links_in_circles() {
     use std::os::unix::fs::symlink;
     let root = TempDir::new().unwrap();
     let app = root.path().join("app");
@@ -166,7 +166,7 @@ fn links_in_circles_and_pipes_end_the_search_all_the_same() {
 }
 
 #[test]
-fn instructions_say_what_they_are_about() {
+fn instructions_name_the_files_they_apply_to() {
     let root = TempDir::new().unwrap();
     let app = root.path().join("app");
     write(
@@ -212,7 +212,7 @@ fn instructions_say_what_they_are_about() {
 }
 
 #[test]
-fn agents_are_read_in_every_dialect() {
+fn agents_are_parsed_in_every_dialect() {
     let root = TempDir::new().unwrap();
     let app = root.path().join("app");
     write(
@@ -289,7 +289,7 @@ fn agents_are_read_in_every_dialect() {
 }
 
 #[test]
-fn servers_come_from_the_workspace_first_and_broken_ones_are_told() {
+fn servers_come_from_the_workspace_first_and_broken_ones_are_reported() {
     let root = TempDir::new().unwrap();
     let app = root.path().join("app");
     write(
@@ -364,7 +364,7 @@ fn every_member_of_an_agent_s_front_matter_is_read() {
 }
 
 #[test]
-fn a_wrong_value_in_an_agent_s_front_matter_is_told_with_its_line() {
+fn a_wrong_value_in_an_agent_s_front_matter_is_reported_with_its_line() {
     for (wrong, word) in [
         ("permissionMode: everything", "everything"),
         ("isolation: container", "container"),

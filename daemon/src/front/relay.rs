@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use loopd_proto::daemon_connection::{CreateHome, DaemonTarget};
 use loopd_proto::params::launch::{JoinTransport, LaunchParams, LaunchState};
-use loopd_proto::reach::{Creates, Target};
 use tokio_util::task::TaskTracker;
 
 use crate::front::transport::{local_socket, stdio, tcp};
@@ -57,12 +57,12 @@ pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
         state: LaunchState::default(),
     };
     let program = std::env::current_exe().context("the daemon's program cannot be found")?;
-    let target = Target {
+    let target = DaemonTarget {
         home: options.home,
         socket: options.socket,
         user: local_socket::user(),
         program,
-        creates: Creates::WithParents,
+        create_home: CreateHome::WithParents,
     };
     let upstream = Arc::new(Upstream::open(target, params).await?);
     let end = match options.transport {

@@ -1,8 +1,8 @@
-//! The agents of one session at one moment: those its client, its project, its user and their
-//! plugins defined, and ours.
+//! The agents of one session: those of its client, its project, its user and their plugins, and the
+//! built-in ones.
 //!
-//! `rpc` lists them and lets people choose; whoever starts sub-agents finds them here, and which
-//! model they get (`model`). Loaded anew when needed, so that an edited file counts at once.
+//! `front/rpc` lists and selects them; the start of a sub-agent looks up its definition and its
+//! model (`model`) here. They are loaded each time, so that a change of a file takes effect at once.
 
 mod builtin;
 mod client;
@@ -29,13 +29,13 @@ pub use tools::{ToolOrigin, allows};
 /// Where the agents of a session come from.
 #[derive(Debug, Clone, Default)]
 pub struct RosterInput {
-    /// None leaves out the user's own.
+    /// `None` leaves out the user's agents.
     pub host: Option<Host>,
     /// The folders of the project, the nearest first.
     pub projects: Vec<PathBuf>,
-    /// The roots of the plugins that are in use.
+    /// The roots of the plugins in use.
     pub plugins: Vec<PathBuf>,
-    /// What the client defined.
+    /// The agents of the client.
     pub custom: Vec<CustomAgent>,
     pub excluded_builtins: Vec<String>,
     /// Whether the user trusts the folders of the project.
@@ -43,11 +43,11 @@ pub struct RosterInput {
 }
 
 impl RosterInput {
-    /// What a session that works in a folder has, apart from the plugins of its launch. Subagents of the
-    /// project and the user count where the session discovers them; those that a client or a plugin
-    /// brings count always.
+    /// Returns the sources of a session's agents, except the plugins of its launch. The agents of the
+    /// project and the user count only if the session discovers configuration; those of a client or
+    /// a plugin always count.
     ///
-    /// `trusted` is about [`project_root`] of that folder.
+    /// `trusted` says whether the user trusts [`project_root`] of `cwd`.
     pub fn of_session(options: &SessionOptions, cwd: &Path, host: Host, trusted: bool) -> Self {
         let discovers = options.enable_config_discovery == Some(true);
         let mut projects = Vec::new();
@@ -73,14 +73,14 @@ impl RosterInput {
 }
 
 impl RosterInput {
-    /// Whether there is any folder to look into; a few glances, where reading would be work.
+    /// Returns whether any folder exists. This is much cheaper than loading the agents.
     pub fn has_folders(&self) -> bool {
         let mut folders = agents::folders(self.host.as_ref(), &self.projects);
         folders.extend(agents::plugin_folders(&self.plugins));
         folders.iter().any(|folder| folder.path.is_dir())
     }
 
-    /// The same without anything that is on disk.
+    /// Returns the same input without the folders on disk.
     #[must_use]
     pub fn without_folders(self) -> Self {
         Self {
@@ -92,12 +92,12 @@ impl RosterInput {
     }
 }
 
-/// The folder that has to be trusted for what works in another.
+/// Returns the folder whose trust counts for a session that works in `cwd`.
 pub fn project_root(cwd: &Path) -> PathBuf {
     approvals::locate(cwd).key.into()
 }
 
-/// The agents of one session at one moment.
+/// The loaded agents of one session.
 #[derive(Debug, Clone, Default)]
 pub struct Roster {
     /// Custom ones first, in the order of their origins.
@@ -120,7 +120,7 @@ pub fn load(input: &RosterInput) -> Roster {
     roster.problems.append(&mut found.problems);
     for mut agent in found.items {
         if agent.origin == AgentOrigin::Project && !input.trusted {
-            if let Some(problem) = trust::stands_in(&agent) {
+            if let Some(problem) = trust::replaces_builtin(&agent) {
                 roster.problems.push(problem);
                 continue;
             }
@@ -142,50 +142,51 @@ pub fn load(input: &RosterInput) -> Roster {
 }
 
 impl Roster {
-    /// Takes in a custom agent, unless one that goes before it has its name.
+    /// Adds a custom agent, unless an earlier one has its name.
     fn add(&mut self, agent: AgentDefinition) {
         if !self.agents.iter().any(|known| known.name == agent.name) {
             self.agents.push(Arc::new(agent));
         }
     }
 
-    /// Finds an agent: by its exact name, else as people write names.
+    /// Finds an agent by its exact name, else by a name that [`is_same`].
     pub fn get(&self, name: &str) -> Option<&Arc<AgentDefinition>> {
         let exact = self.agents.iter().find(|agent| agent.name == name);
         exact.or_else(|| self.agents.iter().find(|agent| is_same(&agent.name, name)))
     }
 
-    /// What models may be offered as `agent_type`: those that work for a caller, custom ones first.
+    /// Returns the agents that models may start as `agent_type`, custom ones first.
     pub fn startable(&self) -> impl Iterator<Item = &Arc<AgentDefinition>> {
         self.agents
             .iter()
             .filter(|agent| agent.mode != AgentMode::Primary && agent.infer)
     }
 
-    /// What people may let answer instead of the default agent, custom ones first.
+    /// Returns the agents that people may select in place of the default agent, custom ones first.
     pub fn selectable(&self) -> impl Iterator<Item = &Arc<AgentDefinition>> {
         self.agents.iter().filter(|agent| agent.user_invocable)
     }
 
-    /// What others than us defined.
+    /// Returns the agents that are not built in.
     pub fn custom(&self) -> impl Iterator<Item = &Arc<AgentDefinition>> {
         self.agents
             .iter()
             .filter(|agent| agent.origin != AgentOrigin::BuiltIn)
     }
 
-    /// All of them, custom ones first.
+    /// Returns all agents, custom ones first.
     pub fn all(&self) -> impl Iterator<Item = &Arc<AgentDefinition>> {
         self.agents.iter()
     }
 
-    /// What could not be used, or not in full.
+    /// Returns the problems with files that could not be used, or not in full.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 }
 
-/// Whether two names mean one agent: capitals, spaces and underscores do not tell them apart.
+/// Returns whether two names mean the same agent: case does not matter, and spaces and underscores
+/// count as hyphens.
 pub fn is_same(one: &str, other: &str) -> bool {
     let plain = |name: &str| -> String {
         let letters = name.trim().chars().map(|letter| match letter {

@@ -66,7 +66,7 @@ impl Tool for ApplyPatch {
             Ok(Ok(plan)) => plan,
             Ok(Err(outcome)) | Err(outcome) => return outcome,
         };
-        // Everything that matters, the names and the diff, has to be what was allowed.
+        // The names and the diff must be those that were allowed.
         let wanted = request(&plan);
         if !grant
             .request()

@@ -1,4 +1,4 @@
-//! The tool that makes a new file. Never touches one that exists.
+//! The tool that creates a file. Never changes an existing file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -88,7 +88,7 @@ fn plan(args: &CreateArgs, context: &ToolContext) -> Result<(ResolvedPath, Strin
     }
     let place = resolved_path::possible(context, &args.path)?;
     let asked = place.asked.display();
-    // Asked without following links: a dangling link is in the way as well.
+    // Checked without following links: a dangling link is in the way as well.
     match place.real.symlink_metadata() {
         Ok(found) if found.is_dir() => {
             return Err(Outcome::failure(format!(

@@ -1,5 +1,5 @@
-//! Turns a change to a file into a git-style unified diff: what a client shows before it allows
-//! a write, and what ties the permission to exactly that change. Reads and writes nothing.
+//! Turns a change to a file into a git-style unified diff. A client shows it before it allows a
+//! write, and the permission covers exactly that change. Reads and writes nothing.
 
 use std::path::Path;
 
@@ -64,7 +64,7 @@ pub(super) fn git_style(path: &Path, change: Change<'_>) -> String {
     format!("\ndiff --git a/{before} b/{name}\n{mode}--- {from}\n+++ {to}\n{hunks}")
 }
 
-/// Escapes what could forge a header line.
+/// Escapes characters that could forge a header line.
 fn header_name(path: &Path) -> String {
     let name = path.display().to_string();
     let name = name.trim_start_matches('/');

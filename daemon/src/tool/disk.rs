@@ -20,10 +20,10 @@ use portable as platform;
 #[cfg(unix)]
 use unix as platform;
 
-/// The largest file that is read, changed or created as a whole.
+/// The maximum size of a file that is read, changed or created as a whole.
 pub(super) const MAX_WHOLE_FILE: u64 = 10 * 1024 * 1024;
 
-/// How many bytes tell text from binary data.
+/// How many bytes are checked to tell text from binary data.
 const SNIFFED: usize = 8 * 1024;
 
 /// Why a file could not be read or written.
@@ -56,7 +56,7 @@ pub(super) struct TextFile {
     pub(super) stamp: Stamp,
 }
 
-/// What tells one version of a file from the next.
+/// Identifies one version of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stamp {
     length: u64,
@@ -74,14 +74,14 @@ impl Stamp {
     }
 }
 
-/// What a name in a folder stands for; a link is not a folder.
+/// The kind of an entry in a folder. A link is not a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Listed {
     Folder,
     Other,
 }
 
-/// Names up to `most` things in a folder at a path that is free of links.
+/// Lists up to `most` entries of a folder at a path that is free of links.
 pub(super) fn list(real: &Path, most: usize) -> Result<Vec<(OsString, Listed)>, DiskError> {
     platform::list(real, most)
 }
@@ -99,19 +99,19 @@ pub(super) fn open(real: &Path) -> Result<(File, Metadata), DiskError> {
     Ok((file, metadata))
 }
 
-/// Says whether something is at a path that is free of links, as of this moment.
+/// Returns whether something exists now at a path that is free of links.
 pub(super) fn is_there(real: &Path) -> bool {
     platform::is_there(real)
 }
 
-/// Reads the first bytes of an open file, enough to tell what it holds.
+/// Reads the first bytes of an open file, enough to determine its format.
 pub(super) fn sniff(file: &mut File) -> Result<Vec<u8>, DiskError> {
     let mut start = Vec::with_capacity(SNIFFED);
     file.take(SNIFFED as u64).read_to_end(&mut start)?;
     Ok(start)
 }
 
-/// Says whether bytes look like something other than text.
+/// Returns whether bytes look like binary data.
 pub(super) fn is_binary(bytes: &[u8]) -> bool {
     bytes.contains(&0)
 }
@@ -136,17 +136,17 @@ pub(super) fn read_text(real: &Path) -> Result<TextFile, DiskError> {
     })
 }
 
-/// Puts new contents in the place of a file at once, unless it changed since `seen`.
+/// Replaces the contents of a file atomically, unless it has changed since `seen`.
 pub(super) fn replace(real: &Path, contents: &[u8], seen: &Stamp) -> Result<(), DiskError> {
     platform::replace(real, contents, seen)
 }
 
-/// Makes a new file and the folders above it; an existing file stays as it is.
+/// Creates a file and the folders above it; fails if the file exists.
 pub(super) fn create(real: &Path, contents: &[u8]) -> Result<(), DiskError> {
     platform::create(real, contents)
 }
 
-/// Runs work that blocks where it holds nobody up.
+/// Runs blocking work on a thread where it delays no task.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Outcome> {

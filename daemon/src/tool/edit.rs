@@ -110,7 +110,7 @@ impl Tool for Edit {
     }
 }
 
-/// One edit, worked out but not made.
+/// One prepared edit.
 struct Plan {
     place: ResolvedPath,
     new: String,
@@ -136,7 +136,7 @@ fn plan(args: &EditArgs, context: &ToolContext) -> Result<Plan, Outcome> {
     })
 }
 
-/// Reads the two ways of asking: one edit, or a list.
+/// Returns the edits of the arguments, which have one edit or a list.
 fn pieces(args: &EditArgs) -> Result<Vec<EditPiece>, Outcome> {
     let edits = args.edits.clone().unwrap_or_default();
     match (&args.old_str, edits.is_empty()) {

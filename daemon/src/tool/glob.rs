@@ -81,7 +81,7 @@ impl Tool for Glob {
     }
 }
 
-/// One search, worked out but not made.
+/// One prepared search.
 struct Plan {
     place: ResolvedPath,
     labels: Labels,
@@ -124,7 +124,7 @@ fn plan(args: &GlobArgs, context: &ToolContext) -> Result<Plan, Outcome> {
     })
 }
 
-/// Parts an absolute pattern into the folder before its first wildcard and the rest.
+/// Splits an absolute pattern into the folder before its first wildcard and the rest.
 fn split(args: &GlobArgs) -> (Option<String>, String) {
     let pattern = args.pattern.strip_prefix("./").unwrap_or(&args.pattern);
     if !Path::new(pattern).is_absolute() {
@@ -159,7 +159,7 @@ fn find(plan: &Plan, stop: &CancellationToken) -> Answer {
             break;
         }
         let relative = file.strip_prefix(&plan.place.real).unwrap_or(&file);
-        // The walk goes by names, which may have become links in the meantime.
+        // The walk uses names, which may have become links in the meantime.
         if plan.matcher.is_match(relative) && disk::is_there(&file) {
             answer.add(&plan.labels.label(&file));
         }

@@ -131,7 +131,7 @@ impl Tool for Grep {
     }
 }
 
-/// One search, worked out but not made.
+/// One prepared search.
 struct Plan {
     place: ResolvedPath,
     finder: Finder,
@@ -195,7 +195,7 @@ fn matcher(args: &GrepArgs) -> Result<RegexMatcher, Outcome> {
 
 fn selection(args: &GrepArgs, place: &ResolvedPath) -> Result<Selection, Outcome> {
     let mut selection = Selection::default();
-    // A file that is named itself is searched whatever the filters say.
+    // A file that is named directly is searched regardless of the filters.
     if !place.real.is_dir() {
         return Ok(selection);
     }

@@ -1,5 +1,5 @@
-//! Where a path given by the model really is: symbolic links are followed once, here, so that the
-//! permission asked for names the file that will be touched. Called by the file tools; opens nothing.
+//! Resolves a path from the model. Symbolic links are followed once, here, so that the permission
+//! request names the file that will be used. Called by the file tools; opens nothing.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,19 @@ use crate::gate::Grant;
 
 use super::{Need, Outcome, ToolContext, texts};
 
-/// One file or folder, named in the three ways that matter.
+/// The three names of one file or folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ResolvedPath {
     /// As the model asked for it, made absolute; used in results.
     pub(super) asked: PathBuf,
     /// Free of symbolic links; used for opening.
     pub(super) real: PathBuf,
-    /// What permission is asked for: inside the working directory as seen from there, otherwise real.
+    /// The name in permission requests: inside the working directory the path below it as the model
+    /// sees it, otherwise the real path.
     pub(super) shown: PathBuf,
 }
 
-/// Finds something that exists.
+/// Resolves a path that exists.
 pub(super) fn existing(context: &ToolContext, path: &str) -> Result<ResolvedPath, Outcome> {
     let asked = context.resolve(path);
     match asked.canonicalize() {
@@ -30,7 +31,7 @@ pub(super) fn existing(context: &ToolContext, path: &str) -> Result<ResolvedPath
     }
 }
 
-/// Finds where something would be made: the folders that exist are real, the rest is new.
+/// Resolves a path that is to be created: the folders that exist are resolved, the rest is new.
 pub(super) fn possible(context: &ToolContext, path: &str) -> Result<ResolvedPath, Outcome> {
     let asked = context.resolve(path);
     for ancestor in asked.ancestors() {
@@ -61,7 +62,8 @@ fn named(context: &ToolContext, asked: PathBuf, real: PathBuf) -> ResolvedPath {
     ResolvedPath { asked, real, shown }
 }
 
-/// Nothing is there, or cannot be because a file is where a folder would have to be.
+/// Returns whether the error means that nothing exists there, or that a file is in the place of a
+/// folder.
 fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -78,7 +80,7 @@ fn unreachable(asked: &Path, error: &io::Error) -> Outcome {
 }
 
 impl ResolvedPath {
-    /// Says what is about to be done, naming the target where the path is a link.
+    /// Describes what is about to be done, with the target if the path is a link.
     pub(super) fn intention(&self, action: &str) -> String {
         let asked = self.asked.display();
         if self.asked == self.shown {
@@ -88,7 +90,7 @@ impl ResolvedPath {
         }
     }
 
-    /// Says what reading this place needs; what the session put aside itself is its own.
+    /// Returns the permission that reading needs. The session may read the files it stored itself.
     pub(super) fn read_need(&self, context: &ToolContext, intention: String) -> Need {
         if self.is_own(context) {
             return Need::Nothing;
@@ -102,7 +104,7 @@ impl ResolvedPath {
         })
     }
 
-    /// The other names by which a rule may know this place.
+    /// Returns the other names that a rule may use for this path.
     pub(super) fn other_names(&self) -> Vec<String> {
         let mut names = Vec::new();
         for name in [&self.asked, &self.real] {
@@ -114,13 +116,13 @@ impl ResolvedPath {
         names
     }
 
-    /// Whether this is something that the session itself put aside, such as a long output.
+    /// Returns whether the session stored this file itself, such as a long output.
     fn is_own(&self, context: &ToolContext) -> bool {
         let scratch = context.scratch.canonicalize();
         scratch.is_ok_and(|scratch| self.real.starts_with(scratch))
     }
 
-    /// Checks that exactly this place may be read.
+    /// Checks that the grant allows reading exactly this path.
     pub(super) fn check_read(&self, context: &ToolContext, grant: &Grant) -> Result<(), Outcome> {
         match grant.request() {
             None if self.is_own(context) => Ok(()),
@@ -131,7 +133,7 @@ impl ResolvedPath {
         }
     }
 
-    /// Checks that exactly this change to this place may be made.
+    /// Checks that the grant allows exactly this change to this path.
     pub(super) fn check_write(&self, grant: &Grant, change: &str) -> Result<(), Outcome> {
         match grant.request() {
             Some(PermissionRequest::Write {

@@ -70,7 +70,7 @@ impl Tool for View {
             return outcome;
         }
         let cancel = context.cancel.child_token();
-        // A call that is dropped stops reading too.
+        // Dropping the call stops the reading, too.
         let _guard = cancel.clone().drop_guard();
         match disk::blocking(move || show(&place, &sight, &args, &cancel)).await {
             Ok(outcome) | Err(outcome) => outcome,
@@ -78,14 +78,14 @@ impl Tool for View {
     }
 }
 
-/// What there is to see.
+/// What the path is.
 enum Sight {
     Folder,
     Image { media_type: &'static str },
     Text,
 }
 
-/// Finds out what is there and whether it can be shown.
+/// Determines what the path is and whether it can be shown.
 fn look(args: &ViewArgs, context: &ToolContext) -> Result<(ResolvedPath, Sight), Outcome> {
     let range = Range::parse(args.view_range).map_err(Outcome::failure)?;
     let place = resolved_path::existing(context, &args.path)?;

@@ -1,5 +1,5 @@
-//! Walks a tree of files for `grep` and `glob`: sorted, without what git ignores, stoppable, and
-//! with a bound on the answer that says how much was left out. Opens no file.
+//! Walks a tree of files for `grep` and `glob`: sorted, without the files that git ignores, and
+//! stoppable. The answer is bounded and says how much was left out. Opens no file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(super) fn files(root: &Path, selection: Selection) -> impl Iterator<Item = P
     WalkBuilder::new(root)
         .hidden(false)
         .require_git(false)
-        // The user's own git settings belong to another environment than the daemon's.
+        // The daemon's environment is not the user's, so the user's git settings are not read.
         .git_global(false)
         .follow_links(false)
         .overrides(selection.overrides)
@@ -57,7 +57,7 @@ pub(super) fn files(root: &Path, selection: Selection) -> impl Iterator<Item = P
         })
         .sort_by_file_path(Path::cmp)
         .build()
-        // A folder that cannot be read is passed over, as other search tools do.
+        // A folder that cannot be read is skipped, as in other search tools.
         .filter_map(Result::ok)
         .filter(is_regular)
         .map(DirEntry::into_path)
@@ -67,7 +67,7 @@ fn is_regular(entry: &DirEntry) -> bool {
     entry.file_type().is_some_and(|kind| kind.is_file())
 }
 
-/// How found files are named: the way the model named the place it searched.
+/// How found files are named: in the same way as the model named the searched path.
 #[derive(Debug, Clone)]
 pub(super) struct Labels {
     root: PathBuf,
@@ -96,7 +96,7 @@ impl Labels {
     }
 }
 
-/// An answer that grows line by line up to its bounds and counts what found no room.
+/// An answer that grows line by line up to its limits and counts the lines that did not fit.
 #[derive(Debug)]
 pub(super) struct Answer {
     text: String,
@@ -115,7 +115,7 @@ impl Answer {
         }
     }
 
-    /// Adds one line that counts.
+    /// Adds one line that counts towards the limit of lines.
     pub(super) fn add(&mut self, line: &str) {
         if self.is_full() || self.lines == self.most || !self.fits(line) {
             self.left_out += 1;
@@ -125,7 +125,7 @@ impl Answer {
         self.append(line);
     }
 
-    /// Adds a line that only parts others.
+    /// Adds a separator line, which does not count.
     pub(super) fn add_break(&mut self, line: &str) {
         if !self.is_full() && self.lines < self.most && self.lines > 0 && self.fits(line) {
             self.append(line);
@@ -147,7 +147,8 @@ impl Answer {
         self.text.push_str(line);
     }
 
-    /// Ends the answer; `nothing` is said where there was no line and `advice` where some are missing.
+    /// Returns the answer. `nothing` is its text if there is no line; `advice` is added if lines are
+    /// missing.
     pub(super) fn finish(self, nothing: &str, advice: &str, notes: Vec<String>) -> String {
         let mut parts = vec![if self.lines == 0 && self.left_out == 0 {
             nothing.to_owned()
@@ -166,20 +167,20 @@ impl Answer {
     }
 }
 
-/// How a search came to its end.
+/// How a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     Everything,
     OutOfTime,
 }
 
-/// Runs a search on its own thread, stopped after [`SEARCH_TIME`] or with the turn.
+/// Runs a search on its own thread. It is stopped after [`SEARCH_TIME`] or with the turn.
 pub(super) async fn search<T: Send + 'static>(
     context: &ToolContext,
     work: impl FnOnce(&CancellationToken) -> T + Send + 'static,
 ) -> Result<(T, Reach), Outcome> {
     let stop = context.cancel.child_token();
-    // A call that is dropped stops its search too.
+    // Dropping the call stops the search, too.
     let _guard = stop.clone().drop_guard();
     let watched = stop.clone();
     let mut work = Box::pin(disk::blocking(move || work(&watched)));
@@ -196,7 +197,7 @@ pub(super) async fn search<T: Send + 'static>(
     Ok((found?, reach))
 }
 
-/// Says that a search ended early.
+/// Returns the note that a search ended early.
 pub(super) fn reach_note(reach: Reach) -> Option<String> {
     match reach {
         Reach::Everything => None,

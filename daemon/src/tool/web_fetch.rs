@@ -1,6 +1,6 @@
-//! The tool that reads a page of the web. `web_fetch/visit.rs` gets it within bounds,
-//! `web_fetch/page.rs` makes text of it; this file checks the address and asks. It sends nothing but
-//! the address and never goes to a host that was not asked for.
+//! The tool that reads a web page. `web_fetch/visit.rs` fetches it within bounds,
+//! `web_fetch/page.rs` converts it to text; this file checks the address and requests the
+//! permission. The tool sends only the address and never contacts a host without permission.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,10 +29,10 @@ const DEFAULT_LENGTH: usize = 20_000;
 /// to a file.
 const MAX_LENGTH: usize = 40_000;
 
-/// The longest address.
+/// The maximum length of an address.
 const MAX_URL: usize = 8 * 1024;
 
-/// The way to the network that belongs to a launch: its proxies and its certificates.
+/// The network settings of a launch: its proxies and its certificates.
 #[derive(Clone)]
 pub struct Web(Arc<dyn HttpCarrier>);
 
@@ -131,7 +131,7 @@ impl Tool for WebFetch {
             Some(true) => Form::Raw,
             Some(false) | None => Form::Readable,
         };
-        // Converting a large page takes long enough to hold others up.
+        // Converting a large page would block other tasks.
         let read = disk::blocking(move || page::read(reply, form)).await;
         match read {
             Ok(Ok(page)) => Outcome::success(part(&page, &args)),
@@ -141,7 +141,7 @@ impl Tool for WebFetch {
     }
 }
 
-/// Reads an address in the one spelling that permission is asked for and that is visited.
+/// Parses an address into the one form that the permission names and that is visited.
 fn address(given: &str) -> Result<Url, Outcome> {
     let refused = |why: &str| {
         Err(Outcome::failure(format!(
@@ -175,7 +175,7 @@ fn address(given: &str) -> Result<Url, Outcome> {
     Ok(url)
 }
 
-/// Cuts out the part that was asked for and says where it goes on.
+/// Returns the requested part, and says where the next one begins.
 fn part(page: &page::Page, args: &WebFetchArgs) -> String {
     let start = args.start_index.unwrap_or(0);
     let length = args

@@ -1,4 +1,4 @@
-//! Sub-agents: who they are, and what their parents' clients are told of their beginning and end.
+//! Sub-agents: their identity, and the events of their start and end for the parent's clients.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -11,21 +11,22 @@ use crate::id::{AgentId, SessionId, TaskId, ToolCallId};
 #[serde(rename_all = "camelCase")]
 pub struct SubagentIdentity {
     pub parent: SessionId,
-    /// The task in the parent's registry; also the way down to it, so that it is unique in the tree.
+    /// The task in the parent's registry. The id contains those of its ancestors, so that it is unique
+    /// in the tree.
     pub task: TaskId,
-    /// 1 for the agents of a session that is none itself.
+    /// 1 for the agents of a session that is not an agent's.
     pub depth: u32,
     pub profile: Profile,
 }
 
 impl SubagentIdentity {
-    /// Names the agent in the events that reach its parents' clients.
+    /// Returns the id that the events for the parent's clients carry.
     pub fn agent_id(&self) -> AgentId {
         AgentId::new(self.task.as_str())
     }
 }
 
-/// What an agent is made of, as it was when it began.
+/// The definition of an agent at the time it started.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -39,22 +40,22 @@ pub struct Profile {
     pub disallowed_tools: Vec<String>,
     pub max_turns: Option<u32>,
     pub stance: Stance,
-    /// It continues its parent's conversation and is given exactly what its parent was given.
+    /// Whether it continues its parent's conversation, with exactly the prompt and tools of its parent.
     pub fork: bool,
     /// The copy of the repository it works in.
     pub worktree: Option<String>,
 }
 
-/// How an agent treats what it has no leave for. Never more than its parent may.
+/// How an agent treats tool calls that need a permission. Never allows more than its parent does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Stance {
     /// As its parent.
     #[default]
     Inherit,
-    /// Writes nothing, and runs nothing without being asked about.
+    /// It writes nothing, and runs commands only after a permission request.
     Plan,
-    /// What its parent would ask about is refused.
+    /// Calls for which its parent would request a permission are denied.
     NeverAsk,
 }
 
@@ -74,7 +75,7 @@ pub struct SubagentStarted {
     pub execution_mode: Option<Execution>,
 }
 
-/// A sub-agent has come to an end, or was ended.
+/// A sub-agent has ended or was stopped.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -90,7 +91,7 @@ pub struct SubagentCompleted {
     pub cancelled: Option<bool>,
 }
 
-/// A sub-agent could not go on.
+/// A sub-agent has failed.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

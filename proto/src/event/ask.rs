@@ -1,4 +1,4 @@
-//! Events that ask the clients something, and how each question ended.
+//! Questions to the clients, and how they were closed.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub struct PermissionCompleted {
     pub result: PermissionOutcome,
 }
 
-/// A question is closed; what came of it is told elsewhere.
+/// A question is closed; another event has the answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Completed {

@@ -1,4 +1,4 @@
-//! Facts of ours that the public schema has no event for: stored, folded, never sent to SDK
+//! Our own events, for which the public schema has none: stored and folded, never sent to SDK
 //! connections. Fields may be added, never renamed.
 
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub enum NamedBy {
     Auto,
 }
 
-/// What may be done without asking, as of now.
+/// The permission rules as of now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PermissionsSet {
     pub permissions: Permissions,
@@ -57,7 +57,7 @@ pub enum QueuePlace {
     Steering,
 }
 
-/// Something that waits for the loop.
+/// A queued item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum QueueItem {
@@ -133,13 +133,13 @@ pub struct Answered {
     pub request_id: RequestId,
 }
 
-/// The model is told something that no person said.
+/// A text for the model that is not from a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reminded {
     pub text: String,
 }
 
-/// The loop came to rest.
+/// The loop has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoopEnded {
     pub outcome: LoopOutcome,
@@ -151,11 +151,11 @@ pub enum LoopOutcome {
     Done,
     Aborted,
     Failed,
-    /// The daemon stopped in the middle; found out on recovery.
+    /// The daemon ended while the loop was running; recorded on recovery.
     Interrupted,
 }
 
-/// What one model call used, for the totals that a resume must know.
+/// The usage of one model call, for the totals after a resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageRecorded {

@@ -63,7 +63,7 @@ pub struct Resume {
     pub continue_pending_work: Option<bool>,
 }
 
-/// How a session came to its end.
+/// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ShutdownType {
@@ -101,7 +101,7 @@ pub struct ModelMetrics {
 }
 
 impl ModelMetrics {
-    /// Adds what other calls took.
+    /// Adds the metrics of other calls.
     pub fn add(&mut self, other: &Self) {
         self.requests.count += other.requests.count;
         self.requests.cost += other.requests.cost;
@@ -135,13 +135,13 @@ pub struct TokenMetrics {
     pub reasoning_tokens: u64,
 }
 
-/// Something went wrong and the user should know.
+/// An error that the user should know of.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     pub error_type: String,
-    /// The user message whose run failed; none for what concerns no message.
+    /// The user message whose turn failed; absent if the error belongs to no message.
     pub originating_message_id: Option<MessageId>,
     pub error_code: Option<String>,
     pub message: String,
@@ -202,10 +202,10 @@ pub struct PlanChanged {
     pub operation: FileOperation,
 }
 
-/// A file of the session's own folder was written by a client.
+/// A client has written a file of the session's workspace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileChanged {
-    /// As seen from the folder of such files.
+    /// The path relative to the workspace's files.
     pub path: String,
     pub operation: FileOperation,
 }

@@ -1,6 +1,6 @@
-//! Work that goes on beside the loop, as facts of the log, and what the model is told of its end.
+//! Background tasks: their events, and the notifications by which the model learns of their end.
 //!
-//! The `loopd.task_*` facts are folded into the one registry of a session; a notification is a
+//! The `loopd.task_*` events are folded into the task registry of the session. A notification is a
 //! public event, because it is part of the conversation.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use super::session::ModelMetrics;
 use crate::id::{SessionId, ShellId, TaskId, ToolCallId};
 use crate::time::Timestamp;
 
-/// A task began to go on in the background.
+/// A task has started.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -26,13 +26,13 @@ pub struct TaskStarted {
     pub work: TaskWork,
 }
 
-/// What a task is.
+/// The kinds of tasks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum TaskWork {
     Shell(ShellWork),
     Agent(Box<AgentWork>),
-    /// Work that somebody else does: a client, or a server of tools.
+    /// Work that a client or an MCP server does.
     External(ExternalWork),
 }
 
@@ -59,7 +59,7 @@ pub struct AgentWork {
     pub model: Option<String>,
     /// The model that the call named.
     pub requested_model: Option<String>,
-    /// Where what it says and does can be read while it works.
+    /// The file to which its messages and tool calls are written while it runs.
     pub output_file: Option<String>,
     pub worktree: Option<WorktreeWork>,
 }
@@ -69,13 +69,13 @@ pub struct AgentWork {
 pub struct WorktreeWork {
     pub id: String,
     pub path: String,
-    /// Where in it the agent works.
+    /// The agent's working directory inside the copy.
     pub cwd: String,
     pub repository: String,
     pub commit: String,
 }
 
-/// Work that the registry only keeps account of.
+/// Work that the daemon only lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExternalWork {
@@ -92,7 +92,7 @@ pub enum Execution {
     Background,
 }
 
-/// What work took, since its beginning.
+/// The usage of a task since its start.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WorkUsage {
@@ -103,14 +103,14 @@ pub struct WorkUsage {
 }
 
 impl WorkUsage {
-    /// Tokens in and out, of all models.
+    /// Returns the input and output tokens of all models.
     pub fn tokens(&self) -> u64 {
         let used = self.models.values().map(|model| &model.usage);
         used.map(|usage| usage.input_tokens + usage.output_tokens)
             .sum()
     }
 
-    /// Adds what other work took.
+    /// Adds the usage of other work.
     pub fn add(&mut self, other: &Self) {
         self.tool_calls += other.tool_calls;
         self.api_duration_ms += other.api_duration_ms;
@@ -121,13 +121,13 @@ impl WorkUsage {
     }
 }
 
-/// Nobody waits for the task any more; its end will be told.
+/// The task was moved to the background; the model will be notified of its end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskPromoted {
     pub id: TaskId,
 }
 
-/// An agent has answered and waits for more.
+/// An agent has answered and is idle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskAnswered {
@@ -137,7 +137,7 @@ pub struct TaskAnswered {
     pub answered_at: Timestamp,
 }
 
-/// An agent that had come to rest works again.
+/// An idle or ended agent is running again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskContinued {
@@ -146,7 +146,7 @@ pub struct TaskContinued {
     pub continued_at: Timestamp,
 }
 
-/// How far a task is that the registry only keeps account of.
+/// The progress of a task that the daemon only lists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskNoted {
     pub id: TaskId,
@@ -166,7 +166,7 @@ pub struct ShellWork {
     pub log_path: Option<String>,
 }
 
-/// Whether a command lives and dies with the daemon.
+/// Whether a command ends with the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ShellAttachment {
@@ -174,7 +174,7 @@ pub enum ShellAttachment {
     Detached,
 }
 
-/// The process of a task that was announced before it ran.
+/// The process of a task, which was announced before the process started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskProcess {
     pub id: TaskId,
@@ -189,9 +189,9 @@ pub struct TaskEnded {
     pub id: TaskId,
     pub outcome: TaskOutcome,
     pub exit_code: Option<i32>,
-    /// Why it ended, when it did not end by itself.
+    /// Why it ended, if it did not end by itself.
     pub reason: Option<String>,
-    /// What it came to, or how far it got.
+    /// Its result, complete or partial.
     pub result: Option<String>,
     pub usage: Option<WorkUsage>,
     pub ended_at: Timestamp,
@@ -206,7 +206,7 @@ pub enum TaskOutcome {
     Cancelled,
 }
 
-/// The model knows these tasks' ends by other means; it is not notified of them.
+/// The model has learned of the end of these tasks by other means; no notification is sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TasksDelivered {
     pub ids: Vec<TaskId>,
@@ -218,7 +218,7 @@ pub struct TasksRemoved {
     pub ids: Vec<TaskId>,
 }
 
-/// Something that the runtime tells the model in the user's place.
+/// A message of the daemon to the model, in the place of a user message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SystemNotification {
     pub content: String,
@@ -238,7 +238,7 @@ pub enum NotificationKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         display_name: Option<String>,
         agent_type: String,
-        /// `completed` or `failed`; who was cancelled has failed.
+        /// `completed` or `failed`; a cancelled agent counts as failed.
         status: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
@@ -268,7 +268,7 @@ pub enum NotificationKind {
 }
 
 impl NotificationKind {
-    /// The task whose end is told.
+    /// Returns the task that the notification is about.
     pub fn task(&self) -> TaskId {
         match self {
             Self::AgentCompleted { agent_id, .. } | Self::AgentIdle { agent_id, .. } => {
@@ -280,12 +280,12 @@ impl NotificationKind {
     }
 }
 
-/// A command in a shell waits for somebody to type.
+/// A command in a shell waits for input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShellWaiting {
     pub shell_id: ShellId,
     pub command: String,
-    /// What it shows while it waits.
+    /// The output that it shows while it waits.
     pub shown: String,
 }

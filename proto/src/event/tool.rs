@@ -36,7 +36,7 @@ pub struct ToolComplete {
     pub turn_id: Option<String>,
 }
 
-/// What a successful call brought.
+/// The result of a successful call.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -45,11 +45,11 @@ pub struct ToolResult {
     pub content: String,
     /// What a person reads.
     pub detailed_content: Option<String>,
-    /// Images that the model gets to see after the result.
+    /// Images that the model gets after the result.
     pub binary_results_for_llm: Option<Vec<BinaryResult>>,
 }
 
-/// Bytes that came with a result.
+/// Binary data of a result.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,7 +60,7 @@ pub struct BinaryResult {
     /// Base64.
     pub data: String,
     pub mime_type: String,
-    /// What the model is told about it.
+    /// The description for the model.
     pub description: Option<String>,
 }
 

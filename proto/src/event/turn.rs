@@ -1,4 +1,4 @@
-//! Events of the loop: user messages, model calls, what the model said.
+//! Events of a turn: user messages, model calls, messages of the model.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_with::skip_serializing_none;
 use crate::attachment::Attachment;
 use crate::id::{InteractionId, MessageId, ToolCallId};
 
-/// How a user message met the loop.
+/// How a user message was delivered to the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Delivered {
@@ -25,7 +25,7 @@ pub enum Delivered {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserMessage {
-    /// As `session.send` named it; absent in logs of before.
+    /// The id from `session.send`; absent in old logs.
     pub message_id: Option<MessageId>,
     /// What the user typed.
     pub content: String,
@@ -68,7 +68,7 @@ pub struct TurnEnd {
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
     pub message_id: MessageId,
-    /// The user message that started the run; none when a notification did.
+    /// The user message that started the run; absent if a notification started it.
     pub originating_message_id: Option<MessageId>,
     pub model: Option<String>,
     pub content: String,
@@ -138,7 +138,7 @@ pub struct TurnRetry {
     pub reason: Option<String>,
 }
 
-/// What one model call used.
+/// The usage of one model call.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -6,7 +6,7 @@ fn environment(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_home_is_the_most_particular_one_that_is_named() {
+fn the_most_specific_variable_names_the_home() {
     let check = |pairs: &[(&str, &str)], expected: &str| {
         assert_eq!(home(&environment(pairs)).unwrap(), Path::new(expected));
     };
@@ -24,7 +24,7 @@ fn the_home_is_the_most_particular_one_that_is_named() {
 }
 
 #[test]
-fn the_socket_is_in_the_runtime_folder_only_of_a_home_nobody_chose() {
+fn the_socket_is_in_the_runtime_directory_only_for_the_default_home() {
     let folder = |home: &str, pairs: &[(&str, &str)]| {
         let socket = socket(Path::new(home), &environment(pairs), 7);
         socket.parent().unwrap().to_owned()

@@ -9,7 +9,7 @@ use crate::id::SessionId;
 #[serde(rename_all = "camelCase")]
 pub struct ListParams {
     pub session_id: SessionId,
-    /// Lists our own agents too, not only those that others defined.
+    /// Whether the built-in agents are listed, too.
     #[serde(default)]
     pub include_built_in_agents: bool,
     #[serde(default)]

@@ -44,7 +44,7 @@ pub enum CommandKind {
     Client,
 }
 
-/// What may follow a command's name.
+/// The argument of a command.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct CommandInput {
     pub hint: &'static str,
@@ -60,7 +60,7 @@ pub struct InvokeParams {
     pub input: String,
 }
 
-/// What a command came to.
+/// The result of a command.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(
@@ -69,7 +69,7 @@ pub struct InvokeParams {
     rename_all_fields = "camelCase"
 )]
 pub enum Invoked {
-    /// Something to read.
+    /// A text to show.
     Text { text: String, markdown: bool },
     /// A message that the caller sends next.
     AgentPrompt {
@@ -77,7 +77,7 @@ pub enum Invoked {
         display_prompt: String,
         mode: Mode,
     },
-    /// It is done.
+    /// The command has nothing to show.
     Completed { message: Option<String> },
 }
 
@@ -89,7 +89,7 @@ pub struct ExecuteParams {
     pub args: String,
 }
 
-/// What went wrong while a command ran, if anything did.
+/// The error of a command; absent if it succeeded.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize)]
 pub struct Executed {

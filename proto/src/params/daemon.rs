@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::SessionId;
 use crate::time::Timestamp;
 
-/// What a daemon is and does at this moment.
+/// The version, process and live sessions of a daemon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DaemonStatus {
@@ -15,9 +15,9 @@ pub struct DaemonStatus {
     pub home: String,
     pub started: Timestamp,
     pub uptime_ms: u64,
-    /// Open connections, the asker's included.
+    /// The number of open connections, the caller's included.
     pub connections: usize,
-    /// Model calls and tools under way.
+    /// The number of running model calls and tools.
     pub work: usize,
     pub sessions: Vec<LiveSession>,
 }
@@ -28,16 +28,16 @@ pub struct DaemonStatus {
 pub struct LiveSession {
     pub session_id: SessionId,
     pub activity: Activity,
-    /// Messages that wait for the loop.
+    /// The number of queued messages.
     pub queued: usize,
 }
 
-/// What the loop of a session does.
+/// The activity of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Activity {
     Idle,
     Working,
-    /// Only a client's answer is missing.
+    /// It waits for the answer of a client.
     Waiting,
 }

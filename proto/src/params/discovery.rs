@@ -1,4 +1,4 @@
-//! Methods that look for skills, agents, instructions and MCP servers on disk.
+//! Methods that find skills, agents, instructions and MCP servers on disk.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -31,21 +31,21 @@ pub struct McpParams {
     pub working_directory: Option<String>,
 }
 
-/// The skills that stay out of use, by name; replaces the list before.
+/// The names of the disabled skills; replaces the previous list.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DisabledSkillsParams {
     pub disabled_skills: Vec<String>,
 }
 
-/// What was found, and what could not be read.
+/// The skills that were found, and the errors of those that could not be read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Skills {
     pub skills: Vec<Skill>,
     pub errors: Vec<String>,
 }
 
-/// Whose a skill is.
+/// Where a skill comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkillSource {
@@ -70,7 +70,7 @@ pub struct Skill {
     pub argument_hint: Option<String>,
 }
 
-/// Folders in which something is looked for.
+/// The paths that are searched.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Paths<P> {
     pub paths: Vec<P>,
@@ -91,7 +91,7 @@ pub struct Agents {
     pub agents: Vec<Agent>,
 }
 
-/// Whose an agent is.
+/// Where an agent comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentSource {
@@ -134,19 +134,19 @@ pub struct Instructions {
     pub sources: Vec<Instruction>,
 }
 
-/// What kind of file instructions come from.
+/// The kind of file that instructions come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InstructionKind {
     Home,
     Repo,
-    /// A file named for agents in general or for one vendor's.
+    /// A file for agents in general, or for those of one vendor.
     Model,
     /// A file of `.github/instructions`.
     Vscode,
 }
 
-/// Whose instructions are.
+/// Where instructions come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InstructionLocation {
@@ -165,13 +165,13 @@ pub struct Instruction {
     #[serde(rename = "type")]
     pub kind: InstructionKind,
     pub location: InstructionLocation,
-    /// The files that they are about; all when absent.
+    /// The files that they apply to; all when absent.
     pub apply_to: Option<Vec<String>>,
     pub description: Option<String>,
     pub project_path: Option<String>,
 }
 
-/// Whether a path names one file or a folder of them.
+/// Whether a path names a file or a directory of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PathKind {
@@ -195,7 +195,7 @@ pub struct McpServers {
     pub servers: Vec<McpServer>,
 }
 
-/// How a server is spoken to.
+/// The transport of an MCP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum McpTransport {
@@ -204,7 +204,7 @@ pub enum McpTransport {
     Sse,
 }
 
-/// Whose configuration names a server.
+/// Which configuration names a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum McpSource {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Handoff {
-    /// Markdown; empty when nothing was said yet.
+    /// Markdown; empty if the session has no messages.
     pub summary: String,
 }
 

@@ -1,8 +1,8 @@
-//! Methods about what a launch as a whole offers and wants kept.
+//! Methods that apply to a whole launch.
 
 use serde::{Deserialize, Serialize};
 
-/// Values that must not appear in what tools say. Never printed: there is no Debug.
+/// Values that must not appear in tool output. There is no Debug, so that they are never printed.
 #[derive(Clone, Deserialize)]
 pub struct AddFilterValuesParams {
     pub values: Vec<String>,
@@ -13,7 +13,7 @@ pub struct Ok {
     pub ok: bool,
 }
 
-/// Where a client wants the files of sessions kept, on its side.
+/// Where a client stores the files of sessions, on its side.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionFilesParams {
@@ -28,7 +28,7 @@ pub struct PluginsParams {
     pub paths: Vec<String>,
 }
 
-/// How the client's paths are written.
+/// The path syntax of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PathConventions {

@@ -1,4 +1,4 @@
-//! Model requests that a client carries: what we send to it and what it answers.
+//! Model requests that a client sends in the daemon's place: the messages in both directions.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +20,12 @@ pub struct RequestStart<'a> {
     pub transport: &'a str,
     pub session_id: Option<&'a str>,
     pub agent_id: Option<&'a str>,
-    /// The agent, or the session at the top, that the agent works for.
+    /// The parent agent, or the top session.
     pub parent_agent_id: Option<&'a str>,
     pub interaction_type: Option<&'a str>,
 }
 
-/// `llmInference.httpRequestChunk`: a piece of the request's body, its end, or its withdrawal.
+/// `llmInference.httpRequestChunk`: a part of the request's body, its end, or its cancellation.
 #[skip_serializing_none]
 #[derive(Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -62,7 +62,7 @@ pub struct ResponseChunk {
     pub error: Option<TransportError>,
 }
 
-/// Why the client could not make the request.
+/// Why the client could not send the request.
 #[derive(Debug, Clone, Deserialize)]
 pub struct TransportError {
     #[serde(default)]
@@ -71,7 +71,7 @@ pub struct TransportError {
     pub code: Option<String>,
 }
 
-/// Whether somebody still waited for it.
+/// Whether the daemon was still waiting for the response.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Accepted {
     pub accepted: bool,

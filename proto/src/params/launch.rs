@@ -1,4 +1,4 @@
-//! Our own methods by which relays and clients bring what belongs to their launch.
+//! Our own methods with which relays and clients register their launch.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::home_paths::FileId;
 
-/// What one launch brings; kept in memory only.
+/// The directory, environment and flags of a launch; kept in memory only.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LaunchParams {
-    /// The build of the process that asks; another build than the daemon's may replace it.
+    /// The build of the caller. If it differs from the daemon's, the daemon may make room for it.
     pub build: String,
     pub cwd: String,
     pub env: BTreeMap<String, String>,
     /// The variable that holds the token for the Copilot API.
     #[serde(default)]
     pub auth_token_env: Option<String>,
-    /// What TCP clients of this launch have to show.
+    /// The token that TCP clients of this launch must send.
     #[serde(default)]
     pub connection_token: Option<String>,
     #[serde(default)]
@@ -25,49 +25,49 @@ pub struct LaunchParams {
     /// Sessions that were idle for this many seconds are ended.
     #[serde(default)]
     pub session_idle_timeout: Option<u64>,
-    /// The caller keeps its clients when the home is emptied: it wants to be told with
-    /// [`HOME_EMPTIED`], and starts the next daemon by itself.
+    /// Whether the caller keeps its clients when the home is emptied. The daemon then notifies it
+    /// with [`HOME_EMPTIED`], and the caller starts the next daemon.
     #[serde(default)]
     pub outlives_home: bool,
-    /// What the launch had with the daemon before, when the home was emptied.
+    /// The state of the launch in the previous daemon, whose home was emptied.
     #[serde(default)]
     pub state: LaunchState,
 }
 
-/// What clients have set for their launch; carried from a daemon to the next one.
+/// The settings of a launch that are passed from one daemon to the next.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LaunchState {
     pub plugins: Vec<String>,
-    /// The values to mask in what tools say.
+    /// The values to mask in tool output.
     pub masked: Vec<String>,
-    /// A client carries the model requests, whether or not it is still there.
+    /// A client sends the model requests, whether or not it is still connected.
     pub inference_by_client: bool,
-    /// A client keeps the files of sessions, whether or not it is still there.
+    /// A client stores the files of sessions, whether or not it is still connected.
     pub session_files_by_client: bool,
     /// The runtime was shut down: requests are refused.
     pub ended: bool,
 }
 
-/// What one connection of a launch has reached; carried from a daemon to the next one.
+/// The state of one connection of a launch that is passed from one daemon to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LinkState {
-    /// Has shown its token, or needs none.
+    /// It has sent its token, or needs none.
     pub authenticated: bool,
     pub carries_inference: bool,
     pub keeps_session_files: bool,
-    /// The first number for a request to the client that none has had.
+    /// The first request number that was not used for a request to the client.
     pub next_request_id: u64,
 }
 
-/// What the daemon asks of a relay when its home was emptied, deleted or moved: to stop at the end
-/// of a frame, to close its half of each link, and to bring this to the next daemon.
+/// The request of a daemon to a relay when the home was emptied, deleted or moved: stop at the end
+/// of a frame, close your half of each link, and send this state to the next daemon.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HomeEmptiedParams {
     pub launch: LaunchState,
-    /// By the number of the link. Of a link that is missing nothing was taken.
+    /// By the number of the link. The daemon has taken no frame from a link that is missing here.
     pub links: BTreeMap<u64, LinkState>,
 }
 
@@ -80,23 +80,23 @@ pub struct Launched {
     pub launch_id: String,
     /// The daemon's build.
     pub build: String,
-    /// Set when the daemon makes room for the caller's build and leaves.
+    /// Set when the daemon exits to make room for the caller's build.
     pub leaving: bool,
-    /// The lock file that the daemon holds: while it is in the home, the daemon serves the home.
+    /// The lock file that the daemon holds. While it is in the home, the daemon serves the home.
     #[serde(default)]
     pub lock: Option<FileId>,
 }
 
-/// Ties a connection to a launch; a notification, so that nothing has to be waited for.
+/// Assigns a connection to a launch. It is a notification, so that the sender need not wait.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinNotification {
     pub launch_id: String,
     pub transport: JoinTransport,
-    /// Tells the connections of a launch apart.
+    /// Identifies the connection within the launch.
     #[serde(default)]
     pub link: Option<u64>,
-    /// What the link had with the daemon before, when the home was emptied.
+    /// The state of the link in the previous daemon, whose home was emptied.
     #[serde(default)]
     pub state: LinkState,
 }
@@ -109,6 +109,6 @@ pub const JOIN: &str = "loopd.join";
 pub enum JoinTransport {
     /// A pipe from the process that started the relay.
     Pipe,
-    /// TCP: whoever speaks has to show the token.
+    /// TCP: the client must send the token.
     Tcp,
 }

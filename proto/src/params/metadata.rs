@@ -8,7 +8,7 @@ use crate::id::SessionId;
 use crate::session::{Mode, SessionLimits};
 use crate::time::Timestamp;
 
-/// A session at a glance. What is told as null is known to be absent.
+/// A summary of a session. A null member is known to be absent.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
@@ -72,7 +72,7 @@ pub struct ShutdownParams {
     pub reason: Option<String>,
 }
 
-/// Whether a session ends as it should.
+/// Whether a session ends normally.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ending {

@@ -54,7 +54,7 @@ pub struct ChoiceParams {
     pub model: Option<String>,
 }
 
-/// Who would answer a new session of this launch.
+/// The provider and model that a new session of this launch would use.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -62,7 +62,7 @@ pub struct Choice {
     /// The provider's name: `copilot`, `openai`, one of the configuration file, …
     pub provider: String,
     pub model: String,
-    /// Where it is; a built-in model is nowhere.
+    /// The provider's address; absent for the built-in model.
     pub base_url: Option<String>,
     pub has_key: bool,
 }

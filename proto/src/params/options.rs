@@ -1,4 +1,4 @@
-//! `session.options.update`: what of a session's configuration can be changed while it lives.
+//! `session.options.update`: the options that can be changed while a session is live.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -8,7 +8,7 @@ use crate::id::SessionId;
 use crate::json::group;
 use crate::session::{CapabilitiesOverride, SessionLimits, SessionOptions};
 
-/// A change of options: only what it names changes.
+/// A change of options. Only the options that it names change.
 #[derive(Debug, Clone)]
 pub struct OptionsParams {
     pub session_id: SessionId,
@@ -21,13 +21,13 @@ pub struct OptionsParams {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OptionsPatch {
     pub options: SessionOptions,
-    /// The limits were taken away.
+    /// Whether the limits are removed.
     pub no_limits: bool,
     pub model_capabilities: Option<CapabilitiesOverride>,
 }
 
 impl OptionsPatch {
-    /// The options as they are afterwards.
+    /// Returns the options after the change.
     #[must_use]
     pub fn applied_to(&self, options: SessionOptions) -> SessionOptions {
         let mut options = options.updated_by(self.options.clone());
@@ -47,14 +47,14 @@ impl<'de> Deserialize<'de> for OptionsParams {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Own {
+        struct UpdateFields {
             session_id: SessionId,
             #[serde(default)]
             enable_streaming: Option<bool>,
             #[serde(default)]
             model_capabilities_overrides: Option<CapabilitiesOverride>,
         }
-        /// The members that have the name and meaning they have in `session.create`.
+        /// The members with the same name and meaning as in `session.create`.
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase", default)]
         struct Same {
@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for OptionsParams {
             session_limits: Option<SessionLimits>,
         }
         let object = Box::<RawValue>::deserialize(deserializer)?;
-        let own: Own = group(&object)?;
+        let own: UpdateFields = group(&object)?;
         let same: Same = group(&object)?;
         let mut members: Map<String, Value> = group(&object)?;
         members.remove("sessionId");

@@ -1,4 +1,4 @@
-//! Answers to questions that a runtime may ask its clients, and who answers some of them itself.
+//! Answers of clients to questions of the daemon, and direct handlers for some of them.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 use crate::id::{RequestId, SessionId};
 
-/// What a client's own model said to a server that asked for it.
+/// The answer of the client's model to a sampling request of an MCP server.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SamplingParams {
     pub session_id: SessionId,
     pub request_id: RequestId,
-    /// Absent when the client says no.
+    /// Absent if the client refuses.
     #[serde(default)]
     pub response: Option<Map<String, Value>>,
 }
@@ -43,7 +43,7 @@ pub struct ExitPlanModeParams {
     pub response: ExitPlanMode,
 }
 
-/// What a person thinks of a plan.
+/// A person's answer to a plan.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExitPlanMode {
@@ -76,7 +76,7 @@ pub struct LimitsExhaustedParams {
     pub response: LimitsExhausted,
 }
 
-/// What becomes of a limit that is used up.
+/// What to do about a limit that is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitsExhausted {
@@ -122,7 +122,7 @@ impl std::fmt::Debug for HeadersRefresh {
     }
 }
 
-/// Names a handler that a client said it has.
+/// The id of a registered handler.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Handle {
     pub handle: String,

@@ -170,9 +170,9 @@ pub struct Trusted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApprovalMode {
-    /// They are, as the rules say.
+    /// People are asked, as the rules say.
     Manual,
-    /// A model looks at each request first.
+    /// A model checks each request first.
     Assisted,
     /// Everything is allowed.
     AllowAll,

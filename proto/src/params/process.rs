@@ -1,4 +1,4 @@
-//! Our own method about the commands that the daemon runs as processes.
+//! Our own method about the processes that the daemon runs for commands.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub struct ProcessList {
     pub processes: Vec<Process>,
 }
 
-/// A command that was started and of which something lives.
+/// A command that has a live process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Process {
@@ -23,27 +23,27 @@ pub struct Process {
     pub command: String,
     pub started_at: Timestamp,
     pub state: ProcessState,
-    /// Where the output of a detached command goes.
+    /// The output file of a detached command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_path: Option<String>,
 }
 
-/// What a command dies with.
+/// What ends a command at the latest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProcessClass {
     Turn,
     Session,
     Daemon,
-    /// It dies with nobody.
+    /// Nothing: it outlives the daemon.
     Detached,
 }
 
-/// How far a command has come.
+/// The state of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProcessState {
     Running,
-    /// It ended, but processes it started live on.
+    /// The command has ended, but processes that it started are alive.
     LeftBehind,
 }

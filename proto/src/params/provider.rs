@@ -26,7 +26,7 @@ pub struct EndpointParams {
     pub model_id: Option<String>,
 }
 
-/// Where a session's calls go, with the key: only for clients that were allowed to know it.
+/// The endpoint of a session's model calls, with its key; only for clients that may know it.
 #[skip_serializing_none]
 #[derive(Clone, Serialize)]
 #[serde(rename_all = "camelCase")]

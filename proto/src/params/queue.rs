@@ -1,4 +1,4 @@
-//! Methods about what waits for the loop.
+//! Methods about the queue of a session.
 
 use serde::{Deserialize, Serialize};
 

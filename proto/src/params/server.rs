@@ -5,11 +5,11 @@ use serde_with::skip_serializing_none;
 
 use crate::time::Timestamp;
 
-/// A method without parameters; whatever comes is ignored.
+/// The parameters of a method that has none; all members are ignored.
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
 pub struct NoParams {}
 
-/// A result that says only that it worked.
+/// The empty result of a method that succeeded.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct NoResult {}
 

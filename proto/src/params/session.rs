@@ -13,7 +13,7 @@ use crate::id::{EventId, MessageId, SessionId};
 use crate::json::group;
 use crate::time::Timestamp;
 
-/// Parameters that name a session and nothing else.
+/// The parameters of a method that only needs a session.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Of {
@@ -29,7 +29,7 @@ impl Success {
     pub const YES: Self = Self { success: true };
 }
 
-/// Whether it worked, and if not, why.
+/// Whether a request succeeded, and if not, why.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Deleted {
@@ -52,7 +52,7 @@ pub struct ListFilter {
     pub branch: Option<String>,
 }
 
-/// A stored session at a glance.
+/// A summary of a stored session.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -110,7 +110,7 @@ pub struct Forked {
 pub struct SendParams {
     pub session_id: SessionId,
     pub prompt: String,
-    /// Ours: makes a repeated send harmless.
+    /// Our own member: makes a repeated send harmless.
     #[serde(default)]
     pub message_id: Option<MessageId>,
     #[serde(default)]
@@ -127,15 +127,15 @@ pub struct SendParams {
     pub request_headers: BTreeMap<String, String>,
     #[serde(default)]
     pub source: Option<String>,
-    /// Wants the answer in a form that the provider enforces.
+    /// The form of the answer, which the provider enforces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_format: Option<Value>,
-    /// Wants the message refused unless the model has this tool.
+    /// Refuses the message unless the model has this tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required_tool: Option<String>,
 }
 
-/// When a message wants to be heard.
+/// When a message is delivered to the loop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SendMode {
@@ -150,12 +150,12 @@ pub struct Sent {
     pub message_id: MessageId,
 }
 
-/// A message, and what to wait for.
+/// A message, and the end of the wait.
 #[derive(Debug, Clone, Serialize)]
 pub struct SendAndWaitParams {
     #[serde(flatten)]
     pub send: SendParams,
-    /// Ours: clients of the official SDKs wait until the session is idle.
+    /// Our own member: clients of the official SDKs wait until the session is idle.
     #[serde(rename = "loopdUntil")]
     pub until: Until,
 }
@@ -164,7 +164,7 @@ pub struct SendAndWaitParams {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
-    /// The session is idle: whatever the message set off has ended, too.
+    /// The session is idle: background tasks of the message have ended, too.
     #[default]
     Idle,
     /// The run that the message started, or joined, has ended.
@@ -175,12 +175,12 @@ impl<'de> Deserialize<'de> for SendAndWaitParams {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Own {
+        struct WaitFields {
             #[serde(rename = "loopdUntil")]
             until: Until,
         }
         let object = Box::<RawValue>::deserialize(deserializer)?;
-        let own: Own = group(&object)?;
+        let own: WaitFields = group(&object)?;
         Ok(Self {
             send: group(&object)?,
             until: own.until,
@@ -188,7 +188,7 @@ impl<'de> Deserialize<'de> for SendAndWaitParams {
     }
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -198,15 +198,15 @@ pub struct Completed {
     pub aborted: bool,
     /// The `assistant.message` event that answers it.
     pub response: Option<Box<RawValue>>,
-    /// The event that ended the wait, as it was sent on this connection; absent when the message had
-    /// left the queue or ended before.
+    /// The event that ended the wait, as it was sent on this connection; absent if the message had
+    /// already ended or left the queue.
     pub completion_event_id: Option<EventId>,
 }
 
-/// What a refusal carries when a run failed.
+/// The data of the error when a run failed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompletionFailure {
-    /// The `session.error` that says so.
+    /// The `session.error` event of the failure.
     pub completion_event_id: EventId,
 }

@@ -1,4 +1,4 @@
-//! Methods by which clients run commands themselves.
+//! Methods with which clients run commands.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -47,17 +47,17 @@ pub struct Killed {
     pub killed: bool,
 }
 
-/// Notification: a piece of what a command started with `session.shell.exec` printed.
+/// Notification: a part of the output of a command of `session.shell.exec`.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShellOutput {
     pub process_id: ProcessId,
-    /// `stdout`: both streams come together, in order.
+    /// Always `stdout`: both streams are merged, in order.
     pub stream: String,
     pub data: String,
 }
 
-/// Notification: such a command ended.
+/// Notification: a command of `session.shell.exec` ended.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShellExit {

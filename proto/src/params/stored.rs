@@ -1,4 +1,4 @@
-//! Methods about the sessions that are stored, live or not.
+//! Methods about stored sessions, live or not.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_with::skip_serializing_none;
 use super::session::{ListFilter, Metadata};
 use crate::id::SessionId;
 
-/// Where sessions are looked for; this daemon has local ones only.
+/// Which sessions are listed; this daemon has local ones only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
@@ -22,7 +22,7 @@ pub enum Source {
 #[serde(rename_all = "camelCase", default)]
 pub struct ListStoredParams {
     pub source: Option<Source>,
-    /// How many sessions, the one changed last first, are described in full.
+    /// How many sessions, beginning with the most recently changed, are described in full.
     pub metadata_limit: Option<usize>,
     pub filter: Option<ListFilter>,
 }
@@ -44,7 +44,7 @@ pub struct ContextParams {
     pub context: Option<ListFilter>,
 }
 
-/// Bytes by session.
+/// The size of each session in bytes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sizes {
     pub sizes: BTreeMap<SessionId, u64>,
@@ -68,7 +68,7 @@ pub struct Freed {
     pub freed_bytes: BTreeMap<SessionId, u64>,
 }
 
-/// Descriptions of sessions, in both directions.
+/// Descriptions of sessions: partial as parameters, complete as a result.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct Described {
     pub sessions: Vec<Metadata>,

@@ -1,4 +1,4 @@
-//! Methods about what goes on beside the loop.
+//! Methods about tasks: sub-agents, background shells and work of clients.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -8,7 +8,7 @@ use crate::event::task::ShellAttachment;
 use crate::id::{SessionId, TaskId};
 use crate::time::Timestamp;
 
-/// Names one task of a session.
+/// The parameters of a method that only needs a task.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskOf {
@@ -38,7 +38,7 @@ impl TaskInfo {
     }
 }
 
-/// An agent, or work that somebody else does.
+/// An agent, or work of a client or an MCP server.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -82,7 +82,7 @@ pub struct ShellInfo {
     pub pid: Option<u32>,
 }
 
-/// How far a task is.
+/// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -95,11 +95,11 @@ pub enum Status {
 
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct ProgressResult {
-    /// Null when there is no such task.
+    /// Null if there is no such task.
     pub progress: Option<Progress>,
 }
 
-/// How a task gets on, by its kind.
+/// The progress of a task, by its kind.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Progress {
@@ -187,13 +187,13 @@ pub struct AgentStarted {
     pub agent_id: TaskId,
 }
 
-/// The agents of a session and theirs, as far as they are alive.
+/// The tasks of a session, and below each live agent its own tasks.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct TaskTree {
     pub tasks: Vec<TaskNode>,
 }
 
-/// One task, how it gets on, and the tasks below it.
+/// One task, its progress, and the tasks below it.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -221,7 +221,7 @@ pub struct ReadParams {
     pub wait: Option<f64>,
 }
 
-/// What an agent answered so far.
+/// The answers of an agent so far.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct TaskRead {
     pub node: TaskNode,
@@ -234,7 +234,7 @@ pub struct AnswerRead {
     pub at: Timestamp,
 }
 
-/// Work that a client does itself and wants listed with the other tasks.
+/// Work of a client that is listed with the other tasks.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RegisterParams {
@@ -250,7 +250,7 @@ pub struct Registered {
     pub registered: bool,
 }
 
-/// How such work gets on, or how it ended.
+/// The progress or the end of a client's work.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateParams {

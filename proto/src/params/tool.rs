@@ -1,4 +1,4 @@
-//! Methods about tools, and those by which clients run their own.
+//! Methods about tools, and those with which clients run their own tools.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct HandleParams {
     pub error: Option<String>,
 }
 
-/// What a client's tool brought.
+/// The result of a client's tool.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum ClientToolResult {
@@ -80,7 +80,7 @@ pub struct CurrentTools {
     pub tools: Option<Vec<CurrentTool>>,
 }
 
-/// A tool that the model is told of.
+/// A tool that the model has.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct CurrentTool {
     pub name: String,
@@ -92,7 +92,7 @@ pub struct CurrentTool {
 #[serde(rename_all = "camelCase")]
 pub struct SubagentParams {
     pub session_id: SessionId,
-    /// Null goes back to what is usual.
+    /// Null restores the defaults.
     pub subagents: Option<SubagentSettings>,
 }
 
@@ -107,7 +107,7 @@ pub struct SubagentSettings {
     pub max_depth: Option<u32>,
 }
 
-/// What one kind of sub-agent uses.
+/// The settings of one kind of sub-agent.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]

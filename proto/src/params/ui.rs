@@ -1,4 +1,4 @@
-//! Methods that reach the users of a session.
+//! Methods that ask the users of a session.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What a session used.
+//! The usage of a session.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::time::Timestamp;
 pub struct Metrics {
     pub total_premium_request_cost: f64,
     pub total_user_requests: u64,
-    /// What the providers charged, in billionths of a credit.
+    /// The charges of the providers, in billionths of a credit.
     pub total_nano_aiu: u64,
     pub total_api_duration_ms: u64,
     pub session_start_time: Timestamp,

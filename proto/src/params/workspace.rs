@@ -1,4 +1,4 @@
-//! Methods about the folder in which a session keeps its own files.
+//! Methods about the workspace: the directory of a session's own files.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -6,7 +6,7 @@ use serde_with::skip_serializing_none;
 use crate::id::SessionId;
 use crate::time::Timestamp;
 
-/// The folder's session, in the words of the public schema.
+/// The workspace of a session, with the member names of the public schema.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize)]
 pub struct Workspace {
@@ -68,7 +68,7 @@ pub struct SavedPaste {
 #[serde(rename_all = "camelCase")]
 pub struct Paste {
     pub file_path: String,
-    /// As seen from the folder of such files.
+    /// The path relative to the workspace's files.
     pub filename: String,
     pub size_bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! Our own methods about the worktrees that were made for agents.
+//! Our own methods about the worktrees of agents.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub struct WorktreeList {
     pub worktrees: Vec<Worktree>,
 }
 
-/// A worktree that was made for an agent, or what is left of it; what is not known is missing.
+/// A worktree of an agent, or the rest of one. Members that are not known are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Worktree {
@@ -32,7 +32,7 @@ pub struct Worktree {
     pub contents: WorktreeContents,
 }
 
-/// Who needs a worktree.
+/// The use of a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WorktreeUse {
@@ -40,18 +40,18 @@ pub enum WorktreeUse {
     InUse,
     /// Its agent has ended and left changes.
     Kept,
-    /// Its agent is gone without an end, for example with an earlier daemon.
+    /// Its agent vanished without ending, for example with an earlier daemon.
     Leftover,
 }
 
-/// What would be lost with a worktree.
+/// What the removal of a worktree would lose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum WorktreeContents {
     Unchanged {},
     #[serde(rename_all = "camelCase")]
     Changed {
-        /// Files that differ from the commit; not more than a few.
+        /// The first few files that differ from the commit.
         files: Vec<String>,
         /// How many more there are.
         more_files: usize,
@@ -60,7 +60,7 @@ pub enum WorktreeContents {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<String>,
     },
-    /// It cannot be seen.
+    /// The contents cannot be determined.
     Unclear {
         why: String,
     },
@@ -69,7 +69,7 @@ pub enum WorktreeContents {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WorktreeRemoveParams {
     pub id: String,
-    /// Remove it with the changes in it.
+    /// Whether to remove it together with its changes.
     #[serde(default)]
     pub force: bool,
 }

@@ -10,12 +10,12 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The longest header block that is accepted before the empty line that ends it.
 pub(super) const HEADER_LIMIT: usize = 8 * 1024;
-/// The least and the most that one read asks the stream for.
+/// The minimum and maximum number of bytes that one read asks for.
 const READ_STEP: (usize, usize) = (16 * 1024, 256 * 1024);
 /// A frame above this size takes the read buffer with it, so that an idle connection stays small.
 const LARGE_FRAME: usize = 256 * 1024;
 
-/// How messages are told apart on the stream.
+/// How messages are separated on the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// `Content-Length: N`, an empty line, then N bytes of JSON (the LSP base protocol).
@@ -25,7 +25,7 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// Returns how a stream is framed whose first byte, blanks left out, is this one.
+    /// Returns the framing of a stream from its first byte that is not whitespace.
     pub(super) fn of(first: u8) -> Self {
         match first {
             b'{' | b'[' => Self::Lines,
@@ -43,7 +43,7 @@ impl Framing {
         self.end(out);
     }
 
-    /// Appends what precedes a message of `length` bytes.
+    /// Appends the header of a message of `length` bytes.
     pub(super) fn begin(self, length: usize, out: &mut Vec<u8>) {
         match self {
             Self::ContentLength => {
@@ -53,7 +53,7 @@ impl Framing {
         }
     }
 
-    /// Appends what follows a message.
+    /// Appends the end of a message.
     pub(super) fn end(self, out: &mut Vec<u8>) {
         match self {
             Self::ContentLength => {}
@@ -157,9 +157,9 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// Waits until the stream ends, while frames may not be handed out.
+    /// Waits until the stream ends, without returning frames.
     ///
-    /// A bounded amount is read ahead; if the end lies beyond it, this stays pending.
+    /// A bounded amount is read ahead. If the end lies beyond it, the future stays pending.
     pub(super) async fn ended(&mut self) -> Result<(), FrameError> {
         while self.buffer.len() < LARGE_FRAME {
             if self.fill().await? == 0 {
@@ -169,7 +169,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         std::future::pending().await
     }
 
-    /// Reads once, growing the buffer with what really arrived rather than with what was announced.
+    /// Reads once. The buffer grows with the bytes that arrived, not with the announced length.
     async fn fill(&mut self) -> io::Result<usize> {
         let (least, most) = READ_STEP;
         let step = match self.decoder.expected {
@@ -184,7 +184,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     }
 }
 
-/// Cuts frames out of a buffer, remembering how far it has looked.
+/// Cuts frames out of a buffer, and remembers how far it has searched.
 #[derive(Debug)]
 struct Decoder {
     framing: Arc<OnceLock<Framing>>,
@@ -325,7 +325,7 @@ fn bad_header(line: &[u8]) -> FrameError {
     FrameError::BadHeader { line }
 }
 
-/// Refuses nesting beyond `limit` before a parser that might recurse sees the text.
+/// Rejects nesting beyond `limit`, before a recursive parser sees the text.
 fn check_depth(json: &[u8], limit: usize) -> Result<(), FrameError> {
     let mut depth: usize = 0;
     let mut bytes = json.iter();

@@ -1,6 +1,6 @@
-//! JSON-RPC 2.0 envelopes: what a frame says (request, notification or response, told apart by the
-//! members present) and how our own messages are spelled. Called by the pump and the peer. Never
-//! looks into params or results and knows no method.
+//! JSON-RPC 2.0 envelopes: parses a frame as request, notification or response, by the members it
+//! has, and writes our own messages. Called by the pump and the peer. Never looks into params or
+//! results and knows no method.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use serde_json::value::RawValue;
 pub const PARSE_ERROR: i64 = -32700;
 /// The JSON is not a valid request.
 pub const INVALID_REQUEST: i64 = -32600;
-/// Nobody handles the method.
+/// The method has no handler.
 pub const METHOD_NOT_FOUND: i64 = -32601;
 /// The params do not fit the method.
 pub const INVALID_PARAMS: i64 = -32602;
 /// The handler failed.
 pub const INTERNAL_ERROR: i64 = -32603;
-/// The caller gave up waiting.
+/// The caller cancelled the request.
 pub const REQUEST_CANCELLED: i64 = -32800;
-/// Too much is under way already.
+/// Too many requests are running.
 pub const OVERLOADED: i64 = -32001;
 
 /// The id of a request, kept as the JSON text (a number or a string) the caller wrote.
@@ -81,7 +81,7 @@ impl ErrorObject {
     }
 }
 
-/// A call that wants exactly one answer.
+/// A call that gets exactly one response.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub id: RequestId,
@@ -89,14 +89,14 @@ pub struct Request {
     pub params: Option<Box<RawValue>>,
 }
 
-/// A message that wants no answer.
+/// A message that gets no response.
 #[derive(Clone, Debug)]
 pub struct Notification {
     pub method: String,
     pub params: Option<Box<RawValue>>,
 }
 
-/// The answer to a request.
+/// The response to a request.
 #[derive(Clone, Debug)]
 pub struct Response {
     /// `None` when the other side could not tell which request it answers.
@@ -130,7 +130,7 @@ pub enum EnvelopeError {
 }
 
 impl EnvelopeError {
-    /// Returns the id to answer to, where it could be read.
+    /// Returns the id of the request, if it could be read.
     pub fn id(&self) -> Option<&RequestId> {
         match self {
             Self::NotMessage { id, .. } => id.as_ref(),
@@ -138,7 +138,7 @@ impl EnvelopeError {
         }
     }
 
-    /// Returns the error to answer with.
+    /// Returns the error to respond with.
     pub fn to_object(&self) -> ErrorObject {
         let code = match self {
             Self::NotJson(_) => PARSE_ERROR,
@@ -220,7 +220,7 @@ impl Members<'_> {
     }
 }
 
-/// Reads an error object; one that is not shaped as such still ends the call, as data.
+/// Parses an error object. A malformed one still ends the call; it becomes the error's data.
 fn read_error(raw: &RawValue) -> ErrorObject {
     serde_json::from_str(raw.get()).unwrap_or_else(|_| ErrorObject {
         code: INTERNAL_ERROR,
@@ -272,7 +272,7 @@ pub(super) fn result<T: Serialize + ?Sized>(
     Ok(finish(out))
 }
 
-/// Serialises a response that carries an error; without an id it answers a frame nobody can name.
+/// Serialises a response that carries an error. It has no id if that of the frame is unknown.
 pub(super) fn error(id: Option<&RequestId>, error: &ErrorObject) -> Bytes {
     let mut out = begin_response(id);
     let code = error.code;
@@ -290,7 +290,7 @@ fn begin_response(id: Option<&RequestId>) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},").into_bytes()
 }
 
-/// Closes the object and gives up spare capacity: the bytes may wait in queues for long.
+/// Closes the object and frees spare capacity, because the bytes may wait in a queue for long.
 fn finish(mut out: Vec<u8>) -> Bytes {
     out.push(b'}');
     out.into_boxed_slice().into()

@@ -1,5 +1,5 @@
-//! One incoming request under way: the service's future behind a panic fence, with a way to cancel
-//! it. Owned by the pump. Whatever happens to the future, it ends in exactly one reply.
+//! One running request: the service's future, with panics caught and a way to cancel it. Owned by
+//! the pump. Whatever happens to the future, it ends in exactly one reply.
 
 use std::any::Any;
 use std::future::Future;
@@ -13,36 +13,36 @@ use futures::future::{AbortHandle, Abortable, BoxFuture, CatchUnwind};
 use super::envelope::{ErrorObject, INTERNAL_ERROR, REQUEST_CANCELLED, RequestId};
 use super::service::Reply;
 
-/// One request under way.
+/// One running request.
 pub(super) struct Handler {
     id: RequestId,
     method: String,
-    weight: Weight,
+    load: Load,
     future: Abortable<CatchUnwind<AssertUnwindSafe<BoxFuture<'static, Reply>>>>,
 }
 
-/// What a request under way counts as.
+/// How a running request counts against the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Weight {
-    /// Work, with the size of its frame.
-    Works { bytes: usize },
-    /// It waits for something to happen.
-    Waits,
+pub(super) enum Load {
+    /// It works; `bytes` is the size of its frame.
+    Working { bytes: usize },
+    /// It waits for an event.
+    Waiting,
 }
 
-/// The end of a request, whichever way it came.
+/// A request that has ended, and its reply.
 pub(super) struct Finished {
     pub(super) id: RequestId,
-    pub(super) weight: Weight,
+    pub(super) load: Load,
     pub(super) reply: Reply,
 }
 
 impl Handler {
-    /// Fences the future, and returns the handle that cancels it.
+    /// Wraps the future, and returns the handle that cancels it.
     pub(super) fn new(
         id: RequestId,
         method: String,
-        weight: Weight,
+        load: Load,
         future: BoxFuture<'static, Reply>,
     ) -> (Self, AbortHandle) {
         let (abort, registration) = AbortHandle::new_pair();
@@ -50,7 +50,7 @@ impl Handler {
         let handler = Self {
             id,
             method,
-            weight,
+            load,
             future,
         };
         (handler, abort)
@@ -71,13 +71,13 @@ impl Future for Handler {
         };
         Poll::Ready(Finished {
             id: self.id.clone(),
-            weight: self.weight,
+            load: self.load,
             reply,
         })
     }
 }
 
-/// Logs a panic and turns it into the answer the caller gets.
+/// Logs a panic and returns the error reply.
 pub(super) fn panicked(id: &RequestId, method: &str, panic: &(dyn Any + Send)) -> Reply {
     let panic = panic_text(panic);
     tracing::error!(%id, method, panic, "a request handler panicked");
@@ -85,7 +85,7 @@ pub(super) fn panicked(id: &RequestId, method: &str, panic: &(dyn Any + Send)) -
     Reply::error(id, ErrorObject::new(INTERNAL_ERROR, message))
 }
 
-/// Returns what a panic said.
+/// Returns the message of a panic.
 pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()

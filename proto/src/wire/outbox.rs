@@ -1,6 +1,6 @@
-//! The one bounded outgoing queue of a connection, and the writer that empties it. Peers push from
-//! anywhere, the pump drives the writer. Never blocks a pusher and never reorders: a slow reader
-//! first loses deltas, then the connection; waiting replies only stop the reading.
+//! The one bounded outgoing queue of a connection, and the writer that empties it. Any task may
+//! push; the pump drives the writer. A push never blocks, and messages keep their order. A slow
+//! reader first loses deltas, then the connection; queued replies only stop the reading.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -15,34 +15,34 @@ use tokio_util::sync::CancellationToken;
 use super::codec::Framing;
 use super::{CloseReason, Limits};
 
-/// What the bookkeeping of one queued message costs beside its bytes.
+/// The cost of a queued message in addition to its bytes.
 const ITEM_COST: usize = 64;
-/// How much the writer takes out of the queue at a time.
+/// How many bytes the writer takes out of the queue at a time.
 const CHUNK: usize = 64 * 1024;
-/// A message from this size on is written from where it lies instead of being copied.
+/// Messages of at least this size are written directly instead of being copied.
 const WRITE_DIRECTLY: usize = 16 * 1024;
-/// The queue's own memory is given back when a burst is over and left more than this many slots.
+/// An empty queue with more slots than this is freed, so that a burst does not keep its memory.
 const KEPT_SLOTS: usize = 1024;
 
 /// The kind of an outgoing message, which decides what happens when the reader is slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The answer to a request: never dropped, stops the reading when too many wait.
+    /// The reply to a request: never dropped; reading stops when too many wait.
     Reply,
     /// A request of ours: never dropped, bounded by the number of unanswered ones.
     Request,
-    /// A fact that must not be lost: the connection is cut when too many wait.
+    /// An event that must not be lost: the connection is closed when too many wait.
     Event,
-    /// A fragment that a later event repeats: dropped when events pile up.
+    /// A part of a text that a later event repeats: dropped when too many events wait.
     Delta,
 }
 
-/// The connection is closed, so that nothing can be sent any more.
+/// The connection is closed; nothing can be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the connection is closed")]
 pub struct Closed;
 
-/// Whether the pump may take in another frame.
+/// Whether the pump may read another frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intake {
     Open,
@@ -79,23 +79,23 @@ impl State {
     }
 }
 
-/// What the writer found in the queue.
+/// What the writer took out of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
-    Some,
+enum BatchState {
+    Filled,
     Empty,
     /// Empty, and nothing more will come.
     Ended,
 }
 
-/// The queue; it is shared by every clone of a peer and the pump.
+/// The outgoing queue, shared by all clones of a peer and the pump.
 #[derive(Debug)]
 pub(super) struct Outbox {
     state: Mutex<State>,
     limits: Limits,
-    /// Told when the queue is no longer empty, or closed. Only the writer waits for it.
+    /// Notified when the queue is closed or no longer empty. Only the writer waits for it.
     ready: Notify,
-    /// Told when a stopped pump should look again. Only the pump waits for it.
+    /// Notified when a stopped pump should check [`Outbox::intake`] again. Only the pump waits.
     resume: Notify,
     closed: CancellationToken,
 }
@@ -115,7 +115,7 @@ impl Outbox {
         self.state.lock()
     }
 
-    /// Queues one complete message; a message without bytes is nothing to send.
+    /// Queues one complete message. An empty message is not sent.
     pub(super) fn push(&self, class: Class, message: Bytes) -> Result<(), Closed> {
         if message.is_empty() {
             return Ok(());
@@ -149,8 +149,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Counts an event at half the limit at most: one that is larger than the whole limit would
-    /// otherwise cut every connection it is sent to, again after each reconnect.
+    /// Returns the cost of a message. An event counts at most half the limit: one that is larger than
+    /// the limit would otherwise close every connection, again after each reconnect.
     fn cost(&self, class: Class, message: &Bytes) -> usize {
         let cost = message.len() + ITEM_COST;
         match class {
@@ -159,7 +159,8 @@ impl Outbox {
         }
     }
 
-    /// Closes the queue; the first reason wins, and what waits stays only if it may still be read.
+    /// Closes the queue. The first reason is kept; queued messages stay only if the reason allows a
+    /// flush.
     pub(super) fn close(&self, reason: CloseReason) {
         let mut state = self.lock();
         if state.closed.is_some() {
@@ -178,7 +179,7 @@ impl Outbox {
         self.resume.notify_one();
     }
 
-    /// Throws away what was not written in time.
+    /// Discards the messages that were not written in time.
     pub(super) fn discard(&self) {
         let abandoned = std::mem::take(&mut self.lock().queue);
         if !abandoned.is_empty() {
@@ -213,19 +214,19 @@ impl Outbox {
         self.lock().request_bytes > self.limits.request_limit
     }
 
-    /// Waits for a reason to look at [`Outbox::intake`] again.
+    /// Waits for a reason to check [`Outbox::intake`] again.
     pub(super) async fn resumed(&self) {
         self.resume.notified().await;
     }
 
-    /// Makes a stopped pump look again.
+    /// Makes a stopped pump check [`Outbox::intake`] again.
     pub(super) fn resume(&self) {
         self.resume.notify_one();
     }
 
     /// Moves about one chunk of messages into `batch`. From here on they no longer count as
     /// waiting, so a connection holds at most its limits, one chunk and one message.
-    fn take(&self, batch: &mut Vec<Bytes>) -> Taken {
+    fn take(&self, batch: &mut Vec<Bytes>) -> BatchState {
         let mut state = self.lock();
         let were_full = state.reply_bytes > self.limits.reply_limit;
         let mut size = 0;
@@ -247,14 +248,14 @@ impl Outbox {
             self.resume.notify_one();
         }
         match (batch.is_empty(), ended) {
-            (false, _) => Taken::Some,
-            (true, false) => Taken::Empty,
-            (true, true) => Taken::Ended,
+            (false, _) => BatchState::Filled,
+            (true, false) => BatchState::Empty,
+            (true, true) => BatchState::Ended,
         }
     }
 }
 
-/// Writes what is queued until the queue is closed and empty, then shuts the stream down.
+/// Writes queued messages until the queue is closed and empty, then shuts the stream down.
 pub(super) async fn write_out<W: AsyncWrite + Unpin>(
     outbox: &Outbox,
     framing: &OnceLock<Framing>,
@@ -262,17 +263,17 @@ pub(super) async fn write_out<W: AsyncWrite + Unpin>(
 ) -> io::Result<()> {
     let mut batch = Vec::new();
     loop {
-        let taken = outbox.take(&mut batch);
-        match taken {
-            Taken::Some => {
+        let state = outbox.take(&mut batch);
+        match state {
+            BatchState::Filled => {
                 let framing = framing.get().copied().unwrap_or(Framing::ContentLength);
                 write_batch(&mut batch, framing, &mut stream).await?;
             }
-            Taken::Empty => {
+            BatchState::Empty => {
                 stream.flush().await?;
                 outbox.ready.notified().await;
             }
-            Taken::Ended => {
+            BatchState::Ended => {
                 stream.flush().await?;
                 return stream.shutdown().await;
             }
@@ -280,7 +281,7 @@ pub(super) async fn write_out<W: AsyncWrite + Unpin>(
     }
 }
 
-/// Writes small messages as one piece and large ones from where they lie.
+/// Writes small messages together in one piece and large ones directly.
 async fn write_batch<W: AsyncWrite + Unpin>(
     batch: &mut Vec<Bytes>,
     framing: Framing,

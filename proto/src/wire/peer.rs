@@ -1,4 +1,4 @@
-//! The other end of a connection, as seen from either side: notify it, ask it, close it. Held by
+//! The other end of a connection: sends it notifications and requests, and closes it. Held by
 //! handlers, publishers and clients; the pump resolves its calls. Never reads or writes the stream.
 
 use parking_lot::{Mutex, MutexGuard};
@@ -21,7 +21,7 @@ use super::envelope::{self, ErrorObject, Response};
 use super::outbox::{Class, Closed, Outbox};
 use super::{CANCEL_REQUEST, CloseReason, Limits};
 
-/// A number that tells connections of this process apart.
+/// Identifies a connection of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PeerId(u64);
 
@@ -66,19 +66,19 @@ impl From<Closed> for CallError {
 
 type Outcome = Result<Box<RawValue>, ErrorObject>;
 
-/// Set in the number of the next call once no further call may be made.
+/// The bit in the next call number that forbids further calls.
 const SEALED: u64 = 1 << 63;
 
-/// How a connection ends whose requests are refused.
+/// When a connection that refuses requests ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefuseUntil {
-    /// When the other side has closed its half: each request that is still on its way is answered.
+    /// When the other side has closed its half, so that every request already sent gets a reply.
     EndOfStream,
-    /// As soon as the requests under way are answered.
+    /// As soon as the running requests have a reply.
     Answered,
 }
 
-/// The answer to every request from now on.
+/// The reply to every request from now on.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) error: ErrorObject,
@@ -93,7 +93,7 @@ struct Shared {
     next_call: AtomicU64,
     calls: Mutex<HashMap<u64, oneshot::Sender<Outcome>>>,
     refusal: OnceLock<Refusal>,
-    refused: CancellationToken,
+    refusing: CancellationToken,
 }
 
 impl Shared {
@@ -102,7 +102,7 @@ impl Shared {
     }
 }
 
-/// The other end of one connection; clones are cheap and mean the same connection.
+/// The other end of one connection. Clones are cheap and refer to the same connection.
 #[derive(Clone, Debug)]
 pub struct Peer {
     shared: Arc<Shared>,
@@ -117,21 +117,20 @@ impl Peer {
             next_call: AtomicU64::new(1),
             calls: Mutex::default(),
             refusal: OnceLock::new(),
-            refused: CancellationToken::new(),
+            refusing: CancellationToken::new(),
         };
         Self {
             shared: Arc::new(shared),
         }
     }
 
-    /// Creates the end of a connection that is over: stands for somebody who is not there.
+    /// Creates a peer whose connection is already closed, for a client that is gone.
     pub fn gone() -> Self {
         let peer = Self::new(Limits::default());
         peer.close(CloseReason::Abandoned);
         peer
     }
 
-    /// Returns the number that tells this connection apart from all others of the process.
     pub fn id(&self) -> PeerId {
         self.shared.id
     }
@@ -141,12 +140,12 @@ impl Peer {
         self.push(Class::Event, envelope::notification(method, params))
     }
 
-    /// Queues a complete message that was serialised before, perhaps for many peers.
+    /// Queues a complete, already serialised message.
     pub fn push(&self, class: Class, message: Bytes) -> Result<(), Closed> {
         self.shared.outbox.push(class, message)
     }
 
-    /// Asks the other side; the request is queued at once, dropping the future cancels it.
+    /// Sends a request. It is queued at once; dropping the future cancels it.
     pub fn request<P, R>(
         &self,
         method: &str,
@@ -163,7 +162,7 @@ impl Peer {
         }
     }
 
-    /// Queues a request and returns the wait for its answer.
+    /// Queues a request and returns the future of its reply.
     pub fn start_request<P: Serialize + ?Sized>(
         &self,
         method: &str,
@@ -188,8 +187,8 @@ impl Peer {
             }
             calls.insert(id, sender);
         }
-        // Entered before it is queued: the answer may come at once, and a close after a successful
-        // push is sure to find the entry.
+        // Registered before it is queued: the reply may come at once, and a close after a
+        // successful push must find the entry.
         if let Err(closed) = self.push(Class::Request, message) {
             self.shared.calls().remove(&id);
             return Err(closed);
@@ -210,24 +209,24 @@ impl Peer {
         }
     }
 
-    /// Numbers the calls to come from here on, where the other side has seen smaller numbers of an
-    /// earlier connection: a late answer to one of those must not answer one of ours.
+    /// Numbers further calls from `first` on. The other side has seen smaller numbers from an earlier
+    /// connection, and a late reply to one of those must not answer a call of this one.
     pub fn number_calls_from(&self, first: u64) {
         let next = &self.shared.next_call;
         next.fetch_max(first & !SEALED, Ordering::Relaxed);
     }
 
-    /// Makes no further call, and returns a number that none has.
+    /// Forbids further calls, and returns the first call number that was not used.
     pub fn seal_calls(&self) -> u64 {
         let next = self.shared.next_call.fetch_or(SEALED, Ordering::Relaxed);
         next & !SEALED
     }
 
-    /// Answers every request with this error from now on, those under way included; nothing that
-    /// a handler did after this call is reported as done. The first refusal counts.
+    /// Replies to every request with this error from now on, running ones included. Nothing that a
+    /// handler does after this call is reported as done. The first refusal counts.
     pub fn refuse_requests(&self, error: ErrorObject, until: RefuseUntil) {
         self.shared.refusal.get_or_init(|| Refusal { error, until });
-        self.shared.refused.cancel();
+        self.shared.refusing.cancel();
     }
 
     pub(super) fn refusal(&self) -> Option<&Refusal> {
@@ -236,20 +235,20 @@ impl Peer {
 
     /// Waits until requests are refused.
     pub(super) async fn refusing(&self) {
-        self.shared.refused.cancelled().await;
+        self.shared.refusing.cancelled().await;
     }
 
-    /// Closes the connection; after `CloseReason::Done` what is queued is still written.
+    /// Closes the connection. After `CloseReason::Done` the queued messages are still written.
     pub fn close(&self, reason: CloseReason) {
         self.shared.outbox.close(reason);
     }
 
-    /// Tells whether the connection was closed, by whichever side.
+    /// Returns whether either side has closed the connection.
     pub fn is_closed(&self) -> bool {
         self.close_reason().is_some()
     }
 
-    /// Returns why the connection was closed, once it is.
+    /// Returns why the connection was closed; `None` while it is open.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.shared.outbox.close_reason()
     }
@@ -261,7 +260,7 @@ impl Peer {
         self.close_reason().unwrap_or(CloseReason::Abandoned)
     }
 
-    /// Returns how many deltas were left out because the other side reads slowly.
+    /// Returns how many deltas were dropped because the other side reads slowly.
     pub fn dropped_deltas(&self) -> u64 {
         self.shared.outbox.dropped_deltas()
     }
@@ -270,12 +269,12 @@ impl Peer {
         &self.shared.outbox
     }
 
-    /// Tells whether the other side owes us an answer.
+    /// Returns whether a request of ours has no reply yet.
     pub(super) fn awaits_answers(&self) -> bool {
         !self.shared.calls().is_empty()
     }
 
-    /// Hands an answer to whoever waits for it.
+    /// Passes a reply to the call that waits for it.
     pub(super) fn resolve(&self, response: Response) {
         let call = response.id.as_ref().and_then(|id| {
             let number = id.as_number()?;
@@ -291,15 +290,15 @@ impl Peer {
         }
     }
 
-    /// Ends all waits for answers with [`CallError::Closed`].
+    /// Ends all pending calls with [`CallError::Closed`].
     pub(super) fn fail_calls(&self) {
         let calls = std::mem::take(&mut *self.shared.calls());
-        // Dropped without the lock: waking a waiter may run code that takes it.
+        // Dropped after the lock was released: waking a waiter may run code that takes it.
         drop(calls);
     }
 }
 
-/// The wait for the answer to one request; dropping it early tells the other side to stop.
+/// The future of the reply to one request. Dropping it early cancels the request.
 #[derive(Debug)]
 #[must_use = "dropping it cancels the request"]
 pub struct PendingCall {
@@ -312,14 +311,14 @@ pub struct PendingCall {
 enum Wait {
     Answer(oneshot::Receiver<Outcome>),
     Refused(CallError),
-    Over,
+    Done,
 }
 
 impl Future for PendingCall {
     type Output = Result<Box<RawValue>, CallError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let outcome = match std::mem::replace(&mut self.wait, Wait::Over) {
+        let outcome = match std::mem::replace(&mut self.wait, Wait::Done) {
             Wait::Answer(mut receiver) => match Pin::new(&mut receiver).poll(context) {
                 Poll::Pending => {
                     self.wait = Wait::Answer(receiver);
@@ -329,7 +328,7 @@ impl Future for PendingCall {
                 Poll::Ready(Err(_)) => Err(CallError::Closed),
             },
             Wait::Refused(error) => Err(error),
-            Wait::Over => return Poll::Pending,
+            Wait::Done => return Poll::Pending,
         };
         Poll::Ready(outcome)
     }
@@ -338,7 +337,7 @@ impl Future for PendingCall {
 impl Drop for PendingCall {
     fn drop(&mut self) {
         #[derive(Serialize)]
-        struct Cancel {
+        struct OutgoingCancel {
             id: u64,
         }
         let unanswered = matches!(self.wait, Wait::Answer(_))
@@ -346,7 +345,7 @@ impl Drop for PendingCall {
         if unanswered
             && self
                 .peer
-                .notify(CANCEL_REQUEST, &Cancel { id: self.id })
+                .notify(CANCEL_REQUEST, &OutgoingCancel { id: self.id })
                 .is_err()
         {
             tracing::trace!(peer = %self.peer.id(), "no cancel was sent: the connection is closed");

@@ -1,6 +1,6 @@
-//! Drives one connection in one task: frames in, handlers polled, the outbox written. The daemon
-//! calls `serve`, clients call `connect`. Never spawns, never knows a method other than
-//! `$/cancelRequest`, and answers each request exactly once unless the connection ends first.
+//! Drives one connection in one task: reads frames, polls handlers, writes the outbox. The daemon
+//! calls `serve`, clients call `connect`. Spawns no task, knows no method except `$/cancelRequest`,
+//! and replies to each request exactly once unless the connection ends first.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -22,7 +22,7 @@ use super::envelope::{
     self, ErrorObject, INVALID_REQUEST, Message, Notification, OVERLOADED, PARSE_ERROR, Request,
     RequestId,
 };
-use super::handler::{Finished, Handler, Weight, panic_text, panicked};
+use super::handler::{Finished, Handler, Load, panic_text, panicked};
 use super::outbox::{self, Class, Intake};
 use super::peer::{Peer, RefuseUntil};
 use super::service::{Reply, Service};
@@ -43,7 +43,7 @@ where
     driving.await
 }
 
-/// Returns the other end of a stream, and the future that must be driven for it to live.
+/// Returns the peer of a stream, and the future that drives the connection.
 pub fn connect<S>(
     stream: S,
     service: Arc<dyn Service>,
@@ -53,15 +53,15 @@ where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
     let peer = Peer::new(limits.clone());
-    // Made before the future is first polled: dropping an unpolled one must close the peer, too.
-    let open = Open(peer.clone());
-    (peer, drive(stream, service, limits, open))
+    // Created before the future is first polled: dropping an unpolled one must close the peer, too.
+    let guard = CloseOnDrop(peer.clone());
+    (peer, drive(stream, service, limits, guard))
 }
 
-/// Closes the peer for good when the connection is no longer driven.
-struct Open(Peer);
+/// Closes the peer when the connection is no longer driven.
+struct CloseOnDrop(Peer);
 
-impl Drop for Open {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close(CloseReason::Abandoned);
         self.0.outbox().discard();
@@ -69,11 +69,16 @@ impl Drop for Open {
     }
 }
 
-async fn drive<S>(stream: S, service: Arc<dyn Service>, limits: Limits, open: Open) -> CloseReason
+async fn drive<S>(
+    stream: S,
+    service: Arc<dyn Service>,
+    limits: Limits,
+    guard: CloseOnDrop,
+) -> CloseReason
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
-    let peer = &open.0;
+    let peer = &guard.0;
     let flush_time = limits.flush_time;
     let (read, write) = tokio::io::split(stream);
     let mut reader = FrameReader::new(read, limits.frame_limit, limits.depth_limit);
@@ -86,7 +91,7 @@ where
             reason = pump.run(&mut reader) => Some(reason),
             () = peer.refusing() => None,
         };
-        let until = pump.refuse_under_way();
+        let until = pump.refuse_running();
         match (ended, until) {
             (None, Some(RefuseUntil::Answered)) => CloseReason::Done,
             // Also at the end of the stream: requests may have been read ahead.
@@ -106,7 +111,7 @@ where
             written = Some(result);
         }
     }
-    // Nobody waits for a handler of a connection that has ended, nor for an answer from it.
+    // The connection has ended: no handler is needed any more, and no reply will come.
     drop(pump);
     peer.fail_calls();
     let reason = peer.closed().await;
@@ -121,7 +126,7 @@ where
     reason
 }
 
-/// The reading side of a connection and the handlers under way.
+/// The reading side of a connection and its running handlers.
 struct Pump {
     peer: Peer,
     service: Arc<dyn Service>,
@@ -130,9 +135,9 @@ struct Pump {
     aborts: HashMap<RequestId, AbortHandle>,
     /// The frame sizes of all requests in `running` that work.
     held_bytes: usize,
-    /// How many of them only wait.
+    /// How many requests in `running` only wait for an event.
     waiting: usize,
-    /// The request that arrived when the limit was reached; nothing is read while it waits.
+    /// A request that arrived at the limit. Nothing is read until it has started.
     parked: Option<(Request, usize)>,
 }
 
@@ -150,7 +155,7 @@ impl Pump {
         }
     }
 
-    /// Reads and answers until the connection ends; cancel safe.
+    /// Reads frames and replies until the connection ends. Cancel safe.
     async fn run<R: AsyncRead + Unpin>(&mut self, reader: &mut FrameReader<R>) -> CloseReason {
         loop {
             self.release_parked();
@@ -158,28 +163,28 @@ impl Pump {
             if intake == Intake::Closed {
                 return self.peer.closed().await;
             }
-            let wanted = match (&self.parked, intake) {
-                (Some(_), _) => Wanted::End,
-                (None, Intake::Open) => Wanted::Frame,
-                (None, Intake::Full | Intake::Closed) => Wanted::Nothing,
+            let mode = match (&self.parked, intake) {
+                (Some(_), _) => ReadMode::End,
+                (None, Intake::Open) => ReadMode::Frame,
+                (None, Intake::Full | Intake::Closed) => ReadMode::Nothing,
             };
             // Handlers come first: they are bounded by what was read, so they cannot starve it.
             tokio::select! {
                 biased;
                 Some(finished) = self.running.next() => {
                     self.aborts.remove(&finished.id);
-                    match finished.weight {
-                        Weight::Works { bytes } => {
+                    match finished.load {
+                        Load::Working { bytes } => {
                             self.held_bytes = self.held_bytes.saturating_sub(bytes);
                         }
-                        Weight::Waits => self.waiting = self.waiting.saturating_sub(1),
+                        Load::Waiting => self.waiting = self.waiting.saturating_sub(1),
                     }
-                    self.conclude(finished);
+                    self.finish(finished);
                 }
-                () = self.peer.outbox().resumed(), if wanted != Wanted::Frame => {}
-                frame = read(reader, wanted) => match frame {
+                () = self.peer.outbox().resumed(), if mode != ReadMode::Frame => {}
+                frame = read(reader, mode) => match frame {
                     Ok(Some(frame)) => {
-                        if let Err(reason) = self.accept(frame) {
+                        if let Err(reason) = self.accept_frame(frame) {
                             return reason;
                         }
                     }
@@ -190,12 +195,12 @@ impl Pump {
         }
     }
 
-    /// Answers what is under way with the refusal, if requests are refused, and says until when
-    /// they are. The other side may have closed its half because it knows of the refusal: its
-    /// requests are answered all the same.
-    fn refuse_under_way(&mut self) -> Option<RefuseUntil> {
+    /// Replies to the running requests with the refusal, if there is one, and returns until when
+    /// requests are refused. The other side may have closed its half because it knows of the
+    /// refusal; its requests still get a reply.
+    fn refuse_running(&mut self) -> Option<RefuseUntil> {
         let refusal = self.peer.refusal()?;
-        // Dropped before they are answered: nothing is done any more for a request that was refused.
+        // Handlers are dropped first: nothing may be done for a request after it was refused.
         self.running.clear();
         (self.held_bytes, self.waiting) = (0, 0);
         let parked = self.parked.take().map(|(request, _)| request.id);
@@ -205,17 +210,17 @@ impl Pump {
         Some(refusal.until)
     }
 
-    fn accept(&mut self, frame: Bytes) -> Result<(), CloseReason> {
+    fn accept_frame(&mut self, frame: Bytes) -> Result<(), CloseReason> {
         let bytes = frame.len();
         let message = envelope::parse(&frame);
-        // Given back before a handler runs, so that a large frame is not held twice.
+        // Freed before a handler runs, so that a large frame is not held twice.
         drop(frame);
         match message {
-            Ok(Message::Request(request)) => self.take(request, bytes),
+            Ok(Message::Request(request)) => self.accept_request(request, bytes),
             Ok(Message::Notification(notification)) if notification.method == CANCEL_REQUEST => {
                 self.cancel(notification.params.as_deref());
             }
-            Ok(Message::Notification(notification)) => self.tell(notification),
+            Ok(Message::Notification(notification)) => self.deliver(notification),
             Ok(Message::Response(response)) => self.peer.resolve(response),
             Err(error) => {
                 self.reply(envelope::error(error.id(), &error.to_object()));
@@ -225,15 +230,15 @@ impl Pump {
         Ok(())
     }
 
-    fn tell(&self, notification: Notification) {
-        let tell = || self.service.notify(&self.peer, notification);
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(tell)) {
+    fn deliver(&self, notification: Notification) {
+        let deliver = || self.service.notify(&self.peer, notification);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(deliver)) {
             let panic = panic_text(&*panic);
             tracing::error!(peer = %self.peer.id(), panic, "a notification handler panicked");
         }
     }
 
-    fn take(&mut self, request: Request, bytes: usize) {
+    fn accept_request(&mut self, request: Request, bytes: usize) {
         if self.aborts.contains_key(&request.id) {
             let message = format!("a request with id {} is already under way", request.id);
             self.refuse(&request.id, INVALID_REQUEST, message);
@@ -245,12 +250,12 @@ impl Pump {
                 );
                 self.refuse(&request.id, OVERLOADED, message);
             } else {
-                self.start(request, Weight::Waits);
+                self.start(request, Load::Waiting);
             }
         } else if self.is_full() {
             self.parked = Some((request, bytes));
         } else {
-            self.start(request, Weight::Works { bytes });
+            self.start(request, Load::Working { bytes });
         }
     }
 
@@ -261,14 +266,14 @@ impl Pump {
                 || self.held_bytes >= self.limits.incoming_bytes_limit)
     }
 
-    /// Starts the parked request when there is room again. While the other side owes us an answer
-    /// it is refused instead: the handlers in its way may wait for just that answer.
+    /// Starts the parked request when there is room again. It is refused instead while a request of
+    /// ours has no reply: the running handlers may wait for just that reply.
     fn release_parked(&mut self) {
         let Some((request, bytes)) = self.parked.take() else {
             return;
         };
         if !self.is_full() {
-            self.start(request, Weight::Works { bytes });
+            self.start(request, Load::Working { bytes });
         } else if self.peer.awaits_answers() {
             let message = "too many requests are under way; try again later".to_owned();
             self.refuse(&request.id, OVERLOADED, message);
@@ -277,7 +282,7 @@ impl Pump {
         }
     }
 
-    fn start(&mut self, request: Request, weight: Weight) {
+    fn start(&mut self, request: Request, load: Load) {
         if let Some(refusal) = self.peer.refusal() {
             return self.answer(Reply::error(&request.id, refusal.error.clone()));
         }
@@ -288,16 +293,16 @@ impl Pump {
             Ok(future) => future,
             Err(panic) => return self.answer(panicked(&id, &method, &*panic)),
         };
-        let (mut handler, abort) = Handler::new(id.clone(), method, weight, future);
-        // Unconstrained: with its budget used up, a send into a mailbox would yield before it has
-        // taken its place, and a later request could overtake it.
+        let (mut handler, abort) = Handler::new(id.clone(), method, load, future);
+        // Unconstrained: without budget, a send into a mailbox would yield before it has queued its
+        // message, and a later request could overtake it.
         if let Some(finished) = coop::unconstrained(&mut handler).now_or_never() {
-            self.conclude(finished);
+            self.finish(finished);
         } else {
             self.aborts.insert(id, abort);
-            match weight {
-                Weight::Works { bytes } => self.held_bytes += bytes,
-                Weight::Waits => self.waiting += 1,
+            match load {
+                Load::Working { bytes } => self.held_bytes += bytes,
+                Load::Waiting => self.waiting += 1,
             }
             self.running.push(handler);
         }
@@ -305,21 +310,21 @@ impl Pump {
 
     fn cancel(&mut self, params: Option<&RawValue>) {
         #[derive(Deserialize)]
-        struct Cancel<'a> {
+        struct IncomingCancel<'a> {
             #[serde(borrow)]
             id: &'a RawValue,
         }
         let id = params
-            .and_then(|params| serde_json::from_str::<Cancel<'_>>(params.get()).ok())
+            .and_then(|params| serde_json::from_str::<IncomingCancel<'_>>(params.get()).ok())
             .and_then(|cancel| RequestId::from_raw(cancel.id));
-        // An unknown id is normal: the answer crossed the cancel on the wire.
+        // An unknown id is normal: the reply and the cancel may cross on the wire.
         if let Some(abort) = id.and_then(|id| self.aborts.get(&id)) {
             abort.abort();
         }
     }
 
-    /// Answers with what a handler came to, unless requests are refused by now.
-    fn conclude(&self, finished: Finished) {
+    /// Sends the reply of a handler, or the refusal if requests are refused by now.
+    fn finish(&self, finished: Finished) {
         match self.peer.refusal() {
             Some(refusal) => self.answer(Reply::error(&finished.id, refusal.error.clone())),
             None => self.answer(finished.reply),
@@ -341,7 +346,7 @@ impl Pump {
         self.answer(Reply::error(id, ErrorObject::new(code, message)));
     }
 
-    /// Answers a frame that cannot be read, where the other side would understand an answer.
+    /// Replies to a frame that cannot be read, if the other side would understand a reply.
     fn refuse_frame(&self, error: FrameError) -> CloseReason {
         let text = error.to_string();
         let code = match error {
@@ -359,7 +364,7 @@ impl Pump {
     }
 }
 
-/// Queues an answer, then does what follows it.
+/// Queues a reply, then runs the action that follows it.
 fn push_reply(peer: &Peer, reply: Reply) {
     if peer.push(Class::Reply, reply.message).is_err() {
         tracing::debug!(peer = %peer.id(), "an answer came after the connection closed");
@@ -374,27 +379,27 @@ fn push_reply(peer: &Peer, reply: Reply) {
     }
 }
 
-/// What the pump wants from the stream.
+/// What the pump reads from the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
+enum ReadMode {
     Frame,
-    /// No frame, but a caller that vanished must be noticed.
+    /// No frame, only the end of the stream, so that a lost client is noticed.
     End,
     Nothing,
 }
 
 async fn read<R: AsyncRead + Unpin>(
     reader: &mut FrameReader<R>,
-    wanted: Wanted,
+    mode: ReadMode,
 ) -> Result<Option<Bytes>, FrameError> {
-    match wanted {
-        Wanted::Frame => {
+    match mode {
+        ReadMode::Frame => {
             // Gives way to other tasks when many frames are already buffered.
             coop::consume_budget().await;
             reader.next().await
         }
-        Wanted::End => reader.ended().await.map(|()| None),
-        Wanted::Nothing => std::future::pending().await,
+        ReadMode::End => reader.ended().await.map(|()| None),
+        ReadMode::Nothing => std::future::pending().await,
     }
 }
 

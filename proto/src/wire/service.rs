@@ -1,4 +1,4 @@
-//! What a side of a connection answers: the trait the pump calls, and the reply it gets back.
+//! The trait that handles incoming requests and notifications, and the reply it returns.
 //! Implemented by the daemon's method table and by clients. Never touches a stream or a queue.
 
 use bytes::Bytes;
@@ -11,10 +11,10 @@ use super::envelope::{
 };
 use super::peer::Peer;
 
-/// The complete response message, and what has to happen right after it entered the queue.
+/// A complete response message, and an action that must follow it.
 pub struct Reply {
     pub message: Bytes,
-    /// Runs only when the message was queued; it is dropped when the connection is closed.
+    /// Runs right after the message was queued; dropped if the connection is closed.
     pub after: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -42,7 +42,7 @@ impl Reply {
         }
     }
 
-    /// Adds what has to happen right after the message entered the queue.
+    /// Adds an action that runs right after the message was queued.
     #[must_use]
     pub fn then(mut self, after: impl FnOnce() + Send + 'static) -> Self {
         self.after = Some(Box::new(after));
@@ -50,17 +50,17 @@ impl Reply {
     }
 }
 
-/// What answers the other side.
+/// Handles the requests and notifications of the other side.
 pub trait Service: Send + Sync + 'static {
-    /// Answers a request. The future is polled once before the next frame is read, so that what it
+    /// Handles a request. The future is polled once before the next frame is read, so that what it
     /// does before its first wait happens in the order of arrival.
     fn call(&self, peer: &Peer, request: Request) -> BoxFuture<'static, Reply>;
 
-    /// Takes a notification.
+    /// Handles a notification.
     fn notify(&self, peer: &Peer, notification: Notification);
 
-    /// Says whether a method is answered only when something happens, perhaps at the caller's doing:
-    /// such requests must not stand in the way of those that make it happen.
+    /// Returns whether the reply to a method waits for an event that another request of the caller
+    /// may cause. Such a request must not hold up that other request.
     fn awaits(&self, _method: &str) -> bool {
         false
     }

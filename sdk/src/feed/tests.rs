@@ -28,7 +28,7 @@ fn ids(events: &mut Events) -> Vec<String> {
 }
 
 #[test]
-fn what_was_heard_before_a_break_is_not_heard_again() {
+fn events_seen_before_a_reconnect_are_not_delivered_again() {
     let feed = Feed::new();
     let mut events = feed.stream();
     feed.receive(fact("1"));
@@ -43,7 +43,7 @@ fn what_was_heard_before_a_break_is_not_heard_again() {
 }
 
 #[test]
-fn fragments_of_what_was_read_whole_are_left_out() {
+fn deltas_of_messages_read_from_the_log_are_dropped() {
     let feed = Feed::new();
     let mut events = feed.stream();
     feed.hold();
@@ -51,13 +51,13 @@ fn fragments_of_what_was_read_whole_are_left_out() {
         assert!(feed.receive(event).is_empty());
     }
     feed.catch_up(&[fact("1")]);
-    let acted_upon = feed.release("c".to_owned());
-    assert_eq!(acted_upon.len(), 3);
+    let dispatched = feed.release("c".to_owned());
+    assert_eq!(dispatched.len(), 3);
     assert_eq!(ids(&mut events), ["1", "d2"]);
 }
 
 #[test]
-fn a_newer_cursor_forgets_only_what_came_before_it_was_asked_for() {
+fn a_cursor_refresh_forgets_only_events_from_before_it_began() {
     let feed = Feed::new();
     let mut events = feed.stream();
     feed.receive(fact("1"));
@@ -72,7 +72,7 @@ fn a_newer_cursor_forgets_only_what_came_before_it_was_asked_for() {
 }
 
 #[test]
-fn a_question_that_is_shown_again_is_acted_upon_but_told_once() {
+fn a_repeated_question_is_dispatched_again_but_delivered_once() {
     let feed = Feed::new();
     let mut events = feed.stream();
     let data = r#"{"requestId":"r","sessionId":"s","toolCallId":"t","toolName":"n"}"#;
@@ -87,19 +87,19 @@ fn a_question_that_is_shown_again_is_acted_upon_but_told_once() {
 }
 
 #[test]
-fn a_rest_nobody_heard_of_is_told_once() {
+fn a_missed_idle_event_is_delivered_once() {
     let feed = Feed::new();
     let mut events = feed.stream();
-    feed.stir(feed.rests());
-    feed.rest(Timestamp(0));
-    feed.rest(Timestamp(0));
-    let told = events.drain();
-    assert_eq!(told.len(), 1);
-    assert_eq!(told.front().unwrap().body.kind(), "session.idle");
+    feed.mark_busy(feed.idle_count());
+    feed.publish_idle(Timestamp(0));
+    feed.publish_idle(Timestamp(0));
+    let delivered = events.drain();
+    assert_eq!(delivered.len(), 1);
+    assert_eq!(delivered.front().unwrap().body.kind(), "session.idle");
 }
 
 #[test]
-fn the_first_stream_begins_with_the_opening_and_later_ones_do_not() {
+fn only_the_first_stream_begins_with_the_backlog() {
     let feed = Feed::new();
     feed.receive(fact("1"));
     let mut first = feed.stream();

@@ -1,4 +1,4 @@
-//! A home of a test's own, and what tests wait with.
+//! A home for one test, and the waits of tests.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use loopd_sdk::{Client, ConnectOptions, Event, Events, StartPolicy};
 use tempfile::TempDir;
 
-/// How long anything may take before a test gives up on it.
+/// The timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits for something that has to come, and says what it was when it does not.
+/// Waits for a future, and panics with `what` on a timeout.
 pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     let outcome = tokio::time::timeout(PATIENCE, future).await;
     outcome.unwrap_or_else(|_| panic!("waited {PATIENCE:?} in vain for {what}"))
 }
 
-/// A folder that is a home and a working directory; its daemon leaves with it.
+/// A directory that is home and working directory; its daemon exits when it is deleted.
 pub(crate) struct Home {
     pub(crate) folder: TempDir,
 }
@@ -49,8 +49,8 @@ impl Home {
             .unwrap()
     }
 
-    /// Connects only to a daemon that runs.
-    pub(crate) async fn look_in(&self) -> Result<Client, loopd_sdk::Error> {
+    /// Connects to a running daemon only.
+    pub(crate) async fn connect_to_running(&self) -> Result<Client, loopd_sdk::Error> {
         let options = ConnectOptions {
             start: StartPolicy::Never,
             ..self.options()
@@ -75,7 +75,7 @@ fn program() -> PathBuf {
     program
 }
 
-/// Ends the daemon as a crash would.
+/// Kills the daemon with SIGKILL, as a crash would.
 pub(crate) async fn kill_daemon(client: &Client) {
     let status = within("the daemon's status", client.daemon_status())
         .await

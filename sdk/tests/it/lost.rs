@@ -1,4 +1,4 @@
-//! The daemon is killed under a client that goes on.
+//! The daemon is killed while a client is connected.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -14,13 +14,13 @@ fn allowing() -> SessionConfig {
     SessionConfig::new().on_permission(|_| async { PermissionDecision::ApproveOnce {} })
 }
 
-/// Takes events up to the end of the message's loop.
+/// Takes events up to the next idle event.
 async fn take(events: &mut Events, all: &mut Vec<Event>) {
     all.extend(until(events, "session.idle").await);
 }
 
-/// What the stream told is what the log holds: nothing missed, nothing twice, in order.
-async fn assert_whole(session: &Session, told: &[Event]) {
+/// Checks that the stream delivered the events of the log: all, once, in order.
+async fn assert_whole(session: &Session, delivered: &[Event]) {
     let durable = |events: &[Event]| -> Vec<String> {
         let durable = events
             .iter()
@@ -30,9 +30,9 @@ async fn assert_whole(session: &Session, told: &[Event]) {
             .collect()
     };
     let stored = session.history().await.unwrap();
-    assert_eq!(durable(told), durable(&stored));
-    let ids: HashSet<_> = told.iter().map(|event| &event.head.id).collect();
-    assert_eq!(ids.len(), told.len(), "an event was told twice");
+    assert_eq!(durable(delivered), durable(&stored));
+    let ids: HashSet<_> = delivered.iter().map(|event| &event.head.id).collect();
+    assert_eq!(ids.len(), delivered.len(), "an event was delivered twice");
 }
 
 #[tokio::test]
@@ -41,23 +41,23 @@ async fn a_stream_goes_on_after_the_daemon_was_killed_between_turns() {
     let client = home.client().await;
     let session = client.create(allowing()).await.unwrap();
     let mut events = session.events();
-    let mut told = Vec::new();
+    let mut delivered = Vec::new();
     for round in 0..4 {
         let prompt = format!("run echo round {round}");
         session.send(prompt.as_str()).await.unwrap();
-        take(&mut events, &mut told).await;
+        take(&mut events, &mut delivered).await;
         kill_daemon(&client).await;
     }
     let reply = within("an answer", session.send_and_wait("run echo last"))
         .await
         .unwrap();
     assert!(reply.text.contains("last"));
-    take(&mut events, &mut told).await;
-    assert_whole(&session, &told).await;
+    take(&mut events, &mut delivered).await;
+    assert_whole(&session, &delivered).await;
 }
 
 #[tokio::test]
-async fn a_turn_cut_short_ends_for_its_waiter_and_its_outcome_is_told() {
+async fn a_turn_cut_short_ends_its_wait_and_reports_its_outcome() {
     let home = Home::new();
     let client = home.client().await;
     let session = client.create(allowing()).await.unwrap();
@@ -76,17 +76,17 @@ async fn a_turn_cut_short_ends_for_its_waiter_and_its_outcome_is_told() {
     kill_daemon(&client).await;
     while within("the end", turn.next()).await.is_some() {}
     assert!(matches!(turn.finish(), Err(Error::Aborted)));
-    let mut told = Vec::new();
-    take(&mut events, &mut told).await;
-    let outcome = told.iter().find_map(|event| match &event.body {
+    let mut delivered = Vec::new();
+    take(&mut events, &mut delivered).await;
+    let outcome = delivered.iter().find_map(|event| match &event.body {
         Body::Durable(Durable::ToolComplete(done)) => Some(done.clone()),
         _ => None,
     });
     assert!(!outcome.unwrap().success);
     let reply = within("an answer", session.send_and_wait("hello")).await;
     assert!(reply.unwrap().text.contains("offline model"));
-    take(&mut events, &mut told).await;
-    assert_whole(&session, &told).await;
+    take(&mut events, &mut delivered).await;
+    assert_whole(&session, &delivered).await;
 }
 
 #[tokio::test]
@@ -108,15 +108,15 @@ async fn a_permission_that_was_open_is_decided_after_the_daemon_came_back() {
     let mut events = session.events();
     let working = session.clone();
     let working = tokio::spawn(async move { working.send_and_wait("run echo at last").await });
-    let mut told = until(&mut events, "permission.requested").await;
+    let mut delivered = until(&mut events, "permission.requested").await;
     kill_daemon(&client).await;
-    // A call that is answered shows that the session is back.
+    // Calls go on only after the session was resumed.
     within("the history", session.history()).await.unwrap();
     gate.add_permits(1);
     let reply = within("the answer", working).await.unwrap().unwrap();
     assert!(reply.text.contains("at last"), "{}", reply.text);
-    take(&mut events, &mut told).await;
-    assert_whole(&session, &told).await;
+    take(&mut events, &mut delivered).await;
+    assert_whole(&session, &delivered).await;
     assert_eq!(*times.lock().unwrap(), 1, "a question is asked once");
 }
 
@@ -126,22 +126,22 @@ async fn a_long_session_is_caught_up_from_its_last_cursor() {
     let client = home.client().await;
     let session = client.create(SessionConfig::new()).await.unwrap();
     let mut events = session.events();
-    let mut told = Vec::new();
+    let mut delivered = Vec::new();
     for round in 0..60 {
         session.send(format!("hello {round}")).await.unwrap();
-        take(&mut events, &mut told).await;
+        take(&mut events, &mut delivered).await;
     }
     kill_daemon(&client).await;
     session.send("hello again").await.unwrap();
-    take(&mut events, &mut told).await;
-    assert_whole(&session, &told).await;
+    take(&mut events, &mut delivered).await;
+    assert_whole(&session, &delivered).await;
 }
 
 #[tokio::test]
-async fn a_client_that_only_looked_in_stays_disconnected() {
+async fn a_client_that_starts_no_daemon_stays_disconnected() {
     let home = Home::new();
     let _client = home.client().await;
-    let looking = home.look_in().await.unwrap();
+    let looking = home.connect_to_running().await.unwrap();
     kill_daemon(&looking).await;
     let lost = loop {
         match within("an error", looking.daemon_status()).await {

@@ -133,7 +133,7 @@ async fn a_question_of_the_model_is_answered() {
 }
 
 #[tokio::test]
-async fn events_are_typed_and_begin_with_the_opening() {
+async fn events_are_typed_and_begin_with_the_start_of_the_session() {
     let home = Home::new();
     let client = home.client().await;
     let session = client.create(SessionConfig::new()).await.unwrap();
@@ -223,7 +223,7 @@ async fn a_destroyed_session_is_listed_and_can_be_resumed() {
 }
 
 #[tokio::test]
-async fn what_the_daemon_refuses_is_told_in_its_words() {
+async fn an_error_of_the_daemon_keeps_its_message() {
     let home = Home::new();
     let client = home.client().await;
     let unknown = client.resume("nobody", SessionConfig::new()).await;

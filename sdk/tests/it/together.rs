@@ -6,7 +6,7 @@ use loopd_sdk::{Activity, Error, PermissionDecision, SessionConfig};
 
 use crate::home::{Home, kinds, until, within};
 
-/// Says when it is dropped.
+/// Reports that it was dropped.
 struct Dropped(Option<tokio::sync::oneshot::Sender<()>>);
 
 impl Drop for Dropped {
@@ -18,7 +18,7 @@ impl Drop for Dropped {
 }
 
 #[tokio::test]
-async fn the_first_answer_counts_and_the_others_are_withdrawn() {
+async fn the_first_answer_counts_and_the_other_handlers_are_dropped() {
     let home = Home::new();
     let (tell, withdrawn) = tokio::sync::oneshot::channel();
     let guard = Mutex::new(Some(Dropped(Some(tell))));
@@ -60,7 +60,7 @@ async fn the_first_answer_counts_and_the_others_are_withdrawn() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_asked_something_can_leave_and_the_question_stays() {
+async fn a_question_stays_open_when_the_client_that_was_asked_leaves() {
     let home = Home::new();
     let client = home.client().await;
     let config = SessionConfig::new().on_permission(|_| std::future::pending());
@@ -81,7 +81,7 @@ async fn a_client_that_is_asked_something_can_leave_and_the_question_stays() {
 }
 
 #[tokio::test]
-async fn one_client_holds_a_session_once() {
+async fn a_client_can_open_a_session_only_once() {
     let home = Home::new();
     let client = home.client().await;
     let session = client.create(SessionConfig::new()).await.unwrap();
@@ -90,13 +90,13 @@ async fn one_client_holds_a_session_once() {
 }
 
 #[tokio::test]
-async fn a_daemon_is_started_looked_at_and_stopped() {
+async fn a_daemon_is_started_reports_its_status_and_stops() {
     let home = Home::new();
-    let nobody = home.look_in().await;
+    let nobody = home.connect_to_running().await;
     assert!(matches!(nobody.err(), Some(Error::NotRunning { .. })));
     let client = home.client().await;
     let session = client.create(SessionConfig::new()).await.unwrap();
-    let looking = home.look_in().await.unwrap();
+    let looking = home.connect_to_running().await.unwrap();
     let status = looking.daemon_status().await.unwrap();
     assert_eq!(status.connections, 2);
     let [live] = status.sessions.as_slice() else {
@@ -109,7 +109,7 @@ async fn a_daemon_is_started_looked_at_and_stopped() {
     within("the daemon's end", looking.stop_daemon())
         .await
         .unwrap();
-    let nobody = home.look_in().await;
+    let nobody = home.connect_to_running().await;
     assert!(matches!(nobody.err(), Some(Error::NotRunning { .. })));
 }
 

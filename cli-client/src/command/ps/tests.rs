@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_row_stands_under_its_heading() {
+fn the_columns_of_rows_and_heading_line_up() {
     let process = Process {
         id: "p".into(),
         pid: 4711,

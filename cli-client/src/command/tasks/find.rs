@@ -1,55 +1,55 @@
-//! Which sessions and which task are meant.
+//! Finds the sessions and the task that the arguments name.
 
 use anyhow::bail;
 use loopd_sdk::{Client, Session, SessionConfig, SessionId, TaskInfo, TaskNode};
 
-use super::Seen;
-use crate::open::{Desk, find};
-use crate::terminal::harmless;
+use super::WatchedSession;
+use crate::app::{App, find_session};
+use crate::terminal::sanitize;
 
-/// Joins a session as one who only looks; what it asks is left to others.
-async fn look_at(client: &Client, id: SessionId) -> anyhow::Result<Session> {
+/// Joins a session as an observer and leaves its permission requests to other clients.
+async fn watch(client: &Client, id: SessionId) -> anyhow::Result<Session> {
     let config = SessionConfig::default().leave_permissions_open();
     Ok(client.watch(id, config).await?)
 }
 
-/// The sessions that are meant: the one that is named, else the last one of this directory, else
-/// all in memory that have tasks.
+/// Finds the named session, else the last one of this directory, else all sessions in memory that
+/// have tasks.
 pub(super) async fn sessions(
-    desk: &Desk,
+    app: &App,
     client: &Client,
     wanted: Option<&str>,
-) -> anyhow::Result<Vec<Seen>> {
+) -> anyhow::Result<Vec<WatchedSession>> {
     let one = match wanted {
-        Some(beginning) => Some(find(client, beginning).await?),
-        None => desk.last_here_if_any(client).await?,
+        Some(beginning) => Some(find_session(client, beginning).await?),
+        None => app.last_here_if_any(client).await?,
     };
     if let Some(id) = one {
-        let session = look_at(client, id).await?;
+        let session = watch(client, id).await?;
         let tasks = session.tasks().await?;
-        return Ok(vec![Seen { session, tasks }]);
+        return Ok(vec![WatchedSession { session, tasks }]);
     }
     let listed = client.sessions().await?;
     let live = client.daemon_status().await?.sessions;
-    let mut seen = Vec::new();
-    // The sessions of agents are not listed, and seen below those that started them.
+    let mut watched = Vec::new();
+    // The sessions of sub-agents are not listed: their tasks are in the trees of their parents.
     for id in listed.into_iter().map(|listed| listed.session_id) {
         if !live.iter().any(|live| live.session_id == id) {
             continue;
         }
-        let session = look_at(client, id).await?;
+        let session = watch(client, id).await?;
         let tasks = session.tasks().await?;
         if !tasks.is_empty() {
-            seen.push(Seen { session, tasks });
+            watched.push(WatchedSession { session, tasks });
         }
     }
-    if seen.is_empty() {
+    if watched.is_empty() {
         bail!(
             "no session has worked in {}, and none in memory has tasks; name one, see loop sessions",
-            desk.directory.display()
+            app.directory.display()
         );
     }
-    Ok(seen)
+    Ok(watched)
 }
 
 /// One task, and the session that started it.
@@ -58,10 +58,10 @@ pub(super) struct Found {
     pub(super) node: TaskNode,
 }
 
-/// A task on its way down the tree.
+/// A task of the tree, with the sessions above it.
 struct Candidate<'a> {
     top: &'a Session,
-    /// The session that started it, when that is not the one at the top.
+    /// The sub-agent's session that started the task; absent if `top` started it.
     agent: Option<&'a SessionId>,
     node: &'a TaskNode,
 }
@@ -81,7 +81,7 @@ impl Candidate<'_> {
     }
 }
 
-fn gather<'a>(
+fn collect<'a>(
     top: &'a Session,
     agent: Option<&'a SessionId>,
     tasks: &'a [TaskNode],
@@ -89,20 +89,20 @@ fn gather<'a>(
 ) {
     for node in tasks {
         all.push(Candidate { top, agent, node });
-        gather(top, node.session_id.as_ref(), &node.children, all);
+        collect(top, node.session_id.as_ref(), &node.children, all);
     }
 }
 
-/// The one task of this id or name, or whose id begins like this.
-pub(super) async fn task(seen: &[Seen], wanted: &str) -> anyhow::Result<Found> {
+/// Finds the only task that has this id or name, or whose id begins with it.
+pub(super) async fn task(watched: &[WatchedSession], wanted: &str) -> anyhow::Result<Found> {
     let mut all = Vec::new();
-    for seen in seen {
-        gather(&seen.session, None, &seen.tasks, &mut all);
+    for watched in watched {
+        collect(&watched.session, None, &watched.tasks, &mut all);
     }
     let found = choose(&all, wanted)?;
     let session = match found.agent {
         None => found.top.clone(),
-        Some(agent) => look_at(found.top.client(), agent.clone()).await?,
+        Some(agent) => watch(found.top.client(), agent.clone()).await?,
     };
     Ok(Found {
         session,
@@ -123,7 +123,7 @@ fn choose<'a, 'b>(all: &'b [Candidate<'a>], wanted: &str) -> anyhow::Result<&'b 
             [one] => return Ok(one),
             several => bail!(
                 "`{}` could be any of {}; give the whole id, and --session when several sessions have it",
-                harmless(wanted),
+                sanitize(wanted),
                 ids(several.iter().copied())
             ),
         }
@@ -131,17 +131,17 @@ fn choose<'a, 'b>(all: &'b [Candidate<'a>], wanted: &str) -> anyhow::Result<&'b 
     if all.is_empty() {
         bail!(
             "no task is called `{}`: the session has none",
-            harmless(wanted)
+            sanitize(wanted)
         );
     }
     bail!(
         "no task is called `{}`; there are {}",
-        harmless(wanted),
+        sanitize(wanted),
         ids(all.iter())
     )
 }
 
 fn ids<'a, 'b: 'a>(tasks: impl Iterator<Item = &'a Candidate<'b>>) -> String {
-    let ids: Vec<String> = tasks.map(|task| harmless(task.id())).collect();
+    let ids: Vec<String> = tasks.map(|task| sanitize(task.id())).collect();
     ids.join(", ")
 }

@@ -1,5 +1,5 @@
-//! Follows the tasks of sessions: looks again when something happened, shows what it sees, and ends
-//! when nothing runs any more.
+//! Follows the tasks of sessions: reads and shows them again after each change, and ends when no
+//! task is running.
 
 use std::time::Duration;
 
@@ -7,37 +7,37 @@ use loopd_sdk::{Body, Ephemeral, Event};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::{Seen, runs};
-use crate::open::Desk;
+use super::{WatchedSession, any_running};
+use crate::app::App;
 use crate::outcome::Outcome;
 
-/// How long what was shown stays at least.
-const STAYS: Duration = Duration::from_millis(200);
-/// How often the times of what runs are shown anew.
+/// The minimum time between two updates.
+const MIN_INTERVAL: Duration = Duration::from_millis(200);
+/// How often the times of running tasks are updated.
 const TICK: Duration = Duration::from_secs(1);
 
-/// What becomes of each look.
+/// Shows the tasks after each update.
 pub(super) trait View {
-    fn show(&mut self, desk: &Desk, seen: &[Seen]) -> anyhow::Result<()>;
+    fn show(&mut self, app: &App, watched: &[WatchedSession]) -> anyhow::Result<()>;
 }
 
 pub(super) async fn run(
-    desk: &Desk,
-    mut seen: Vec<Seen>,
+    app: &App,
+    mut watched: Vec<WatchedSession>,
     mut view: impl View,
 ) -> anyhow::Result<Outcome> {
-    let (happened, mut happenings) = watch::channel(());
+    let (changed, mut changes) = watch::channel(());
     let mut listening = JoinSet::new();
-    for seen in &seen {
-        let (mut events, happened) = (seen.session.events(), happened.clone());
+    for watched in &watched {
+        let (mut events, changed) = (watched.session.events(), changed.clone());
         listening.spawn(async move {
-            // At its end, who looks again learns why.
+            // The refresh after the end of the stream returns the error.
             while let Some(event) = events.next().await {
-                if matters(&event) {
-                    happened.send_replace(());
+                if affects_tasks(&event) {
+                    changed.send_replace(());
                 }
             }
-            happened.send_replace(());
+            changed.send_replace(());
         });
     }
     let stop = tokio::signal::ctrl_c();
@@ -45,43 +45,43 @@ pub(super) async fn run(
     let mut pause = Duration::ZERO;
     loop {
         let next = async {
-            // The first time at once: since we came, something may have happened unheard.
+            // The first refresh is at once: something may have changed before the streams opened.
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
                 // The sender lives as long as this function.
-                tokio::time::timeout(TICK, happenings.changed()).await.ok();
+                tokio::time::timeout(TICK, changes.changed()).await.ok();
             }
-            look(&mut seen).await
+            refresh(&mut watched).await
         };
         tokio::select! {
-            // First, so that Ctrl-C is heard before anything is shown.
+            // First, so that nothing is shown after Ctrl-C.
             biased;
             _ = &mut stop => break,
             looked = next => looked?,
         }
-        view.show(desk, &seen)?;
-        if !seen.iter().any(|seen| runs(&seen.tasks)) {
+        view.show(app, &watched)?;
+        if !watched.iter().any(|watched| any_running(&watched.tasks)) {
             break;
         }
-        pause = STAYS;
+        pause = MIN_INTERVAL;
     }
     Ok(Outcome::Done)
 }
 
-async fn look(seen: &mut [Seen]) -> anyhow::Result<()> {
-    for seen in seen {
-        match seen.session.tasks().await {
-            Ok(tasks) => seen.tasks = tasks,
-            // Its tasks ended with it.
-            Err(error) if error.is_session_not_found() => seen.tasks.clear(),
+async fn refresh(watched: &mut [WatchedSession]) -> anyhow::Result<()> {
+    for watched in watched {
+        match watched.session.tasks().await {
+            Ok(tasks) => watched.tasks = tasks,
+            // The session has ended, and its tasks with it.
+            Err(error) if error.is_session_not_found() => watched.tasks.clear(),
             Err(error) => return Err(error.into()),
         }
     }
     Ok(())
 }
 
-/// Whether the tasks may look otherwise after this event.
-fn matters(event: &Event) -> bool {
+/// Returns whether the event may have changed the tasks.
+fn affects_tasks(event: &Event) -> bool {
     match &event.body {
         Body::Ephemeral(Ephemeral::BackgroundTasksChanged(_)) => true,
         Body::Ephemeral(fragment) if fragment.is_delta() => false,

@@ -1,64 +1,69 @@
-//! Tasks for programs: a line of JSON for each, and for each change of one.
+//! The tasks as JSON: a line for each task, and for each change of a task.
 
 use std::collections::BTreeMap;
 
 use loopd_sdk::TaskNode;
 use serde_json::{Value, json};
 
-use super::Seen;
+use super::WatchedSession;
 use super::follow::View;
-use crate::open::Desk;
+use crate::app::App;
 use crate::outcome::Outcome;
 
-pub(super) fn print(desk: &Desk, seen: &[Seen]) -> anyhow::Result<Outcome> {
-    for (_, line) in all(seen)? {
-        desk.terminal.answer(&format!("{line}\n"))?;
+pub(super) fn print(app: &App, watched: &[WatchedSession]) -> anyhow::Result<Outcome> {
+    for (_, line) in all(watched)? {
+        app.terminal.print(&format!("{line}\n"))?;
     }
     Ok(Outcome::Done)
 }
 
-/// Which task of which session.
+/// The ids of the session and of the task.
 type Key = (String, String);
 
-/// What was said of each task last.
+/// The last line that was printed of each task.
 #[derive(Default)]
 pub(super) struct Changes(BTreeMap<Key, Value>);
 
 impl View for Changes {
-    fn show(&mut self, desk: &Desk, seen: &[Seen]) -> anyhow::Result<()> {
+    fn show(&mut self, app: &App, watched: &[WatchedSession]) -> anyhow::Result<()> {
         let mut left = std::mem::take(&mut self.0);
-        for (key, line) in all(seen)? {
+        for (key, line) in all(watched)? {
             let known = left.remove(&key);
-            if known.is_none_or(|known| timeless(known) != timeless(line.clone())) {
-                desk.terminal.answer(&format!("{line}\n"))?;
+            if known.is_none_or(|known| without_time(known) != without_time(line.clone())) {
+                app.terminal.print(&format!("{line}\n"))?;
             }
             self.0.insert(key, line);
         }
         for (session, id) in left.into_keys() {
             let line = json!({"topSessionId": session, "id": id, "gone": true});
-            desk.terminal.answer(&format!("{line}\n"))?;
+            app.terminal.print(&format!("{line}\n"))?;
         }
         Ok(())
     }
 }
 
-/// What a task is without the time it has worked, which changes while nothing happens.
-fn timeless(mut line: Value) -> Value {
+/// Removes the active time, which changes all the time and is not worth a line.
+fn without_time(mut line: Value) -> Value {
     if let Some(task) = line.get_mut("task").and_then(Value::as_object_mut) {
         task.remove("activeTimeMs");
     }
     line
 }
 
-fn all(seen: &[Seen]) -> anyhow::Result<Vec<(Key, Value)>> {
+fn all(watched: &[WatchedSession]) -> anyhow::Result<Vec<(Key, Value)>> {
     let mut lines = Vec::new();
-    for seen in seen {
-        flatten(seen.session.id().as_str(), None, &seen.tasks, &mut lines)?;
+    for watched in watched {
+        flatten(
+            watched.session.id().as_str(),
+            None,
+            &watched.tasks,
+            &mut lines,
+        )?;
     }
     Ok(lines)
 }
 
-/// Each task in a line of its own, those of an agent after it and with its id.
+/// Makes a line of each task. The tasks of an agent follow it and name it as their parent.
 fn flatten(
     top: &str,
     parent: Option<&str>,

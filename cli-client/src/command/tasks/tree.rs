@@ -1,4 +1,4 @@
-//! Tasks for people: a tree in columns, printed once or kept on the screen.
+//! Shows the tasks as a tree in columns, printed once or kept up to date on the screen.
 
 use std::time::Duration;
 
@@ -6,42 +6,42 @@ use loopd_sdk::proto::time::Timestamp;
 use loopd_sdk::{TaskInfo, TaskNode, TaskStatus};
 
 use super::follow::View;
-use super::{Seen, now, status_of};
+use super::{WatchedSession, now, status_of};
 use crate::amount::{span, tokens};
-use crate::open::Desk;
+use crate::app::App;
 use crate::outcome::Outcome;
-use crate::terminal::{Style, harmless};
+use crate::terminal::{Style, sanitize};
 
-/// How long a line is where nobody says how wide it may be.
+/// The maximum length of a line when the output is not a screen.
 const LINE_CHARS: usize = 160;
-/// How much of an id is shown; whole ids are in `--json`.
+/// How many characters of an id are shown; `--json` has whole ids.
 const ID_CHARS: usize = 48;
 
-pub(super) fn print(desk: &Desk, seen: &[Seen]) -> anyhow::Result<Outcome> {
-    let lines = drawn(seen, now(), LINE_CHARS);
+pub(super) fn print(app: &App, watched: &[WatchedSession]) -> anyhow::Result<Outcome> {
+    let lines = draw(watched, now(), LINE_CHARS);
     if lines.is_empty() {
-        desk.terminal.notice("no tasks");
+        app.terminal.notice("no tasks");
     }
     for line in lines {
-        desk.terminal.answer(&(line.text + "\n"))?;
+        app.terminal.print(&(line.text + "\n"))?;
     }
     Ok(Outcome::Done)
 }
 
-/// The tree on the screen, drawn over what was drawn before.
+/// Draws the tree on the screen, over the previous one.
 #[derive(Default)]
 pub(super) struct Screen {
     drawn: usize,
 }
 
 impl View for Screen {
-    fn show(&mut self, desk: &Desk, seen: &[Seen]) -> anyhow::Result<()> {
-        let (columns, rows) = desk.terminal.size();
-        let mut lines = drawn(seen, now(), columns);
+    fn show(&mut self, app: &App, watched: &[WatchedSession]) -> anyhow::Result<()> {
+        let (columns, rows) = app.terminal.size();
+        let mut lines = draw(watched, now(), columns);
         if lines.is_empty() {
             lines.push(Line::new("no tasks".to_owned()));
         }
-        // What has left the screen at its upper end cannot be drawn over.
+        // Lines that have scrolled off the top cannot be drawn over.
         let room = rows.saturating_sub(1).max(1);
         let hidden = lines.len().saturating_sub(room);
         if hidden > 0 {
@@ -52,18 +52,18 @@ impl View for Screen {
             0 => String::new(),
             above => format!("\x1b[{above}A\r\x1b[J"),
         };
-        // Characters that are wider than we think must not make two lines of one.
+        // No automatic wrap: a line that is wider than expected must stay one line.
         text.push_str("\x1b[?7l");
         for line in &lines {
             text.push_str(&match line.style {
-                Some(style) => desk.terminal.styled(style, &line.text),
+                Some(style) => app.terminal.styled(style, &line.text),
                 None => line.text.clone(),
             });
             text.push_str("\r\n");
         }
         text.push_str("\x1b[?7h");
         self.drawn = lines.len();
-        desk.terminal.answer(&text)?;
+        app.terminal.print(&text)?;
         Ok(())
     }
 }
@@ -81,10 +81,10 @@ impl Line {
     }
 }
 
-fn drawn(seen: &[Seen], now: Timestamp, width: usize) -> Vec<Line> {
+fn draw(watched: &[WatchedSession], now: Timestamp, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    for each in seen {
-        if seen.len() > 1 {
+    for each in watched {
+        if watched.len() > 1 {
             lines.push(Line {
                 text: format!("session {}", each.session.id()),
                 style: Some(Style::Bold),
@@ -95,7 +95,7 @@ fn drawn(seen: &[Seen], now: Timestamp, width: usize) -> Vec<Line> {
     lines
 }
 
-/// One task, cut into columns.
+/// The columns of one task.
 struct Row {
     id: String,
     kind: String,
@@ -151,7 +151,7 @@ fn table(tasks: &[TaskNode], now: Timestamp, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Puts each task before those below it, with branches that lead to them; those at the top have none.
+/// Makes a row of each task, its children after it. Rows below the top level have branch lines.
 fn lay_out(tasks: &[TaskNode], lead: Option<&str>, now: Timestamp, rows: &mut Vec<Row>) {
     for (index, node) in tasks.iter().enumerate() {
         let last = index + 1 == tasks.len();
@@ -212,10 +212,10 @@ pub(super) fn status(status: TaskStatus) -> &'static str {
     }
 }
 
-/// Text of others as a part of one line.
+/// Makes untrusted text safe to print and puts it on one line.
 fn plain(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    harmless(&words.join(" "))
+    sanitize(&words.join(" "))
 }
 
 fn cut(text: &str, width: usize) -> String {

@@ -1,4 +1,4 @@
-//! `loop tasks read`, `send`, `stop` and `promote`: deal with one task.
+//! `loop tasks read`, `send`, `stop` and `promote`.
 
 use std::time::Duration;
 
@@ -6,75 +6,79 @@ use anyhow::bail;
 use loopd_sdk::{Progress, TaskInfo, TaskNode, TaskStatus};
 
 use super::find::{self, Found};
-use super::{Seen, status_of, tree};
+use super::{WatchedSession, status_of, tree};
 use crate::amount::{counted, span, tokens};
-use crate::args::{TaskPlace, TasksVerb};
-use crate::command::piped;
-use crate::open::Desk;
+use crate::app::App;
+use crate::args::{TaskScope, TasksVerb};
+use crate::command::read_stdin;
 use crate::outcome::Outcome;
-use crate::terminal::{Style, harmless};
+use crate::terminal::{Style, sanitize};
 
-pub(crate) async fn act(desk: &Desk, what: TasksVerb) -> anyhow::Result<Outcome> {
-    let client = desk.connect().await?;
-    let meant = async |place: &TaskPlace| {
-        let session = place.session.as_deref();
-        find::sessions(desk, &client, session).await
+pub(crate) async fn act(app: &App, what: TasksVerb) -> anyhow::Result<Outcome> {
+    let client = app.connect().await?;
+    let meant = async |scope: &TaskScope| {
+        let session = scope.session.as_deref();
+        find::sessions(app, &client, session).await
     };
     match what {
-        TasksVerb::Read { id, wait, place } => {
-            let found = find::task(&meant(&place).await?, &id).await?;
-            read(desk, &found, wait).await?;
+        TasksVerb::Read { id, wait, scope } => {
+            let found = find::task(&meant(&scope).await?, &id).await?;
+            read(app, &found, wait).await?;
         }
-        TasksVerb::Send { id, message, place } => {
-            let message = if message == "-" { piped()? } else { message };
+        TasksVerb::Send { id, message, scope } => {
+            let message = if message == "-" {
+                read_stdin()?
+            } else {
+                message
+            };
             if message.trim().is_empty() {
                 bail!("there is no message: say what is to be done");
             }
-            let found = find::task(&meant(&place).await?, &id).await?;
+            let found = find::task(&meant(&scope).await?, &id).await?;
             let task = found.node.task.id();
             found.session.send_to_task(task.clone(), message).await?;
-            note(desk, &format!("sent to {task}"));
+            note(app, &format!("sent to {task}"));
         }
         TasksVerb::Stop {
             id: Some(id),
-            place,
+            scope,
             ..
         } => {
-            let found = find::task(&meant(&place).await?, &id).await?;
+            let found = find::task(&meant(&scope).await?, &id).await?;
             let task = found.node.task.id();
             if !found.session.stop_task(task.clone()).await? {
                 let status = tree::status(status_of(&found.node));
-                bail!("{} does not run: it is {status}", harmless(task.as_str()));
+                bail!("{} does not run: it is {status}", sanitize(task.as_str()));
             }
-            note(desk, &format!("stopped {task}"));
+            note(app, &format!("stopped {task}"));
         }
         TasksVerb::Stop {
-            id: None, place, ..
+            id: None, scope, ..
         } => {
-            let stopped = stop_all(&meant(&place).await?).await?;
+            let stopped = stop_all(&meant(&scope).await?).await?;
             note(
-                desk,
+                app,
                 &format!("stopped {}", counted(stopped, "task", "tasks")),
             );
         }
-        TasksVerb::Promote { id, place } => {
-            let seen = meant(&place).await?;
+        TasksVerb::Promote { id, scope } => {
+            let watched = meant(&scope).await?;
             let promoted = match id {
-                Some(id) => promote(&find::task(&seen, &id).await?).await?,
-                None => promote_current(&seen).await?,
+                Some(id) => promote(&find::task(&watched, &id).await?).await?,
+                None => promote_current(&watched).await?,
             };
-            note(desk, &format!("{promoted} goes on in the background"));
+            note(app, &format!("{promoted} goes on in the background"));
         }
     }
     client.close().await;
     Ok(Outcome::Done)
 }
 
-fn note(desk: &Desk, line: &str) {
-    desk.terminal.notice(&harmless(line));
+fn note(app: &App, line: &str) {
+    app.terminal.notice(&sanitize(line));
 }
 
-async fn read(desk: &Desk, found: &Found, wait: Option<Duration>) -> anyhow::Result<()> {
+async fn read(app: &App, found: &Found, wait: Option<Duration>) -> anyhow::Result<()> {
     let id = found.node.task.id();
     let (node, answers) = match &found.node.task {
         TaskInfo::Agent(_) => {
@@ -91,23 +95,23 @@ async fn read(desk: &Desk, found: &Found, wait: Option<Duration>) -> anyhow::Res
             (found.node.clone(), vec![output])
         }
     };
-    if desk.options.json {
+    if app.options.json {
         let line = serde_json::json!({"node": node, "answers": answers});
-        desk.terminal.answer(&format!("{line}\n"))?;
+        app.terminal.print(&format!("{line}\n"))?;
         return Ok(());
     }
     for line in about(&node) {
-        let line = desk.terminal.styled(Style::Dim, &harmless(&line));
-        desk.terminal.notice(&line);
+        let line = app.terminal.styled(Style::Dim, &sanitize(&line));
+        app.terminal.notice(&line);
     }
     for answer in answers.iter().filter(|answer| !answer.trim().is_empty()) {
-        let text = harmless(answer);
-        desk.terminal.answer(&format!("{}\n", text.trim_end()))?;
+        let text = sanitize(answer);
+        app.terminal.print(&format!("{}\n", text.trim_end()))?;
     }
     Ok(())
 }
 
-/// What is known about a task, in a few lines: paths are too long for columns.
+/// Describes a task in a few lines, because paths are too long for columns.
 fn about(node: &TaskNode) -> Vec<String> {
     let id = node.task.id();
     let status = tree::status(status_of(node));
@@ -151,10 +155,10 @@ fn about(node: &TaskNode) -> Vec<String> {
     lines
 }
 
-/// Stops the agents, and the commands that agents did not take with them.
-async fn stop_all(seen: &[Seen]) -> anyhow::Result<usize> {
+/// Stops all agents and commands. A command that ended with its agent is not counted.
+async fn stop_all(watched: &[WatchedSession]) -> anyhow::Result<usize> {
     let mut stopped = 0;
-    for Seen { session, tasks } in seen {
+    for WatchedSession { session, tasks } in watched {
         for node in tasks {
             let open = matches!(status_of(node), TaskStatus::Running | TaskStatus::Idle);
             if open && session.stop_task(node.task.id().clone()).await? {
@@ -168,14 +172,14 @@ async fn stop_all(seen: &[Seen]) -> anyhow::Result<usize> {
 async fn promote(found: &Found) -> anyhow::Result<String> {
     let id = found.node.task.id();
     if !found.session.promote_task(id.clone()).await? {
-        bail!("nobody waits for {}", harmless(id.as_str()));
+        bail!("nobody waits for {}", sanitize(id.as_str()));
     }
     Ok(id.to_string())
 }
 
-async fn promote_current(seen: &[Seen]) -> anyhow::Result<String> {
-    for seen in seen {
-        if let Some(task) = seen.session.promote_current_task().await? {
+async fn promote_current(watched: &[WatchedSession]) -> anyhow::Result<String> {
+    for watched in watched {
+        if let Some(task) = watched.session.promote_current_task().await? {
             return Ok(task.id().to_string());
         }
     }

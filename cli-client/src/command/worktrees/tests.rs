@@ -14,7 +14,7 @@ fn worktree(contents: WorktreeContents) -> Worktree {
 }
 
 #[test]
-fn changes_are_named_up_to_a_few_and_counted() {
+fn the_first_changed_files_are_named_and_all_are_counted() {
     let files = (0..7)
         .map(|number| format!("f{number}\u{1b}[31m"))
         .collect();
@@ -36,7 +36,7 @@ fn changes_are_named_up_to_a_few_and_counted() {
 }
 
 #[test]
-fn what_cannot_be_seen_is_said_in_one_line() {
+fn unclear_contents_are_explained_in_one_line() {
     let why = "git said\nmuch".to_owned();
     let shown = described(&worktree(WorktreeContents::Unclear { why }));
     let first = shown.lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What an agent is, however it was defined.
+//! The definition of an agent, from whatever source.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use loopd_proto::params::discovery::AgentSource;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// An agent as its author describes it.
+/// The definition of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentDefinition {
     pub name: String,
@@ -19,26 +19,26 @@ pub struct AgentDefinition {
     pub disallowed_tools: Vec<String>,
     pub model: ModelPolicy,
     pub effort: Option<String>,
-    /// The mode it runs in; that of the session when absent.
+    /// Its permission mode; that of the session when absent.
     pub permission_mode: Option<PermissionMode>,
-    /// Whether it runs beside the caller unless the call says otherwise.
+    /// Whether it runs in the background unless the call says otherwise.
     pub background: bool,
     pub isolation: Option<Isolation>,
     pub max_turns: Option<u32>,
-    /// For those who show it; says nothing to the daemon.
+    /// For clients that show it; the daemon does not use it.
     pub color: Option<String>,
     pub memory: Option<MemoryScope>,
     pub mcp_servers: Option<Value>,
-    /// Servers without which it is of no use.
+    /// The servers that it cannot work without.
     pub required_mcp_servers: Vec<String>,
     pub hooks: Option<Value>,
     pub skills: Option<Vec<String>>,
-    /// What comes before the first message that it gets.
+    /// The text before the first message that it gets.
     pub initial_prompt: Option<String>,
     pub mode: AgentMode,
     /// Whether people may select it.
     pub user_invocable: bool,
-    /// Whether models are told of it.
+    /// Whether it is listed to models.
     pub infer: bool,
     pub origin: AgentOrigin,
     /// The file that it comes from.
@@ -46,13 +46,13 @@ pub struct AgentDefinition {
 }
 
 impl AgentDefinition {
-    /// The name to show to people.
+    /// Returns the name to show to people.
     pub fn shown_name(&self) -> &str {
         self.display_name.as_deref().unwrap_or(&self.name)
     }
 }
 
-/// Who defined an agent; of two with one name, the one whose origin comes first here counts.
+/// The origin of an agent. Of two agents with one name, the one whose origin comes first here counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AgentOrigin {
     /// A client, with `customAgents`.
@@ -64,7 +64,7 @@ pub enum AgentOrigin {
 }
 
 impl AgentOrigin {
-    /// What the wire calls it; it has no word for what a client defined.
+    /// Returns the name on the wire, which has none for agents of clients.
     pub fn source(self) -> Option<AgentSource> {
         match self {
             Self::Client => None,
@@ -76,22 +76,22 @@ impl AgentOrigin {
     }
 }
 
-/// Which model an agent wants.
+/// The model that an agent wants.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub enum ModelPolicy {
-    /// The one of the session that starts it.
+    /// The model of the session that starts it.
     #[default]
     Inherit,
-    /// A small and fast one.
+    /// A small and fast model.
     Small,
-    /// One that was made by others than the session's.
+    /// A model of another vendor than the session's.
     OtherFamily,
     Named(String),
 }
 
 impl ModelPolicy {
-    /// The model that the author named, if it is one.
+    /// Returns the model that the author named.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Named(name) => Some(name),
@@ -128,26 +128,26 @@ impl fmt::Display for ModelPolicy {
     }
 }
 
-/// How the permission requests of an agent are answered.
+/// How an agent treats permission requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PermissionMode {
-    /// As those of the session.
+    /// As the session does.
     Default,
-    /// Changes of files in the workspace need no question.
+    /// Changes to files in the workspace need no permission.
     AcceptEdits,
-    /// Nothing is changed.
+    /// The agent changes nothing.
     Plan,
-    /// Nothing needs a question.
+    /// Nothing needs a permission.
     BypassPermissions,
     /// The session that started the agent is asked.
     Bubble,
-    /// What would need a question is refused.
+    /// Every permission request is denied.
     DontAsk,
 }
 
 impl PermissionMode {
-    /// Whether it allows anything that the session would have asked about.
+    /// Returns whether it allows anything for which the session would request a permission.
     pub fn grants(self) -> bool {
         match self {
             Self::AcceptEdits | Self::BypassPermissions => true,
@@ -156,7 +156,7 @@ impl PermissionMode {
     }
 }
 
-/// What keeps an agent's work apart from its caller's.
+/// How an agent's work is isolated from its caller's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
@@ -164,17 +164,17 @@ pub enum Isolation {
     Worktree,
 }
 
-/// Where an agent keeps what it wants to remember.
+/// Where an agent stores its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryScope {
     User,
     Project,
-    /// In the project, but not for others who work on it.
+    /// In the project, but private to this user.
     Local,
 }
 
-/// Whether an agent answers people, callers, or both.
+/// Whether an agent answers people, other agents, or both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentMode {

@@ -1,6 +1,6 @@
-//! Reads one agent out of the text of a Markdown file.
+//! Parses the Markdown file of an agent.
 //!
-//! `discover` calls it for files on disk, `roster` for those in the binary.
+//! `discover` calls it for files on disk, `subagent/definitions` for those in the binary.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -14,12 +14,12 @@ use super::definition::{
 use crate::discovery::Problem;
 use crate::discovery::front_matter::{self, Words};
 
-/// The longest name; it is shown in lists and written by models.
+/// The maximum length of a name. Lists show it and models write it.
 const LONGEST_NAME: usize = 100;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Front {
+struct AgentFrontMatter {
     name: Option<String>,
     #[serde(alias = "display-name")]
     display_name: Option<String>,
@@ -53,9 +53,9 @@ struct Front {
     disable_model_invocation: bool,
 }
 
-/// Reads the text of a file. The file's name is the agent's unless the front matter gives one.
+/// Parses the text of a file. The agent has the file's name unless the front matter gives one.
 pub fn parse(path: &Path, text: &str, origin: AgentOrigin) -> Result<AgentDefinition, Problem> {
-    let (front, body) = front_matter::read::<Front>(path, text)?;
+    let (front, body) = front_matter::read::<AgentFrontMatter>(path, text)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let stem = stem.strip_suffix(".agent").unwrap_or(&stem).to_owned();
     let name = front.name.unwrap_or(stem);
@@ -69,7 +69,7 @@ pub fn parse(path: &Path, text: &str, origin: AgentOrigin) -> Result<AgentDefini
         return Err(Problem::at(path, 1, what));
     };
     let (tools, off) = match front.tools {
-        // Names that are on or off: the rest stays as it is.
+        // Switches only turn tools off; the other tools stay allowed.
         Some(Words::Switches(switches)) => {
             let off = switches.into_iter().filter(|(_, on)| !on);
             (None, off.map(|(name, _)| name).collect())
@@ -82,7 +82,7 @@ pub fn parse(path: &Path, text: &str, origin: AgentOrigin) -> Result<AgentDefini
         display_name: front.display_name,
         description,
         prompt: body.trim().to_owned(),
-        // A list that names everything is no list.
+        // A list with `*` allows every tool, as no list does.
         tools: tools.filter(|tools| !tools.iter().any(|tool| tool == "*")),
         disallowed_tools: disallowed.into_iter().chain(off).collect(),
         model: front.model.unwrap_or_default(),
@@ -111,7 +111,7 @@ pub fn parse(path: &Path, text: &str, origin: AgentOrigin) -> Result<AgentDefini
     })
 }
 
-/// Why an agent cannot be called this; `None` when it can.
+/// Returns why a name is not valid; `None` if it is.
 pub fn wrong_name(name: &str) -> Option<&'static str> {
     if name.trim().is_empty() {
         return Some("the agent has no name");

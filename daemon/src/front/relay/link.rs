@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use loopd_proto::daemon_connection;
 use loopd_proto::params::launch::{
     HomeEmptiedParams, JOIN, JoinNotification, JoinTransport, LinkState,
 };
-use loopd_proto::reach;
-use loopd_proto::wire::{Borders, Framing, notification};
+use loopd_proto::wire::{FrameTracker, Framing, notification};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -43,8 +43,8 @@ pub(super) struct Link<I, O> {
     input: I,
     output: O,
     /// Where the frames of the client end, and those for it.
-    outward: Borders,
-    inward: Borders,
+    outward: FrameTracker,
+    inward: FrameTracker,
     /// What the client has sent and no daemon has got.
     waiting: Vec<u8>,
     /// What it has reached with the last daemon.
@@ -65,8 +65,8 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
             transport,
             input,
             output,
-            outward: Borders::default(),
-            inward: Borders::default(),
+            outward: FrameTracker::default(),
+            inward: FrameTracker::default(),
             waiting: Vec::new(),
             state: LinkState::default(),
         }
@@ -107,7 +107,7 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
 
     /// Speaks with one daemon.
     async fn exchange(&mut self, daemon: &Daemon) -> anyhow::Result<Parting> {
-        let stream = match reach::connect_socket(daemon.socket()).await {
+        let stream = match daemon_connection::connect_socket(daemon.socket()).await {
             Ok(stream) => stream,
             Err(error) => {
                 // It may be leaving just now.
@@ -155,7 +155,7 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
             let Some(untaken) = untaken.filter(|_| !delivered.into_inner()) else {
                 bail!("the home was emptied while a client was sending; start again");
             };
-            self.outward = Borders::default();
+            self.outward = FrameTracker::default();
             self.waiting = [untaken, unsent].concat();
             return Ok(Parting::Emptied(emptied));
         }
@@ -208,7 +208,7 @@ async fn next_after(upstream: &Upstream, last: Option<&Arc<Daemon>>) {
 struct Sending<'a, I, W> {
     input: &'a mut I,
     to_daemon: W,
-    borders: &'a mut Borders,
+    borders: &'a mut FrameTracker,
     /// Set while bytes are written: were it dropped now, nobody knows how many went out.
     writing: bool,
     /// All that was sent, until the daemon is heard or that is too much.
@@ -312,7 +312,7 @@ impl<I: AsyncRead + Unpin, W: AsyncWrite + Unpin> Sending<'_, I, W> {
 struct Receiving<'a, R, O> {
     from_daemon: R,
     output: &'a mut O,
-    borders: &'a mut Borders,
+    borders: &'a mut FrameTracker,
     delivered: &'a AtomicBool,
 }
 

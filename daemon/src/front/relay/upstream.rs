@@ -10,10 +10,10 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use loopd_proto::daemon_connection::{CreateHome, DaemonTarget, LaunchedConnection};
 use loopd_proto::home_paths::{self, FileId};
 use loopd_proto::params::launch::{HOME_EMPTIED, HomeEmptiedParams, LaunchParams};
 use loopd_proto::params::server::NoParams;
-use loopd_proto::reach::{Creates, Reached, Target};
 use loopd_proto::wire::{
     CloseReason, ErrorObject, INVALID_PARAMS, NoMethods, Notification, Peer, Reply, Request,
     Service,
@@ -31,8 +31,8 @@ pub(super) const GONE: &str = "the daemon is gone; sessions are kept, start agai
 
 /// One daemon, from its launch to its end.
 pub(super) struct Daemon {
-    reached: Reached,
-    target: Target,
+    reached: LaunchedConnection,
+    target: DaemonTarget,
     lock: Option<FileId>,
     emptied: watch::Receiver<Option<Arc<HomeEmptiedParams>>>,
 }
@@ -44,9 +44,11 @@ impl Drop for Daemon {
 }
 
 impl Daemon {
-    async fn reach(target: &Target, params: &LaunchParams) -> anyhow::Result<Self> {
+    async fn reach(target: &DaemonTarget, params: &LaunchParams) -> anyhow::Result<Self> {
         let (sender, emptied) = watch::channel(None);
-        let reached = target.reach(params, Arc::new(Listening(sender))).await?;
+        let reached = target
+            .connect_or_start(params, Arc::new(Listening(sender)))
+            .await?;
         Ok(Self {
             lock: reached.launched.lock,
             reached,
@@ -112,7 +114,7 @@ impl Service for Listening {
 
 /// Where a relay's links find their daemon.
 pub(super) struct Upstream {
-    target: Target,
+    target: DaemonTarget,
     params: LaunchParams,
     current: watch::Sender<Arc<Daemon>>,
     /// Held while the next daemon is started: one start serves all links.
@@ -123,11 +125,11 @@ pub(super) struct Upstream {
 
 impl Upstream {
     /// Brings the launch to the daemon of the home, which is started if need be.
-    pub(super) async fn open(target: Target, params: LaunchParams) -> anyhow::Result<Self> {
+    pub(super) async fn open(target: DaemonTarget, params: LaunchParams) -> anyhow::Result<Self> {
         let first = Daemon::reach(&target, &params).await?;
         Ok(Self {
-            target: Target {
-                creates: Creates::HomeOnly,
+            target: DaemonTarget {
+                create_home: CreateHome::HomeOnly,
                 ..target
             },
             params,

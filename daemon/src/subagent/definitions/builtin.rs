@@ -1,4 +1,4 @@
-//! Our own agents: Markdown files in the binary, read as those on disk are.
+//! The built-in agents: Markdown files in the binary, parsed as those on disk are.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -11,7 +11,7 @@ macro_rules! files {
     };
 }
 
-/// The files, in the order in which models are told of them.
+/// The files, in the order in which the agents are listed to models.
 pub(super) const FILES: &[(&str, &str)] = files![
     "explore.md",
     "task.md",
@@ -29,14 +29,13 @@ static ALL: LazyLock<Vec<Arc<AgentDefinition>>> = LazyLock::new(|| {
         .iter()
         .map(|(file, text)| parse(Path::new(file), text, AgentOrigin::BuiltIn));
     let usable = parsed.filter_map(|agent| {
-        // A test reads them all: what is wrong here never leaves the workshop.
-        let told = agent.inspect_err(|problem| tracing::error!(%problem, "a built-in agent"));
-        told.ok().map(Arc::new)
+        // A test parses all files, so no release has an invalid one.
+        let logged = agent.inspect_err(|problem| tracing::error!(%problem, "a built-in agent"));
+        logged.ok().map(Arc::new)
     });
     usable.collect()
 });
 
-/// Our agents.
 pub(super) fn all() -> &'static [Arc<AgentDefinition>] {
     &ALL
 }

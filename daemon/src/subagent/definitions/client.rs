@@ -1,4 +1,4 @@
-//! Subagents that a client defined with `customAgents`.
+//! The agents that a client defines with `customAgents`.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use loopd_proto::session::CustomAgent;
 use crate::discovery::Problem;
 use crate::discovery::agents::{AgentDefinition, AgentMode, AgentOrigin, ModelPolicy, wrong_name};
 
-/// Reads it as if it were a file; what a client cannot say is as usual.
+/// Converts a client's agent; what a client cannot define has the default of a file.
 pub(super) fn definition(agent: &CustomAgent) -> Result<AgentDefinition, Problem> {
     if let Some(what) = wrong_name(&agent.name) {
         return Err(Problem::new(Path::new("customAgents"), what));

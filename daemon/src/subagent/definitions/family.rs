@@ -1,9 +1,9 @@
-//! What the name of a model tells about it: who made it, whether it is small, whether it chats.
+//! Guesses from the name of a model: its vendor, whether it is small, whether it is a chat model.
 
 /// Words in the names of small and fast models.
 const SMALL: [&str; 6] = ["mini", "haiku", "flash", "small", "lite", "nano"];
 
-/// Words in the names of models that do something else than answering in text.
+/// Words in the names of models that are not chat models.
 const NO_CHAT: [&str; 13] = [
     "embedding",
     "embeddings",
@@ -20,7 +20,7 @@ const NO_CHAT: [&str; 13] = [
     "guard",
 ];
 
-/// How the words of a family's models begin.
+/// The families, and how words in the names of their models begin.
 const FAMILIES: [(&str, &[&str]); 12] = [
     ("claude", &["claude", "sonnet", "opus", "haiku"]),
     ("gpt", &["gpt", "chatgpt", "codex", "o1", "o3", "o4"]),
@@ -39,7 +39,7 @@ const FAMILIES: [(&str, &[&str]); 12] = [
     ("command", &["command", "cohere"]),
 ];
 
-/// The words of a name, in small letters.
+/// Splits a name into words, in lower case.
 fn words(model: &str) -> impl Iterator<Item = String> + '_ {
     model
         .split(|letter: char| !letter.is_alphanumeric())
@@ -47,7 +47,7 @@ fn words(model: &str) -> impl Iterator<Item = String> + '_ {
         .map(str::to_lowercase)
 }
 
-/// Whether a word stands in a name by itself: `mini` is in `o4-mini`, but not in `gemini`.
+/// Returns whether a name contains a whole word: `mini` is in `o4-mini`, but not in `gemini`.
 pub(super) fn has_word(model: &str, wanted: &str) -> bool {
     words(model).any(|word| word == wanted)
 }
@@ -56,19 +56,19 @@ pub(super) fn is_small(model: &str) -> bool {
     SMALL.iter().any(|small| has_word(model, small))
 }
 
-/// Whether it can be chosen without anybody having named it.
+/// Returns whether the model may be chosen automatically.
 pub(super) fn is_chat(model: &str) -> bool {
     !NO_CHAT.iter().any(|word| has_word(model, word))
 }
 
-/// Who made a model, where its name tells.
+/// Returns the family of a model, if its name shows it.
 pub(super) fn family(model: &str) -> Option<&'static str> {
-    // Of `azure/gpt-5` the provider's name says nothing.
+    // The provider in `azure/gpt-5` says nothing about the family.
     let own = model.rsplit('/').next().unwrap_or(model);
     words(own).find_map(|word| {
         let begins = |start: &&str| {
             let rest = word.strip_prefix(start);
-            // `gpt4` and `qwen3` are written like this, `phind` is not `phi`.
+            // A digit may follow, as in `gpt4` and `qwen3`; a letter may not: `phind` is not `phi`.
             rest.is_some_and(|rest| !rest.starts_with(char::is_alphabetic))
         };
         let found = FAMILIES

@@ -1,4 +1,4 @@
-//! How agents are run, as `[agents]` of the configuration file says; see `config`.
+//! The `[agents]` settings of the configuration file; see `config`.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use serde::{Deserialize, Deserializer};
 
 use super::is_same;
 
-/// How deep agents may start agents.
+/// The range of the depth to which agents may start agents.
 const DEPTHS: (u32, u32) = (1, 32);
-/// How many may run at once.
+/// The range of the number of agents that run at once.
 const CONCURRENT: (u32, u32) = (1, 256);
 
-/// What can be tuned.
+/// The settings of agents.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentSettings {
@@ -20,8 +20,8 @@ pub struct AgentSettings {
     pub small_model: Option<String>,
     /// For agents that want a model of another family.
     pub critic_model: Option<String>,
-    /// Models that a call may only ask for where the session's own is one of them; `*` stands for
-    /// any text. Providers tell no prices, so that only people know.
+    /// Models that a call may request only if the session's own model is one of them; `*` stands for
+    /// any text. Providers report no prices, so people have to list these models.
     pub costly_models: Vec<String>,
     #[serde(deserialize_with = "depth")]
     pub max_depth: u32,
@@ -29,9 +29,9 @@ pub struct AgentSettings {
     pub max_concurrent: u32,
     /// Whether a call without an agent continues a copy of the caller's conversation.
     pub fork: bool,
-    /// Whether agents wait for more after they have answered.
+    /// Whether agents wait for further messages after they have answered.
     pub multi_turn: bool,
-    /// The model of single agents, by name.
+    /// The models of individual agents, by the agent's name.
     pub models: BTreeMap<String, String>,
 }
 
@@ -75,8 +75,8 @@ fn concurrent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Erro
 }
 
 impl AgentSettings {
-    /// The settings of one launch: its variables win over the file. A number out of range counts
-    /// as the nearest that is in it; what is no number or switch counts as not set.
+    /// Returns the settings of one launch: its variables override the file. A number out of range is
+    /// clamped; a value that is not a number or a switch is ignored.
     #[must_use]
     pub fn with<'a>(&self, variable: impl Fn(&str) -> Option<&'a str>) -> Self {
         let number = |names: [&str; 2], (least, most): (u32, u32)| {
@@ -105,7 +105,7 @@ impl AgentSettings {
         }
     }
 
-    /// The settings of one session: the limits that its client set win over the launch's.
+    /// Returns the settings of one session: the limits of its client override those of the launch.
     #[must_use]
     pub fn of_session(&self, session: Option<&SubagentSettings>) -> Self {
         let limit = |own: u32, wanted: Option<u32>, (least, most): (u32, u32)| {
@@ -120,7 +120,7 @@ impl AgentSettings {
         }
     }
 
-    /// The model that people set for an agent: in the session first, then in the file.
+    /// Returns the model that is set for an agent, in the session or else in the file.
     pub fn preferred<'a>(
         &'a self,
         agent: &str,

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use super::{Roster, is_same};
 use crate::discovery::agents::{AgentDefinition, AgentMode};
 
-/// How many names an error lists.
+/// The maximum number of names in an error.
 const MOST_NAMES: usize = 50;
 
-/// Who wants an agent started.
+/// Who asks to start an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskedBy {
-    /// A model, which may only have what it was offered.
+    /// A model, which may only start the agents that it was offered.
     Model,
     /// A person, through a client.
     Person,
 }
 
-/// Why an agent is not started. Nothing else is started in its place.
+/// Why an agent is not started. No other agent is started in its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartRefusal {
     #[error("there is no agent `{wanted}`; the agents are: {valid}")]
@@ -33,7 +33,7 @@ pub enum StartRefusal {
 }
 
 impl Roster {
-    /// Finds the agent to start. `disabled` are the names that the session switched off.
+    /// Finds the agent to start; `disabled` has the names that the session has switched off.
     pub fn may_start(
         &self,
         wanted: &str,
@@ -59,7 +59,7 @@ impl Roster {
         Ok(agent)
     }
 
-    /// The names that would do, for errors.
+    /// Returns the names of the agents that could be started, for errors.
     fn valid(&self, disabled: &[String]) -> String {
         let names = self.startable().map(|agent| agent.name.as_str());
         let names: Vec<&str> = names.filter(|name| !is_named(disabled, name)).collect();
@@ -71,7 +71,7 @@ fn is_named(names: &[String], name: &str) -> bool {
     names.iter().any(|known| is_same(known, name))
 }
 
-/// Names for an error: no more than so many, and how many more there are.
+/// Joins at most `most` names for an error, and says how many more there are.
 pub(super) fn listed(names: &[&str], most: usize) -> String {
     match names.len().checked_sub(most) {
         _ if names.is_empty() => "none".to_owned(),

@@ -6,7 +6,7 @@ use super::*;
 use crate::discovery::agents::{ModelPolicy, PermissionMode, parse};
 use crate::tool::catalog::Catalog;
 
-/// Tools that agents may name and that others bring.
+/// Tools that agents may name and that are not built in.
 const OF_AGENTS: [&str; 5] = [
     "task",
     "read_agent",
@@ -63,7 +63,7 @@ fn all_built_in_agents_can_be_read_and_use_tools_there_are() {
 }
 
 #[test]
-fn our_own_agents_fit_their_jobs() {
+fn built_in_agents_have_the_right_settings() {
     let roster = load(&RosterInput::default());
     assert_eq!(
         names(roster.startable()),
@@ -97,7 +97,7 @@ fn our_own_agents_fit_their_jobs() {
 }
 
 #[test]
-fn who_comes_first_has_the_name() {
+fn the_first_agent_of_a_name_counts() {
     let root = TempDir::new().unwrap();
     for (file, who) in [
         ("app/.github/agents/one.md", "project"),
@@ -144,13 +144,13 @@ fn who_comes_first_has_the_name() {
     );
     let origins: Vec<AgentOrigin> = roster.all().map(|agent| agent.origin).collect();
     assert!(origins.is_sorted(), "{origins:?}");
-    // One name in two spellings is one agent of ours that was replaced.
+    // Both spellings of the name replace the same built-in agent.
     assert_eq!(roster.get("code-review").unwrap().description, "user");
     assert_eq!(roster.get("CODE REVIEW").unwrap().description, "user");
 }
 
 #[test]
-fn excluded_agents_are_gone_unless_somebody_else_has_the_name() {
+fn excluded_builtins_are_gone_unless_a_custom_agent_has_the_name() {
     let root = TempDir::new().unwrap();
     write(&root, "home/agents/task.md", &agent("mine"));
     let mut input = input(&root);
@@ -167,7 +167,7 @@ const DANGEROUS: &str = "---\ndescription: Does.\ntools: [view]\nmodel: gpt-5\nh
     memory: project\nisolation: worktree\n---\nPrompt.\n";
 
 #[test]
-fn a_folder_that_is_not_trusted_says_who_its_agents_are_and_nothing_that_runs_or_grants() {
+fn agents_of_an_untrusted_folder_cannot_run_or_grant_anything() {
     let root = TempDir::new().unwrap();
     write(&root, "app/.github/agents/a.md", DANGEROUS);
     let cautious = "---\ndescription: Plans.\npermissionMode: plan\n---\n";
@@ -213,7 +213,7 @@ fn a_folder_that_is_not_trusted_says_who_its_agents_are_and_nothing_that_runs_or
 }
 
 #[test]
-fn models_are_offered_what_works_for_callers() {
+fn models_are_offered_sub_agents_only() {
     let root = TempDir::new().unwrap();
     let front = |line: &str| format!("---\ndescription: Does.\n{line}\n---\n");
     write(&root, "home/agents/shy.md", &front("infer: false"));
@@ -263,7 +263,7 @@ fn models_are_offered_what_works_for_callers() {
 }
 
 #[test]
-fn tools_are_known_by_the_names_that_other_programs_give_them() {
+fn tools_are_known_by_their_names_in_other_programs() {
     let text = |tools: &str| format!("---\ndescription: Does.\n{tools}\n---\n");
     let read = |tools: &str| parse(Path::new("a.md"), &text(tools), AgentOrigin::User).unwrap();
     let built_in = ToolOrigin::BuiltIn;
@@ -278,7 +278,7 @@ fn tools_are_known_by_the_names_that_other_programs_give_them() {
     let copilot = read("tools: [search, execute, lookup]");
     assert!(copilot.allows("glob", built_in) && copilot.allows("write_bash", built_in));
     assert!(copilot.allows("lookup", ToolOrigin::Client));
-    // A client's tool that happens to be called as another program's is not meant.
+    // A name of another program does not match a tool of a client.
     assert!(!copilot.allows("glob", ToolOrigin::Client));
     let denied = read("disallowedTools: [Edit, Bash]");
     for tool in ["edit", "create", "apply_patch", "bash", "write_bash"] {
@@ -293,7 +293,7 @@ fn tools_are_known_by_the_names_that_other_programs_give_them() {
 }
 
 #[test]
-fn a_client_s_agent_without_a_name_is_told_and_hides_no_other() {
+fn a_client_s_agent_without_a_name_is_reported_and_affects_no_other() {
     let input = RosterInput {
         custom: vec![
             CustomAgent::default(),

@@ -1,6 +1,6 @@
 //! Which tools an agent may use: the second of the three layers of permission.
 //!
-//! Subagents are written for several programs, which call the same tools by other names.
+//! Agents are written for several programs, which have other names for the same tools.
 
 use crate::discovery::agents::AgentDefinition;
 
@@ -11,7 +11,7 @@ pub enum ToolOrigin {
     Client,
 }
 
-/// What other programs call our tools, in small letters.
+/// The names of our tools in other programs, in lower case.
 const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("read", &["view"]),
     ("write", &["create"]),
@@ -33,7 +33,7 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("task", AGENTS),
 ];
 
-/// One right: who may run commands may also read, answer, list and stop them.
+/// One permission: an agent that may run commands may also read, answer, list and stop them.
 const SHELL: &[&str] = &["bash", "read_bash", "write_bash", "stop_bash", "list_bash"];
 const AGENTS: &[&str] = &[
     "task",
@@ -44,14 +44,13 @@ const AGENTS: &[&str] = &[
 ];
 
 impl AgentDefinition {
-    /// Whether the agent may use a tool.
+    /// Returns whether the agent may use a tool.
     pub fn allows(&self, tool: &str, origin: ToolOrigin) -> bool {
         allows(self.tools.as_deref(), &self.disallowed_tools, tool, origin)
     }
 }
 
-/// Whether lists of tools let an agent use one; what is disallowed stays so even if it is also
-/// allowed.
+/// Returns whether lists of tools allow a tool. A tool in both lists is not allowed.
 pub fn allows(
     tools: Option<&[String]>,
     disallowed: &[String],
@@ -62,8 +61,8 @@ pub fn allows(
     tools.is_none_or(named) && !named(disallowed)
 }
 
-/// A pattern is a name or `*`, alone or after `builtin:` or `custom:`. Of `Bash(git *)` the name
-/// counts: a narrower right cannot be told from a list of tools.
+/// Returns whether a pattern matches a tool. A pattern is a name or `*`, alone or after `builtin:`
+/// or `custom:`. Of `Bash(git *)` only the name counts: a list of tools cannot restrict arguments.
 fn means(pattern: &str, tool: &str, origin: ToolOrigin) -> bool {
     let is = |name: &str| name == "*" || name == tool;
     match pattern.trim().split_once(':') {

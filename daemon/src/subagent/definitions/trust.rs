@@ -1,5 +1,5 @@
-//! What an agent of a folder that nobody said to be trusted may still say: who it is, but nothing
-//! that runs or grants.
+//! Restricts the agents of a folder that is not trusted: they may describe themselves, but not run or
+//! grant anything.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use crate::discovery::agents::{AgentDefinition, AgentMode, PermissionMode};
 
 use super::{builtin, is_same};
 
-/// Says why an agent is left out that would stand in for one of ours which people choose by name to
-/// answer: whoever asks for `plan` must not get what a folder calls so.
-pub(super) fn stands_in(agent: &AgentDefinition) -> Option<Problem> {
+/// Returns a problem if an agent would replace a built-in one that people select by name. Such an
+/// agent is left out: a person who selects `plan` must not get the agent of an untrusted folder.
+pub(super) fn replaces_builtin(agent: &AgentDefinition) -> Option<Problem> {
     let mut primary = builtin::all().iter();
     let ours =
         primary.find(|own| own.mode == AgentMode::Primary && is_same(&own.name, &agent.name))?;
@@ -23,9 +23,9 @@ pub(super) fn stands_in(agent: &AgentDefinition) -> Option<Problem> {
     Some(Problem::new(file, what))
 }
 
-/// Takes out what needs trust, and says what that was and how to keep it.
+/// Removes what needs trust from an agent; the problem says what that was and how to keep it.
 ///
-/// Modes that only restrict stay: without them the agent could do more.
+/// Permission modes that only restrict stay: without them the agent could do more.
 pub(super) fn restrict(agent: &mut AgentDefinition) -> Option<Problem> {
     let mut dropped = Vec::new();
     let mut note = |was_there: bool, member: &'static str| {

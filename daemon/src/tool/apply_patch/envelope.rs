@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
                 if !hunk.lines.is_empty() {
                     hunks.push(std::mem::replace(&mut hunk, self.new_hunk()));
                 }
-                // `@@ -1,2 +1,2 @@` is the other format's way to say where; numbers are not text.
+                // `@@ -1,2 +1,2 @@` is a position of the other format, not text to search for.
                 let anchor = anchor.trim();
                 if !anchor.is_empty() && !anchor.starts_with('-') {
                     let anchor = anchor.strip_suffix("@@").unwrap_or(anchor).trim_end();
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
             } else if let Some(text) = line.strip_prefix(' ') {
                 hunk.lines.push(Line::Keep(text.to_owned()));
             } else if line.is_empty() {
-                // An empty line of context often comes without its space.
+                // Models often omit the space of an empty context line.
                 hunk.lines.push(Line::Keep(String::new()));
             } else {
                 return Err(at(
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A blank line before the next section parts the two and belongs to neither.
+/// Removes a blank line before the next section: it only separates the two.
 fn drop_blank_end(hunk: &mut Hunk) {
     let is_change = |line: &Line| matches!(line, Line::Add(_) | Line::Remove(_));
     let changes = hunk.lines.iter().any(is_change);

@@ -1,4 +1,4 @@
-//! Puts the hunks of a patch into a text: every hunk has to fit exactly and in one place only.
+//! Applies the hunks of a patch to a text. Every hunk must match exactly and in one place only.
 //! Called by `apply_patch`. Pure: text in, text out.
 
 use super::patch::{Hunk, Line};
@@ -7,10 +7,10 @@ use crate::tool::edit::closest;
 /// How many places of an ambiguous hunk are named.
 const NAMED: usize = 10;
 
-/// How many places of a hunk are looked for; a file of equal lines has too many to compare.
+/// The maximum number of places that are searched for; a file of equal lines has too many.
 const MAX_PLACES: usize = 1000;
 
-/// Puts all hunks into a text, or says which one does not fit and why.
+/// Applies all hunks to a text, or says which one does not match and why.
 pub(super) fn apply(text: &str, hunks: &[Hunk]) -> Result<String, String> {
     let mut file = Text::of(text);
     let mut from = 0;
@@ -90,7 +90,7 @@ impl Text {
             .into_iter();
         for line in &hunk.lines {
             match line {
-                // The file's own line, so that its ending stays.
+                // The line of the file, so that its line ending stays.
                 Line::Keep(_) => self.lines.extend(old.next()),
                 Line::Remove(_) => drop(old.next()),
                 Line::Add(text) => self.lines.push(format!("{}{}", bare(text), self.ending)),

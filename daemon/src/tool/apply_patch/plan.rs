@@ -1,5 +1,5 @@
-//! Works out what a patch does to every file, without touching any. Called by `apply_patch` before
-//! it asks and again before it writes.
+//! Computes what a patch does to every file, without changing any. Called by `apply_patch` before
+//! it requests the permission and again before it writes.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::tool::{Outcome, ToolContext, texts};
 /// How many files one patch may change.
 const MAX_FILES: usize = 200;
 
-/// A patch, worked out but not applied.
+/// A prepared patch.
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     /// The file of each step, as permission names it.
@@ -46,7 +46,7 @@ impl Plan {
     }
 }
 
-/// Reads a patch and finds out what it would do.
+/// Parses a patch and computes what it would do.
 pub(super) fn make(text: &str, context: &ToolContext) -> Result<Plan, Outcome> {
     if text.len() as u64 > MAX_WHOLE_FILE {
         return Err(refused(format!(
@@ -222,7 +222,7 @@ impl Maker<'_> {
         Ok((place, found))
     }
 
-    /// Finds where a file can be made.
+    /// Finds where a file can be created.
     fn free(&mut self, path: &str) -> Result<ResolvedPath, Outcome> {
         if path.ends_with('/') {
             return Err(refused(format!("{path} does not name a file")));
@@ -255,7 +255,7 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Removing a link is not removing what it points to, so neither is guessed.
+    /// Refuses to remove a link: the patch does not say whether it means the link or its target.
     fn not_a_link(&self, path: &str) -> Result<(), Outcome> {
         if self.context.resolve(path).is_symlink() {
             return Err(refused(format!(

@@ -18,7 +18,7 @@ pub(super) fn parse(lines: &[&str]) -> Result<Vec<FilePatch>, PatchError> {
                 "the hunk belongs to no file: --- <path> and +++ <path> have to come before it",
             ));
         } else {
-            // Whatever people write before and between diffs.
+            // Text before and between diffs is skipped.
             reader.next += 1;
         }
     }
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
                     (old_left, new_left) = (old_left.saturating_sub(1), new_left.saturating_sub(1));
                     Line::Keep(line.get(1..).unwrap_or_default().to_owned())
                 }
-                // An empty line of context often comes without its space.
+                // Models often omit the space of an empty context line.
                 None if !is_over => {
                     (old_left, new_left) = (old_left.saturating_sub(1), new_left.saturating_sub(1));
                     Line::Keep(String::new())

@@ -1,12 +1,12 @@
-//! Changes several files together: everything that can fail for want of room or rights is done
-//! under other names first, then the names change, and a step that still fails undoes the ones
-//! before it. Called by `apply_patch`; knows no patch.
+//! Changes several files together. The new contents are first written under temporary names, so that
+//! missing space or permissions show before any file changes; then the files are renamed. A step
+//! that still fails undoes the steps before it. Called by `apply_patch`; knows no patch.
 
 use std::path::PathBuf;
 
 use super::{DiskError, Stamp, platform};
 
-/// One file that is to change.
+/// One file to change.
 #[derive(Debug)]
 pub(in crate::tool) enum Step {
     Create {
@@ -67,7 +67,7 @@ pub(in crate::tool) fn carry_out(steps: Vec<Step>) -> Result<(), NotDone> {
     Ok(())
 }
 
-/// Takes back what was changed, the last change first.
+/// Undoes the changes, the last one first.
 fn undo(staged: Vec<platform::Staged>) -> Vec<usize> {
     let mut not_undone = Vec::new();
     for (index, mut step) in staged.into_iter().enumerate().rev() {

@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 use super::batch::Step;
 use super::{DiskError, Listed, Stamp};
 
-/// Nothing beyond length and time names a version here.
+/// Here only length and time identify a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity;
 
@@ -72,7 +72,7 @@ pub(super) fn list(real: &Path, most: usize) -> Result<Vec<(OsString, Listed)>, 
     Ok(names)
 }
 
-/// A change that is ready to be made; the old contents wait in a temporary file beside it.
+/// A prepared change; the old contents are in a temporary file beside it.
 pub(super) struct Staged {
     real: PathBuf,
     draft: Option<NamedTempFile>,

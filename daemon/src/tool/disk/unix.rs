@@ -18,7 +18,7 @@ mod staged;
 
 pub(super) use staged::Staged;
 
-/// What names a version of a file besides its length and time.
+/// What identifies a version of a file besides its length and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity {
     device: u64,
@@ -68,7 +68,7 @@ pub(super) fn create(real: &Path, contents: &[u8]) -> Result<(), DiskError> {
     Draft::write(&folder, contents, Like::New)?.rename_new(name)
 }
 
-/// A finished file under a name nobody knows, removed again unless it is renamed.
+/// A complete file under a random name; removed unless it is renamed.
 struct Draft<'a> {
     folder: &'a OwnedFd,
     name: Option<OsString>,
@@ -103,7 +103,7 @@ impl<'a> Draft<'a> {
         Ok(draft)
     }
 
-    /// Hands over the file; whoever takes the name removes it.
+    /// Returns the name of the file; the caller has to remove it.
     fn into_name(mut self) -> Option<OsString> {
         self.name.take()
     }
@@ -116,7 +116,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Links instead of renaming: a link never replaces what another process just made.
+    /// Links instead of renaming: a link never replaces a file that another process has just created.
     fn rename_new(self, name: &OsStr) -> Result<(), DiskError> {
         let Some(draft) = self.name.as_ref() else {
             return Ok(());
@@ -153,7 +153,7 @@ fn secret_name() -> OsString {
 fn take_after(file: &File, like: &Metadata) -> Result<(), DiskError> {
     let made = file.metadata()?;
     if (made.uid(), made.gid()) != (like.uid(), like.gid()) {
-        // Only root may give a file away; others keep it as their own, as most editors do.
+        // Only root may change the owner; for other users the file becomes theirs, as in most editors.
         let owner = Some(Uid::from_raw(like.uid()));
         if let Err(error) = rustix::fs::fchown(file, owner, Some(Gid::from_raw(like.gid()))) {
             tracing::debug!(%error, "the owner of an edited file changed");
@@ -179,7 +179,7 @@ fn open_folder(real: &Path) -> Result<OwnedFd, DiskError> {
     open_without_links(real, OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
-/// Makes what is missing of a path, one folder at a time from the last that exists.
+/// Creates the missing folders of a path, one at a time from the last that exists.
 fn make_folders(real: &Path) -> Result<OwnedFd, DiskError> {
     let mut missing = Vec::new();
     let mut existing = PathBuf::from(real);
@@ -223,8 +223,8 @@ fn open_without_links(real: &Path, flags: OFlags) -> Result<OwnedFd, DiskError> 
     open_step_by_step(real, flags)
 }
 
-/// Opens one part of the path after the other from its folder's descriptor, so that no part may be
-/// a link, also where the kernel cannot promise that by itself.
+/// Opens one component of the path after the other from its folder's descriptor, so that no
+/// component may be a link, even if the kernel cannot check that itself.
 pub(super) fn open_step_by_step(real: &Path, flags: OFlags) -> Result<OwnedFd, DiskError> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let step = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -244,7 +244,8 @@ pub(super) fn open_step_by_step(real: &Path, flags: OFlags) -> Result<OwnedFd, D
         .map_err(|error| not_a_link(&opened, name, error))
 }
 
-/// Opening a link as a folder says "not a directory", which means something else to the caller.
+/// Translates "not a directory", the error for opening a link as a folder, which means something
+/// else to the caller.
 fn not_a_link(folder: &OwnedFd, name: &OsStr, error: Errno) -> DiskError {
     let is_link = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
         .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink);
@@ -254,7 +255,7 @@ fn not_a_link(folder: &OwnedFd, name: &OsStr, error: Errno) -> DiskError {
     io(error)
 }
 
-/// Lists a folder through its own descriptor, so that a link in its place lists nothing.
+/// Lists a folder through its own descriptor, so that a link that replaced it is not followed.
 pub(super) fn list(real: &Path, most: usize) -> Result<Vec<(OsString, Listed)>, DiskError> {
     let folder = open_folder(real)?;
     let mut names = Vec::new();
@@ -268,7 +269,7 @@ pub(super) fn list(real: &Path, most: usize) -> Result<Vec<(OsString, Listed)>, 
             break;
         }
         let kind = match entry.file_type() {
-            // Some file systems leave the kind out.
+            // Some file systems do not report the kind.
             FileType::Unknown => rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)
                 .map_or(FileType::Unknown, |found| {
                     FileType::from_raw_mode(found.st_mode)

@@ -1,5 +1,5 @@
-//! Finds what an edit probably meant when its text is not in the file, and says what differs.
-//! Called by `edit` and `apply_patch`. Pure: text in, advice out; nothing is ever changed by it.
+//! Finds the text that an edit probably meant when its own text is not in the file, and says what
+//! differs. Called by `edit` and `apply_patch`. Pure: returns advice and changes nothing.
 
 /// How many characters of a line are quoted.
 const QUOTED: usize = 160;
@@ -7,10 +7,10 @@ const QUOTED: usize = 160;
 /// How much of a line is compared.
 const COMPARED: usize = 400;
 
-/// Below this likeness, in percent, a line is no help.
+/// The minimum similarity, in percent, of a line that is shown.
 const ALIKE: usize = 50;
 
-/// Says in one or two sentences where the closest text is; nothing where none is close.
+/// Says in one or two sentences where the closest text is; empty if none is close.
 ///
 /// `given` names where the missing text came from.
 pub(in crate::tool) fn advice(text: &str, old: &str, given: &str) -> Option<String> {
@@ -106,7 +106,7 @@ fn differs(file: &[&str], wanted: &[&str], start: usize, given: &str, how: &str)
     }
 }
 
-/// Finds the line most like the first line that says anything.
+/// Finds the line that is most similar to the first line that is not blank.
 fn nearest(file: &[&str], wanted: &[&str], given: &str) -> Option<String> {
     let (offset, first) = wanted
         .iter()
@@ -116,7 +116,7 @@ fn nearest(file: &[&str], wanted: &[&str], given: &str) -> Option<String> {
         .iter()
         .enumerate()
         .map(|(index, line)| (index, likeness(line.trim(), first.trim())))
-        // The first of several that are equally alike.
+        // Of several equally similar lines, the first.
         .max_by_key(|(index, score)| (*score, std::cmp::Reverse(*index)))?;
     if score < ALIKE {
         return None;
@@ -162,7 +162,7 @@ fn likeness(left: &str, right: &str) -> usize {
     (before + after) * 100 / longer
 }
 
-/// A line with what cannot be seen in it escaped, cut where it is long.
+/// Returns a line with its invisible characters escaped, shortened if it is long.
 fn quoted(line: &str) -> String {
     let start: String = line.chars().take(QUOTED).collect();
     let more = if start.len() < line.len() { "…" } else { "" };

@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-/// How many places of an ambiguous match are named; more change nothing about the answer.
+/// How many places of an ambiguous match are named; more would not help.
 const NAMED: usize = 10;
 
-/// How many places are counted, so that a text of one letter takes no longer than another.
+/// How many places are counted at most, so that a text of one letter does not take long.
 pub(super) const MAX_COUNTED: usize = 1000;
 
 /// How often the old text may occur.
@@ -68,7 +68,7 @@ pub(super) fn apply(
     Ok(text.replace(old.as_ref(), &new))
 }
 
-/// Says whether a text occurs, in its own line endings or those of the file.
+/// Returns whether a text occurs, in its own line endings or those of the file.
 pub(super) fn occurs(text: &str, piece: &str) -> bool {
     text.contains(piece) || text.contains(Ending::of(text).apply_to(piece).as_ref())
 }
@@ -78,7 +78,7 @@ pub(super) fn occurs(text: &str, piece: &str) -> bool {
 enum Ending {
     Lf,
     CrLf,
-    /// The file has no line break, so new text brings its own.
+    /// The file has no line break, so new text keeps its own line endings.
     Unknown,
 }
 

@@ -101,7 +101,7 @@ impl Finder {
         stop: &CancellationToken,
     ) -> io::Result<()> {
         let (mut file, _) = match disk::open(file) {
-            // It went away or became a link since the walk saw it.
+            // The file was removed or replaced by a link since the walk.
             Err(DiskError::Changed) => return Ok(()),
             Err(DiskError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             opened => opened.map_err(io::Error::other)?,
@@ -134,14 +134,14 @@ impl Finder {
     }
 }
 
-/// Whether groups of lines are parted by a line of dashes.
+/// Whether groups of lines are separated by a line of dashes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Groups {
     Parted,
     Joined,
 }
 
-/// Takes the matches of one file.
+/// Collects the matches of one file.
 struct Hits<'a> {
     label: &'a str,
     numbers: LineNumbers,
@@ -200,7 +200,7 @@ impl Sink for Hits<'_> {
     }
 }
 
-/// A file that ends with an error once the search is stopped.
+/// A file whose reads fail once the search is stopped.
 struct Stoppable<'a> {
     file: File,
     stop: &'a CancellationToken,

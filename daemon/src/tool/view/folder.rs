@@ -10,7 +10,7 @@ use crate::tool::disk::{self, Listed};
 /// How many names are printed.
 const MAX_NAMES: usize = 500;
 
-/// How many names of one folder are looked at; a folder with more is not sorted as a whole.
+/// How many names of one folder are read. Of a larger folder only these are sorted.
 const MAX_READ: usize = 20_000;
 
 /// Prints the names in a folder and in the folders in it.
@@ -33,7 +33,7 @@ pub(super) fn list(folder: &Path, cancel: &CancellationToken) -> Result<String, 
             continue;
         }
         add(format!("{name}/"));
-        // Hidden folders (.git, caches) would drown the rest.
+        // The contents of hidden folders (.git, caches) would fill the list.
         if name.starts_with('.') {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Knows images by their first bytes and hands them over for the model to look at.
+//! Recognises images by their first bytes and reads them for the model.
 
 use std::io::Read;
 
@@ -8,10 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use super::{DiskError, Outcome, ResolvedPath, disk, texts};
 use crate::tool::ToolImage;
 
-/// The largest image that models take.
+/// The maximum size of an image that models accept.
 pub(super) const MAX_BYTES: u64 = 5 * 1024 * 1024;
 
-/// Names the format of an image that models can see.
+/// Returns the format of an image that models can see.
 pub(super) fn media_type(start: &[u8]) -> Option<&'static str> {
     match start {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),

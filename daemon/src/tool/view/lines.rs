@@ -37,7 +37,7 @@ impl Range {
                 "view_range [{first}, {last}] is not valid: {reason}."
             ))
         };
-        // Whoever counts from 0 means the first line.
+        // Line 0 means the first line, for a model that counts from 0.
         let Ok(first_line) = u64::try_from(if first == 0 { 1 } else { first }) else {
             return refused("lines are counted from 1");
         };
@@ -64,7 +64,7 @@ impl Range {
     }
 }
 
-/// What there was to read.
+/// The result of reading.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Page {
     Lines(String),
@@ -104,7 +104,7 @@ pub(super) fn read(file: impl Read, range: Range, cancel: &CancellationToken) ->
         if number > range.last() {
             return Ok(Page::Lines(shown.finish(None)));
         }
-        // Only a file that is shown whole is worth counting to its end.
+        // The lines are counted to the end only if the whole file is shown.
         if shown.stopped.is_some() && range != Range::All {
             return Ok(Page::Lines(shown.finish(None)));
         }
@@ -154,7 +154,7 @@ enum Follows {
 struct Shown {
     text: String,
     first: Option<u64>,
-    /// The first line that found no room.
+    /// The first line that did not fit.
     stopped: Option<u64>,
 }
 
@@ -165,7 +165,7 @@ impl Shown {
         }
         let mut text = texts::numbered(number, line.text());
         if line.bytes == 0 && follows == Follows::Nothing {
-            // The empty last line is its number and nothing else.
+            // The empty last line is only a number.
             text.truncate(text.trim_end().len());
         }
         if self.text.len() + text.len() > MAX_SHOWN {

@@ -1,5 +1,5 @@
-//! Makes text of what a server sent: finds the encoding, turns HTML into Markdown, refuses what is
-//! not text. Called by `web_fetch` on a blocking thread; opens nothing.
+//! Converts a response to text: detects the encoding, converts HTML to Markdown, rejects data that
+//! is not text. Called by `web_fetch` on a blocking thread; opens nothing.
 
 use encoding_rs::{Encoding, UTF_8};
 
@@ -7,10 +7,10 @@ use super::tidy;
 use super::visit::{Cut, Reply};
 use super::{disk, texts};
 
-/// How much HTML is turned into Markdown.
+/// The maximum amount of HTML that is converted to Markdown.
 const MAX_HTML: usize = 2 * 1024 * 1024;
 
-/// How far into a page its own words about its encoding are looked for.
+/// How many bytes of a page are searched for a declaration of its encoding.
 const SNIFFED: usize = 1024;
 
 /// How HTML is shown.
@@ -41,7 +41,7 @@ pub(super) enum PageError {
     Unconverted(std::io::Error),
 }
 
-/// Makes text of a reply.
+/// Converts a response to text.
 pub(super) fn read(reply: Reply, form: Form) -> Result<Page, PageError> {
     let kind = Kind::of(&reply);
     if kind == Kind::Other {
@@ -90,7 +90,7 @@ impl Kind {
     fn of(reply: &Reply) -> Self {
         let media_type = media_type(&reply.content_type).to_ascii_lowercase();
         let start = reply.body.get(..SNIFFED).unwrap_or(&reply.body);
-        // UTF-16 is full of zeros and says so at its start.
+        // UTF-16 contains zero bytes, but begins with a byte order mark.
         let is_text = Encoding::for_bom(start).is_some() || !disk::is_binary(start);
         match media_type.as_str() {
             _ if !is_text => Self::Other,
@@ -137,7 +137,7 @@ fn looks_like_html(start: &[u8]) -> bool {
     start.starts_with("<!doctype html") || start.starts_with("<html")
 }
 
-/// Decodes the body by its byte order mark, its header or its own words, otherwise as UTF-8.
+/// Decodes the body by its byte order mark, its header or its own declaration, otherwise as UTF-8.
 fn decoded(reply: &Reply, kind: Kind) -> String {
     let named = charset(&reply.content_type);
     let own = || {

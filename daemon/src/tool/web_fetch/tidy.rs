@@ -1,6 +1,6 @@
 //! Rewrites HTML so that converting it is safe: no scripts, few attributes, every element closed,
-//! a bounded depth and number of elements. Hostile pages nest deep enough to overflow the stack of
-//! whoever walks their tree; what leaves here cannot. Called by `page`. Linear in its input.
+//! a bounded depth and number of elements. Hostile pages nest deep enough to overflow the stack of a
+//! program that walks their tree; the rewritten HTML cannot. Called by `page`. Linear in its input.
 
 use std::cell::RefCell;
 
@@ -80,7 +80,7 @@ const VOID: &[&str] = &["br", "hr", "img"];
 /// Elements that are opened again in every block until they are closed.
 const STYLED: &[&str] = &["a", "b", "code", "del", "em", "i", "s", "strong"];
 
-/// Rewrites a page; addresses in it become whole by the page's own.
+/// Rewrites a page; relative addresses become absolute.
 pub(super) fn tidied(html: &str, base: &Url) -> String {
     let writer = Writer {
         base,
@@ -89,7 +89,7 @@ pub(super) fn tidied(html: &str, base: &Url) -> String {
     let input = BufferQueue::default();
     input.push_back(StrTendril::from(html));
     let tokenizer = Tokenizer::new(writer, TokenizerOpts::default());
-    // Nothing here asks for a script to be run, so the input is read at once.
+    // No script is run, so the parser reads the whole input at once.
     drop(tokenizer.feed(&input));
     tokenizer.end();
     let mut state = tokenizer.sink.state.take();
@@ -148,7 +148,7 @@ impl TokenSink for Writer<'_> {
     }
 }
 
-/// Some elements hold text that only looks like markup.
+/// Some elements contain text that only looks like markup.
 fn raw_state(name: &str) -> TokenSinkResult<()> {
     match name {
         "script" => TokenSinkResult::RawData(RawKind::ScriptData),
@@ -271,7 +271,7 @@ impl State {
     }
 }
 
-/// Pictures inside the page itself are long and say nothing.
+/// Inline pictures are long and of no use as text.
 fn is_worth_it(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https" | "mailto") && url.as_str().len() <= MAX_ADDRESS
 }

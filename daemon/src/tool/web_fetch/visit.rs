@@ -1,5 +1,5 @@
-//! Gets one page: follows redirects on the same host only, reads a bounded number of bytes in a
-//! bounded time. Called by `web_fetch`; knows nothing of what the bytes mean.
+//! Fetches one page: follows redirects on the same host only, reads a bounded number of bytes in a
+//! bounded time. Called by `web_fetch`; does not interpret the bytes.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use loopd_model::http::{HeaderMap, HttpCarrier, HttpMethod, HttpRequest, HttpRes
 
 use super::texts;
 
-/// What is asked for, best first.
+/// The accepted content types, best first.
 const ACCEPT: &str =
     "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=0.8, */*;q=0.5";
 
-/// How far one fetch goes.
+/// The limits of one fetch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) redirects: usize,
@@ -33,24 +33,24 @@ impl Limits {
     };
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(super) struct Reply {
-    /// Where the page was found in the end.
+    /// The address after all redirects.
     pub(super) url: Url,
     pub(super) content_type: String,
     pub(super) body: Vec<u8>,
     pub(super) cut: Cut,
 }
 
-/// Whether a body is whole.
+/// Whether a body is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
     Whole,
     AtLimit(usize),
 }
 
-/// Why a page could not be had.
+/// Why a page could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum VisitError {
     #[error("{host} could not be reached: {detail}")]
@@ -174,7 +174,7 @@ impl Visit<'_> {
     }
 }
 
-/// Where a response sends us on to, if it does.
+/// Returns the target of a redirect.
 fn redirect(url: &Url, response: &HttpResponse) -> Result<Option<Url>, VisitError> {
     if !matches!(response.status, 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
@@ -196,7 +196,8 @@ fn redirect(url: &Url, response: &HttpResponse) -> Result<Option<Url>, VisitErro
     Ok(Some(next))
 }
 
-/// The same origin, or the same host moving from plain to secure on the usual clock.
+/// Returns whether a redirect stays on the same origin, or on the same host from http to https with
+/// the default ports.
 fn is_same_host(from: &Url, to: &Url) -> bool {
     let bare = to.username().is_empty() && to.password().is_none();
     let upgraded = from.scheme() == "http"
@@ -211,7 +212,7 @@ fn host_of(url: &Url) -> String {
     url.host_str().unwrap_or_default().to_owned()
 }
 
-/// What went wrong, without words about model providers.
+/// Describes an error without mentioning model providers.
 fn cause(error: ProviderError) -> String {
     match error {
         ProviderError::Network { detail }

@@ -57,7 +57,7 @@ fn check(input: &[u8], frames: &[&str], error: Option<&str>) {
 }
 
 #[test]
-fn headers_may_come_in_any_case_and_company() {
+fn header_names_ignore_case_and_other_headers_are_skipped() {
     check(
         b"content-type: x; charset=utf-8\r\nCONTENT-LENGTH:  2 \r\n\r\n{}Content-Length: 3\r\n\r\n[1]",
         &["{}", "[1]"],
@@ -164,7 +164,7 @@ fn an_announced_length_reserves_nothing() {
 }
 
 #[test]
-fn a_large_frame_takes_its_buffer_along() {
+fn a_large_frame_releases_the_read_buffer() {
     for (head, tail) in [("Content-Length: 5000000\r\n\r\n", ""), ("", "\n")] {
         let body = format!("[{}]", " ".repeat(4_999_998));
         let input = format!("{head}{body}{tail}").into_bytes();
@@ -197,7 +197,7 @@ fn nesting_is_counted_outside_strings_only() {
 }
 
 #[test]
-fn half_a_frame_is_not_a_frame() {
+fn a_truncated_frame_is_an_error() {
     let truncated = Some("the stream ended inside a frame");
     check(b"", &[], None);
     check(b"  \r\n", &[], None);

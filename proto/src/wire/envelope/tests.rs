@@ -1,4 +1,4 @@
-//! What counts as which message, and how ours are spelled.
+//! How frames are parsed, and how our own messages are written.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn read(frame: &str) -> String {
 }
 
 #[test]
-fn members_tell_messages_apart() {
+fn the_members_determine_the_kind_of_message() {
     for (frame, expected) in [
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[1]}}"#,
@@ -95,7 +95,7 @@ fn ids_are_kept_as_they_were_written() {
 }
 
 #[test]
-fn other_json_is_refused_with_the_fitting_code() {
+fn other_json_is_refused_with_the_right_code() {
     for (frame, expected) in [
         ("", "-32700 none"),
         ("{", "-32700 none"),
@@ -125,7 +125,7 @@ fn other_json_is_refused_with_the_fitting_code() {
 }
 
 #[test]
-fn our_messages_are_spelled_without_null_params() {
+fn our_messages_omit_null_params() {
     assert_eq!(
         notification("a\"b", &serde_json::json!({ "x": 1 })),
         r#"{"jsonrpc":"2.0","method":"a\"b","params":{"x":1}}"#
@@ -145,7 +145,7 @@ fn params_that_are_not_json_yield_no_message() {
 }
 
 #[test]
-fn errors_are_spelled_as_they_are_read() {
+fn errors_survive_a_round_trip() {
     let object = ErrorObject {
         code: OVERLOADED,
         message: "\"busy\"".to_owned(),

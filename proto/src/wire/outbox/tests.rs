@@ -80,7 +80,7 @@ fn deltas_are_dropped_while_events_wait_and_counted() {
 }
 
 #[test]
-fn deltas_alone_never_cut() {
+fn deltas_alone_never_close_the_connection() {
     let outbox = Outbox::new(limits());
     push(&outbox, Class::Delta, 1000).unwrap();
     assert_eq!(outbox.dropped_deltas(), 994);
@@ -88,7 +88,7 @@ fn deltas_alone_never_cut() {
 }
 
 #[test]
-fn too_many_events_cut_the_connection_and_free_the_queue() {
+fn too_many_events_close_the_connection_and_free_the_queue() {
     let outbox = Outbox::new(limits());
     push(&outbox, Class::Event, 10).unwrap();
     assert_eq!(outbox.intake(), Intake::Open);
@@ -100,7 +100,7 @@ fn too_many_events_cut_the_connection_and_free_the_queue() {
 }
 
 #[test]
-fn one_event_beyond_the_whole_limit_does_not_cut() {
+fn one_event_beyond_the_whole_limit_does_not_close_the_connection() {
     let outbox = Outbox::new(limits());
     let huge = Bytes::from(vec![b'x'; 100 * COST]);
     outbox.push(Class::Event, huge.clone()).unwrap();
@@ -109,7 +109,7 @@ fn one_event_beyond_the_whole_limit_does_not_cut() {
 }
 
 #[test]
-fn replies_close_the_intake_until_they_are_taken_and_never_cut() {
+fn replies_stop_the_intake_until_they_are_written_and_never_close_the_connection() {
     let outbox = Outbox::new(limits());
     push(&outbox, Class::Reply, 5).unwrap();
     assert_eq!(outbox.intake(), Intake::Open);
@@ -117,7 +117,7 @@ fn replies_close_the_intake_until_they_are_taken_and_never_cut() {
     assert_eq!(outbox.intake(), Intake::Full);
     assert!(outbox.resumed().now_or_never().is_none());
     let mut batch = Vec::new();
-    while outbox.take(&mut batch) == Taken::Some && outbox.intake() == Intake::Full {
+    while outbox.take(&mut batch) == BatchState::Filled && outbox.intake() == Intake::Full {
         batch.clear();
     }
     assert_eq!(outbox.intake(), Intake::Open);
@@ -177,7 +177,7 @@ fn small_messages_share_a_write_and_large_ones_are_not_copied() {
 }
 
 #[test]
-fn headers_go_out_with_what_precedes_them() {
+fn headers_share_a_write_with_the_messages_before_them() {
     let outbox = Outbox::new(Limits::default());
     outbox
         .push(Class::Reply, Bytes::from_static(b"{}"))

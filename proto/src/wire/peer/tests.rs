@@ -1,4 +1,4 @@
-//! Calls of ours: answered, refused, given up, cut off. The pump is not needed for these.
+//! Our own calls: answered, refused, cancelled, ended by a close. None of these needs the pump.
 
 use futures::FutureExt;
 use serde_json::{Value, json};
@@ -155,7 +155,7 @@ async fn closing_ends_calls_and_refuses_new_ones() {
 }
 
 #[test]
-fn peers_have_names_of_their_own() {
+fn peers_have_unique_ids() {
     let (one, other) = (peer(), peer());
     assert_ne!(one.id(), other.id());
     assert_eq!(one.id(), one.clone().id());

@@ -1,5 +1,5 @@
-//! Whole connections over an in-memory stream; the client side speaks raw bytes, so that nothing
-//! of ours can hide a fault of ours.
+//! Whole connections over an in-memory stream. The client side uses raw bytes, so that our own code
+//! cannot hide its own faults.
 
 use std::sync::Mutex;
 use std::task::Poll;
@@ -145,7 +145,7 @@ async fn replies_use_the_framing_of_the_caller() {
 }
 
 #[tokio::test]
-async fn both_sides_ask_at_once() {
+async fn both_sides_send_requests_at_the_same_time() {
     // Each side answers only after it got an answer of its own.
     let service = script(|peer, request| {
         let answer = peer.request::<_, Value>("back", &request.params);
@@ -227,7 +227,7 @@ async fn handlers_enqueue_in_the_order_of_arrival() {
 }
 
 #[tokio::test]
-async fn what_follows_a_reply_finds_it_queued() {
+async fn the_action_after_a_reply_runs_when_it_is_queued() {
     for late in [false, true] {
         let service = script(move |peer, request| {
             let peer = peer.clone();
@@ -327,7 +327,7 @@ async fn a_panic_is_answered_and_the_connection_lives_on() {
 }
 
 #[tokio::test]
-async fn an_id_can_be_under_way_only_once() {
+async fn an_id_can_be_running_only_once() {
     connected(silent(), Limits::default(), async |mut client| {
         client.request(1, "m").await;
         client.request("1", "m").await;
@@ -344,7 +344,7 @@ async fn an_id_can_be_under_way_only_once() {
 }
 
 #[tokio::test]
-async fn a_side_without_methods_says_so() {
+async fn a_side_without_methods_replies_method_not_found() {
     connected(
         Arc::new(NoMethods),
         Limits::default(),

@@ -64,7 +64,7 @@ fn nested_tasks_hang_below_those_that_started_them() {
 }
 
 #[test]
-fn lines_are_cut_to_the_screen_and_steer_nothing() {
+fn lines_are_cut_to_the_screen_and_have_no_control_characters() {
     let tasks = json!([shell("0", "printf \u{1b}[2J")]);
     let lines = texts(tasks.clone(), 160);
     let last = lines.last().unwrap();

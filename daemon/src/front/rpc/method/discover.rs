@@ -10,7 +10,7 @@ use loopd_proto::params::session::Of;
 
 use crate::discovery::agents::AgentDefinition;
 use crate::discovery::instructions::InstructionFile;
-use crate::discovery::{Found, Host, Problem, agents, instructions, mcp};
+use crate::discovery::{Discovered, Host, Problem, agents, instructions, mcp};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::turn::instructions::{given, places_of};
@@ -61,7 +61,7 @@ pub(super) fn shown(path: &Path) -> String {
 }
 
 /// The results of these methods have no place for problems, so that only the log tells them.
-fn usable<T>(found: Found<T>) -> impl Iterator<Item = T> {
+fn usable<T>(found: Discovered<T>) -> impl Iterator<Item = T> {
     for Problem { file, line, what } in &found.problems {
         tracing::warn!(file = %file.display(), line, what, "a file is not used");
     }

@@ -1,5 +1,5 @@
-//! One file of a batch on Unix: the new contents wait under a name nobody knows, the old contents
-//! stay under another until the whole batch is done. Called by `disk/batch.rs`.
+//! One file of a batch on Unix. The new contents are under a random name until the batch is applied,
+//! the old contents under another until the whole batch is done. Called by `disk/batch.rs`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -13,14 +13,14 @@ use super::{
     DiskError, Draft, Like, Stamp, current, io, make_folders, open_folder, parent, secret_name,
 };
 
-/// A change that is ready to be made.
+/// A prepared change.
 pub(in crate::tool::disk) struct Staged {
     folder: OwnedFd,
     name: OsString,
     kind: Kind,
-    /// The new contents, until they have their name.
+    /// The new contents, until the file is renamed.
     draft: Option<OsString>,
-    /// The old contents, once they lost their name.
+    /// The old contents, after they were renamed.
     backup: Option<OsString>,
     done: bool,
 }
@@ -80,7 +80,7 @@ impl Staged {
         }
     }
 
-    /// Lets the names change.
+    /// Applies the change by renaming.
     pub(in crate::tool::disk) fn change(&mut self) -> Result<(), DiskError> {
         match &self.kind {
             Kind::Create => self.give_name()?,
@@ -106,7 +106,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Gives the draft its name unless something is there.
+    /// Gives the draft its final name, unless something has that name.
     fn give_name(&mut self) -> Result<(), DiskError> {
         let Some(draft) = &self.draft else {
             return Ok(());
@@ -152,10 +152,10 @@ impl Staged {
         rustix::fs::renameat(&self.folder, from, &self.folder, to).map_err(io)
     }
 
-    /// Makes the file what it was.
+    /// Restores the old contents.
     pub(in crate::tool::disk) fn undo(&mut self) -> Result<(), DiskError> {
         if let Some(backup) = self.backup.take() {
-            // A failure leaves the old contents under the second name, where they are not lost.
+            // If this fails, the old contents stay under the second name and are not lost.
             self.rename(&backup, &self.name)?;
         } else if self.done && matches!(self.kind, Kind::Create) {
             rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty()).map_err(io)?;
@@ -164,7 +164,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Ends the chance to undo.
+    /// Removes the old contents; the change can no longer be undone.
     pub(in crate::tool::disk) fn keep(mut self) {
         if let Some(backup) = self.backup.take() {
             self.forget(&backup);

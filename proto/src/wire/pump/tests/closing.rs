@@ -89,7 +89,7 @@ async fn half_a_frame_is_the_end_of_the_stream() {
 }
 
 #[tokio::test]
-async fn a_vanished_caller_takes_its_handlers_and_our_calls_along() {
+async fn a_lost_client_ends_its_handlers_and_our_calls() {
     let (held, mut holds) = mpsc::channel::<()>(1);
     let service = script(move |_, _| {
         let guard = held.clone();
@@ -116,7 +116,7 @@ async fn a_vanished_caller_takes_its_handlers_and_our_calls_along() {
 }
 
 #[tokio::test]
-async fn goodbye_comes_after_what_was_queued() {
+async fn a_close_writes_the_queued_messages_first() {
     let service = script(|peer, request| {
         let peer = peer.clone();
         let reply = Reply::result(&request.id, "bye");
@@ -136,7 +136,7 @@ async fn goodbye_comes_after_what_was_queued() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn goodbye_waits_only_so_long_for_a_reader() {
+async fn a_close_waits_a_bounded_time_for_the_reader() {
     let limits = Limits {
         flush_time: Duration::from_secs(2),
         ..Limits::default()
@@ -194,7 +194,7 @@ async fn a_dropped_driver_closes_the_peer() {
 }
 
 #[tokio::test]
-async fn the_service_is_told_of_the_peer_before_anything_is_read() {
+async fn the_service_gets_the_peer_before_anything_is_read() {
     let (near, mut far) = tokio::io::duplex(1024);
     let (opened, open) = oneshot::channel();
     let serving = serve(near, echo(), Limits::default(), |peer| {

@@ -1,4 +1,4 @@
-//! Slow readers, greedy callers and the limits that keep both from harming anyone else.
+//! Slow readers, clients with too many requests, and the limits for both.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -143,7 +143,7 @@ fn manual() -> (Arc<Script>, mpsc::Receiver<oneshot::Sender<()>>) {
 }
 
 #[tokio::test]
-async fn requests_under_way_are_bounded_and_the_next_one_waits_its_turn() {
+async fn running_requests_are_bounded_and_the_next_one_waits() {
     for limits in [
         Limits {
             incoming_limit: 2,
@@ -179,7 +179,7 @@ async fn requests_under_way_are_bounded_and_the_next_one_waits_its_turn() {
 }
 
 #[tokio::test]
-async fn a_caller_that_vanishes_at_the_limit_is_noticed() {
+async fn a_client_that_is_lost_at_the_limit_is_noticed() {
     let limits = Limits {
         incoming_limit: 1,
         ..Limits::default()
@@ -241,7 +241,7 @@ async fn a_call_started_at_the_limit_lets_the_reading_go_on() {
 }
 
 #[tokio::test]
-async fn a_storm_of_cancels_and_strange_answers_harms_nobody() {
+async fn many_cancels_and_unknown_replies_do_no_harm() {
     let reason = connected(echo(), Limits::default(), async |mut client| {
         for id in 0..2000 {
             let cancel = json!({ "method": "$/cancelRequest", "params": { "id": id } });
@@ -273,7 +273,7 @@ impl Service for Waiting {
 }
 
 #[tokio::test]
-async fn requests_that_only_wait_do_not_stand_in_the_way_and_have_a_bound_of_their_own() {
+async fn requests_that_only_wait_do_not_block_others_and_have_their_own_limit() {
     let (service, mut inbox) = manual();
     let limits = Limits {
         incoming_limit: 1,

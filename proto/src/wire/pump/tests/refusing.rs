@@ -21,7 +21,7 @@ fn begun() -> (Arc<Script>, mpsc::Receiver<()>) {
 }
 
 #[tokio::test]
-async fn what_is_under_way_and_what_still_comes_is_answered_with_the_refusal() {
+async fn running_and_later_requests_get_the_refusal() {
     let (service, mut begun) = begun();
     let reason = connected(service, Limits::default(), async |mut client| {
         client.request(1, "slow").await;
@@ -115,7 +115,7 @@ async fn requests_that_were_read_ahead_are_refused_too() {
 }
 
 #[tokio::test]
-async fn what_was_done_after_the_refusal_is_not_told_as_done() {
+async fn work_after_the_refusal_is_not_reported_as_done() {
     let service = script(|peer, request| {
         // The moment between a handler's work and its answer.
         peer.refuse_requests(gone(), RefuseUntil::Answered);
@@ -130,7 +130,7 @@ async fn what_was_done_after_the_refusal_is_not_told_as_done() {
 }
 
 #[tokio::test]
-async fn a_sealed_peer_asks_nothing_and_the_next_connection_goes_on_counting() {
+async fn a_sealed_peer_sends_no_request_and_the_next_connection_continues_the_numbers() {
     connected(echo(), Limits::default(), async |mut client| {
         let asked = client.peer.start_request("question", &json!({})).unwrap();
         assert_eq!(client.receive().await["id"], 1);

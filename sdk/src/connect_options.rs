@@ -1,60 +1,60 @@
-//! Which daemon to connect to, with what, and which program to start when none runs.
+//! Which daemon to connect to, and which program to start if none is running.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use loopd_proto::daemon_connection::{CreateHome, DaemonTarget};
 use loopd_proto::home_paths;
 use loopd_proto::params::launch::{LaunchParams, LaunchState};
-use loopd_proto::reach::{Creates, Target};
 
 use crate::Error;
 
-/// Names the daemon's executable.
+/// The environment variable that names the daemon's executable.
 const PROGRAM: &str = "LOOPD_BIN";
 
-/// How to connect; the default is this process's directory and environment.
+/// How to connect. The default is the directory and environment of this process.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectOptions {
-    /// Where sessions work unless they say otherwise.
+    /// The working directory of sessions that name none.
     pub cwd: Option<PathBuf>,
-    /// What shells and providers of this client's sessions see; it also names the home.
+    /// The environment for the shells and providers of this client's sessions. It also names the
+    /// home.
     pub env: Option<BTreeMap<String, String>>,
-    /// The daemon's executable, instead of looking for it.
+    /// The daemon's executable; searched for when absent.
     pub program: Option<PathBuf>,
-    /// Whether a daemon is started when none runs.
     pub start: StartPolicy,
-    /// Lets every tool of this client's sessions run without asking.
+    /// Lets every tool of this client's sessions run without a permission request.
     pub allow_all: bool,
 }
 
-/// Whether a daemon is started when none runs.
+/// Whether to start a daemon if none is running.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StartPolicy {
     #[default]
     WhenNeeded,
-    /// Only looks in: the client brings no launch, and a broken connection stays broken.
+    /// Connect only to a running daemon, send no launch, and do not reconnect.
     Never,
 }
 
-/// Where things are for some options, whether or not a daemon runs.
+/// The paths of a daemon, running or not.
 #[derive(Debug, Clone)]
-pub struct Whereabouts {
+pub struct DaemonPaths {
     pub home: PathBuf,
     pub socket: PathBuf,
-    /// The daemon's executable, when there is one.
+    /// The daemon's executable, if one was found.
     pub program: Option<PathBuf>,
-    /// What the daemon calls the build of that executable.
+    /// The build id of that executable.
     pub build: Option<String>,
 }
 
 impl ConnectOptions {
-    /// Finds out where the daemon would be, without connecting or starting anything.
-    pub fn whereabouts(&self) -> Result<Whereabouts, Error> {
+    /// Returns the paths of the daemon, without connecting or starting anything.
+    pub fn daemon_paths(&self) -> Result<DaemonPaths, Error> {
         let env = self.env.clone().unwrap_or_else(environment);
         let home = home_paths::home(&env)?;
         let program = self.program.clone().or_else(|| find_program(&env));
-        Ok(Whereabouts {
+        Ok(DaemonPaths {
             socket: home_paths::socket(&home, &env, user()),
             build: program.as_deref().map(home_paths::build_of),
             home,
@@ -63,33 +63,33 @@ impl ConnectOptions {
     }
 }
 
-/// Where the daemon is, and what this client brings it.
-pub(crate) struct Spawn {
-    pub(crate) target: Target,
+/// Where the daemon is, and the launch that this client sends to it.
+pub(crate) struct ConnectPlan {
+    pub(crate) target: DaemonTarget,
     pub(crate) launch: LaunchParams,
     pub(crate) start: StartPolicy,
 }
 
-impl Spawn {
+impl ConnectPlan {
     pub(crate) fn new(options: ConnectOptions) -> Result<Self, Error> {
-        let Whereabouts {
+        let DaemonPaths {
             home,
             socket,
             program,
             build,
-        } = options.whereabouts()?;
+        } = options.daemon_paths()?;
         if program.is_none() && options.start == StartPolicy::WhenNeeded {
             return Err(Error::NoProgram);
         }
         let cwd = options.cwd.or_else(|| std::env::current_dir().ok());
         let cwd = cwd.unwrap_or_else(|| PathBuf::from("/"));
         Ok(Self {
-            target: Target {
+            target: DaemonTarget {
                 home,
                 socket,
                 user: user(),
                 program: program.unwrap_or_default(),
-                creates: Creates::WithParents,
+                create_home: CreateHome::WithParents,
             },
             launch: LaunchParams {
                 build: build.unwrap_or_default(),
@@ -107,7 +107,8 @@ impl Spawn {
     }
 }
 
-/// This process's environment; what is not text cannot be told to a daemon and is left out.
+/// Returns this process's environment. Variables that are not UTF-8 are left out, because the
+/// protocol cannot carry them.
 pub fn environment() -> BTreeMap<String, String> {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -115,7 +116,7 @@ pub fn environment() -> BTreeMap<String, String> {
     std::env::vars_os().filter_map(text).collect()
 }
 
-/// Looks for the daemon's executable: as named, beside this program, on the path.
+/// Searches for the daemon's executable: as named by `LOOPD_BIN`, beside this program, on `PATH`.
 fn find_program(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     if let Some(named) = env.get(PROGRAM).filter(|named| !named.is_empty()) {
         return Some(PathBuf::from(named));

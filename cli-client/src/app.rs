@@ -1,4 +1,5 @@
-//! Opens sessions the way `loop` does: with its provider, its rules and a person to ask.
+//! What every subcommand works with, and how `loop` opens sessions: with its model, its permission
+//! rules and its handlers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,21 +11,21 @@ use loopd_sdk::proto::params::session::Of;
 use loopd_sdk::{Client, ConnectOptions, ListFilter, Metadata, Session, SessionConfig, SessionId};
 
 use crate::allow;
-use crate::answer::{Unasked, answering};
+use crate::answer::{DeniedUnasked, with_handlers};
 use crate::args::Options;
 use crate::model;
 use crate::terminal::{Style, Terminal};
 
-/// What every verb works with.
-pub(crate) struct Desk {
+/// The options, environment and terminal of this run.
+pub(crate) struct App {
     pub(crate) options: Options,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) directory: PathBuf,
     pub(crate) terminal: Terminal,
-    pub(crate) unasked: Unasked,
+    pub(crate) denied_unasked: DeniedUnasked,
 }
 
-impl Desk {
+impl App {
     pub(crate) fn new(options: Options) -> anyhow::Result<Self> {
         let env = loopd_sdk::environment();
         Ok(Self {
@@ -32,7 +33,7 @@ impl Desk {
             terminal: Terminal::new(&env),
             directory: std::env::current_dir().context("the current directory cannot be read")?,
             env,
-            unasked: Unasked::default(),
+            denied_unasked: DeniedUnasked::default(),
         })
     }
 
@@ -58,26 +59,26 @@ impl Desk {
         let mut config = SessionConfig::new().client_name("loop");
         config.options.enable_config_discovery = Some(true);
         config.options.model.clone_from(&self.options.model);
-        answering(config, &self.terminal, &self.unasked)
+        with_handlers(config, &self.terminal, &self.denied_unasked)
     }
 
     /// Creates a session in this directory.
     pub(crate) async fn create(&self, client: &Client) -> anyhow::Result<Session> {
         let named = self.options.model.clone();
         let wanted = named.as_deref().or(self.variable("LOOPD_MODEL"));
-        // A provider that cannot be had is told by the first turn, with its reason.
+        // If no provider can be used, the first turn fails and gives the reason.
         let chosen = client.model_choice(named.clone()).await.ok();
         if let Some(hint) = chosen.and_then(|chosen| model::hint(&chosen, wanted)) {
             let hint = self.terminal.styled(Style::Dim, &format!("loop: {hint}"));
             self.terminal.notice(&hint);
         }
         let session = client.create(self.config()).await?;
-        let rules = allow::harmless(&self.directory.to_string_lossy());
+        let rules = allow::default_rules(&self.directory.to_string_lossy());
         self.add_rules(&session, rules.collect()).await?;
         Ok(session)
     }
 
-    /// Joins a session to go on with it.
+    /// Joins a session to continue it.
     pub(crate) async fn resume(&self, client: &Client, id: SessionId) -> anyhow::Result<Session> {
         let session = client.resume(id, self.config()).await?;
         self.add_rules(&session, Vec::new()).await?;
@@ -104,7 +105,7 @@ impl Desk {
         Ok(())
     }
 
-    /// The session that changed last among those of this directory.
+    /// Returns the most recently changed session of this directory, or an error if there is none.
     pub(crate) async fn last_here(&self, client: &Client) -> anyhow::Result<SessionId> {
         match self.last_here_if_any(client).await? {
             Some(session) => Ok(session),
@@ -115,7 +116,7 @@ impl Desk {
         }
     }
 
-    /// That session, when there is one.
+    /// Returns the most recently changed session of this directory.
     pub(crate) async fn last_here_if_any(
         &self,
         client: &Client,
@@ -129,8 +130,8 @@ impl Desk {
     }
 }
 
-/// The one session whose id begins like this.
-pub(crate) async fn find(client: &Client, beginning: &str) -> anyhow::Result<SessionId> {
+/// Finds the only session whose id begins with `beginning`.
+pub(crate) async fn find_session(client: &Client, beginning: &str) -> anyhow::Result<SessionId> {
     let sessions = client.sessions().await?;
     let mut fitting: Vec<Metadata> = sessions
         .into_iter()
@@ -155,7 +156,7 @@ pub(crate) async fn find(client: &Client, beginning: &str) -> anyhow::Result<Ses
     }
 }
 
-/// The session of an agent, which only its whole id names.
+/// Finds the session of a sub-agent. Such sessions are not listed, so the id must be complete.
 async fn unlisted(client: &Client, id: &str) -> anyhow::Result<Option<SessionId>> {
     let session_id = SessionId::from(id);
     let found = client

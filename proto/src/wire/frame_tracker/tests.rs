@@ -1,4 +1,4 @@
-//! What the follower says of a stream, against what the reader of frames makes of it.
+//! Compares the tracker with the reader of frames.
 #![expect(clippy::indexing_slicing, reason = "a failed index is a failed test")]
 
 use proptest::prelude::*;
@@ -12,9 +12,9 @@ fn frame(body: &str) -> Vec<u8> {
 }
 
 #[test]
-fn it_is_between_frames_before_the_first_and_after_each() {
-    let mut borders = Borders::default();
-    assert!(borders.is_between_frames());
+fn a_stream_is_between_frames_before_the_first_and_after_each() {
+    let mut tracker = FrameTracker::default();
+    assert!(tracker.is_between_frames());
     for (bytes, between) in [
         ("Content-Le", false),
         ("ngth: 2\r\n", false),
@@ -25,50 +25,50 @@ fn it_is_between_frames_before_the_first_and_after_each() {
         ("Content-Length: 2\r\nContent-Type: x\r\n\r\n{}", true),
         ("Content-Length: 0\r\n\r\n", true),
     ] {
-        borders.follow(bytes.as_bytes());
-        assert_eq!(borders.is_between_frames(), between, "after {bytes:?}");
+        tracker.follow(bytes.as_bytes());
+        assert_eq!(tracker.is_between_frames(), between, "after {bytes:?}");
     }
-    assert_eq!(borders.framing(), Some(Framing::ContentLength));
+    assert_eq!(tracker.framing(), Some(Framing::ContentLength));
 }
 
 #[test]
 fn lines_end_at_their_line_feed() {
-    let mut borders = Borders::default();
+    let mut tracker = FrameTracker::default();
     for (bytes, between) in [
         (" \n{\"a\":", false),
         ("1}\n", true),
         ("{}\n{", false),
         ("}\n\n", true),
     ] {
-        borders.follow(bytes.as_bytes());
-        assert_eq!(borders.is_between_frames(), between, "after {bytes:?}");
+        tracker.follow(bytes.as_bytes());
+        assert_eq!(tracker.is_between_frames(), between, "after {bytes:?}");
     }
-    assert_eq!(borders.framing(), Some(Framing::Lines));
+    assert_eq!(tracker.framing(), Some(Framing::Lines));
 }
 
 #[test]
-fn only_the_rest_of_the_frame_that_has_begun_is_followed() {
-    let mut borders = Borders::default();
+fn follow_frame_stops_at_the_end_of_the_current_frame() {
+    let mut tracker = FrameTracker::default();
     let (one, two) = (frame("{\"one\":1}"), frame("{}"));
-    assert_eq!(borders.follow_frame(&one), 0, "none has begun");
-    borders.follow(&one[..5]);
+    assert_eq!(tracker.follow_frame(&one), 0, "none has begun");
+    tracker.follow(&one[..5]);
     let rest = [&one[5..], &two[..]].concat();
-    assert_eq!(borders.follow_frame(&rest[..3]), 3);
-    assert_eq!(borders.follow_frame(&rest[3..]), one.len() - 8);
-    assert!(borders.is_between_frames());
+    assert_eq!(tracker.follow_frame(&rest[..3]), 3);
+    assert_eq!(tracker.follow_frame(&rest[3..]), one.len() - 8);
+    assert!(tracker.is_between_frames());
 }
 
 #[test]
-fn a_stream_that_nobody_can_read_has_no_further_border() {
+fn a_malformed_stream_never_is_between_frames_again() {
     for bytes in [
         "GET / HTTP/1.1\r\n\r\n",
         "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
         "Content-Length: many\r\n\r\n",
     ] {
-        let mut borders = Borders::default();
-        borders.follow(bytes.as_bytes());
-        borders.follow(&frame("{}"));
-        assert!(!borders.is_between_frames(), "{bytes:?}");
+        let mut tracker = FrameTracker::default();
+        tracker.follow(bytes.as_bytes());
+        tracker.follow(&frame("{}"));
+        assert!(!tracker.is_between_frames(), "{bytes:?}");
     }
 }
 
@@ -85,13 +85,13 @@ proptest! {
             stream.extend(frame(body));
             ends.push(stream.len());
         }
-        let mut borders = Borders::default();
+        let mut tracker = FrameTracker::default();
         let mut at = 0_usize;
         for cut in cuts.into_iter().chain([usize::MAX]) {
             let end = at.saturating_add(cut).min(stream.len());
-            borders.follow(&stream[at..end]);
+            tracker.follow(&stream[at..end]);
             at = end;
-            prop_assert_eq!(borders.is_between_frames(), ends.contains(&at), "at {}", at);
+            prop_assert_eq!(tracker.is_between_frames(), ends.contains(&at), "at {}", at);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Reaches the daemon of a home: connects, or starts it first; exactly one serves, however many
-//! start at once. Called by relays and clients with their launch; what they say then is theirs.
+//! Connects to the daemon of a home, and starts one if none is running. Called by relays and
+//! clients, which bring their launch. However many start a daemon at once, exactly one serves.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,25 +14,25 @@ use crate::params::launch::{LaunchParams, Launched};
 use crate::wire::{CallError, CloseReason, Limits, Peer, Service, connect};
 use crate::{error, home_paths};
 
-/// How long a daemon may take to be there.
-const START_WAIT: Duration = Duration::from_secs(20);
-/// How long to wait before looking for the socket again.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How long connecting may take, the start of a daemon included.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long to wait before the next attempt to connect.
+const RETRY_AFTER: Duration = Duration::from_millis(5);
 
-/// The variable that says after how many seconds alone a daemon leaves.
+/// The environment variable that holds the daemon's idle timeout in seconds.
 const IDLE_TIMEOUT: &str = "LOOPD_IDLE_TIMEOUT";
 
-/// Why no daemon could be reached.
+/// Why no connection to a daemon could be made.
 #[derive(Debug, thiserror::Error)]
-pub enum ReachError {
-    #[error("no daemon answered within {} s on {}; look into {}", START_WAIT.as_secs(), socket.display(), log.display())]
-    Late { socket: PathBuf, log: PathBuf },
+pub enum DaemonConnectionError {
+    #[error("no daemon answered within {} s on {}; look into {}", START_TIMEOUT.as_secs(), socket.display(), log.display())]
+    Timeout { socket: PathBuf, log: PathBuf },
     #[error("the daemon refused this launch: {0}")]
     Refused(#[source] CallError),
     #[error("the home {} cannot be used: {source}", home.display())]
     Home { home: PathBuf, source: io::Error },
     #[error(transparent)]
-    Place(#[from] home_paths::HomePathError),
+    HomePath(#[from] home_paths::HomePathError),
     #[error("{} cannot be started: {source}", program.display())]
     Spawn { program: PathBuf, source: io::Error },
     #[error("the daemon could not start: {0}")]
@@ -41,94 +41,94 @@ pub enum ReachError {
     Ended { log: PathBuf },
 }
 
-/// Which daemon, and how to start it.
+/// The daemon to connect to, and how to start it.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub struct DaemonTarget {
     pub home: PathBuf,
     pub socket: PathBuf,
-    /// Whose folders they are.
+    /// The user who must own the socket's directory.
     pub user: u32,
     /// The daemon's executable.
     pub program: PathBuf,
-    /// What may be created when the home is missing.
-    pub creates: Creates,
+    /// What to create if the home is missing.
+    pub create_home: CreateHome,
 }
 
-/// What is created for a daemon that is started.
+/// Which directories are created for a new daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Creates {
-    /// The home and the folders above it.
+pub enum CreateHome {
+    /// The home and its parents.
     WithParents,
-    /// The home alone: who deleted the folder above it does not want it back.
+    /// The home only. If its parent was deleted, the user does not want it back.
     HomeOnly,
 }
 
-/// A connection whose launch the daemon knows.
-pub struct Reached {
+/// A connection on which the daemon has accepted the launch.
+pub struct LaunchedConnection {
     pub peer: Peer,
     pub launched: Launched,
-    /// Ends with the connection; aborting it cuts the connection.
+    /// The task that drives the connection. It ends with the connection; aborting it closes it.
     pub driving: JoinHandle<CloseReason>,
 }
 
-/// What became of a daemon that was started.
+/// The result of starting a daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Started {
-    /// It serves the socket.
+enum StartOutcome {
+    /// The daemon serves the socket.
     Ready,
-    /// Somebody else was faster and may not serve yet: theirs is as good.
-    Held,
+    /// Another daemon holds the home and will do. It may not serve the socket yet.
+    HomeInUse,
 }
 
-impl Target {
-    /// Connects and brings the launch, starting the daemon when none answers.
-    pub async fn reach(
+impl DaemonTarget {
+    /// Connects and sends the launch; starts a daemon if none answers.
+    pub async fn connect_or_start(
         &self,
         launch: &LaunchParams,
         service: Arc<dyn Service>,
-    ) -> Result<Reached, ReachError> {
+    ) -> Result<LaunchedConnection, DaemonConnectionError> {
         let idle_timeout = launch.env.get(IDLE_TIMEOUT).map(String::as_str);
-        let reaching = async {
+        let connecting = async {
             loop {
-                if let Some(reached) = self.try_reach(launch, service.clone()).await? {
-                    return Ok(reached);
+                if let Some(connected) = self.try_connect(launch, service.clone()).await? {
+                    return Ok(connected);
                 }
                 match self.start(idle_timeout).await? {
-                    Started::Ready => {}
-                    Started::Held => tokio::time::sleep(LOOK_AGAIN).await,
+                    StartOutcome::Ready => {}
+                    StartOutcome::HomeInUse => tokio::time::sleep(RETRY_AFTER).await,
                 }
             }
         };
-        match tokio::time::timeout(START_WAIT, reaching).await {
-            Ok(reached) => reached,
-            Err(_) => Err(ReachError::Late {
+        match tokio::time::timeout(START_TIMEOUT, connecting).await {
+            Ok(connected) => connected,
+            Err(_) => Err(DaemonConnectionError::Timeout {
                 socket: self.socket.clone(),
                 log: home_paths::log_file(&self.home),
             }),
         }
     }
 
-    /// `None` when nobody serves the socket, or who does is about to leave.
-    async fn try_reach(
+    /// Connects and sends the launch; `None` if no daemon serves the socket, or it is about to exit.
+    async fn try_connect(
         &self,
         launch: &LaunchParams,
         service: Arc<dyn Service>,
-    ) -> Result<Option<Reached>, ReachError> {
-        let Ok((peer, driving)) = open(&self.socket, service).await else {
+    ) -> Result<Option<LaunchedConnection>, DaemonConnectionError> {
+        let Ok((peer, driving)) = connect_running(&self.socket, service).await else {
             return Ok(None);
         };
         let launched = peer.request::<_, Launched>("loopd.launch", launch).await;
         let launched = match launched {
             Ok(launched) => launched,
             Err(CallError::Closed) => return Ok(None),
-            // It has lost its home and leaves.
+            // The daemon has lost its home and exits.
             Err(CallError::Remote(refusal)) if refusal.code == i64::from(error::HOME_EMPTIED) => {
                 peer.closed().await;
                 return Ok(None);
             }
             Err(error) => {
                 peer.close(CloseReason::Done);
-                return Err(ReachError::Refused(error));
+                return Err(DaemonConnectionError::Refused(error));
             }
         };
         if launched.leaving {
@@ -142,30 +142,33 @@ impl Target {
                 "a daemon of another build is at work and is used"
             );
         }
-        Ok(Some(Reached {
+        Ok(Some(LaunchedConnection {
             peer,
             launched,
             driving,
         }))
     }
 
-    /// Starts a daemon and waits until it serves or says why not.
-    async fn start(&self, idle_timeout: Option<&str>) -> Result<Started, ReachError> {
-        let unusable = |source| ReachError::Home {
+    /// Starts a daemon and waits until it serves or reports an error.
+    async fn start(
+        &self,
+        idle_timeout: Option<&str>,
+    ) -> Result<StartOutcome, DaemonConnectionError> {
+        let home_error = |source| DaemonConnectionError::Home {
             home: self.home.clone(),
             source,
         };
-        let unstarted = |source| ReachError::Spawn {
+        let spawn_error = |source| DaemonConnectionError::Spawn {
             program: self.program.clone(),
             source,
         };
-        match self.creates {
-            Creates::WithParents => home_paths::create_private(&self.home),
-            Creates::HomeOnly => home_paths::create_private_alone(&self.home),
+        match self.create_home {
+            CreateHome::WithParents => home_paths::create_private(&self.home),
+            CreateHome::HomeOnly => home_paths::create_private_alone(&self.home),
         }
-        .map_err(unusable)?;
+        .map_err(home_error)?;
         home_paths::prepare_socket(&self.socket, self.user)?;
-        let log = home_paths::open_log(&self.home).map_err(unusable)?;
+        let log = home_paths::open_log(&self.home).map_err(home_error)?;
         let mut command = tokio::process::Command::new(&self.program);
         command
             .arg("serve")
@@ -181,32 +184,32 @@ impl Target {
         if let Some(seconds) = idle_timeout {
             command.arg("--idle-timeout").arg(seconds);
         }
-        let mut child = command.spawn().map_err(unstarted)?;
+        let mut child = command.spawn().map_err(spawn_error)?;
         let mut line = String::new();
         if let Some(stdout) = child.stdout.take() {
             let mut stdout = BufReader::new(stdout);
-            stdout.read_line(&mut line).await.map_err(unstarted)?;
+            stdout.read_line(&mut line).await.map_err(spawn_error)?;
         }
         match line.trim().split_once(": ") {
-            Some(("ready", _)) => Ok(Started::Ready),
+            Some(("ready", _)) => Ok(StartOutcome::Ready),
             Some(("held", _)) => {
-                child.wait().await.map_err(unstarted)?;
-                Ok(Started::Held)
+                child.wait().await.map_err(spawn_error)?;
+                Ok(StartOutcome::HomeInUse)
             }
-            Some(("error", why)) => Err(ReachError::Start(why.to_owned())),
-            _ => Err(ReachError::Ended {
+            Some(("error", why)) => Err(DaemonConnectionError::Start(why.to_owned())),
+            _ => Err(DaemonConnectionError::Ended {
                 log: home_paths::log_file(&self.home),
             }),
         }
     }
 }
 
-/// Connects to a daemon that runs; the task it is driven by ends with the connection.
+/// Connects to a running daemon; the returned task drives the connection and ends with it.
 #[expect(
     clippy::disallowed_methods,
     reason = "the handle goes to the caller, who owns the connection"
 )]
-pub async fn open(
+pub async fn connect_running(
     socket: &Path,
     service: Arc<dyn Service>,
 ) -> io::Result<(Peer, JoinHandle<CloseReason>)> {
@@ -217,8 +220,8 @@ pub async fn open(
 
 /// Connects to the socket of a daemon.
 ///
-/// The plain Unix stream can be closed in one direction, so that the daemon hears the end of its
-/// client at once and its last words still arrive.
+/// A plain Unix stream can be closed in one direction: the daemon notices at once that its client
+/// has ended, and can still send its last messages.
 #[cfg(unix)]
 pub async fn connect_socket(path: &Path) -> io::Result<tokio::net::UnixStream> {
     tokio::net::UnixStream::connect(path).await
