@@ -97,7 +97,8 @@ fn a_log_that_is_cut_anywhere_recovers() {
 
 #[test]
 fn a_session_can_always_be_brought_to_rest_and_used_again() {
-    holds(lives(), |mut world| {
+    // The lives themselves are checked by the test above.
+    holds(lives() / 2, |mut world| {
         world
             .story
             .instead("the session is brought to rest and used again");
@@ -161,6 +162,10 @@ fn an_assessment_that_reports_twice_runs_the_call_once() {
 
 /// Random lives are worth something only if they get to everything that a session can be in.
 #[test]
+#[allow(
+    clippy::print_stdout,
+    reason = "the table is for whoever changes the weights"
+)]
 fn random_lives_get_to_every_condition_of_a_session() {
     let mut runner = TestRunner::deterministic();
     let mut reached = Reached::default();

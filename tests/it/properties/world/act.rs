@@ -94,7 +94,7 @@ impl World {
             | Action::SubagentNotes(_)
             | Action::SubagentEnds(..)
             | Action::TaskIsDelivered(_)
-            | Action::TaskIsRemoved(_) => self.task(action),
+            | Action::TaskIsRemoved(_) => Some(self.task(action)),
         };
         one.into_iter().collect()
     }
@@ -213,10 +213,10 @@ impl World {
     }
 
     /// Something happens in the background.
-    fn task(&mut self, action: Action) -> Option<Command> {
+    fn task(&mut self, action: Action) -> Command {
         self.answers += 1;
         let number = self.answers;
-        Some(match action {
+        match action {
             Action::ShellStarts(shell, ownership) => tasks::shell_started(shell, ownership),
             Action::ShellEnds(shell) => tasks::shell_ended(shell),
             Action::SubagentStarts(agent, start) => tasks::agent_started(agent, start),
@@ -238,6 +238,6 @@ impl World {
             Action::TaskIsDelivered(task) => Command::TasksDelivered(vec![TaskId::from(task)]),
             Action::TaskIsRemoved(task) => Command::RemoveTask(task.into()),
             other => unreachable!("{other:?} is no task"),
-        })
+        }
     }
 }
