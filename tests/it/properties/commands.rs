@@ -20,7 +20,9 @@ use super::action::{
     Setting,
 };
 
-pub(super) mod tasks;
+mod tasks;
+
+pub(super) use tasks::{agent_answered, agent_ended, agent_started, shell_ended, shell_started};
 
 /// The kinds of work that report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

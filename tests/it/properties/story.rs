@@ -137,9 +137,9 @@ fn members(line: &mut String, name: &str, value: &Value) {
     }
 }
 
-/// Cuts a line, and the zeros of ids.
+/// Makes one short line: without line breaks, and without the zeros of ids.
 fn short(line: &str) -> String {
-    let line = line.replace(ZEROS, "#");
+    let line = line.replace(ZEROS, "#").replace('\n', " ");
     let cut: String = line.chars().take(WIDTH).collect();
     if cut.len() < line.len() {
         cut + "…"

@@ -12,7 +12,7 @@ use ulid::Ulid;
 
 use super::World;
 use crate::properties::action::{Action, AfterCommand, Nth, Pick, SentId};
-use crate::properties::commands::{self, Work, tasks};
+use crate::properties::commands::{self, Work};
 
 impl World {
     /// Lets an action happen. An action without its subject does nothing and says false.
@@ -217,12 +217,12 @@ impl World {
         self.answers += 1;
         let number = self.answers;
         match action {
-            Action::ShellStarts(shell, ownership) => tasks::shell_started(shell, ownership),
-            Action::ShellEnds(shell) => tasks::shell_ended(shell),
-            Action::SubagentStarts(agent, start) => tasks::agent_started(agent, start),
+            Action::ShellStarts(shell, ownership) => commands::shell_started(shell, ownership),
+            Action::ShellEnds(shell) => commands::shell_ended(shell),
+            Action::SubagentStarts(agent, start) => commands::agent_started(agent, start),
             Action::SubagentGoesToBackground(agent) => Command::TaskPromoted(agent.into()),
             Action::SubagentAnswers(agent, delivery) => {
-                tasks::agent_answered(agent, number, delivery)
+                commands::agent_answered(agent, number, delivery)
             }
             Action::SubagentIsContinued(agent) => Command::TaskContinued {
                 id: agent.into(),
@@ -233,7 +233,7 @@ impl World {
                 note: "half".to_owned(),
             },
             Action::SubagentEnds(agent, outcome, delivery) => {
-                tasks::agent_ended(agent, number, outcome, delivery)
+                commands::agent_ended(agent, number, outcome, delivery)
             }
             Action::TaskIsDelivered(task) => Command::TasksDelivered(vec![TaskId::from(task)]),
             Action::TaskIsRemoved(task) => Command::RemoveTask(task.into()),
