@@ -72,7 +72,7 @@ impl Tool for Edit {
     const NAME: &'static str = "edit";
     const DESCRIPTION: &'static str = "Replaces text in an existing file.\n\
         - old_str has to match the file exactly, with all spaces and line breaks, and has to occur exactly once: add lines around it until it does, or set replace_all.\n\
-        - EffectivePermissions out the line numbers that view prints.\n\
+        - Leave out the line numbers that view prints.\n\
         - The file keeps its line endings (LF or CRLF) and its permissions.\n\
         - Give edits, a list of {old_str, new_str}, to change several places at once: they are made in order, all or none.\n\
         - Use create for a new file.";

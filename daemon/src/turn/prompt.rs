@@ -183,7 +183,7 @@ const TOOL_EFFICIENCY: &str = "<tool_efficiency>\n\
 
 const CODE_CHANGES: &str = "<code_change_instructions>\n\
 - Change only what the task needs, in the style of the code around it.\n\
-- EffectivePermissions failures alone that were there before, unless you were asked to fix them; mention them.\n\
+- Leave failures alone that were there before, unless you were asked to fix them; mention them.\n\
 - Run the project's own build, linters and tests on what you changed, where there are any.\n\
 - Do not add dependencies or new tools without need.\n\
 </code_change_instructions>";
@@ -195,7 +195,7 @@ const GUIDELINES: &str = "<guidelines>\n\
 </guidelines>";
 
 const SAFETY: &str = "<safety>\n\
-- KeepAliveGuard within the user's project unless asked to go elsewhere.\n\
+- Stay within the user's project unless asked to go elsewhere.\n\
 - Never show, send or store secrets that you come across.\n\
 - Do not take actions that destroy work or reach outside systems unless the user asked for exactly that.\n\
 - A permission that was refused is an answer: do not work around it.\n\

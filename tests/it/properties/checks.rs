@@ -5,36 +5,37 @@ use std::collections::{BTreeMap, BTreeSet};
 use loopd_kernel::apply::apply;
 use loopd_kernel::command::Command;
 use loopd_kernel::state::{CallState, CallStatus, Phase, State};
-use loopd_proto::event::fact::QueueItem;
+use loopd_proto::event::ask::PermissionCompleted;
+use loopd_proto::event::fact::{Answered, QueueItem};
 use loopd_proto::event::task::{NotificationKind, TasksDelivered, TasksRemoved};
 use loopd_proto::event::{Durable, read_durable};
 use loopd_proto::id::SessionId;
 
+use super::story::Story;
 use super::world::World;
 
-/// Folds stored lines, as a resume does.
-pub(super) fn fold(log: &[String]) -> State {
-    let mut state = State::new(SessionId::from("s"));
-    for line in log {
-        let (head, event) = read_durable(line).unwrap();
-        apply(&mut state, &head, &event);
-    }
-    state
-}
+mod step;
+
+pub(super) use step::{check_decision, check_questions, check_state};
 
 /// Wherever a crash cuts the log, recovery leaves a valid conversation and a usable session.
-pub(super) fn check_cuts(log: &[String]) {
+pub(super) fn check_cuts(log: &[String], story: &Story) {
     let mut state = State::new(SessionId::from("s"));
     for line in log {
         let (head, event) = read_durable(line).unwrap();
         apply(&mut state, &head, &event);
-        check_recovery(state.clone());
+        story.instead(&format!(
+            "the log is cut after event {}, {}, and recovered",
+            state.seq.0,
+            event.kind()
+        ));
+        check_recovery(state.clone(), story.clone());
     }
 }
 
-fn check_recovery(state: State) {
+fn check_recovery(state: State, story: Story) {
     let length = state.seq.0;
-    let mut world = World::of(state);
+    let mut world = World::of(state, story);
     // Checks the conversation, too.
     world.give(Command::Recover(Vec::new()));
     if let Phase::Turn(turn) = &world.state.phase {
@@ -59,6 +60,7 @@ pub(super) fn check_log(world: &World) {
     let mut accepted: BTreeMap<String, String> = BTreeMap::new();
     let mut dropped: BTreeSet<String> = BTreeSet::new();
     let mut heard: BTreeSet<String> = BTreeSet::new();
+    let mut questions: BTreeSet<String> = BTreeSet::new();
     // Tasks that came to rest and that the model has not heard of since.
     let mut news: BTreeSet<String> = BTreeSet::new();
     for line in &world.log {
@@ -95,8 +97,28 @@ pub(super) fn check_log(world: &World) {
                     assert_eq!(known, None, "one message was queued twice: {line}");
                 }
             }
+            Durable::PermissionRequested(asked) => {
+                let id = asked.request_id.to_string();
+                assert!(questions.insert(id), "a question has a used id: {line}");
+            }
+            Durable::Asked(asked) => {
+                let id = asked.request_id().to_string();
+                assert!(questions.insert(id), "a question has a used id: {line}");
+            }
+            Durable::PermissionCompleted(PermissionCompleted { request_id, .. })
+            | Durable::Answered(Answered { request_id }) => {
+                let open = questions.remove(request_id.as_str());
+                assert!(open, "a question was closed twice or never asked: {line}");
+            }
+            Durable::Taken(taken) => {
+                let gone = taken.ids.iter().find(|id| dropped.contains(id.as_str()));
+                assert_eq!(gone, None, "a message was taken that had left: {line}");
+            }
             Durable::Unqueued(unqueued) => {
-                dropped.extend(unqueued.ids.iter().map(ToString::to_string));
+                for id in unqueued.ids {
+                    let first = dropped.insert(id.to_string());
+                    assert!(first, "a message left the queue twice: {line}");
+                }
             }
             Durable::TaskStarted(started) => {
                 news.remove(started.id.as_str());
@@ -134,20 +156,7 @@ pub(super) fn check_log(world: &World) {
         }
     }
     let state = &world.state;
-    let mut waiting: BTreeSet<String> = state
-        .queue
-        .iter()
-        .map(|item| item.id().to_string())
-        .collect();
-    waiting.extend(state.steering.iter().map(|message| message.id.to_string()));
-    if let Phase::Preparing(preparing) = &state.phase {
-        waiting.extend(
-            preparing
-                .messages
-                .iter()
-                .map(|message| message.id.to_string()),
-        );
-    }
+    let waiting = step::waiting(state);
     for (id, prompt) in &accepted {
         let somewhere = heard.contains(prompt) || dropped.contains(id) || waiting.contains(id);
         assert!(somewhere, "the message {prompt} was accepted and got lost");

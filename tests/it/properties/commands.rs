@@ -1,0 +1,282 @@
+//! The kernel's commands, made from named actions: whatever carries more than an id is made here.
+
+use loopd_kernel::command::{
+    Assessed, CallNeed, CallOutcome, CallStatusReport, Command, Create, Effect, ModelChoice,
+    ModelFailure, ModelReplied, PermissionChange, Prepared, PreparedMessage, Resume, Send,
+    SendPlace,
+};
+use loopd_kernel::model::{AssistantTurn, ModelReply, ToolCall};
+use loopd_kernel::state::TurnKey;
+use loopd_kernel::texts;
+use loopd_proto::event::fact::{NamedBy, PendingMessage};
+use loopd_proto::event::session::WorkContext;
+use loopd_proto::event::tool::ToolResult;
+use loopd_proto::id::{MessageId, ToolCallId};
+use loopd_proto::permission::{PermissionDecision, PermissionRequest, Permissions};
+use loopd_proto::session::{Mode, SessionOptions};
+use serde_json::{Value, json};
+
+use super::action::{
+    Arguments, Assessment, CallIds, Calls, Outcome, PendingWork, Permit, Preparation, Reply,
+    Setting,
+};
+
+mod tasks;
+
+pub(super) use tasks::{agent_answered, agent_ended, agent_started, shell_ended, shell_started};
+
+/// The kinds of work that report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    Preparation,
+    ModelCall,
+    Assessment,
+    ToolCall,
+    Grace,
+}
+
+impl Work {
+    /// None for effects that do not report.
+    pub(super) fn of(effect: &Effect) -> Option<Self> {
+        match effect {
+            Effect::Prepare { .. } => Some(Self::Preparation),
+            Effect::CallModel(_) => Some(Self::ModelCall),
+            Effect::Assess { .. } => Some(Self::Assessment),
+            Effect::Run { .. } => Some(Self::ToolCall),
+            Effect::StartGrace(_) => Some(Self::Grace),
+            Effect::CancelTurn
+            | Effect::AskClients(_)
+            | Effect::Withdraw(_)
+            | Effect::Resolve { .. }
+            | Effect::GrantAbove(_)
+            | Effect::CancelAgents
+            | Effect::Remember(..) => None,
+        }
+    }
+}
+
+pub(super) fn create() -> Command {
+    Command::Create(Create {
+        agent: None,
+        options: SessionOptions::default(),
+        context: WorkContext::default(),
+        permissions: Permissions::default(),
+        version: "0".to_owned(),
+        subagent: None,
+    })
+}
+
+pub(super) fn resume(pending: PendingWork) -> Command {
+    Command::Resume(Resume {
+        options: SessionOptions::default(),
+        working_directory: None,
+        context: WorkContext::default(),
+        agent: None,
+        managed: None,
+        was_active: true,
+        already_in_use: false,
+        continue_pending_work: matches!(pending, PendingWork::Continue),
+        announce: true,
+    })
+}
+
+pub(super) fn send(prompt: &str, place: SendPlace, id: Option<MessageId>) -> Command {
+    Command::Send(Send {
+        id,
+        prompt: prompt.to_owned(),
+        display_prompt: None,
+        attachments: Vec::new(),
+        agent_mode: None,
+        request_headers: std::collections::BTreeMap::new(),
+        source: None,
+        place,
+    })
+}
+
+pub(super) fn set(setting: Setting) -> Command {
+    let approve_all = |all| Command::ChangePermissions(PermissionChange::ApproveAll(all));
+    match setting {
+        Setting::PlanMode => Command::SetMode(Mode::Plan),
+        Setting::InteractiveMode => Command::SetMode(Mode::Interactive),
+        Setting::Model(number) => Command::SetModel(Box::new(ModelChoice {
+            model: format!("model-{number}"),
+            reasoning_effort: None,
+            capabilities: None,
+        })),
+        Setting::Name => Command::SetName {
+            name: "a name".to_owned(),
+            by: NamedBy::User,
+        },
+        Setting::ApproveAll => approve_all(true),
+        Setting::AskAgain => approve_all(false),
+    }
+}
+
+pub(super) fn prepared(messages: &[PendingMessage], ends: Preparation) -> Command {
+    let ids = messages.iter().map(|message| message.id.clone());
+    match ends {
+        Preparation::Fails => Command::PrepareFailed {
+            messages: ids.collect(),
+            failure: failure(),
+        },
+        Preparation::Ready => {
+            let ready = messages.iter().map(|message| PreparedMessage {
+                id: message.id.clone(),
+                text: format!("ready: {}", message.prompt),
+            });
+            Command::Prepared(Prepared {
+                messages: ready.collect(),
+                model: "model".to_owned(),
+                reasoning_effort: None,
+                system: "the system".to_owned(),
+            })
+        }
+    }
+}
+
+pub(super) fn replied(turn: &TurnKey, reply: Reply) -> Command {
+    let turn = turn.clone();
+    let (text, calls) = match reply {
+        Reply::Fails => {
+            let failure = failure();
+            return Command::ModelFailed { turn, failure };
+        }
+        Reply::Says => ("words", Vec::new()),
+        Reply::SaysNothing => ("", Vec::new()),
+        Reply::Calls(calls) => ("calling", tool_calls(calls)),
+    };
+    Command::ModelReplied(Box::new(ModelReplied {
+        turn,
+        message: "message".into(),
+        model: "model".to_owned(),
+        reply: ModelReply {
+            turn: AssistantTurn {
+                text: text.to_owned(),
+                reasoning: None,
+                calls,
+            },
+            ..ModelReply::default()
+        },
+        duration_ms: 1,
+        first_token_ms: None,
+        endpoint: None,
+        tool_count: 1,
+        initiator: "user",
+    }))
+}
+
+fn tool_calls(calls: Calls) -> Vec<ToolCall> {
+    let id = |number| match calls.ids {
+        CallIds::Distinct => format!("call-{number}"),
+        CallIds::OtherDistinct => format!("other-{number}"),
+        CallIds::AllTheSame => "call-0".to_owned(),
+    };
+    let call = |number| ToolCall {
+        id: ToolCallId::from(id(number)),
+        name: "tool".to_owned(),
+        arguments: match calls.arguments {
+            Arguments::Object => json!({"command": "x", "n": 1.5}),
+            Arguments::Null => Value::Null,
+            Arguments::Text => json!("not an object"),
+        },
+    };
+    (0..calls.count).map(call).collect()
+}
+
+pub(super) fn assessed(turn: &TurnKey, call: &ToolCall, assessment: Assessment) -> Command {
+    let permission = CallNeed::Permission(PermissionRequest::CustomTool {
+        tool_call_id: None,
+        tool_name: call.name.clone(),
+        tool_description: String::new(),
+        args: Some(call.arguments.clone()),
+    });
+    let nobody = matches!(assessment, Assessment::NeedsPermissionAndNobodyAnswers);
+    Command::Assessed(Assessed {
+        turn: turn.clone(),
+        call: call.id.clone(),
+        need: match assessment {
+            Assessment::NoSuchTool => {
+                CallNeed::Refused(CallOutcome::failure("failure", "no such tool"))
+            }
+            Assessment::NeedsNothing => CallNeed::Nothing,
+            Assessment::NeedsPermission
+            | Assessment::NeedsPermissionAndNobodyAnswers
+            | Assessment::NeedsPermissionAndAllIsAllowed => permission,
+        },
+        can_ask: !nobody,
+        bypass: matches!(assessment, Assessment::NeedsPermissionAndAllIsAllowed),
+        inherited: None,
+    })
+}
+
+pub(super) fn finished(turn: &TurnKey, call: &ToolCall, ended: Outcome) -> Command {
+    Command::ToolFinished {
+        turn: turn.clone(),
+        call: call.id.clone(),
+        outcome: outcome(ended),
+    }
+}
+
+pub(super) fn call_client(turn: &TurnKey, call: &ToolCall) -> Command {
+    Command::CallClient {
+        turn: turn.clone(),
+        call: call.id.clone(),
+    }
+}
+
+pub(super) fn ask_user(turn: &TurnKey, call: &ToolCall) -> Command {
+    Command::AskUser {
+        turn: turn.clone(),
+        call: call.id.clone(),
+        question: "which?".to_owned(),
+        choices: None,
+        allow_freeform: true,
+    }
+}
+
+pub(super) fn outcome(outcome: Outcome) -> CallOutcome {
+    let success = |result| CallOutcome {
+        status: CallStatusReport::Success,
+        result,
+        telemetry: None,
+        delivered: Vec::new(),
+    };
+    let text = |content: &str| ToolResult {
+        content: content.to_owned(),
+        detailed_content: Some("for people".to_owned()),
+        ..ToolResult::default()
+    };
+    let picture = json!({"content": "a picture", "binaryResultsForLlm":
+        [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]});
+    match outcome {
+        Outcome::Text => success(text("a result")),
+        Outcome::Nothing => success(text("")),
+        Outcome::Picture => success(serde_json::from_value(picture).unwrap()),
+        Outcome::Failure => CallOutcome::failure("failure", "it broke"),
+        Outcome::PersonSaysNo => CallOutcome::failure(texts::REJECTED_CODE, "a person said no"),
+    }
+}
+
+pub(super) fn decision(permit: Permit) -> PermissionDecision {
+    match permit {
+        Permit::Once => PermissionDecision::ApproveOnce {},
+        Permit::ForSession => PermissionDecision::ApproveForSession {
+            approval: None,
+            domain: None,
+        },
+        Permit::Reject => PermissionDecision::Reject { feedback: None },
+        Permit::UserNotAvailable => PermissionDecision::UserNotAvailable {},
+        Permit::Cancelled => PermissionDecision::Cancelled { reason: None },
+    }
+}
+
+fn failure() -> ModelFailure {
+    ModelFailure {
+        kind: "network".to_owned(),
+        code: None,
+        message: "gone".to_owned(),
+        status: None,
+        provider_call_id: None,
+        model: None,
+    }
+}
