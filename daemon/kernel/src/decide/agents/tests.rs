@@ -161,7 +161,7 @@ fn a_copy_has_the_same_short_answer_for_every_open_call() {
         store tool.execution_complete a FORKED turn=0
         store assistant.turn_end turnId=0
         store loopd.loop_ended outcome=done
-        store loopd.subagent top me
+        store loopd.enlisted top me
         now idle
         ",
     );
@@ -173,7 +173,7 @@ fn a_copy_has_the_same_short_answer_for_every_open_call() {
         store tool.execution_complete b FORKED turn=0
         store assistant.turn_end turnId=0
         store loopd.loop_ended outcome=done
-        store loopd.subagent top me
+        store loopd.enlisted top me
         now idle
         ",
     );
@@ -194,7 +194,7 @@ fn nothing_waits_or_runs_in_a_copy() {
         store loopd.loop_ended outcome=done
         store loopd.unqueued ids=[m2 m3]
         store loopd.tasks_removed ids=[sh x]
-        store loopd.subagent top me
+        store loopd.enlisted top me
         now idle
         ",
     );
@@ -208,7 +208,7 @@ fn a_copy_can_work_elsewhere() {
         r#"
         store loopd.configured options={"model":"gpt"} workingDirectory=/copy
         store loopd.loop_ended outcome=done
-        store loopd.subagent top me
+        store loopd.enlisted top me
         now idle
         "#,
     );
@@ -221,7 +221,7 @@ fn a_form_that_was_open_stays_open_in_a_copy() {
         || adopt(None),
         "
         store loopd.loop_ended outcome=done
-        store loopd.subagent top me
+        store loopd.enlisted top me
         now idle forms=[e]
         ",
     );

@@ -67,7 +67,7 @@ fn a_new_session_can_begin_with_an_agent_or_be_one() {
         "
         store session.start s cwd=/work
         store loopd.configured options={} workingDirectory=/work
-        store loopd.subagent top me
+        store loopd.enlisted top me
         now idle
         ",
     );

@@ -81,7 +81,7 @@ const MEMBERS: &[(&str, &str)] = &[
     ("loopd.task_answered", "id response"),
     ("loopd.task_continued", "id message"),
     ("loopd.task_ended", "id outcome exitCode=exit reason"),
-    ("loopd.subagent", "parent task"),
+    ("loopd.enlisted", "parent task"),
 ];
 
 /// Texts that tables name instead of repeating them.

@@ -122,7 +122,7 @@ pub(crate) fn used(credits: u64) -> Durable {
 
 /// The session is a sub-agent with so many turns for a message.
 pub(crate) fn is_subagent(max_turns: Option<u32>) -> Durable {
-    event("loopd.subagent", identity(max_turns))
+    event("loopd.enlisted", identity(max_turns))
 }
 
 /// Who the sub-agent is.
