@@ -14,7 +14,7 @@ use loopd_proto::wire::{Class, Peer};
 use serde::Serialize;
 use tokio::sync::OnceCell;
 
-use crate::connection::Connection;
+use crate::front::connection::Connection;
 use crate::redaction;
 use loopd_model::client_http::{ClientHttp, RequestOrigin};
 use loopd_model::http::HttpCarrier;

@@ -26,7 +26,6 @@ pub mod turn;
 pub mod services;
 
 // Who asked.
-pub mod connection;
 pub mod launch;
 
 pub mod config;

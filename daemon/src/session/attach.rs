@@ -14,7 +14,7 @@ use super::SessionError;
 use super::actor::{Actor, Flow};
 use super::subagents::tree::Asks;
 use super::waits::Whose;
-use crate::connection::Connection;
+use crate::front::connection::Connection;
 use crate::launch::Launch;
 use crate::publish::frame;
 use loopd_kernel::command::Command;

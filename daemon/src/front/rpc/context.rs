@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::server::Server;
-use crate::connection::Connection;
+use crate::front::connection::Connection;
 
 /// What has to happen right after a reply entered the queue.
 pub type AfterReply = Box<dyn FnOnce() + Send>;

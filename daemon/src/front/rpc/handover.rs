@@ -14,7 +14,7 @@ use loopd_proto::wire::{CloseReason, ErrorObject, RefuseUntil};
 use tokio::time::timeout;
 
 use super::server::Server;
-use crate::connection::Connection;
+use crate::front::connection::Connection;
 use crate::launch::Launch;
 
 /// How long sessions may take to tell their clients.

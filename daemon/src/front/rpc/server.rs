@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{ConnectionService, Table};
-use crate::connection::{Connection, Trust};
+use crate::front::connection::{Connection, Trust};
 use crate::launch::Launch;
 use crate::services::Services;
 use crate::session::attach::DetachReason;
