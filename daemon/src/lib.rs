@@ -42,6 +42,8 @@ pub mod gate;
 
 pub mod publish;
 
+pub mod client;
+
 // Values and small parts that everyone may use.
 pub mod build_id;
 pub mod redaction;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use loopd_proto::session::{ClientCommand, SessionOptions};
-use loopd_proto::wire::PeerId;
 use tokio::sync::watch;
 
 use super::actor::Actor;
-use super::attach::Attachment;
+use super::clients::Clients;
 use super::subagents::tree::Tree;
+use crate::client::ClientId;
 use crate::launch::Launch;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
@@ -26,7 +26,7 @@ pub struct View<'a> {
     pub recent: &'a Recent,
     /// Ticks with everything published.
     pub ticks: &'a watch::Sender<u64>,
-    attachments: &'a [Attachment],
+    clients: &'a Clients,
     /// Whether anybody is attached.
     pub in_use: bool,
     pub launch: Option<&'a Arc<Launch>>,
@@ -53,10 +53,8 @@ pub struct View<'a> {
 
 impl View<'_> {
     /// Whether somebody else is attached.
-    pub fn attached_besides(&self, peer: PeerId) -> bool {
-        self.attachments
-            .iter()
-            .any(|attachment| attachment.connection.peer.id() != peer)
+    pub fn attached_besides(&self, client: ClientId) -> bool {
+        self.clients.has_others_than(client)
     }
 }
 
@@ -66,32 +64,26 @@ impl Actor {
         let command_context = || self.command_context();
         let route = || self.route();
         let roster = || self.roster.get();
-        let commands = || {
-            self.attachments
-                .iter()
-                .filter_map(|attachment| attachment.offer.commands.clone())
-                .flatten()
-                .collect()
-        };
+        let commands = || self.clients.commands().cloned().collect();
         look(&View {
             state: &self.state,
             recent: &self.recent,
             ticks: &self.ticks,
-            in_use: !self.attachments.is_empty(),
-            attachments: &self.attachments,
-            launch: self.launch.as_ref(),
+            in_use: !self.clients.attachments().is_empty(),
+            clients: &self.clients,
+            launch: self.clients.launch(),
             options: &self.options,
-            api_token: self.api_token.as_ref(),
+            api_token: self.clients.api_token(),
             tools: &tools,
             commands: &commands,
-            elicitation: self.can_elicit,
+            elicitation: self.clients.can_elicit(),
             route: &route,
             shells: &self.shells,
             agents: &self.agents,
             tree: self.tree.as_ref(),
             roster: &roster,
             command_context: &command_context,
-            audience: &self.audience,
+            audience: self.clients.audience(),
         });
     }
 }

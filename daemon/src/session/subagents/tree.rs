@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use loopd_proto::event::fact::Asked;
 use loopd_proto::id::{RequestId, SessionId};
 use loopd_proto::permission::PermissionRequest;
@@ -28,7 +27,7 @@ pub struct TreeQuestion {
     /// The session that waits for the answer.
     pub session: SessionHandle,
     /// The event that asks, as the clients at the top are shown it.
-    pub(in crate::session) frame: Bytes,
+    pub(in crate::session) line: Arc<str>,
     pub(in crate::session) asks: Asks,
 }
 

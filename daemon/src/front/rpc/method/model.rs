@@ -12,7 +12,7 @@ use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::provide::ProviderChange;
 use crate::turn::route::target::Key;
-use crate::turn::route::{Route, TokenPeers};
+use crate::turn::route::{Route, TokenClients};
 use loopd_kernel::command::Command;
 use loopd_kernel::model::ModelInfo;
 
@@ -29,7 +29,7 @@ fn route_of_launch(context: &Context) -> Route {
         cwd: launch.cwd.to_string_lossy().into_owned(),
         launch: Some(launch),
         api_token: None,
-        token_peers: TokenPeers::new(),
+        token_clients: TokenClients::new(),
         services: context.app.services.clone(),
     }
 }

@@ -11,7 +11,7 @@ use super::policy;
 use super::session_create::{opened, working_directory};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::session::attach::{Attachment, PendingWork};
+use crate::session::clients::attach::{Attachment, PendingWork};
 use crate::session::registry::Opened;
 use crate::turn::route::registry;
 use loopd_kernel::command::{Command, Resume};
@@ -31,14 +31,14 @@ pub(super) async fn resume(
     .map_err(RpcError::InvalidParams)?;
     let id = params.session_id;
     let (session, found) = app.sessions.open(id.clone());
-    let peer = context.connection.peer.id();
+    let client = context.connection.id();
     // Who only joins again, after a broken connection, chooses nothing anew.
     let chooses = params.options.agent.is_some() && !params.disable_resume;
     let (from, attached, elicitation, (options, known_cwd)) = session
         .view(move |view| {
             let state = view.state;
             let options = chooses.then(|| state.options.clone());
-            let others = view.attached_besides(peer);
+            let others = view.attached_besides(client);
             let cwd = PathBuf::from(&state.cwd);
             (state.seq, others, view.elicitation, (options, cwd))
         })
@@ -77,7 +77,8 @@ pub(super) async fn resume(
     };
     let elicitation = elicitation || params.offer.request_elicitation;
     let attachment = Attachment {
-        connection: context.connection.clone(),
+        client: context.connection.client.clone(),
+        launch: context.connection.launch(),
         offer: params.offer,
         options: params.options,
         api_token: params.git_hub_token.map(Secret::new),
