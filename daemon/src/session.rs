@@ -9,6 +9,7 @@ pub mod clients;
 mod effects;
 mod journal;
 pub mod provide;
+mod questions;
 mod redact;
 pub mod registry;
 mod resume;

@@ -18,6 +18,7 @@ pub mod context;
 pub mod decide;
 pub mod model;
 pub mod policy;
+pub mod questions;
 pub mod state;
 pub mod tasks;
 pub mod texts;

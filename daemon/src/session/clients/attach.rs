@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 
+use loopd_proto::event::Ephemeral;
 use loopd_proto::event::ask::{CommandName, CommandsChanged};
 use loopd_proto::event::session::{CapabilitiesChanged, UiCapabilities};
-use loopd_proto::event::{Durable, Ephemeral};
-use loopd_proto::id::{RequestId, Seq};
+use loopd_proto::id::Seq;
 use loopd_proto::session::{ClientOffer, SessionOptions};
 
 use super::Clients;
-use crate::client::{Class, Client, ClientId, Notice};
+use crate::client::{Client, ClientId};
 use crate::launch::Launch;
 use crate::session::SessionError;
 use crate::session::actor::{Actor, Flow};
-use crate::session::subagents::tree::Asks;
 use crate::session::waits::Whose;
 use loopd_kernel::command::Command;
-use loopd_kernel::state::State;
 use loopd_model::secret::Secret;
 
 /// A client that listens to a session and answers for it.
@@ -51,64 +49,15 @@ pub enum DetachReason {
     ConnectionLost,
 }
 
-/// A question whose event a late joiner has to be shown.
-pub(in crate::session) struct OpenQuestion {
-    pub(super) line: Box<str>,
-    pub(super) tool: Option<String>,
-}
-
 impl Actor {
-    /// Keeps the event of an open question for those who join later.
-    pub(in crate::session) fn remember_question(&mut self, event: &Durable, line: &str) {
-        let (request, tool) = match event {
-            Durable::PermissionRequested(asked) => (asked.request_id.clone(), None),
-            Durable::ExternalToolRequested(asked) => {
-                (asked.request_id.clone(), Some(asked.tool_name.clone()))
-            }
-            Durable::PermissionCompleted(completed) => {
-                self.open.remove(&completed.request_id);
-                return;
-            }
-            Durable::ToolComplete(_) | Durable::LoopEnded(_) => {
-                let still = |state: &State, request: &RequestId| {
-                    state.calls().any(|call| call.waits_for(request))
-                };
-                self.open.retain(|request, _| still(&self.state, request));
-                return;
-            }
-            _ => return,
-        };
-        let line = line.into();
-        self.open.insert(request, OpenQuestion { line, tool });
-    }
-
-    pub(in crate::session) fn attach(&mut self, attachment: Attachment) {
+    pub(in crate::session) async fn attach(&mut self, attachment: Attachment) {
         let client = attachment.client.clone();
         self.options = std::mem::take(&mut self.options).updated_by(attachment.options.clone());
         self.clients.learn_tokens(&attachment.options, &client);
         let newcomer = self.clients.make_room_for(&attachment);
         // Who listened already has heard all of this.
-        let missed = newcomer.then(|| self.recent.durable_after(attachment.from));
-        for event in missed.into_iter().flatten() {
-            client.tell(Class::Event, &Notice::event(&self.state.id, &event.line));
-        }
-        for question in self.open.values().filter(|_| newcomer) {
-            let answers = match &question.tool {
-                None => attachment.offer.request_permission,
-                Some(tool) => attachment
-                    .offer
-                    .tools
-                    .iter()
-                    .flatten()
-                    .any(|offered| offered.name == *tool),
-            };
-            if answers {
-                let notice = Notice::event(&self.state.id, &question.line);
-                client.tell(Class::Event, &notice);
-            }
-        }
         if newcomer {
-            self.show_questions_of_agents(&client, &attachment.offer);
+            self.show_missed(&client, &attachment).await;
         }
         if newcomer && attachment.offer.request_elicitation {
             self.show_open_forms(&client);
@@ -118,7 +67,11 @@ impl Actor {
         self.clients.attachments.push(attachment);
         // The newcomer learns what the session can do from its reply; the others from an event.
         self.capabilities_may_have_changed();
-        self.clients.audience.join(client.clone());
+        let joined = self.clients.attachments.last().filter(|_| newcomer);
+        match (&self.tree, joined) {
+            (Some(tree), Some(joined)) => tree.join(client.clone(), &joined.offer),
+            (None, _) | (_, None) => self.clients.audience.join(client.clone()),
+        }
         if brings_commands {
             self.tell_commands();
         }
@@ -126,26 +79,6 @@ impl Actor {
             self.ask_late_joiner(&client);
         }
         self.hand_down();
-    }
-
-    /// Shows a newcomer what agents of the session wait for and it can answer.
-    fn show_questions_of_agents(&self, client: &Arc<dyn Client>, offer: &ClientOffer) {
-        let questions = self.tree.iter().flat_map(|tree| tree.questions());
-        for (_, question) in questions {
-            let answers = match &question.asks {
-                Asks::Permission(_) => offer.request_permission,
-                Asks::Tool(tool) => {
-                    let mut tools = offer.tools.iter().flatten();
-                    tools.any(|offered| offered.name == *tool)
-                }
-                // Questions to people are asked by request, of those who were there.
-                Asks::Person(_) => false,
-            };
-            if answers {
-                let notice = Notice::event(&self.state.id, &question.line);
-                client.tell(Class::Event, &notice);
-            }
-        }
     }
 
     /// Whether somebody is there for whom the session works.

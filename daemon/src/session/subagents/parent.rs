@@ -8,7 +8,7 @@ use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::SessionId;
 use loopd_proto::session::SessionOptions;
 
-use super::tree::{Asks, Tree, TreeQuestion};
+use super::tree::Tree;
 use crate::publish::Upstream;
 use crate::session::actor::Actor;
 use crate::session::clients::SharedClients;
@@ -58,7 +58,7 @@ pub(in crate::session) struct Adoption {
 
 impl Actor {
     /// Becomes the agent of a live session.
-    pub(in crate::session) fn adopt(&mut self, adoption: Adoption) {
+    pub(in crate::session) async fn adopt(&mut self, adoption: Adoption) {
         let Adoption {
             inheritance,
             tree,
@@ -77,6 +77,7 @@ impl Actor {
             parent_cwd: inheritance.cwd.clone(),
         });
         self.inherit(inheritance);
+        self.show_questions_above().await;
     }
 
     /// Takes over what the parent has now, and hands it down.
@@ -210,49 +211,12 @@ impl Actor {
         }
     }
 
-    /// Something of this session was stored: the run that drives it sees it, and who is asked.
-    pub(in crate::session) fn show_stored(&self, event: &Durable, line: &str) {
-        let Some(lineage) = &self.lineage else {
-            return;
-        };
-        lineage
-            .run_link
-            .watcher
-            .stored(self.services.clock.now(), event);
-        let (request, asks) = match event {
-            Durable::PermissionRequested(asked) => {
-                let permission = Box::new(asked.permission_request.clone());
-                (&asked.request_id, Asks::Permission(permission))
-            }
-            Durable::ExternalToolRequested(asked) => {
-                (&asked.request_id, Asks::Tool(asked.tool_name.clone()))
-            }
-            Durable::Asked(asked) => (asked.request_id(), Asks::Person(Box::new(asked.clone()))),
-            Durable::PermissionCompleted(completed) => {
-                lineage.tree.answered(&completed.request_id);
-                return;
-            }
-            Durable::Answered(answered) => {
-                lineage.tree.answered(&answered.request_id);
-                return;
-            }
-            Durable::ToolComplete(_) | Durable::LoopEnded(_) => {
-                lineage.tree.keep_only(&self.state.id, |request| {
-                    self.state.calls().any(|call| call.waits_for(request))
-                });
-                return;
-            }
-            _ => return,
-        };
-        let question = TreeQuestion {
-            session: SessionHandle {
-                id: self.state.id.clone(),
-                mailbox: self.mailbox.clone(),
-            },
-            line: line.into(),
-            asks,
-        };
-        lineage.tree.asked(request.clone(), question);
+    /// Something of this session is about to be stored: the run that drives it sees it.
+    pub(in crate::session) fn show_stored(&self, event: &Durable) {
+        if let Some(lineage) = &self.lineage {
+            let now = self.services.clock.now();
+            lineage.run_link.watcher.stored(now, event);
+        }
     }
 
     /// Something was told of this session that is not stored.
@@ -291,7 +255,7 @@ impl Actor {
     /// Forgets what this session asked the clients at the top.
     pub(in crate::session) fn leave_tree(&self) {
         if let Some(lineage) = &self.lineage {
-            lineage.tree.keep_only(&self.state.id, |_| false);
+            lineage.tree.left(&self.state.id);
         }
     }
 }
