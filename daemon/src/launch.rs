@@ -200,16 +200,10 @@ impl Launch {
         Some(known.http.clone())
     }
 
-    /// The client that carries model requests, if that is what was asked for.
-    pub fn inference(&self) -> Option<Arc<ClientHttp>> {
-        let live = self.live();
-        live.inference.as_ref().map(|known| known.http.clone())
-    }
-
     /// Who carries model requests: the client that asked for it, even if it is gone, else we.
     pub fn carrier(&self, origin: Option<RequestOrigin>) -> Arc<dyn HttpCarrier> {
-        match self.inference() {
-            Some(client) => Arc::new(client.carrier(origin)),
+        match &self.live().inference {
+            Some(client) => Arc::new(client.http.clone().carrier(origin)),
             None => Arc::new(self.http.clone()),
         }
     }

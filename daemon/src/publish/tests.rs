@@ -25,7 +25,7 @@ struct Listener {
 }
 
 impl Listener {
-    fn new(notes: &Arc<Notes>) -> Arc<dyn Client> {
+    fn client(notes: &Arc<Notes>) -> Arc<dyn Client> {
         Arc::new(Self {
             id: ClientId::next(),
             notes: notes.clone(),
@@ -101,7 +101,7 @@ fn an_event_is_encoded_once_for_each_session_that_hears_it() {
         streaming: true,
     });
     for audience in [&top, &top, &below, &below, &below] {
-        audience.join(Listener::new(&notes));
+        audience.join(Listener::client(&notes));
     }
     below.publish(&message("{}"));
     assert_eq!(*notes.encoded.lock().unwrap(), ["below", "top"]);
@@ -115,7 +115,7 @@ fn nobody_listening_costs_no_bytes_and_what_is_held_comes_later() {
     let notes = Arc::new(Notes::default());
     let audience = Audience::new(SessionId::new("s"));
     audience.publish(&message("{}"));
-    audience.join(Listener::new(&notes));
+    audience.join(Listener::client(&notes));
     audience.hold();
     audience.say(message(r#"{"second":1}"#));
     audience.publish(&message(r#"{"first":1}"#));

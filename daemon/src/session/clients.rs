@@ -27,7 +27,7 @@ pub(super) struct Clients {
     /// Whether the launch is that of somebody who only looks on.
     borrowed_launch: bool,
     api_token: Option<Secret>,
-    token_clients: TokenClients,
+    tokens: TokenClients,
     /// Whether a form can be shown to somebody, as clients were told last.
     can_elicit: bool,
     running_commands: RunningCommands,
@@ -38,7 +38,7 @@ pub(super) struct Clients {
 pub(super) struct SharedClients {
     pub(super) launch: Option<Arc<Launch>>,
     api_token: Option<Secret>,
-    token_clients: TokenClients,
+    tokens: TokenClients,
     /// Those that bring tools and answer questions.
     attachments: Vec<Attachment>,
 }
@@ -51,7 +51,7 @@ impl Clients {
             launch: None,
             borrowed_launch: false,
             api_token: None,
-            token_clients: TokenClients::new(),
+            tokens: TokenClients::new(),
             can_elicit: false,
             running_commands: RunningCommands::default(),
         }
@@ -83,7 +83,7 @@ impl Clients {
     }
 
     pub(super) fn token_clients(&self) -> &TokenClients {
-        &self.token_clients
+        &self.tokens
     }
 
     pub(super) fn can_elicit(&self) -> bool {
@@ -146,9 +146,9 @@ impl Clients {
         for provider in options.provider.iter().chain(named) {
             let name = provider.name().to_owned();
             if provider.asks_for_tokens() {
-                self.token_clients.insert(name, client.clone());
+                self.tokens.insert(name, client.clone());
             } else {
-                self.token_clients.remove(&name);
+                self.tokens.remove(&name);
             }
         }
     }
@@ -158,7 +158,7 @@ impl Clients {
         SharedClients {
             launch: self.launch.clone(),
             api_token: self.api_token.clone(),
-            token_clients: self.token_clients.clone(),
+            tokens: self.tokens.clone(),
             attachments: self.attachments.clone(),
         }
     }
@@ -167,7 +167,7 @@ impl Clients {
     pub(super) fn inherit(&mut self, shared: SharedClients) {
         self.launch = shared.launch;
         self.api_token = shared.api_token;
-        self.token_clients = shared.token_clients;
+        self.tokens = shared.tokens;
         self.attachments = shared.attachments;
     }
 }

@@ -123,13 +123,6 @@ impl Peer {
         }
     }
 
-    /// Creates the end of a connection that is over: stands for somebody who is not there.
-    pub fn gone() -> Self {
-        let peer = Self::new(Limits::default());
-        peer.close(CloseReason::Abandoned);
-        peer
-    }
-
     /// Returns the number that tells this connection apart from all others of the process.
     pub fn id(&self) -> PeerId {
         self.shared.id

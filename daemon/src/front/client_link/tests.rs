@@ -106,7 +106,7 @@ async fn one_client_of_a_launch_carries_model_requests() {
     let launch = Launch::new(PathBuf::from("/w"), BTreeMap::new(), options);
     let (first, first_peer, _) = link();
     let (second, _, _) = link();
-    assert!(launch.inference().is_none());
+    assert!(launch.inference_of(first.id()).is_none());
     launch.carry_inference(&first).unwrap();
     launch.carry_inference(&first).unwrap();
     assert!(launch.carry_inference(&second).is_err());

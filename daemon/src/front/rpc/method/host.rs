@@ -63,9 +63,10 @@ pub(super) async fn keep_session_files(
     let connection = &context.connection;
     let launch = connection.launch();
     let mut open = context.app.connections_of(&launch).into_iter();
-    let sessions = match open.any(|connection| !connection.sessions().is_empty()) {
-        true => LaunchSessions::Some,
-        false => LaunchSessions::None,
+    let sessions = if open.any(|connection| !connection.sessions().is_empty()) {
+        LaunchSessions::Some
+    } else {
+        LaunchSessions::None
     };
     launch
         .keep_session_files(&connection.client, sessions)
