@@ -1,6 +1,8 @@
 //! Ways in: the relay that an SDK starts, transports, and JSON-RPC with one function per method.
 
 pub mod background;
+mod client_link;
+pub mod connection;
 pub mod relay;
 pub mod rpc;
 pub mod transport;

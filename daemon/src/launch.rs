@@ -7,14 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
-use loopd_proto::id::SessionId;
-use loopd_proto::params::launch::{LaunchState, LinkState};
-use loopd_proto::wire::{Class, Peer};
-use serde::Serialize;
+use loopd_proto::params::launch::LaunchState;
 use tokio::sync::OnceCell;
 
-use crate::connection::Connection;
+use crate::client::{Class, Client, ClientId, Lifecycle, Notice, NoticeContent};
 use crate::redaction;
 use loopd_model::client_http::{ClientHttp, RequestOrigin};
 use loopd_model::http::HttpCarrier;
@@ -42,16 +38,47 @@ pub struct Launch {
 
 #[derive(Default)]
 struct Live {
-    connections: Vec<Weak<Connection>>,
+    clients: Vec<Weak<dyn Client>>,
     /// The client that carries model requests, once one asked for it.
-    inference: Option<Arc<ClientHttp>>,
+    inference: Option<Inference>,
     /// The client that keeps the files of sessions, once one asked for it.
-    session_files: Option<Peer>,
+    session_files: Option<SessionFiles>,
     /// What clients want masked in what tools say.
     filtered: BTreeSet<String>,
     /// The plugins that come with its clients.
     plugins: Vec<PathBuf>,
     ended: bool,
+}
+
+/// Who carries model requests.
+struct Inference {
+    /// None for a client that has yet to come back.
+    client: Option<ClientId>,
+    http: Arc<ClientHttp>,
+}
+
+impl Inference {
+    fn by(client: &Arc<dyn Client>) -> Self {
+        let id = client.id();
+        Self {
+            client: Some(id),
+            http: Arc::new(ClientHttp::new(client.clone(), id.to_string())),
+        }
+    }
+}
+
+/// Who keeps the files of sessions.
+enum SessionFiles {
+    KeptBy(Arc<dyn Client>),
+    /// The client that does has yet to come back.
+    Awaited,
+}
+
+/// Whether clients of a launch have sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaunchSessions {
+    None,
+    Some,
 }
 
 impl fmt::Debug for Launch {
@@ -132,81 +159,85 @@ impl Launch {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn join(&self, connection: &Arc<Connection>) {
+    pub fn join(&self, client: &Arc<dyn Client>) {
         let mut live = self.live();
-        live.connections.retain(|known| known.strong_count() > 0);
-        live.connections.push(Arc::downgrade(connection));
+        live.clients.retain(|known| known.strong_count() > 0);
+        live.clients.push(Arc::downgrade(client));
     }
 
-    /// The connections that are open now.
-    pub fn connections(&self) -> Vec<Arc<Connection>> {
-        self.live()
-            .connections
-            .iter()
-            .filter_map(Weak::upgrade)
-            .collect()
-    }
-
-    /// Sends a notification to every connection of the launch.
-    pub fn broadcast(&self, message: &Bytes) {
-        for connection in self.connections() {
-            // A connection that is closing misses it, as it misses everything.
-            connection.peer.push(Class::Event, message.clone()).ok();
+    /// Tells every client of the launch about a change in the set of sessions.
+    pub fn announce(&self, lifecycle: &Lifecycle<'_>) {
+        let clients = self.live().clients.clone();
+        let notice = Notice::new(NoticeContent::Lifecycle(lifecycle));
+        for client in clients.iter().filter_map(Weak::upgrade) {
+            client.tell(Class::Event, &notice);
         }
     }
 
-    /// Sends `session.lifecycle` to every connection of the launch.
-    pub fn announce(&self, lifecycle: &Lifecycle<'_>) {
-        self.broadcast(&loopd_proto::wire::notification(
-            "session.lifecycle",
-            lifecycle,
-        ));
-    }
-
-    /// Lets a connection carry the model requests of this launch, unless another one does.
-    pub fn carry_inference(&self, peer: &Peer) -> Result<(), InferenceTaken> {
+    /// Lets a client carry the model requests of this launch, unless another one does.
+    pub fn carry_inference(&self, client: &Arc<dyn Client>) -> Result<(), InferenceTaken> {
         let mut live = self.live();
         match &live.inference {
-            Some(known) if known.peer() == peer.id() => Ok(()),
-            Some(known) if !known.is_gone() => Err(InferenceTaken),
+            Some(known) if known.client == Some(client.id()) => Ok(()),
+            Some(known) if !known.http.is_gone() => Err(InferenceTaken),
             Some(_) | None => {
-                live.inference = Some(Arc::new(ClientHttp::new(peer.clone())));
+                live.inference = Some(Inference::by(client));
                 Ok(())
             }
         }
     }
 
-    /// The client that carries model requests, if that is what was asked for.
-    pub fn inference(&self) -> Option<Arc<ClientHttp>> {
-        self.live().inference.clone()
+    /// Lets a client that carried model requests before do it again.
+    pub fn carry_inference_again(&self, client: &Arc<dyn Client>) {
+        self.live().inference = Some(Inference::by(client));
+    }
+
+    /// The exchanges of a client, if it is the one that carries model requests.
+    pub fn inference_of(&self, client: ClientId) -> Option<Arc<ClientHttp>> {
+        let live = self.live();
+        let known = live.inference.as_ref();
+        let known = known.filter(|known| known.client == Some(client))?;
+        Some(known.http.clone())
     }
 
     /// Who carries model requests: the client that asked for it, even if it is gone, else we.
     pub fn carrier(&self, origin: Option<RequestOrigin>) -> Arc<dyn HttpCarrier> {
-        match self.inference() {
-            Some(client) => Arc::new(client.carrier(origin)),
+        match &self.live().inference {
+            Some(client) => Arc::new(client.http.clone().carrier(origin)),
             None => Arc::new(self.http.clone()),
         }
     }
 
-    /// Notes that a connection keeps the files of this launch's sessions.
-    pub fn keep_session_files(&self, peer: &Peer) -> Result<(), SessionFilesRefused> {
-        // Asked before the lock is taken: it takes the same one.
-        let begun = self
-            .connections()
-            .iter()
-            .any(|connection| !connection.sessions().is_empty());
+    /// Notes that a client keeps the files of this launch's sessions.
+    pub fn keep_session_files(
+        &self,
+        client: &Arc<dyn Client>,
+        sessions: LaunchSessions,
+    ) -> Result<(), SessionFilesRefused> {
         let mut live = self.live();
-        match &live.session_files {
-            Some(known) if known.id() != peer.id() && !known.is_closed() => {
+        match (&live.session_files, sessions) {
+            (Some(SessionFiles::KeptBy(known)), _)
+                if known.id() != client.id() && !known.is_gone() =>
+            {
                 Err(SessionFilesRefused::Taken)
             }
-            Some(_) | None if begun => Err(SessionFilesRefused::SessionsExist),
-            Some(_) | None => {
-                live.session_files = Some(peer.clone());
+            (_, LaunchSessions::Some) => Err(SessionFilesRefused::SessionsExist),
+            (_, LaunchSessions::None) => {
+                live.session_files = Some(SessionFiles::KeptBy(client.clone()));
                 Ok(())
             }
         }
+    }
+
+    /// Notes that a client that kept the files before keeps them again.
+    pub fn keep_session_files_again(&self, client: &Arc<dyn Client>) {
+        self.live().session_files = Some(SessionFiles::KeptBy(client.clone()));
+    }
+
+    /// Whether this client keeps the files of sessions.
+    pub fn has_session_files_at(&self, client: ClientId) -> bool {
+        let live = self.live();
+        matches!(&live.session_files, Some(SessionFiles::KeptBy(known)) if known.id() == client)
     }
 
     /// Whether a client asked to keep the files of sessions, even if it is gone.
@@ -235,42 +266,14 @@ impl Launch {
         live.plugins = state.plugins.into_iter().map(PathBuf::from).collect();
         live.filtered = state.masked.into_iter().collect();
         // Nobody else takes the place of a client that has yet to come back.
-        live.inference = state
-            .inference_by_client
-            .then(|| Arc::new(ClientHttp::new(Peer::gone())));
-        live.session_files = state.session_files_by_client.then(Peer::gone);
+        live.inference = state.inference_by_client.then(|| Inference {
+            client: None,
+            http: Arc::new(ClientHttp::awaiting()),
+        });
+        live.session_files = state
+            .session_files_by_client
+            .then_some(SessionFiles::Awaited);
         live.ended = state.ended;
-    }
-
-    /// What a connection of the launch has reached, for the next daemon; it asks its client
-    /// nothing from now on.
-    pub fn link_state(&self, connection: &Connection) -> LinkState {
-        let peer = &connection.peer;
-        let live = self.live();
-        let inference = live.inference.as_ref();
-        let session_files = live.session_files.as_ref();
-        LinkState {
-            authenticated: connection.is_authenticated(),
-            carries_inference: inference.is_some_and(|known| known.peer() == peer.id()),
-            keeps_session_files: session_files.is_some_and(|known| known.id() == peer.id()),
-            next_request_id: peer.seal_calls(),
-        }
-    }
-
-    /// Gives a connection back what it had with the daemon before.
-    pub fn restore_link(&self, connection: &Connection, state: &LinkState) {
-        let peer = &connection.peer;
-        peer.number_calls_from(state.next_request_id);
-        if state.authenticated {
-            connection.authenticate();
-        }
-        let mut live = self.live();
-        if state.carries_inference {
-            live.inference = Some(Arc::new(ClientHttp::new(peer.clone())));
-        }
-        if state.keeps_session_files {
-            live.session_files = Some(peer.clone());
-        }
     }
 
     /// Masks these values from now on; refuses them all when they are too many.
@@ -339,26 +342,6 @@ const MOST_SECRET_BYTES: usize = 1024 * 1024;
 #[error("too much to mask: at most {MOST_SECRETS} values of {MOST_SECRET_BYTES} bytes together")]
 pub struct TooManySecrets;
 
-/// A change in the set of sessions, as told to a launch.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Lifecycle<'a> {
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    pub session_id: &'a SessionId,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<LifecycleMetadata>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct LifecycleMetadata {
-    pub start_time: loopd_proto::time::Timestamp,
-    pub modified_time: loopd_proto::time::Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
-}
-
 /// Names of variables that are likely to hold keys; children never see them.
 fn is_secret_name(name: &str) -> bool {
     const WORDS: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY"];
@@ -378,5 +361,4 @@ fn looks_secret(value: &str) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests;

@@ -26,7 +26,6 @@ pub mod turn;
 pub mod services;
 
 // Who asked.
-pub mod connection;
 pub mod launch;
 
 pub mod config;
@@ -42,6 +41,8 @@ pub mod discovery;
 pub mod gate;
 
 pub mod publish;
+
+pub mod client;
 
 // Values and small parts that everyone may use.
 pub mod build_id;

@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::Parser;
 use loopd::app::{App, StartError};
 use loopd::args::{Args, Verb};
-use loopd::connection::Trust;
+use loopd::front::connection::Trust;
 use loopd::front::relay::{RelayOptions, RelayTransport};
 use loopd::front::transport::{announce, local_socket, stdio, tcp};
 use loopd::front::{background, relay};

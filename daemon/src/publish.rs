@@ -1,37 +1,32 @@
-//! Fans events out to the connections attached to one session.
+//! Fans events out to the clients attached to one session.
 //!
 //! The session's actor publishes what is committed; a running model call publishes its deltas
-//! through a clone. Each event is serialised once and shared by everyone.
+//! through a clone. Each event is serialised once; its bytes are made once per session and shared
+//! by everyone who listens to that session.
 
 pub mod recent;
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use loopd_proto::id::{AgentId, SessionId};
-use loopd_proto::wire::{Class, Peer, PeerId};
+
+use crate::client::{Class, Client, ClientId, Notice};
 
 /// Those who listen to one session.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Audience {
     // Locked only to copy or change short lists.
     state: Arc<Mutex<AudienceState>>,
 }
 
-#[derive(Default)]
 struct AudienceState {
-    peers: Vec<Peer>,
+    session: SessionId,
+    clients: Vec<Arc<dyn Client>>,
     /// What effects say while the events they follow from are not committed yet.
-    held: Option<Vec<Held>>,
+    held: Option<Vec<OutgoingEvent<'static>>>,
     /// Set in the session of an agent: those who listen to the session at the top hear it, too.
     upstream: Option<Upstream>,
-}
-
-/// What waits for a commit: for those who listen here, and for those at the top.
-struct Held {
-    class: Class,
-    here: Option<Bytes>,
-    above: Option<Bytes>,
 }
 
 /// The session at the top of a tree of agents, as one of them sees it.
@@ -45,12 +40,11 @@ pub struct Upstream {
 }
 
 /// One event on its way to those who listen.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct OutgoingEvent<'a> {
-    pub session: &'a SessionId,
     pub class: Class,
-    pub kind: &'a str,
-    pub line: &'a str,
+    pub kind: &'static str,
+    pub line: Cow<'a, str>,
 }
 
 impl Upstream {
@@ -91,68 +85,66 @@ impl Upstream {
 }
 
 impl AudienceState {
-    fn send(&self, class: Class, message: &Bytes) {
-        for peer in &self.peers {
-            // A closed peer leaves the audience when its connection's end is handled.
-            peer.push(class, message.clone()).ok();
+    fn tell(&self, class: Class, notice: &Notice<'_>) {
+        for client in &self.clients {
+            client.tell(class, notice);
         }
     }
 
-    fn framed(&self, event: &OutgoingEvent<'_>) -> Held {
-        let upstream = self.upstream.as_ref().filter(|up| up.passes(event));
-        Held {
-            class: event.class,
-            here: (!self.peers.is_empty()).then(|| frame(event.session, event.line)),
-            above: upstream.map(|up| frame(&up.session, event.line)),
-        }
-    }
-
-    fn deliver(&self, held: &Held) {
-        if let Some(here) = &held.here {
-            self.send(held.class, here);
-        }
-        if let (Some(above), Some(upstream)) = (&held.above, &self.upstream) {
-            upstream.audience.send(held.class, above);
+    fn deliver(&self, event: &OutgoingEvent<'_>) {
+        self.tell(event.class, &Notice::event(&self.session, &event.line));
+        if let Some(upstream) = self.upstream.as_ref().filter(|up| up.passes(event)) {
+            let notice = Notice::event(&upstream.session, &event.line);
+            upstream.audience.tell(event.class, &notice);
         }
     }
 }
 
 impl Audience {
+    pub fn new(session: SessionId) -> Self {
+        let state = AudienceState {
+            session,
+            clients: Vec::new(),
+            held: None,
+            upstream: None,
+        };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
     fn state(&self) -> std::sync::MutexGuard<'_, AudienceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn join(&self, peer: Peer) {
+    pub fn join(&self, client: Arc<dyn Client>) {
         let mut state = self.state();
-        if !state.peers.iter().any(|known| known.id() == peer.id()) {
-            state.peers.push(peer);
+        if !state.clients.iter().any(|known| known.id() == client.id()) {
+            state.clients.push(client);
         }
     }
 
-    pub fn leave(&self, id: PeerId) {
-        self.state().peers.retain(|peer| peer.id() != id);
+    pub fn leave(&self, id: ClientId) {
+        self.state().clients.retain(|client| client.id() != id);
     }
 
-    /// Queues a message for everyone; who is too slow is cut off by their own queue.
-    pub fn send(&self, class: Class, message: &Bytes) {
-        self.state().send(class, message);
+    /// Queues a notice for everyone; who is too slow is cut off by their own queue.
+    pub fn tell(&self, class: Class, notice: &Notice<'_>) {
+        self.state().tell(class, notice);
     }
 
     /// Queues an event for everyone.
     pub fn publish(&self, event: &OutgoingEvent<'_>) {
-        let state = self.state();
-        let framed = state.framed(event);
-        state.deliver(&framed);
+        self.state().deliver(event);
     }
 
     /// Queues what an effect says, after the events that the effect follows from.
-    pub fn say(&self, event: &OutgoingEvent<'_>) {
+    pub fn say(&self, event: OutgoingEvent<'static>) {
         let mut state = self.state();
-        let framed = state.framed(event);
         match &mut state.held {
             // Bounded by the time of one commit.
-            Some(held) => held.push(framed),
-            None => state.deliver(&framed),
+            Some(held) => held.push(event),
+            None => state.deliver(&event),
         }
     }
 
@@ -183,14 +175,6 @@ impl Audience {
     }
 }
 
-/// Wraps an event's line into the notification that carries it.
-pub fn frame(session: &SessionId, line: &str) -> Bytes {
-    let id = serde_json::to_string(session.as_str()).unwrap_or_default();
-    let mut frame = String::with_capacity(line.len() + id.len() + 80);
-    frame.push_str(r#"{"jsonrpc":"2.0","method":"session.event","params":{"sessionId":"#);
-    frame.push_str(&id);
-    frame.push_str(r#","event":"#);
-    frame.push_str(line);
-    frame.push_str("}}");
-    Bytes::from(frame)
-}
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests;

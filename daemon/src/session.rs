@@ -5,7 +5,7 @@
 
 pub mod actor;
 mod ask;
-pub mod attach;
+pub mod clients;
 mod effects;
 mod files;
 pub mod join;
@@ -16,7 +16,6 @@ mod redact;
 pub mod registry;
 mod resume;
 mod shells;
-mod slash;
 pub mod subagents;
 mod toolset;
 mod transaction;
@@ -28,16 +27,16 @@ use std::sync::Arc;
 
 use loopd_proto::id::{EventId, RequestId, SessionId};
 use loopd_proto::session::ClientTool;
-use loopd_proto::wire::PeerId;
 use loopd_store::StoreError;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::client::ClientId;
 pub use ask::ElicitationAnswer;
-use attach::{Attachment, DetachReason};
+use clients::attach::{Attachment, DetachReason};
+pub use clients::slash::ClientRan;
 use loopd_kernel::command::{Answer, Command, Refusal};
 use loopd_kernel::state::State;
 use provide::ProviderChange;
-pub use slash::ClientRan;
 
 /// How many messages may wait for one session.
 const MAILBOX: usize = 1_024;
@@ -103,7 +102,7 @@ enum Message {
     Join(Box<join::Join>),
     Attach(Box<Attachment>),
     Detach {
-        peer: PeerId,
+        client: ClientId,
         reason: DetachReason,
         reply: Option<oneshot::Sender<()>>,
     },
@@ -125,15 +124,15 @@ enum Message {
         ran: ClientRan,
         reply: oneshot::Sender<bool>,
     },
-    /// A connection changes its mind about answering permission questions.
+    /// A client changes its mind about answering permission questions.
     RequirePermissions {
-        peer: PeerId,
+        client: ClientId,
         required: bool,
         reply: oneshot::Sender<()>,
     },
-    /// A connection replaces the tools that it runs; the reply says whether it is attached.
+    /// A client replaces the tools that it runs; the reply says whether it is attached.
     SetTools {
-        peer: PeerId,
+        client: ClientId,
         tools: Vec<ClientTool>,
         reply: oneshot::Sender<bool>,
     },
@@ -243,20 +242,20 @@ impl SessionHandle {
         self.view(move |view| look(view.state))
     }
 
-    /// Lets a connection hear the session from a position on.
+    /// Lets a client hear the session from a position on.
     pub fn attach(&self, attachment: Attachment) -> Result<(), SessionError> {
         self.post(Message::Attach(Box::new(attachment)))
     }
 
-    /// A connection leaves; resolves when that is settled.
+    /// A client leaves; resolves when that is settled.
     pub fn detach(
         &self,
-        peer: PeerId,
+        client: ClientId,
         reason: DetachReason,
     ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
         let (reply, answer) = oneshot::channel();
         let posted = self.post(Message::Detach {
-            peer,
+            client,
             reason,
             reply: Some(reply),
         });
@@ -322,15 +321,15 @@ impl SessionHandle {
         }
     }
 
-    /// Says whether a connection answers permission questions.
+    /// Says whether a client answers permission questions.
     pub fn require_permissions(
         &self,
-        peer: PeerId,
+        client: ClientId,
         required: bool,
     ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
         let (reply, answer) = oneshot::channel();
         let posted = self.post(Message::RequirePermissions {
-            peer,
+            client,
             required,
             reply,
         });
@@ -341,14 +340,18 @@ impl SessionHandle {
         }
     }
 
-    /// Replaces the tools that a connection runs.
+    /// Replaces the tools that a client runs.
     pub fn set_tools(
         &self,
-        peer: PeerId,
+        client: ClientId,
         tools: Vec<ClientTool>,
     ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
         let (reply, answer) = oneshot::channel();
-        let posted = self.post(Message::SetTools { peer, tools, reply });
+        let posted = self.post(Message::SetTools {
+            client,
+            tools,
+            reply,
+        });
         let id = self.id.clone();
         async move {
             posted?;

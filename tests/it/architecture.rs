@@ -27,9 +27,6 @@ fn groups() -> Vec<Vec<String>> {
     groups.filter(|group| !group.is_empty()).collect()
 }
 
-/// Who may use whom among equals; the parts of the process at the top all know each other.
-const BESIDE: [(&str, &str); 2] = [("connection", "launch"), ("launch", "connection")];
-
 #[test]
 fn arrows_between_the_daemons_modules_go_down() {
     let groups = groups();
@@ -55,8 +52,8 @@ fn arrows_between_the_daemons_modules_go_down() {
             let Some(other) = level.get(used.as_str()) else {
                 continue;
             };
-            let pair = (from.as_str(), used.as_str());
-            let beside = own == other && (*own == 0 || BESIDE.contains(&pair));
+            // The parts of the process at the top all know each other.
+            let beside = own == other && *own == 0;
             if used != from && other <= own && !beside {
                 wrong.insert(format!("{from} uses {used} (in {})", source.path));
             }
@@ -127,6 +124,30 @@ fn what_is_foreign_stays_in_its_place() {
         }
     }
     none("these belong elsewhere", &wrong);
+}
+
+#[test]
+fn only_the_front_knows_the_wire() {
+    let crates = ["kernel", "exec", "model", "store"];
+    let folders = crates.map(|name| format!("daemon/{name}/src"));
+    let folders = folders.iter().map(String::as_str);
+    let mut wrong = Vec::new();
+    for source in folders.chain(["daemon/src"]).flat_map(sources) {
+        let names = |line: &&str| line.contains("wire::") || line.contains("proto::{wire");
+        let front = source.path.starts_with("daemon/src/") && source.module() == "front";
+        if let Some(line) = source.code().find(names).filter(|_| !front) {
+            wrong.push(format!("{}: {}", source.path, line.trim()));
+        }
+    }
+    for name in crates {
+        let manifest = text(&format!("daemon/{name}/Cargo.toml"));
+        if manifest.lines().any(|line| line.contains("\"wire\"")) {
+            wrong.push(format!(
+                "daemon/{name}/Cargo.toml asks for the feature `wire`"
+            ));
+        }
+    }
+    none("these know how bytes travel", &wrong);
 }
 
 #[test]

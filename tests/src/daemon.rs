@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use loopd::app::App;
-use loopd::connection::Trust;
+use loopd::front::connection::Trust;
 use loopd::launch::{Launch, LaunchOptions};
 use loopd::session::SessionHandle;
 use loopd_kernel::state::State;

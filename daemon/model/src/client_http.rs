@@ -2,9 +2,10 @@
 //! response comes back as requests of its own.
 //!
 //! The daemon holds one [`ClientHttp`] for a client that asked to carry requests, takes a carrier
-//! from it for each session, and passes in what the client answers. Every exchange has a bounded
-//! queue, so that a client which is faster than the reader waits. Dropping an exchange tells the
-//! client to stop. Nothing here knows a vendor, a key or a retry.
+//! from it for each session, and passes in what the client answers. The client itself is a
+//! [`CarryingClient`], which the daemon implements. Every exchange has a bounded queue, so that a
+//! client which is faster than the reader waits. Dropping an exchange tells the client to stop.
+//! Nothing here knows a vendor, a key, a retry or a connection.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,10 +19,8 @@ use futures::{FutureExt, StreamExt, stream};
 use loopd_proto::params::inference::{
     Headers, RequestChunk, RequestStart, ResponseChunk, ResponseStart,
 };
-use loopd_proto::wire::{CallError, Peer, PeerId, PendingCall};
 use parking_lot::Mutex;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use serde::Serialize;
 use tokio::sync::mpsc;
 
 use super::error::ProviderError;
@@ -34,11 +33,43 @@ const PIECE_OF_BODY: usize = 1024 * 1024;
 /// How many requests to stop may be unanswered; older ones are forgotten.
 const WITHDRAWALS: usize = 32;
 
+/// The way to a client that carries requests.
+///
+/// Both messages are queued by the call. The future resolves when the client has taken the message;
+/// dropping it before that takes the message back.
+pub trait CarryingClient: Send + Sync {
+    /// Sends the head of a request.
+    fn start_http(&self, start: &RequestStart<'_>) -> Taking;
+
+    /// Sends a piece of a request's body, its end, or its withdrawal.
+    fn send_http_chunk(&self, chunk: &RequestChunk<'_>) -> Taking;
+
+    fn is_gone(&self) -> bool;
+
+    /// Resolves when the client is gone.
+    fn gone(&self) -> BoxFuture<'static, ()>;
+}
+
+/// The wait until a client has taken a message.
+pub type Taking = BoxFuture<'static, Result<(), NotTaken>>;
+
+/// Why a client did not take a message.
+#[derive(Debug, thiserror::Error)]
+pub enum NotTaken {
+    #[error("the client is gone")]
+    Gone,
+    #[error("{0}")]
+    Refused(String),
+}
+
 /// A client that carries the requests of its launch.
 pub struct ClientHttp {
-    peer: Peer,
+    /// None for a client that has yet to come back.
+    client: Option<Arc<dyn CarryingClient>>,
+    /// Tells the requests of this client from those of others.
+    prefix: String,
     exchanges: Mutex<HashMap<String, mpsc::Sender<Piece>>>,
-    withdrawals: Mutex<VecDeque<PendingCall>>,
+    withdrawals: Mutex<VecDeque<Taking>>,
     next: AtomicU64,
 }
 
@@ -67,21 +98,27 @@ pub struct SubagentOrigin {
 }
 
 impl ClientHttp {
-    pub fn new(peer: Peer) -> Self {
+    pub fn new(client: Arc<dyn CarryingClient>, prefix: String) -> Self {
         Self {
-            peer,
+            client: Some(client),
+            prefix,
+            ..Self::awaiting()
+        }
+    }
+
+    /// Stands for a client that has yet to come back; until then every request fails.
+    pub fn awaiting() -> Self {
+        Self {
+            client: None,
+            prefix: String::new(),
             exchanges: Mutex::default(),
             withdrawals: Mutex::default(),
             next: AtomicU64::new(1),
         }
     }
 
-    pub fn peer(&self) -> PeerId {
-        self.peer.id()
-    }
-
     pub fn is_gone(&self) -> bool {
-        self.peer.is_closed()
+        self.client.as_ref().is_none_or(|client| client.is_gone())
     }
 
     /// A carrier for the requests of one session, or of nobody in particular.
@@ -136,55 +173,20 @@ impl ClientHttp {
         reader.send(piece).await.is_ok()
     }
 
-    fn begin(self: &Arc<Self>) -> Exchange {
+    fn begin(self: &Arc<Self>) -> Result<Exchange, ProviderError> {
+        let client = self.client.clone().ok_or_else(gone)?;
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let id = format!("{}-{number}", self.peer.id());
+        let id = format!("{}-{number}", self.prefix);
         let (sender, pieces) = mpsc::channel(WAITING_PIECES);
         self.exchanges.lock().insert(id.clone(), sender);
-        Exchange {
+        Ok(Exchange {
             http: self.clone(),
+            gone: client.gone(),
+            client,
             id,
             pieces,
             over: false,
-        }
-    }
-
-    async fn ask<P: Serialize>(&self, method: &str, params: &P) -> Result<(), ProviderError> {
-        let pending = self
-            .peer
-            .start_request(method, params)
-            .map_err(|_closed| gone())?;
-        match pending.await {
-            Ok(_) => Ok(()),
-            Err(CallError::Closed) => Err(gone()),
-            Err(error) => Err(ProviderError::network(format!(
-                "the client did not take the request: {error}"
-            ))),
-        }
-    }
-
-    /// Tells the client to stop. Its answer does not matter, but dropping the pending call would
-    /// withdraw this request too, so the call is kept.
-    fn withdraw(&self, id: &str) {
-        let sent = self.peer.start_request(
-            "llmInference.httpRequestChunk",
-            &RequestChunk {
-                request_id: id,
-                data: "",
-                binary: false,
-                end: true,
-                cancel: true,
-                cancel_reason: Some("the request is no longer wanted"),
-            },
-        );
-        // A client that is gone has stopped anyway.
-        if let Ok(pending) = sent {
-            let mut withdrawals = self.withdrawals.lock();
-            withdrawals.push_back(pending);
-            if withdrawals.len() > WITHDRAWALS {
-                withdrawals.pop_front();
-            }
-        }
+        })
     }
 }
 
@@ -198,7 +200,7 @@ pub struct ClientCarrier {
 impl HttpCarrier for ClientCarrier {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, ProviderError>> {
         async move {
-            let exchange = self.http.begin();
+            let mut exchange = self.http.begin()?;
             let origin = match request.method {
                 HttpMethod::Post => self.origin.as_ref(),
                 HttpMethod::Get => None,
@@ -222,40 +224,21 @@ impl HttpCarrier for ClientCarrier {
                     None => "conversation-agent",
                 }),
             };
-            self.http
-                .ask("llmInference.httpRequestStart", &start)
-                .await?;
-            self.send_body(&exchange.id, &request.body).await?;
+            taken(exchange.client.start_http(&start)).await?;
+            exchange.send_body(&request.body).await?;
             exchange.head().await
         }
         .boxed()
     }
 }
 
-impl ClientCarrier {
-    async fn send_body(&self, id: &str, body: &Bytes) -> Result<(), ProviderError> {
-        let text = std::str::from_utf8(body)
-            .map_err(|_| ProviderError::misconfigured("a request's body is not text"))?;
-        let mut pieces = pieces(text).peekable();
-        loop {
-            let data = pieces.next().unwrap_or_default();
-            let end = pieces.peek().is_none();
-            let chunk = RequestChunk {
-                request_id: id,
-                data,
-                binary: false,
-                end,
-                cancel: false,
-                cancel_reason: None,
-            };
-            self.http
-                .ask("llmInference.httpRequestChunk", &chunk)
-                .await?;
-            if end {
-                return Ok(());
-            }
+async fn taken(taking: Taking) -> Result<(), ProviderError> {
+    taking.await.map_err(|error| match error {
+        NotTaken::Gone => gone(),
+        NotTaken::Refused(why) => {
+            ProviderError::network(format!("the client did not take the request: {why}"))
         }
-    }
+    })
 }
 
 /// Cuts a text into pieces, never inside a letter.
@@ -275,12 +258,36 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 /// One request on its way; dropping it withdraws it.
 struct Exchange {
     http: Arc<ClientHttp>,
+    client: Arc<dyn CarryingClient>,
+    gone: BoxFuture<'static, ()>,
     id: String,
     pieces: mpsc::Receiver<Piece>,
     over: bool,
 }
 
 impl Exchange {
+    async fn send_body(&mut self, body: &Bytes) -> Result<(), ProviderError> {
+        let text = std::str::from_utf8(body)
+            .map_err(|_| ProviderError::misconfigured("a request's body is not text"))?;
+        let mut pieces = pieces(text).peekable();
+        loop {
+            let data = pieces.next().unwrap_or_default();
+            let end = pieces.peek().is_none();
+            let chunk = RequestChunk {
+                request_id: &self.id,
+                data,
+                binary: false,
+                end,
+                cancel: false,
+                cancel_reason: None,
+            };
+            taken(self.client.send_http_chunk(&chunk)).await?;
+            if end {
+                return Ok(());
+            }
+        }
+    }
+
     async fn head(mut self) -> Result<HttpResponse, ProviderError> {
         let (status, headers) = match self.next().await {
             Some(Piece::Head { status, headers }) => (status, header_map(&headers)),
@@ -339,10 +346,13 @@ impl Exchange {
 
     /// The next piece; none when the client is gone.
     async fn next(&mut self) -> Option<Piece> {
+        if self.over {
+            return None;
+        }
         let piece = tokio::select! {
             biased;
             piece = self.pieces.recv() => piece,
-            _reason = self.http.peer.closed() => None,
+            () = &mut self.gone => None,
         };
         if matches!(piece, Some(Piece::End | Piece::Failed(_)) | None) {
             self.over = true;
@@ -354,8 +364,23 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         self.http.exchanges.lock().remove(&self.id);
-        if !self.over {
-            self.http.withdraw(&self.id);
+        if self.over {
+            return;
+        }
+        let taking = self.client.send_http_chunk(&RequestChunk {
+            request_id: &self.id,
+            data: "",
+            binary: false,
+            end: true,
+            cancel: true,
+            cancel_reason: Some("the request is no longer wanted"),
+        });
+        // The client's answer does not matter, but dropping the wait for it would take the message
+        // back.
+        let mut withdrawals = self.http.withdrawals.lock();
+        withdrawals.push_back(taking);
+        if withdrawals.len() > WITHDRAWALS {
+            withdrawals.pop_front();
         }
     }
 }

@@ -18,7 +18,7 @@ use loopd_proto::method::{self as m, ALL, Method};
 use loopd_proto::params::launch::JOIN;
 use loopd_proto::wire::{CloseReason, ErrorObject, Notification, Peer, Reply, Request, Service};
 
-use crate::connection::Connection;
+use crate::front::connection::Connection;
 use context::Context;
 use error::RpcError;
 use server::Server;

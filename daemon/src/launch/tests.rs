@@ -1,6 +1,4 @@
-//! Who carries model requests, and what children may see.
-
-use loopd_proto::wire::{self, CloseReason, Limits, NoMethods};
+//! What children may see.
 
 use super::*;
 
@@ -10,27 +8,6 @@ fn launch(env: &[(&str, &str)]) -> Launch {
         .map(|&(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     Launch::new(PathBuf::from("/w"), env, LaunchOptions::default())
-}
-
-/// An open connection; dropping the second part closes it.
-fn peer() -> (Peer, impl Sized) {
-    let (stream, other) = tokio::io::duplex(64);
-    let (peer, driving) = wire::connect(stream, Arc::new(NoMethods), Limits::default());
-    (peer, (driving, other))
-}
-
-#[tokio::test]
-async fn one_client_of_a_launch_carries_model_requests() {
-    let launch = launch(&[]);
-    let (first, _first_open) = peer();
-    let (second, _second_open) = peer();
-    assert!(launch.inference().is_none());
-    launch.carry_inference(&first).unwrap();
-    launch.carry_inference(&first).unwrap();
-    assert!(launch.carry_inference(&second).is_err());
-    first.close(CloseReason::Done);
-    launch.carry_inference(&second).unwrap();
-    assert_eq!(launch.inference().unwrap().peer(), second.id());
 }
 
 #[test]

@@ -7,37 +7,34 @@ use std::sync::Arc;
 
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::session::Failure;
-use loopd_proto::id::{MessageId, RequestId, SessionId};
+use loopd_proto::id::{MessageId, SessionId};
 use loopd_proto::session::SessionOptions;
 use loopd_store::SessionRecord;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::attach::{Attachment, PendingWork};
+use super::clients::Clients;
+use super::clients::attach::PendingWork;
 use super::files::FileWriter;
 use super::journal;
 use super::questions::QuestionWaiters;
 use super::registry::Sessions;
 use super::shells;
-use super::slash::Running;
 use super::subagents::parent::{Inheritance, Lineage};
 use super::subagents::roster_refresh::RosterCell;
 use super::subagents::spawn::{self, Children};
 use super::subagents::tree::Tree;
 use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
-use crate::launch::{Launch, Lifecycle, LifecycleMetadata};
-use crate::publish::Audience;
+use crate::client::{Lifecycle, LifecycleMetadata};
 use crate::publish::recent::Recent;
 use crate::services::Services;
 use crate::subagent::Subagents;
-use crate::turn::route::TokenPeers;
 use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
 use loopd_kernel::decide::decide;
 use loopd_kernel::state::State;
-use loopd_model::secret::Secret;
 
 /// Whether there is a log to begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,15 +52,9 @@ pub(super) struct Actor {
     pub(super) mailbox: mpsc::Sender<Message>,
     inbox: mpsc::Receiver<Message>,
     pub(super) record: SessionRecord,
-    pub(super) audience: Audience,
-    pub(super) attachments: Vec<Attachment>,
+    pub(super) clients: Clients,
     /// The configuration with its secrets; never stored.
     pub(super) options: SessionOptions,
-    pub(super) launch: Option<Arc<Launch>>,
-    /// Whether it is that of somebody who only looks on.
-    pub(super) borrowed_launch: bool,
-    pub(super) api_token: Option<Secret>,
-    pub(super) token_peers: TokenPeers,
     pub(super) recent: Recent,
     pub(super) ticks: watch::Sender<u64>,
     pub(super) turn: CancellationToken,
@@ -72,14 +63,11 @@ pub(super) struct Actor {
     pub(super) question_waiters: QuestionWaiters,
     /// Those who wait for what becomes of a message.
     pub(super) waits: Waits,
-    /// The slash commands that clients run now.
-    pub(super) client_commands: HashMap<RequestId, Running>,
     /// The client tools that the model was last told about.
     pub(super) told_tools: BTreeSet<String>,
     /// Extra request headers of messages that wait, and of the interaction that runs.
     waiting_headers: HashMap<MessageId, BTreeMap<String, String>>,
     pub(super) headers: BTreeMap<String, String>,
-    pub(super) can_elicit: bool,
     files: FileWriter,
     /// The commands that run in shells.
     pub(super) shells: Shells,
@@ -141,29 +129,22 @@ impl Actor {
             handed_down: 0,
             tree: None,
             roster: RosterCell::default(),
+            clients: Clients::new(id.clone()),
             state: State::new(id),
             services,
             sessions,
             mailbox,
             inbox,
-            audience: Audience::default(),
-            attachments: Vec::new(),
             options: SessionOptions::default(),
-            launch: None,
-            borrowed_launch: false,
-            api_token: None,
-            token_peers: TokenPeers::new(),
             recent: Recent::new(epoch),
             ticks: watch::Sender::new(0),
             turn: CancellationToken::new(),
             effects: JoinSet::new(),
             question_waiters: QuestionWaiters::default(),
             waits: Waits::default(),
-            client_commands: HashMap::new(),
             told_tools: BTreeSet::new(),
             waiting_headers: HashMap::new(),
             headers: BTreeMap::new(),
-            can_elicit: false,
             files: FileWriter::default(),
         }
     }
@@ -197,8 +178,8 @@ impl Actor {
     /// The next message; `None` when the session was idle for as long as its launch lets it.
     async fn next_message(&mut self) -> Option<Message> {
         let limit = self
-            .launch
-            .as_ref()
+            .clients
+            .launch()
             .and_then(|launch| launch.session_idle_timeout)
             .filter(|_| !self.state.is_busy() && !self.state.tasks.has_agents_at_work())
             .filter(|_| self.lineage.is_none());
@@ -259,11 +240,11 @@ impl Actor {
                 }
             }
             Message::Detach {
-                peer,
+                client,
                 reason,
                 reply,
             } => {
-                let flow = self.detach(peer, reason).await;
+                let flow = self.detach(client, reason).await;
                 if let Some(reply) = reply {
                     if flow == Flow::Stop {
                         self.end_processes().await;
@@ -294,22 +275,23 @@ impl Actor {
                 Flow::Go
             }
             Message::RequirePermissions {
-                peer,
+                client,
                 required,
                 reply,
             } => {
-                if let Some(attachment) = self.attachment_of(peer) {
-                    attachment.offer.request_permission = required;
-                }
+                self.clients.require_permissions(client, required);
                 self.hand_down();
                 reply.send(()).ok();
                 Flow::Go
             }
-            Message::SetTools { peer, tools, reply } => {
-                let attachment = self.attachment_of(peer);
-                let known = attachment.map(|attachment| attachment.offer.tools = Some(tools));
+            Message::SetTools {
+                client,
+                tools,
+                reply,
+            } => {
+                let known = self.clients.set_tools(client, tools);
                 self.hand_down();
-                reply.send(known.is_some()).ok();
+                reply.send(known).ok();
                 Flow::Go
             }
             Message::Provide { change, reply } => {
@@ -398,7 +380,7 @@ impl Actor {
         let mut env = DecideEnv {
             now: clock.now(),
             attended: self.is_attended(),
-            bypass: self.launch.as_ref().is_some_and(|launch| launch.yolo),
+            bypass: self.clients.launch().is_some_and(|launch| launch.yolo),
             ids: &mut ids,
         };
         Ok(decide(&self.state, command, &mut env)?)
@@ -449,7 +431,7 @@ impl Actor {
 
     pub(super) fn announce_update(&self) {
         // Clients know the sessions they opened; agents they know by their events.
-        if let Some(launch) = &self.launch
+        if let Some(launch) = self.clients.launch()
             && self.state.subagent.is_none()
         {
             launch.announce(&Lifecycle {

@@ -1,16 +1,16 @@
 //! Questions that go to clients as requests, and forms that wait for whoever answers first.
 
+use std::sync::Arc;
+
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::ask::{ElicitationAction, UserInputRequested};
 use loopd_proto::id::RequestId;
-use loopd_proto::wire::{Peer, PeerId};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::actor::Actor;
 use super::journal;
-use crate::publish::frame;
+use crate::client::{Client, Notice};
 use loopd_kernel::command::Command;
 
 /// What came of a form.
@@ -22,44 +22,12 @@ pub struct ElicitationAnswer {
 
 impl Actor {
     /// Sends a question as a request; the first answer of any client counts.
-    pub(super) fn ask(&mut self, peer: Peer, asked: &UserInputRequested) {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
-            session_id: &'a str,
-            question: &'a str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            choices: Option<&'a Vec<String>>,
-            allow_freeform: bool,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Answer {
-            answer: String,
-            #[serde(default)]
-            was_freeform: bool,
-        }
-        let params = Params {
-            session_id: self.state.id.as_str(),
-            question: &asked.question,
-            choices: asked.choices.as_ref(),
-            allow_freeform: asked.allow_freeform.unwrap_or(true),
-        };
-        let pending = match peer.start_request("userInput.request", &params) {
-            Ok(pending) => pending,
-            Err(error) => {
-                tracing::debug!(%error, "a client could not be asked");
-                return;
-            }
-        };
+    pub(super) fn ask(&mut self, client: &Arc<dyn Client>, asked: &UserInputRequested) {
+        let asking = client.ask_user(&self.state.id, asked);
         let request = asked.request_id.clone();
         let reporter = self.reporter();
         let waiting = self.effects.spawn(async move {
-            let reply = pending.await;
-            let answer = reply.map_err(|error| error.to_string()).and_then(|raw| {
-                serde_json::from_str::<Answer>(raw.get()).map_err(|e| e.to_string())
-            });
-            match answer {
+            match asking.await {
                 Ok(answer) => {
                     reporter
                         .report(Command::AnswerUserInput {
@@ -78,31 +46,21 @@ impl Actor {
     }
 
     /// Puts the questions that are open to somebody who just came.
-    pub(super) fn ask_late_joiner(&mut self, id: PeerId) {
-        let Some(peer) = self
-            .attachments
-            .iter()
-            .map(|attachment| &attachment.connection.peer)
-            .find(|peer| peer.id() == id)
-            .cloned()
-        else {
-            return;
-        };
+    pub(super) fn ask_late_joiner(&mut self, client: &Arc<dyn Client>) {
         let open: Vec<_> = self.state.questions.user_inputs().cloned().collect();
         for asked in open {
-            self.ask(peer.clone(), &asked);
+            self.ask(client, &asked);
         }
     }
 
     /// Shows the forms that wait to somebody who just came and can fill them in.
-    pub(super) fn show_open_forms(&self, peer: &Peer) {
+    pub(super) fn show_open_forms(&self, client: &Arc<dyn Client>) {
         for form in self.state.questions.forms() {
             let event = Ephemeral::ElicitationRequested(form.clone());
             match journal::pass(&self.state, &self.services.clock, &event) {
                 Ok(outgoing) => {
-                    // A peer that is gone already is detached by its connection's end.
-                    peer.push(outgoing.class, frame(&self.state.id, &outgoing.line))
-                        .ok();
+                    let notice = Notice::event(&self.state.id, &outgoing.line);
+                    client.tell(outgoing.class, &notice);
                 }
                 Err(error) => {
                     tracing::error!(session = %self.state.id, %error, "a form could not be written as JSON");

@@ -6,7 +6,6 @@ use std::time::Duration;
 use loopd_proto::event::fact::Asked;
 use loopd_proto::id::MessageId;
 use loopd_proto::permission::PermissionRequest;
-use loopd_proto::wire::Peer;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -95,14 +94,8 @@ impl Actor {
                 });
             }
             Effect::AskClients(Asked::UserInput(asked)) => {
-                let peers: Vec<Peer> = self
-                    .attachments
-                    .iter()
-                    .filter(|attachment| attachment.offer.request_user_input)
-                    .map(|attachment| attachment.connection.peer.clone())
-                    .collect();
-                for peer in peers {
-                    self.ask(peer, &asked);
+                for client in self.clients.answering_users() {
+                    self.ask(&client, &asked);
                 }
             }
             Effect::AskClients(Asked::Elicitation(_)) => {
@@ -158,9 +151,9 @@ impl Actor {
             agent: self.origin(),
             options: self.options.clone(),
             cwd: self.state.cwd.clone(),
-            launch: self.launch.clone(),
-            api_token: self.api_token.clone(),
-            token_peers: self.token_peers.clone(),
+            launch: self.clients.launch().cloned(),
+            api_token: self.clients.api_token().cloned(),
+            token_clients: self.clients.token_clients().clone(),
             services: self.services.clone(),
         }
     }
@@ -170,7 +163,7 @@ impl Actor {
         Toolset::of(
             &self.state,
             &self.services,
-            &self.attachments,
+            self.clients.attachments(),
             backend,
             &self.roster.get(),
         )
@@ -185,8 +178,8 @@ impl Actor {
             scratch: self.services.scratch_folder(&self.state.id),
             cancel: self.turn.clone(),
             web: self
-                .launch
-                .as_ref()
+                .clients
+                .launch()
                 .map(|launch| Web::new(launch.http.clone())),
             partial,
             shells: self.shells.clone(),
@@ -234,11 +227,7 @@ impl Actor {
             system: self.state.system.clone().filter(|_| self.is_fork()),
             tools_gone: gone,
             tool_names: tools.names().map(str::to_owned).collect(),
-            transformers: self
-                .attachments
-                .iter()
-                .map(|attachment| attachment.connection.peer.clone())
-                .collect(),
+            transformers: self.clients.all().cloned().collect(),
             route: self.route(),
         };
         if !input.messages.is_empty() {
@@ -276,7 +265,7 @@ impl Actor {
         if self.lineage.is_some() {
             return None;
         }
-        let launch = self.launch.as_ref();
+        let launch = self.clients.launch();
         let home = launch.and_then(|launch| launch.variable("HOME"));
         Some(RosterRefresh {
             cell: self.roster.clone(),
@@ -311,7 +300,7 @@ impl Actor {
             message: self.services.clock.id().into(),
             session: self.state.id.clone(),
             tip: self.state.tip.clone(),
-            audience: self.audience.clone(),
+            audience: self.clients.audience().clone(),
             services: self.services.clone(),
             route: self.route(),
             conversation_tokens: context::conversation_tokens(&self.state),
@@ -346,12 +335,8 @@ impl Actor {
         let context = self.tool_context(&call);
         // With nobody attached the question waits for somebody; with people attached who all do
         // not answer permissions, it would wait for ever.
-        let can_ask = !self.is_attended()
-            || self
-                .attachments
-                .iter()
-                .any(|attachment| attachment.offer.request_permission);
-        let bypass = self.launch.as_ref().is_some_and(|launch| launch.yolo);
+        let can_ask = !self.is_attended() || self.clients.answer_permissions();
+        let bypass = self.clients.launch().is_some_and(|launch| launch.yolo);
         let leave = self.state.subagent.as_ref().map(|_| self.leave());
         let (can_ask, bypass) = match &leave {
             // What the launch allows is part of what the session at the top hands down.
@@ -403,7 +388,7 @@ impl Actor {
             partial,
             session: self.state.id.clone(),
             tip: self.state.tip.clone(),
-            audience: self.audience.clone(),
+            audience: self.clients.audience().clone(),
             services: self.services.clone(),
             redaction: self.redaction(),
         };

@@ -1,11 +1,11 @@
 //! Joining a session: what a resume finds is seen and decided in one message.
 
 use loopd_proto::id::Seq;
-use loopd_proto::wire::PeerId;
 use tokio::sync::oneshot;
 
 use super::actor::{Actor, Flow};
 use super::{Message, SessionError, SessionHandle};
+use crate::client::ClientId;
 use loopd_kernel::command::{Command, Resume};
 
 /// What a connection has to know before it attaches.
@@ -18,7 +18,7 @@ pub struct Joined {
 
 /// A connection that wants to join.
 pub(super) struct Join {
-    peer: PeerId,
+    client: ClientId,
     resume: Resume,
     reply: oneshot::Sender<Result<Joined, SessionError>>,
 }
@@ -27,12 +27,12 @@ impl SessionHandle {
     /// Resumes the session for a connection, which attaches afterwards.
     pub fn join(
         &self,
-        peer: PeerId,
+        client: ClientId,
         resume: Resume,
     ) -> impl Future<Output = Result<Joined, SessionError>> + Send + use<> {
         let (reply, answer) = oneshot::channel();
         let posted = self.post(Message::Join(Box::new(Join {
-            peer,
+            client,
             resume,
             reply,
         })));
@@ -47,11 +47,10 @@ impl SessionHandle {
 impl Actor {
     pub(super) async fn join(&mut self, join: Join) -> Flow {
         let mut resume = join.resume;
-        let mut attached = self.attachments.iter();
-        resume.was_active = attached.any(|other| other.connection.peer.id() != join.peer);
+        resume.was_active = self.clients.has_others_than(join.client);
         let joined = Joined {
             from: self.state.seq,
-            elicitation: self.can_elicit,
+            elicitation: self.clients.can_elicit(),
         };
         let done = self.execute(Command::Resume(resume)).await;
         let flow = match &done {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use loopd_proto::event::{self, Durable, Ephemeral, Head, Visibility};
 use loopd_proto::id::{AgentId, EventId, Seq};
-use loopd_proto::wire::Class;
 use loopd_store::StoredEvent;
 
+use crate::client::Class;
 use loopd_exec::clock::Clock;
 use loopd_kernel::apply::apply;
 use loopd_kernel::state::State;

@@ -1,40 +1,26 @@
 //! Providers and models that clients bring while a session runs, in memory only.
 
+use std::sync::Arc;
+
 use loopd_proto::session::{ModelConfig, ProviderConfig, SessionOptions};
-use loopd_proto::wire::Peer;
 
 use super::SessionError;
 use super::actor::Actor;
+use crate::client::Client;
 use crate::turn::route::registry;
 use loopd_kernel::command::Command;
 
 /// What changes.
 pub enum ProviderChange {
-    /// More providers and models, from a connection that hands out their tokens.
+    /// More providers and models, from a client that hands out their tokens.
     Add {
         providers: Vec<ProviderConfig>,
         models: Vec<ModelConfig>,
-        peer: Peer,
+        client: Arc<dyn Client>,
     },
 }
 
 impl Actor {
-    /// Remembers whom to ask for the tokens of which provider.
-    pub(super) fn learn_token_peers(&mut self, options: &SessionOptions, peer: &Peer) {
-        for provider in options
-            .provider
-            .iter()
-            .chain(options.providers.iter().flatten())
-        {
-            let name = provider.name().to_owned();
-            if provider.asks_for_tokens() {
-                self.token_peers.insert(name, peer.clone());
-            } else {
-                self.token_peers.remove(&name);
-            }
-        }
-    }
-
     /// The configuration with its secrets after a command, if the command changes it.
     pub(super) fn options_after(&self, command: &Command) -> Option<SessionOptions> {
         match command {
@@ -52,7 +38,7 @@ impl Actor {
             ProviderChange::Add {
                 providers,
                 models,
-                peer,
+                client,
             } => {
                 registry::check(&self.options, &providers, &models)
                     .map_err(SessionError::Invalid)?;
@@ -60,7 +46,7 @@ impl Actor {
                     providers: Some(providers),
                     ..SessionOptions::default()
                 };
-                self.learn_token_peers(&brought, &peer);
+                self.clients.learn_tokens(&brought, &client);
                 let known = self.options.providers.get_or_insert_default();
                 for provider in brought.providers.into_iter().flatten() {
                     known.retain(|other| other.name() != provider.name());

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use loopd_proto::id::{EventId, RequestId, Seq};
 use loopd_proto::session::ClientOffer;
-use loopd_proto::wire::{Class, Peer};
 use loopd_store::Visibility;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
@@ -16,10 +15,10 @@ use tokio::task::AbortHandle;
 use super::SessionHandle;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
-use super::attach::Attachment;
+use super::clients::attach::Attachment;
 use super::journal::Outgoing;
 use super::subagents::tree::TreeQuestion;
-use crate::publish::frame;
+use crate::client::{Class, Client, Notice};
 use loopd_kernel::questions::{Asks, OpenQuestion};
 
 /// Those who wait for answers in this process.
@@ -76,13 +75,11 @@ pub(super) fn answers(offer: &ClientOffer, asks: &Asks) -> bool {
 impl Actor {
     /// Shows somebody who joins the events since it asked to, and the questions from before them
     /// that are still open and that it can answer.
-    pub(super) async fn show_missed(&self, peer: &Peer, attachment: &Attachment) {
+    pub(super) async fn show_missed(&self, client: &Arc<dyn Client>, attachment: &Attachment) {
         let mut first_missed = None;
         for event in self.recent.durable_after(attachment.from) {
             first_missed.get_or_insert(event.seq);
-            // A peer that is gone already is detached by its connection's end.
-            peer.push(Class::Event, frame(&self.state.id, &event.line))
-                .ok();
+            client.tell(Class::Event, &Notice::event(&self.state.id, &event.line));
         }
         for question in self.state.questions.iter() {
             let was_missed = first_missed.is_some_and(|first| question.seq >= first);
@@ -90,7 +87,7 @@ impl Actor {
                 continue;
             }
             if let Some(line) = self.stored_line(question).await {
-                peer.push(Class::Event, frame(&self.state.id, &line)).ok();
+                client.tell(Class::Event, &Notice::event(&self.state.id, &line));
             }
         }
     }

@@ -14,21 +14,18 @@ impl Actor {
     /// Searches for everything secret that this session and its launches hold now.
     pub(super) fn redaction(&self) -> Redaction {
         let mut values: Vec<String> = Vec::new();
-        if let Some(launch) = &self.launch {
+        if let Some(launch) = self.clients.launch() {
             values.extend(launch.secret_values());
             let variables = self.services.config.key_variables();
             values.extend(variables.filter_map(|name| launch.variable(name).map(str::to_owned)));
         }
-        for attachment in &self.attachments {
-            values.extend(attachment.connection.launch().secret_values());
+        for attachment in self.clients.attachments() {
+            values.extend(attachment.launch.secret_values());
             let token = attachment.api_token.as_ref().map(Secret::expose);
             values.extend(token.map(str::to_owned));
         }
-        values.extend(
-            self.api_token
-                .as_ref()
-                .map(|token| token.expose().to_owned()),
-        );
+        let token = self.clients.api_token();
+        values.extend(token.map(|token| token.expose().to_owned()));
         let named = self.options.providers.iter().flatten();
         for provider in self.options.provider.iter().chain(named) {
             values.extend(keys(provider));

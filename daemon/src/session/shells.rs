@@ -61,8 +61,8 @@ impl Actor {
     /// How commands of this moment are run: as the launch says, else as the file does.
     pub(super) fn shell_backend(&self) -> Backend {
         let named = self
-            .launch
-            .as_ref()
+            .clients
+            .launch()
             .and_then(|launch| launch.variable("LOOPD_SHELL_BACKEND"))
             .and_then(ShellBackend::parse);
         match named.unwrap_or(self.services.config.shell.backend) {
@@ -83,8 +83,8 @@ impl Actor {
     /// What children of this session may see of the launch's environment.
     pub(super) fn child_environment(&self) -> std::collections::BTreeMap<String, String> {
         let mut env = self
-            .launch
-            .as_ref()
+            .clients
+            .launch()
             .map(|launch| launch.child_environment())
             .unwrap_or_default();
         for variable in self.services.config.key_variables() {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use loopd_proto::session::{ClientTool, SessionOptions};
 use serde_json::json;
 
-use super::attach::Attachment;
+use super::clients::attach::Attachment;
 use crate::services::Services;
 use crate::subagent::definitions::{self, Roster, ToolOrigin};
 use crate::tool::DynTool;

@@ -3,17 +3,18 @@
 //! The one order in which anything happens to a session. The actor calls it with each decision;
 //! nothing is published before its commit.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use loopd_proto::event::Durable;
 use loopd_proto::id::EventId;
-use loopd_proto::wire::Class;
 use loopd_store::{Batch, StoredEvent};
 
 use super::actor::Actor;
 use super::journal::{self, Outgoing};
 use super::{Done, SessionError};
+use crate::client::Class;
 use crate::publish::OutgoingEvent;
 use loopd_kernel::command::{Answer, Effect, Step};
 
@@ -67,7 +68,7 @@ impl Actor {
             })
         });
         if !written.early.is_empty() {
-            self.audience.hold();
+            self.clients.audience().hold();
         }
         self.start_all(written.early);
         if let Some(commit) = commit {
@@ -77,7 +78,7 @@ impl Actor {
         }
         let later = written.outgoing.split_off(own);
         let event = self.publish_committed(written.outgoing, later);
-        self.audience.release();
+        self.clients.audience().release();
         self.waits.settle(&self.state);
         if stored_any {
             self.announce_update();
@@ -162,11 +163,10 @@ impl Actor {
             if !event.visible {
                 continue;
             }
-            self.audience.publish(&OutgoingEvent {
-                session: &self.state.id,
+            self.clients.audience().publish(&OutgoingEvent {
                 class: event.class,
                 kind: event.kind,
-                line: &event.line,
+                line: Cow::Borrowed(&event.line),
             });
             if event.class != Class::Delta {
                 self.recent

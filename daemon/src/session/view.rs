@@ -54,31 +54,25 @@ impl Actor {
         let command_context = || self.command_context();
         let route = || self.route();
         let roster = || self.roster.get();
-        let commands = || {
-            self.attachments
-                .iter()
-                .filter_map(|attachment| attachment.offer.commands.clone())
-                .flatten()
-                .collect()
-        };
+        let commands = || self.clients.commands().cloned().collect();
         look(&View {
             state: &self.state,
             recent: &self.recent,
             ticks: &self.ticks,
-            in_use: !self.attachments.is_empty(),
-            launch: self.launch.as_ref(),
+            in_use: !self.clients.attachments().is_empty(),
+            launch: self.clients.launch(),
             options: &self.options,
-            api_token: self.api_token.as_ref(),
+            api_token: self.clients.api_token(),
             tools: &tools,
             commands: &commands,
-            elicitation: self.can_elicit,
+            elicitation: self.clients.can_elicit(),
             route: &route,
             shells: &self.shells,
             agents: &self.agents,
             tree: self.tree.as_ref(),
             roster: &roster,
             command_context: &command_context,
-            audience: &self.audience,
+            audience: self.clients.audience(),
         });
     }
 }

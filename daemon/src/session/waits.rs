@@ -10,12 +10,12 @@ use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{EventId, MessageId, Seq};
 use loopd_proto::params::session::Until;
-use loopd_proto::wire::PeerId;
 use tokio::sync::oneshot;
 
 use super::actor::{Actor, Flow};
 use super::journal::Outgoing;
 use super::{Message, SessionError, SessionHandle};
+use crate::client::ClientId;
 use loopd_kernel::command::{Command, Send};
 use loopd_kernel::state::{MessageEnd, State};
 
@@ -56,7 +56,7 @@ type WaitReply = oneshot::Sender<Result<Completion, WaitError>>;
 pub(super) struct SendAndWait {
     send: Send,
     until: Until,
-    peer: PeerId,
+    client: ClientId,
     reply: WaitReply,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct SendAndWait {
 struct Wait {
     message: MessageId,
     until: Until,
-    peer: PeerId,
+    client: ClientId,
     reply: WaitReply,
     /// What the message came to, when its run has ended and the session goes on.
     ran: Option<Ran>,
@@ -104,19 +104,19 @@ struct Said {
 }
 
 impl SessionHandle {
-    /// Sends a message and waits for what becomes of it, on behalf of a connection. Dropping the
+    /// Sends a message and waits for what becomes of it, on behalf of a client. Dropping the
     /// future ends the wait and nothing else.
     pub fn send_and_wait(
         &self,
         send: Send,
         until: Until,
-        peer: PeerId,
+        client: ClientId,
     ) -> impl Future<Output = Result<Completion, WaitError>> + std::marker::Send + use<> {
         let (reply, answer) = oneshot::channel();
         let posted = self.post(Message::SendAndWait(Box::new(SendAndWait {
             send,
             until,
-            peer,
+            client,
             reply,
         })));
         let id = self.id.clone();
@@ -181,12 +181,12 @@ impl Waits {
         }
     }
 
-    /// Answers all who wait, or those of one connection, with an error.
+    /// Answers all who wait, or those of one client, with an error.
     pub(super) fn refuse(&mut self, whose: Whose, error: &SessionError) {
         let all = std::mem::take(&mut self.waiting).into_iter();
         let (refused, kept): (Vec<_>, _) = all.partition(|wait| match &whose {
             Whose::All => true,
-            Whose::Of(peer) => *peer == wait.peer,
+            Whose::Of(client) => *client == wait.client,
         });
         self.waiting = kept;
         for wait in refused {
@@ -198,7 +198,7 @@ impl Waits {
 /// Whose waits are meant.
 pub(super) enum Whose {
     All,
-    Of(PeerId),
+    Of(ClientId),
 }
 
 impl Wait {
@@ -315,7 +315,7 @@ impl Actor {
         let SendAndWait {
             mut send,
             until,
-            peer,
+            client,
             reply,
         } = wanted;
         let new = || self.services.clock.id().into();
@@ -324,7 +324,7 @@ impl Actor {
         self.waits.waiting.push(Wait {
             message,
             until,
-            peer,
+            client,
             reply,
             ran: None,
         });

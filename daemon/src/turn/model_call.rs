@@ -9,10 +9,10 @@ use loopd_proto::event::turn::{
 };
 use loopd_proto::event::{self, Ephemeral, Head};
 use loopd_proto::id::{EventId, MessageId, SessionId};
-use loopd_proto::wire::Class;
 
 use super::route::{Route, failure};
 use super::strip_images;
+use crate::client::Class;
 use crate::publish::{Audience, OutgoingEvent};
 use crate::services::Services;
 use loopd_kernel::command::{Command, ModelReplied};
@@ -216,11 +216,10 @@ pub fn say(
             } else {
                 Class::Event
             };
-            audience.say(&OutgoingEvent {
-                session,
+            audience.say(OutgoingEvent {
                 class,
                 kind: event.kind(),
-                line: &line,
+                line: line.into(),
             });
         }
         Err(error) => tracing::error!(%session, %error, "an event could not be written as JSON"),

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use loopd_proto::event::agent::Profile;
@@ -10,13 +11,12 @@ use loopd_proto::event::fact::PendingMessage;
 use loopd_proto::id::SessionId;
 use loopd_proto::session::{Mode, SectionAction, SessionOptions};
 use loopd_proto::time::Timestamp;
-use loopd_proto::wire::Peer;
-use serde::{Deserialize, Serialize};
 
 use super::attachments;
 use super::instructions;
 use super::prompt::{self, PromptInput, Sections};
 use super::route::Route;
+use crate::client::Client;
 use crate::discovery::Host;
 use crate::subagent::definitions::{self, RosterInput};
 use loopd_kernel::command::{ModelFailure, Prepared, PreparedMessage};
@@ -41,8 +41,8 @@ pub struct PrepareInput {
     /// Client tools that the model knew and that are gone.
     pub tools_gone: Vec<String>,
     pub tool_names: Vec<String>,
-    /// Connections that may rewrite sections of the system message.
-    pub transformers: Vec<Peer>,
+    /// Clients that may rewrite sections of the system message.
+    pub transformers: Vec<Arc<dyn Client>>,
     pub route: Route,
 }
 
@@ -147,46 +147,21 @@ async fn agent_prompt(input: &PrepareInput, name: &str) -> Option<String> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct SectionContent {
-    content: String,
-}
-
 /// Lets the client that asked for it rewrite sections; without an answer they stay as they are.
 async fn transform(
     input: &PrepareInput,
     sections: &mut Sections,
     wanted: BTreeMap<String, String>,
 ) {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Params<'a> {
-        session_id: &'a SessionId,
-        sections: BTreeMap<&'a str, SectionContent>,
-    }
-    #[derive(Deserialize)]
-    struct Rewritten {
-        sections: BTreeMap<String, SectionContent>,
-    }
     if wanted.is_empty() {
         return;
     }
-    for peer in &input.transformers {
-        let params = Params {
-            session_id: &input.session,
-            sections: wanted
-                .iter()
-                .map(|(name, content)| {
-                    let content = content.clone();
-                    (name.as_str(), SectionContent { content })
-                })
-                .collect(),
-        };
-        let asked = peer.request::<_, Rewritten>("systemMessage.transform", &params);
+    for client in &input.transformers {
+        let asked = client.ask_sections(&input.session, &wanted);
         match tokio::time::timeout(TRANSFORM_WAIT, asked).await {
             Ok(Ok(rewritten)) => {
-                for (name, section) in rewritten.sections {
-                    sections.set(&name, section.content);
+                for (name, content) in rewritten {
+                    sections.set(&name, content);
                 }
                 return;
             }

@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use loopd_proto::id::SessionId;
 use loopd_proto::session::{ProviderConfig, SessionOptions};
-use loopd_proto::wire::Peer;
 
+use crate::client::Client;
 use crate::launch::Launch;
 use crate::services::Services;
 use loopd_kernel::command::ModelFailure;
@@ -38,8 +38,8 @@ const REPLAY: &str = "LOOPD_REPLAY";
 /// Where the conversations of a launch are recorded.
 const RECORD: &str = "LOOPD_REPLAY_RECORD";
 
-/// The connections that hand out tokens, by the provider they brought.
-pub type TokenPeers = BTreeMap<String, Peer>;
+/// The clients that hand out tokens, by the provider they brought.
+pub type TokenClients = BTreeMap<String, Arc<dyn Client>>;
 
 /// What a session's configuration and its launch say about providers.
 #[derive(Clone)]
@@ -53,7 +53,7 @@ pub struct Route {
     pub cwd: String,
     pub launch: Option<Arc<Launch>>,
     pub api_token: Option<Secret>,
-    pub token_peers: TokenPeers,
+    pub token_clients: TokenClients,
     pub services: Arc<Services>,
 }
 

@@ -124,13 +124,7 @@ impl Peer {
         }
     }
 
-    /// Creates a peer whose connection is already closed, for a client that is gone.
-    pub fn gone() -> Self {
-        let peer = Self::new(Limits::default());
-        peer.close(CloseReason::Abandoned);
-        peer
-    }
-
+    /// Returns the number that tells this connection apart from all others of the process.
     pub fn id(&self) -> PeerId {
         self.shared.id
     }

@@ -1,43 +1,62 @@
-//! Exchanges with a client on the other end of a pipe.
+//! Exchanges with a client that a test plays.
 
 use std::time::Duration;
 
-use loopd_proto::wire::{self, Limits, NoMethods, Notification, Reply, Request, Service};
 use reqwest::Url;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
 
 use super::*;
 
 /// A client that takes everything and tells the test what came.
-struct Taking(mpsc::UnboundedSender<(String, Value)>);
+struct TestClient {
+    came: mpsc::UnboundedSender<(&'static str, Value)>,
+    gone: watch::Sender<bool>,
+}
 
-impl Service for Taking {
-    fn call(&self, _peer: &Peer, request: Request) -> BoxFuture<'static, Reply> {
-        let params = request.params.map(|raw| raw.get().to_owned());
-        let params = serde_json::from_str(&params.unwrap_or_default()).unwrap_or_default();
-        self.0.send((request.method, params)).ok();
-        futures::future::ready(Reply::result(&request.id, &json!({}))).boxed()
+impl TestClient {
+    fn take(&self, what: &'static str, message: &impl Serialize) -> Taking {
+        let message = serde_json::to_value(message).unwrap();
+        self.came.send((what, message)).ok();
+        futures::future::ready(Ok(())).boxed()
+    }
+}
+
+impl CarryingClient for TestClient {
+    fn start_http(&self, start: &RequestStart<'_>) -> Taking {
+        self.take("start", start)
     }
 
-    fn notify(&self, _peer: &Peer, _notification: Notification) {}
+    fn send_http_chunk(&self, chunk: &RequestChunk<'_>) -> Taking {
+        self.take("chunk", chunk)
+    }
+
+    fn is_gone(&self) -> bool {
+        *self.gone.borrow()
+    }
+
+    fn gone(&self) -> BoxFuture<'static, ()> {
+        let mut gone = self.gone.subscribe();
+        async move { gone.wait_for(|gone| *gone).await.map(|_| ()).unwrap() }.boxed()
+    }
 }
 
 struct Pair {
     http: Arc<ClientHttp>,
-    came: UnboundedReceiver<(String, Value)>,
-    client: Peer,
+    came: UnboundedReceiver<(&'static str, Value)>,
+    client: Arc<TestClient>,
 }
 
 fn pair() -> Pair {
-    let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (sender, came) = mpsc::unbounded_channel();
-    let (peer, driving) = wire::connect(ours, Arc::new(NoMethods), Limits::default());
-    let (client, driven) = wire::connect(theirs, Arc::new(Taking(sender)), Limits::default());
-    tokio::spawn(driving);
-    tokio::spawn(driven);
+    let client = Arc::new(TestClient {
+        came: sender,
+        gone: watch::Sender::new(false),
+    });
     Pair {
-        http: Arc::new(ClientHttp::new(peer)),
+        http: Arc::new(ClientHttp::new(client.clone(), "7".to_owned())),
         came,
         client,
     }
@@ -94,12 +113,12 @@ impl Pair {
         let carrier = self.carrier();
         let request = request(body);
         let call = tokio::spawn(async move { carrier.send(request).await });
-        let (method, head) = self.came.recv().await.unwrap();
-        assert_eq!(method, "llmInference.httpRequestStart");
+        let (what, head) = self.came.recv().await.unwrap();
+        assert_eq!(what, "start");
         let mut sent = String::new();
         loop {
-            let (method, piece) = self.came.recv().await.unwrap();
-            assert_eq!(method, "llmInference.httpRequestChunk");
+            let (what, piece) = self.came.recv().await.unwrap();
+            assert_eq!(what, "chunk");
             assert_eq!(piece["cancel"], false);
             sent.push_str(piece["data"].as_str().unwrap());
             if piece["end"] == true {
@@ -201,8 +220,8 @@ async fn dropping_a_response_withdraws_the_request() {
     let id = head["requestId"].as_str().unwrap();
     pair.http.take_head(start(id, 200)).await;
     drop(call.await.unwrap().unwrap());
-    let (method, piece) = pair.came.recv().await.unwrap();
-    assert_eq!(method, "llmInference.httpRequestChunk");
+    let (what, piece) = pair.came.recv().await.unwrap();
+    assert_eq!(what, "chunk");
     assert_eq!(piece["cancel"], true);
     assert_eq!(piece["requestId"], id);
     let (call, head, _) = pair.begin("{}").await;
@@ -216,13 +235,23 @@ async fn dropping_a_response_withdraws_the_request() {
 async fn a_client_that_leaves_ends_its_exchanges() {
     let mut pair = pair();
     let (call, _, _) = pair.begin("{}").await;
-    pair.client.close(wire::CloseReason::Done);
+    pair.client.gone.send_replace(true);
     let outcome = tokio::time::timeout(Duration::from_secs(5), call).await;
     let Err(error) = outcome.unwrap().unwrap() else {
         panic!("the call succeeded");
     };
     assert!(error.to_string().contains("gone"), "{error}");
     assert!(pair.http.is_gone());
+}
+
+#[tokio::test]
+async fn a_client_that_has_yet_to_come_back_carries_nothing() {
+    let http = Arc::new(ClientHttp::awaiting());
+    assert!(http.is_gone());
+    let Err(error) = http.carrier(None).send(request("{}")).await else {
+        panic!("the call succeeded");
+    };
+    assert!(error.to_string().contains("gone"), "{error}");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 
 use super::server::Server;
-use crate::connection::Connection;
+use crate::front::connection::Connection;
 
 /// What has to happen right after a reply entered the queue.
 pub type AfterReply = Box<dyn FnOnce() + Send>;

@@ -14,7 +14,7 @@ use loopd_proto::wire::{CloseReason, ErrorObject, RefuseUntil};
 use tokio::time::timeout;
 
 use super::server::Server;
-use crate::connection::Connection;
+use crate::front::connection::Connection;
 use crate::launch::Launch;
 
 /// How long sessions may take to tell their clients.
@@ -77,7 +77,7 @@ impl Server {
         let relays = launches.filter(|known| known.outlives_home);
         let relays = relays.filter_map(|known| {
             let launch = known.launch.upgrade()?;
-            let joined = launch.connections().into_iter();
+            let joined = visitors.connections_of(&launch).into_iter();
             let links = joined.filter_map(|link| Some((link.link()?, link)));
             Some(Relay {
                 control: known.control.upgrade()?,
@@ -108,7 +108,7 @@ impl Relay {
         let params = HomeEmptiedParams {
             launch: self.launch.state(),
             links: links
-                .map(|(number, link)| (*number, self.launch.link_state(link)))
+                .map(|(number, link)| (*number, link.link_state()))
                 .collect(),
         };
         let asked = self.control.peer.request::<_, ()>(HOME_EMPTIED, &params);

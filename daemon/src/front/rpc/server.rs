@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{ConnectionService, Table};
-use crate::connection::{Connection, Trust};
+use crate::front::connection::{Connection, Trust};
 use crate::launch::Launch;
 use crate::services::Services;
-use crate::session::attach::DetachReason;
+use crate::session::clients::attach::DetachReason;
 use crate::session::registry::Sessions;
 
 /// How long a connection may take to show its token.
@@ -46,6 +46,14 @@ pub(super) struct Visitors {
     pub(super) connections: Vec<Weak<Connection>>,
     /// The home was emptied: nobody is let in any more.
     pub(super) closed: bool,
+}
+
+impl Visitors {
+    pub(super) fn connections_of(&self, launch: &Arc<Launch>) -> Vec<Arc<Connection>> {
+        let open = self.connections.iter().filter_map(Weak::upgrade);
+        open.filter(|connection| Arc::ptr_eq(&connection.launch(), launch))
+            .collect()
+    }
 }
 
 /// A launch that was brought by one connection, for others to join.
@@ -108,7 +116,7 @@ impl Server {
         if self.let_in(&connection).is_err() {
             return CloseReason::Abandoned;
         }
-        launch.join(&connection);
+        launch.join(&connection.client);
         let _present = self.services.keep_alive.connection();
         let watchdog = async {
             tokio::time::sleep(HANDSHAKE_WAIT).await;
@@ -190,13 +198,18 @@ impl Server {
             JoinTransport::Tcp => Trust::Token,
         };
         connection
-            .join(launch.clone(), trust)
+            .join(launch, trust)
             .map_err(|_| "it belongs to a launch already")?;
         if let Some(number) = join.link {
             connection.set_link(number);
         }
-        launch.restore_link(connection, &join.state);
+        connection.restore(&join.state);
         Ok(())
+    }
+
+    /// The open connections that belong to a launch.
+    pub fn connections_of(&self, launch: &Arc<Launch>) -> Vec<Arc<Connection>> {
+        self.visitors().connections_of(launch)
     }
 
     async fn vanished(&self, connection: &Connection) {
@@ -204,7 +217,7 @@ impl Server {
             if connection.detach(&id)
                 && let Some(session) = self.sessions.get(&id)
                 && let Err(error) = session
-                    .detach(connection.peer.id(), DetachReason::ConnectionLost)
+                    .detach(connection.id(), DetachReason::ConnectionLost)
                     .await
             {
                 tracing::debug!(session = %id, %error, "a connection left a session that was gone");
@@ -213,14 +226,12 @@ impl Server {
     }
 
     /// Ends every session that a launch is attached to, as if each connection had said goodbye.
-    pub async fn end_launch(&self, launch: &Launch) {
-        for connection in launch.connections() {
+    pub async fn end_launch(&self, launch: &Arc<Launch>) {
+        for connection in self.connections_of(launch) {
             for id in connection.sessions() {
                 if connection.detach(&id)
                     && let Some(session) = self.sessions.get(&id)
-                    && let Err(error) = session
-                        .detach(connection.peer.id(), DetachReason::Destroy)
-                        .await
+                    && let Err(error) = session.detach(connection.id(), DetachReason::Destroy).await
                 {
                     tracing::warn!(session = %id, %error, "a session could not be ended");
                 }

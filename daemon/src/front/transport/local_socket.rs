@@ -13,7 +13,7 @@ use interprocess::local_socket::traits::tokio::Listener as _;
 use interprocess::local_socket::{ListenerOptions, Name};
 use loopd_proto::home_paths::FileId;
 
-use crate::connection::Trust;
+use crate::front::connection::Trust;
 use crate::front::rpc::server::Server;
 use crate::launch::Launch;
 

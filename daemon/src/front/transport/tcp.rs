@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::connection::Trust;
+use crate::front::connection::Trust;
 use crate::front::rpc::server::Server;
 use crate::launch::Launch;
 

@@ -9,31 +9,24 @@ use loopd_proto::id::SessionId;
 use loopd_proto::session::SessionOptions;
 
 use super::tree::Tree;
-use crate::launch::Launch;
 use crate::publish::Upstream;
 use crate::session::actor::Actor;
-use crate::session::attach::Attachment;
+use crate::session::clients::SharedClients;
 use crate::session::{Message, SessionHandle};
 use crate::subagent::definitions::Roster;
 use crate::subagent::{RunLink, Slots};
-use crate::turn::route::TokenPeers;
 use loopd_kernel::command::Grant;
 use loopd_kernel::policy::restrict::{EffectivePermissions, Workspace, restrict_for_child};
 use loopd_model::client_http::SubagentOrigin;
-use loopd_model::secret::Secret;
 
 /// What a session hands down to its agents; anew whenever it changes.
 #[derive(Clone)]
 pub(in crate::session) struct Inheritance {
     /// The session that the clients know.
     pub(in crate::session) top: SessionId,
-    pub(in crate::session) launch: Option<Arc<Launch>>,
+    pub(in crate::session) clients: SharedClients,
     /// With secrets.
     pub(in crate::session) options: SessionOptions,
-    pub(in crate::session) api_token: Option<Secret>,
-    pub(in crate::session) token_peers: TokenPeers,
-    /// The clients that bring tools and answer questions.
-    pub(in crate::session) attachments: Vec<Attachment>,
     /// What the parent may do.
     pub(in crate::session) leave: EffectivePermissions,
     /// Where the parent works.
@@ -102,10 +95,7 @@ impl Actor {
         self.options.models = inheritance.options.models;
         self.options.client_name = inheritance.options.client_name;
         self.options.subagents = inheritance.options.subagents;
-        self.launch = inheritance.launch;
-        self.api_token = inheritance.api_token;
-        self.token_peers = inheritance.token_peers;
-        self.attachments = inheritance.attachments;
+        self.clients.inherit(inheritance.clients);
         if let Some(lineage) = &mut self.lineage {
             lineage.generation = inheritance.generation;
             lineage.leave = inheritance.leave;
@@ -119,7 +109,7 @@ impl Actor {
     fn tie_audience(&self, streaming: bool) {
         let subagent = self.state.subagent.as_ref();
         if let (Some(lineage), Some(subagent)) = (&self.lineage, subagent) {
-            self.audience.pass_on_to(Upstream {
+            self.clients.audience().pass_on_to(Upstream {
                 session: lineage.top.clone(),
                 audience: lineage.tree.audience.clone(),
                 agent: subagent.agent_id(),
@@ -134,7 +124,7 @@ impl Actor {
         let handed_down = self.lineage.as_ref().map(|lineage| lineage.leave.clone());
         let parent = handed_down.unwrap_or_else(|| {
             let mut permissions = self.state.permissions.clone();
-            permissions.approve_all |= self.launch.as_ref().is_some_and(|launch| launch.yolo);
+            permissions.approve_all |= self.clients.launch().is_some_and(|launch| launch.yolo);
             EffectivePermissions {
                 permissions,
                 may_ask: true,
@@ -167,12 +157,12 @@ impl Actor {
                 id: self.state.id.clone(),
                 mailbox: self.mailbox.clone(),
             };
-            let variable = |name: &str| self.launch.as_ref()?.variable(name);
+            let variable = |name: &str| self.clients.launch()?.variable(name);
             let settings = self.services.config.agents.with(variable);
             let settings = settings.of_session(self.state.options.subagents.as_ref());
             Tree::new(
                 top,
-                self.audience.clone(),
+                self.clients.audience().clone(),
                 Slots::new(settings.max_concurrent as usize),
             )
         });
@@ -192,14 +182,11 @@ impl Actor {
                 Some(lineage) => lineage.top.clone(),
                 None => self.state.id.clone(),
             },
-            launch: self.launch.clone(),
+            clients: self.clients.shared(),
             options: SessionOptions {
                 subagents,
                 ..self.options.clone()
             },
-            api_token: self.api_token.clone(),
-            token_peers: self.token_peers.clone(),
-            attachments: self.attachments.clone(),
             leave: self.leave(),
             cwd: self.state.cwd.clone(),
             streaming: streaming.unwrap_or(true),
@@ -262,8 +249,7 @@ impl Actor {
 
     /// Whether the clients at the top can be asked: one of them answers, or nobody is there yet.
     pub(in crate::session) fn can_ask_above(&self) -> bool {
-        let mut offers = self.attachments.iter().map(|attachment| &attachment.offer);
-        self.attachments.is_empty() || offers.any(|offer| offer.request_permission)
+        self.clients.attachments().is_empty() || self.clients.answer_permissions()
     }
 
     /// Forgets what this session asked the clients at the top.

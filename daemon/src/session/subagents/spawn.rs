@@ -317,7 +317,7 @@ fn asked_at(events: &[StoredEvent], call: Option<&ToolCallId>) -> Option<Seq> {
 
 /// What children may see of the launch's environment.
 fn environment(kin: &ParentSnapshot) -> BTreeMap<String, String> {
-    let launch = kin.inheritance.launch.as_ref();
+    let launch = kin.inheritance.clients.launch.as_ref();
     launch
         .map(|launch| launch.child_environment())
         .unwrap_or_default()

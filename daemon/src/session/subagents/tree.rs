@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use loopd_proto::id::{RequestId, SessionId};
 use loopd_proto::permission::PermissionRequest;
 use loopd_proto::session::ClientOffer;
-use loopd_proto::wire::{Class, Peer};
 
-use crate::publish::{Audience, frame};
+use crate::client::{Class, Client, Notice};
+use crate::publish::Audience;
 use crate::session::SessionHandle;
 use crate::session::questions::answers;
 use crate::subagent::Slots;
@@ -84,8 +83,8 @@ impl Tree {
     pub(in crate::session) fn reopened(&self, asked: Vec<TreeQuestion>) {
         let mut table = self.table();
         for asked in asked {
-            if let Some(message) = asked.framed(&self.top) {
-                self.audience.send(Class::Event, &message);
+            if let Some(notice) = asked.notice(&self.top) {
+                self.audience.tell(Class::Event, &notice);
             }
             table.insert(asked.question.request.clone(), asked);
         }
@@ -98,16 +97,15 @@ impl Tree {
     }
 
     /// Lets somebody listen to the session at the top, and shows it what it can answer.
-    pub(in crate::session) fn join(&self, peer: Peer, offer: &ClientOffer) {
+    pub(in crate::session) fn join(&self, client: Arc<dyn Client>, offer: &ClientOffer) {
         let table = self.table();
         let asked = table.values();
         for asked in asked.filter(|asked| answers(offer, &asked.question.asks)) {
-            if let Some(message) = asked.framed(&self.top) {
-                // A peer that is gone already is detached by its connection's end.
-                peer.push(Class::Event, message).ok();
+            if let Some(notice) = asked.notice(&self.top) {
+                client.tell(Class::Event, &notice);
             }
         }
-        self.audience.join(peer);
+        self.audience.join(client);
     }
 
     /// Who waits for the answer to a request.
@@ -133,8 +131,9 @@ impl TreeQuestion {
         self.question.asks.permission()
     }
 
-    /// The message that shows the question to clients of the session at the top.
-    fn framed(&self, top: &SessionHandle) -> Option<Bytes> {
-        self.line.as_ref().map(|line| frame(top.id(), line))
+    /// Shows the question to clients of the session at the top.
+    fn notice<'a>(&'a self, top: &'a SessionHandle) -> Option<Notice<'a>> {
+        let line = self.line.as_ref()?;
+        Some(Notice::event(top.id(), line))
     }
 }

@@ -92,8 +92,8 @@ impl Route {
                     .session
                     .clone()
                     .ok_or_else(|| refused("tokens are only handed out for sessions".to_owned()))?;
-                let peer = self.token_peers.get(&target.name).cloned();
-                let source = ClientToken::new(session, target.name.clone(), peer);
+                let client = self.token_clients.get(&target.name).cloned();
+                let source = ClientToken::new(session, target.name.clone(), client);
                 Credential::Asked(Arc::new(source))
             }
             (Key::ApiKey(key), Format::Anthropic) => in_header("x-api-key", key),

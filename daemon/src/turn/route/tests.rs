@@ -35,7 +35,7 @@ async fn route(env: Variables<'_>, config: &str, options: SessionOptions) -> Rou
         cwd: "/w".to_owned(),
         launch: Some(Arc::new(launch)),
         api_token: None,
-        token_peers: TokenPeers::new(),
+        token_clients: TokenClients::new(),
         services: services(config).await,
     }
 }

@@ -1,11 +1,12 @@
 //! Bearer tokens that the client which brought a provider hands out, one per request.
 
+use std::sync::Arc;
+
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_proto::id::SessionId;
-use loopd_proto::wire::Peer;
-use serde::{Deserialize, Serialize};
 
+use crate::client::Client;
 use loopd_model::ProviderError;
 use loopd_model::endpoint::TokenSource;
 use loopd_model::secret::Secret;
@@ -15,31 +16,25 @@ pub(super) struct ClientToken {
     session: SessionId,
     provider: String,
     /// None when nobody who could be asked is here.
-    peer: Option<Peer>,
+    client: Option<Arc<dyn Client>>,
 }
 
 impl ClientToken {
-    pub(super) fn new(session: SessionId, provider: String, peer: Option<Peer>) -> Self {
+    pub(super) fn new(
+        session: SessionId,
+        provider: String,
+        client: Option<Arc<dyn Client>>,
+    ) -> Self {
         Self {
             session,
             provider,
-            peer,
+            client,
         }
     }
 
     async fn ask(&self) -> Result<Secret, ProviderError> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
-            session_id: &'a SessionId,
-            provider_name: &'a str,
-        }
-        #[derive(Deserialize)]
-        struct Answer {
-            token: String,
-        }
         let name = &self.provider;
-        let Some(peer) = self.peer.as_ref().filter(|peer| !peer.is_closed()) else {
+        let Some(client) = self.client.as_ref().filter(|client| !client.is_gone()) else {
             return Err(ProviderError::Misconfigured {
                 detail: format!(
                     "the client that hands out tokens for the provider `{name}` is gone; resume the session with \
@@ -47,22 +42,18 @@ impl ClientToken {
                 ),
             });
         };
-        let params = Params {
-            session_id: &self.session,
-            provider_name: name,
-        };
-        let answer: Answer = peer
-            .request("providerToken.getToken", &params)
+        let token = client
+            .ask_token(&self.session, name)
             .await
             .map_err(|error| ProviderError::Misconfigured {
                 detail: format!("the client gave no token for the provider `{name}`: {error}"),
             })?;
-        if answer.token.is_empty() {
+        if token.is_empty() {
             return Err(ProviderError::Misconfigured {
                 detail: format!("the client gave an empty token for the provider `{name}`"),
             });
         }
-        Ok(Secret::new(answer.token))
+        Ok(Secret::new(token))
     }
 }
 

@@ -7,7 +7,7 @@ use loopd_proto::params::session::Success;
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::launch::Launch;
+use crate::launch::{Launch, LaunchSessions};
 
 pub(super) async fn add_filter_values(
     context: Context,
@@ -61,9 +61,15 @@ pub(super) async fn keep_session_files(
         }
     }
     let connection = &context.connection;
-    connection
-        .launch()
-        .keep_session_files(&connection.peer)
+    let launch = connection.launch();
+    let mut open = context.app.connections_of(&launch).into_iter();
+    let sessions = if open.any(|connection| !connection.sessions().is_empty()) {
+        LaunchSessions::Some
+    } else {
+        LaunchSessions::None
+    };
+    launch
+        .keep_session_files(&connection.client, sessions)
         .map_err(|error| RpcError::Failed(error.to_string()))?;
     Ok(Success::YES)
 }

@@ -14,7 +14,7 @@ pub(super) async fn set_provider(context: Context, _: NoParams) -> Result<Succes
     let connection = &context.connection;
     connection
         .launch()
-        .carry_inference(&connection.peer)
+        .carry_inference(&connection.client)
         .map_err(|error| RpcError::Failed(error.to_string()))?;
     Ok(Success { success: true })
 }
@@ -43,6 +43,6 @@ pub(super) async fn response_chunk(
 
 /// The exchanges of the caller; nobody answers for another connection.
 fn carried_by(context: &Context) -> Option<Arc<ClientHttp>> {
-    let client = context.connection.launch().inference()?;
-    (client.peer() == context.connection.peer.id()).then_some(client)
+    let connection = &context.connection;
+    connection.launch().inference_of(connection.id())
 }

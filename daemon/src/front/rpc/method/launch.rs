@@ -6,7 +6,7 @@ use std::time::Duration;
 use loopd_proto::params::launch::{LaunchParams, Launched};
 
 use crate::build_id;
-use crate::connection::Trust;
+use crate::front::connection::Trust;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::launch::{Launch, LaunchOptions};

@@ -11,7 +11,7 @@ use loopd_proto::session::SessionOptions;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::turn::route::target::Key;
-use crate::turn::route::{Route, TokenPeers};
+use crate::turn::route::{Route, TokenClients};
 use loopd_kernel::command::{Command, ModelChoice};
 use loopd_kernel::model::ModelInfo;
 
@@ -28,7 +28,7 @@ fn route_of_launch(context: &Context) -> Route {
         cwd: launch.cwd.to_string_lossy().into_owned(),
         launch: Some(launch),
         api_token: None,
-        token_peers: TokenPeers::new(),
+        token_clients: TokenClients::new(),
         services: context.app.services.clone(),
     }
 }

@@ -157,7 +157,7 @@ pub(super) async fn set_required(
 ) -> Result<Success, RpcError> {
     let session = context.session(&params.session_id)?;
     session
-        .require_permissions(context.connection.peer.id(), params.required)
+        .require_permissions(context.connection.id(), params.required)
         .await?;
     Ok(Success::YES)
 }

@@ -22,7 +22,7 @@ pub(super) async fn add(context: Context, params: AddParams) -> Result<Models, R
         .provide(ProviderChange::Add {
             providers: params.providers,
             models: params.models,
-            peer: context.connection.peer.clone(),
+            client: context.connection.client.clone(),
         })
         .await?;
     Ok(Models {

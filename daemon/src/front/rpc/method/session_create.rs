@@ -11,11 +11,11 @@ use super::agent;
 use super::host::check_session_files;
 use super::policy;
 use crate::approvals;
+use crate::client::{Lifecycle, LifecycleMetadata};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::front::rpc::server::Server;
-use crate::launch::{Lifecycle, LifecycleMetadata};
-use crate::session::attach::{Attachment, PendingWork};
+use crate::session::clients::attach::{Attachment, PendingWork};
 use crate::turn::route::registry;
 use loopd_kernel::command::{Command, Create};
 use loopd_model::secret::Secret;
@@ -87,7 +87,8 @@ pub(super) async fn create(
     });
     let elicitation = params.offer.request_elicitation;
     let attachment = Attachment {
-        connection: context.connection.clone(),
+        client: context.connection.client.clone(),
+        launch: context.connection.launch(),
         offer: params.offer,
         options: params.options,
         api_token: params.git_hub_token.map(Secret::new),

@@ -4,11 +4,11 @@ use loopd_proto::params::metadata::{Ending, ShutdownParams};
 use loopd_proto::params::session::{Deleted, Of, Success};
 
 use super::family::Families;
+use crate::client::Lifecycle;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::launch::Lifecycle;
 use crate::session::SessionError;
-use crate::session::attach::DetachReason;
+use crate::session::clients::attach::DetachReason;
 use loopd_kernel::command::Command;
 
 pub(super) async fn destroy(context: Context, params: Of) -> Result<Success, RpcError> {
@@ -22,7 +22,7 @@ pub(super) async fn destroy(context: Context, params: Of) -> Result<Success, Rpc
     }
     // A session that was closed elsewhere is closed all the same.
     if let Some(session) = context.app.sessions.get(&id) {
-        let left = session.detach(context.connection.peer.id(), DetachReason::Destroy);
+        let left = session.detach(context.connection.id(), DetachReason::Destroy);
         match left.await {
             Ok(()) | Err(SessionError::NotFound(_)) => {}
             Err(error) => return Err(error.into()),

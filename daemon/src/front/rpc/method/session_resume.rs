@@ -11,7 +11,7 @@ use super::policy;
 use super::session_create::{opened, working_directory};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::session::attach::{Attachment, PendingWork};
+use crate::session::clients::attach::{Attachment, PendingWork};
 use crate::session::join::Joined;
 use crate::session::{SessionError, SessionHandle};
 use crate::turn::route::registry;
@@ -39,7 +39,7 @@ pub(super) async fn resume(
     let mut attempts = 1..agent::ATTEMPTS;
     let Joined { from, elicitation } = loop {
         let resume = wanted(&context, &session, &params).await?;
-        match session.join(context.connection.peer.id(), resume).await {
+        match session.join(context.connection.id(), resume).await {
             Err(error) if agent::are_others(&error) && attempts.next().is_some() => {}
             joined => break joined?,
         }
@@ -52,7 +52,8 @@ pub(super) async fn resume(
     };
     let elicitation = elicitation || params.offer.request_elicitation;
     let attachment = Attachment {
-        connection: context.connection.clone(),
+        client: context.connection.client.clone(),
+        launch: context.connection.launch(),
         offer: params.offer,
         options: params.options,
         api_token: params.git_hub_token.map(Secret::new),

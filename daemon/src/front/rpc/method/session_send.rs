@@ -30,8 +30,8 @@ pub(super) async fn send_and_wait(
 ) -> Result<Completed, RpcError> {
     let id = params.send.session_id.clone();
     let session = context.session(&id)?;
-    let peer = context.connection.peer.id();
-    let waiting = session.send_and_wait(message(params.send)?, params.until, peer);
+    let client = context.connection.id();
+    let waiting = session.send_and_wait(message(params.send)?, params.until, client);
     let completion = waiting.await?;
     let response = match completion.response {
         None => None,

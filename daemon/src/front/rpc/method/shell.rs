@@ -12,9 +12,9 @@ use loopd_proto::params::shell::{
 };
 use loopd_proto::params::task::Cancelled;
 use loopd_proto::permission::ManagedPermissions;
-use loopd_proto::wire::{Class, notification};
 use tokio::sync::oneshot;
 
+use crate::client::{Class, Notice, NoticeContent};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
@@ -61,14 +61,15 @@ pub(super) async fn exec(context: Context, params: ExecParams) -> Result<Executi
                     stream: "stdout".to_owned(),
                     data,
                 };
-                audience.send(Class::Event, &notification("shell.output", &piece));
+                let notice = Notice::new(NoticeContent::ShellOutput(&piece));
+                audience.tell(Class::Event, &notice);
             };
             let end = streaming.stream(&id, &direct, output, limit, tell).await;
             let exit = ShellExit {
                 process_id: id.clone(),
                 exit_code: end.exit_code,
             };
-            audience.send(Class::Event, &notification("shell.exit", &exit));
+            audience.tell(Class::Event, &Notice::new(NoticeContent::ShellExit(&exit)));
         });
     });
     Ok(Executing { process_id })

@@ -7,9 +7,9 @@ use loopd_proto::params::server::NoParams;
 use loopd_proto::params::stored::{Freed, IdsParams, PruneParams, Pruned, Sizes};
 
 use super::family::{Families, opened};
+use crate::client::Lifecycle;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::launch::Lifecycle;
 
 /// How many sessions one request may name.
 const MOST_SESSIONS: usize = 10_000;

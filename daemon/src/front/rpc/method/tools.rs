@@ -62,8 +62,8 @@ pub(super) async fn set(context: Context, params: SetParams) -> Result<NoResult,
             tool.name
         )));
     }
-    let peer = context.connection.peer.id();
-    session.set_tools(peer, params.tools).await?;
+    let client = context.connection.id();
+    session.set_tools(client, params.tools).await?;
     Ok(NoResult {})
 }
 

@@ -54,7 +54,7 @@ pub(super) async fn plan(
 }
 
 fn settings(services: &Services, kin: &ParentSnapshot) -> AgentSettings {
-    let variable = |name: &str| kin.inheritance.launch.as_ref()?.variable(name);
+    let variable = |name: &str| kin.inheritance.clients.launch.as_ref()?.variable(name);
     let settings = services.config.agents.with(variable);
     settings.of_session(kin.inheritance.options.subagents.as_ref())
 }

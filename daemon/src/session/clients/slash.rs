@@ -2,15 +2,16 @@
 //!
 //! They belong to connections that are there now, so that nothing of them is stored.
 
+use std::collections::HashMap;
+
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::ask::{CommandExecute, Completed};
 use loopd_proto::id::RequestId;
-use loopd_proto::wire::PeerId;
 use tokio::sync::oneshot;
 
-use super::actor::Actor;
-use super::journal;
-use crate::publish::frame;
+use crate::client::{ClientId, Notice};
+use crate::session::actor::Actor;
+use crate::session::journal;
 
 /// How many commands may run in clients at a time.
 const MOST_RUNNING: usize = 100;
@@ -18,41 +19,44 @@ const MOST_RUNNING: usize = 100;
 /// Whether a client's command worked, and if not, why.
 pub type ClientRan = Result<(), String>;
 
+/// The commands that clients run now.
+pub(super) type RunningCommands = HashMap<RequestId, RunningCommand>;
+
 /// A command that a client runs.
-pub(super) struct Running {
-    peer: PeerId,
+pub(super) struct RunningCommand {
+    client: ClientId,
     reply: oneshot::Sender<ClientRan>,
 }
 
 impl Actor {
     /// Hands a command to the client that brought it last.
-    pub(super) fn run_client_command(
+    pub(in crate::session) fn run_client_command(
         &mut self,
         name: &str,
         args: String,
         reply: oneshot::Sender<ClientRan>,
     ) {
         // Nobody wants to know how these end.
-        self.client_commands
-            .retain(|_, running| !running.reply.is_closed());
+        let known = &mut self.clients.running_commands;
+        known.retain(|_, running| !running.reply.is_closed());
         match self.hand_over(name, args) {
             // An asker that has gone is no reason to keep the command from running.
             Err(why) => drop(reply.send(Err(why))),
-            Ok((request, peer)) => {
-                let running = Running { peer, reply };
-                self.client_commands.insert(request, running);
+            Ok((request, client)) => {
+                let running = RunningCommand { client, reply };
+                self.clients.running_commands.insert(request, running);
             }
         }
     }
 
-    fn hand_over(&self, name: &str, args: String) -> Result<(RequestId, PeerId), String> {
-        if self.client_commands.len() >= MOST_RUNNING {
+    fn hand_over(&self, name: &str, args: String) -> Result<(RequestId, ClientId), String> {
+        if self.clients.running_commands.len() >= MOST_RUNNING {
             return Err(format!(
                 "{MOST_RUNNING} commands run in clients already; wait for some of them"
             ));
         }
         let brings = |offered: &loopd_proto::session::ClientCommand| offered.name == name;
-        let mut newest_first = self.attachments.iter().rev();
+        let mut newest_first = self.clients.attachments.iter().rev();
         let owner = newest_first.find(|attachment| {
             let offered = attachment.offer.commands.as_ref();
             offered.is_some_and(|offered| offered.iter().any(brings))
@@ -69,16 +73,19 @@ impl Actor {
         });
         let outgoing = journal::pass(&self.state, &self.services.clock, &event)
             .map_err(|error| format!("the command could not be written as JSON: {error}"))?;
-        let peer = &owner.connection.peer;
-        // A peer that is gone already is detached by its connection's end, which ends the command.
-        peer.push(outgoing.class, frame(&self.state.id, &outgoing.line))
-            .ok();
-        Ok((request, peer.id()))
+        // A client that is gone already is detached by its connection's end, which ends the command.
+        let notice = Notice::event(&self.state.id, &outgoing.line);
+        owner.client.tell(outgoing.class, &notice);
+        Ok((request, owner.client.id()))
     }
 
     /// A client reports; whether anybody waited for it.
-    pub(super) fn client_command_ran(&mut self, request: RequestId, ran: ClientRan) -> bool {
-        let Some(running) = self.client_commands.remove(&request) else {
+    pub(in crate::session) fn client_command_ran(
+        &mut self,
+        request: RequestId,
+        ran: ClientRan,
+    ) -> bool {
+        let Some(running) = self.clients.running_commands.remove(&request) else {
             return false;
         };
         self.tell(&Ephemeral::CommandCompleted(Completed {
@@ -90,10 +97,10 @@ impl Actor {
     }
 
     /// What ran in a client that left has ended with it.
-    pub(super) fn end_commands_of(&mut self, peer: PeerId) {
-        let running = self.client_commands.iter();
+    pub(in crate::session) fn end_commands_of(&mut self, client: ClientId) {
+        let running = self.clients.running_commands.iter();
         let lost: Vec<RequestId> = running
-            .filter(|(_, running)| running.peer == peer)
+            .filter(|(_, running)| running.client == client)
             .map(|(request, _)| request.clone())
             .collect();
         for request in lost {

@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use loopd_proto::id::SessionId;
+use loopd_proto::params::launch::LinkState;
 use loopd_proto::wire::Peer;
 
+use super::client_link::ClientLink;
+use crate::client::{Client, ClientId};
 use crate::launch::Launch;
 
 /// How many handlers one connection may have at a time.
@@ -16,6 +19,8 @@ const MOST_HANDLERS: usize = 1_000;
 /// One client's connection.
 pub struct Connection {
     pub peer: Peer,
+    /// The same as sessions and launches see it.
+    pub client: Arc<dyn Client>,
     launch: Mutex<Arc<Launch>>,
     authenticated: AtomicBool,
     joined: AtomicBool,
@@ -30,6 +35,7 @@ impl Connection {
     /// A connection that proved itself by its transport, or has to by a token.
     pub fn new(peer: Peer, launch: Arc<Launch>, trust: Trust) -> Self {
         Self {
+            client: Arc::new(ClientLink::new(peer.clone())),
             peer,
             launch: Mutex::new(launch),
             authenticated: AtomicBool::new(trust == Trust::Transport),
@@ -39,6 +45,10 @@ impl Connection {
             attached: Mutex::default(),
             handlers: Mutex::default(),
         }
+    }
+
+    pub fn id(&self) -> ClientId {
+        self.client.id()
     }
 
     /// The launch this connection belongs to.
@@ -55,7 +65,7 @@ impl Connection {
         if self.joined.swap(true, Ordering::AcqRel) {
             return Err(AlreadyJoined);
         }
-        launch.join(self);
+        launch.join(&self.client);
         self.authenticated
             .store(trust == Trust::Transport, Ordering::Release);
         let mut own = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,6 +81,31 @@ impl Connection {
     /// The number by which its relay knows it, if it came through one that outlives the home.
     pub fn link(&self) -> Option<u64> {
         self.link.get().copied()
+    }
+
+    /// What the connection has reached, for the next daemon; it asks its client nothing from now on.
+    pub fn link_state(&self) -> LinkState {
+        let launch = self.launch();
+        LinkState {
+            authenticated: self.is_authenticated(),
+            carries_inference: launch.inference_of(self.id()).is_some(),
+            keeps_session_files: launch.has_session_files_at(self.id()),
+            next_request_id: self.peer.seal_calls(),
+        }
+    }
+
+    /// Gives the connection back what it had with the daemon before.
+    pub fn restore(&self, state: &LinkState) {
+        self.peer.number_calls_from(state.next_request_id);
+        if state.authenticated {
+            self.authenticate();
+        }
+        if state.carries_inference {
+            self.launch().carry_inference_again(&self.client);
+        }
+        if state.keeps_session_files {
+            self.launch().keep_session_files_again(&self.client);
+        }
     }
 
     pub fn is_authenticated(&self) -> bool {

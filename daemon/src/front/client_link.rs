@@ -1,0 +1,204 @@
+//! A client behind a JSON-RPC connection: the methods by which it is told and asked.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use loopd_proto::event::ask::UserInputRequested;
+use loopd_proto::id::SessionId;
+use loopd_proto::params::inference::{RequestChunk, RequestStart};
+use loopd_proto::params::ui::UserInputResponse;
+use loopd_proto::wire::{self, CallError, Closed, Peer, PendingCall, notification};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::client::{
+    AskError, Asking, Class, Client, ClientId, Notice, NoticeContent, SectionTexts,
+};
+use loopd_model::client_http::{CarryingClient, NotTaken, Taking};
+
+/// Speaks to one peer.
+pub(super) struct ClientLink {
+    id: ClientId,
+    peer: Peer,
+}
+
+impl ClientLink {
+    pub(super) fn new(peer: Peer) -> Self {
+        Self {
+            id: ClientId::next(),
+            peer,
+        }
+    }
+
+    /// Sends a message whose answer says nothing but that it has come.
+    fn send(&self, method: &str, params: &impl Serialize) -> Taking {
+        let sent = self.peer.start_request(method, params);
+        async move {
+            match came(sent).await {
+                Ok(_) => Ok(()),
+                Err(CallError::Closed) => Err(NotTaken::Gone),
+                Err(error) => Err(NotTaken::Refused(error.to_string())),
+            }
+        }
+        .boxed()
+    }
+}
+
+async fn came(sent: Result<PendingCall, Closed>) -> Result<Box<RawValue>, CallError> {
+    sent?.await
+}
+
+/// The answer to a question that was sent.
+async fn answer<T: DeserializeOwned>(sent: Result<PendingCall, Closed>) -> Result<T, AskError> {
+    let answer = came(sent).await.map_err(|error| match error {
+        CallError::Closed => AskError::Gone,
+        error => AskError::Failed(error.to_string()),
+    })?;
+    serde_json::from_str(answer.get())
+        .map_err(|error| AskError::Failed(CallError::Decode(error).to_string()))
+}
+
+impl Client for ClientLink {
+    fn id(&self) -> ClientId {
+        self.id
+    }
+
+    fn tell(&self, class: Class, notice: &Notice<'_>) {
+        let class = match class {
+            Class::Event => wire::Class::Event,
+            Class::Delta => wire::Class::Delta,
+        };
+        // A peer that is gone already is taken out of its sessions by its connection's end.
+        self.peer.push(class, notice.bytes(encode)).ok();
+    }
+
+    fn ask_user(
+        &self,
+        session: &SessionId,
+        question: &UserInputRequested,
+    ) -> Asking<UserInputResponse> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            session_id: &'a SessionId,
+            question: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            choices: Option<&'a Vec<String>>,
+            allow_freeform: bool,
+        }
+        let params = Params {
+            session_id: session,
+            question: &question.question,
+            choices: question.choices.as_ref(),
+            allow_freeform: question.allow_freeform.unwrap_or(true),
+        };
+        answer(self.peer.start_request("userInput.request", &params)).boxed()
+    }
+
+    fn ask_token(&self, session: &SessionId, provider: &str) -> Asking<String> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            session_id: &'a SessionId,
+            provider_name: &'a str,
+        }
+        #[derive(Deserialize)]
+        struct Answer {
+            token: String,
+        }
+        let params = Params {
+            session_id: session,
+            provider_name: provider,
+        };
+        let sent = self.peer.start_request("providerToken.getToken", &params);
+        async move { Ok(answer::<Answer>(sent).await?.token) }.boxed()
+    }
+
+    fn ask_sections(&self, session: &SessionId, sections: &SectionTexts) -> Asking<SectionTexts> {
+        #[derive(Serialize)]
+        struct Section<'a> {
+            content: &'a str,
+        }
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            session_id: &'a SessionId,
+            sections: BTreeMap<&'a str, Section<'a>>,
+        }
+        #[derive(Deserialize)]
+        struct Rewritten {
+            content: String,
+        }
+        #[derive(Deserialize)]
+        struct Answer {
+            sections: BTreeMap<String, Rewritten>,
+        }
+        let sections = sections.iter();
+        let params = Params {
+            session_id: session,
+            sections: sections
+                .map(|(name, content)| (name.as_str(), Section { content }))
+                .collect(),
+        };
+        let sent = self.peer.start_request("systemMessage.transform", &params);
+        async move {
+            let sections = answer::<Answer>(sent).await?.sections.into_iter();
+            Ok(sections
+                .map(|(name, section)| (name, section.content))
+                .collect())
+        }
+        .boxed()
+    }
+}
+
+impl CarryingClient for ClientLink {
+    fn start_http(&self, start: &RequestStart<'_>) -> Taking {
+        self.send("llmInference.httpRequestStart", start)
+    }
+
+    fn send_http_chunk(&self, chunk: &RequestChunk<'_>) -> Taking {
+        self.send("llmInference.httpRequestChunk", chunk)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.peer.is_closed()
+    }
+
+    fn gone(&self) -> BoxFuture<'static, ()> {
+        let peer = self.peer.clone();
+        async move {
+            peer.closed().await;
+        }
+        .boxed()
+    }
+}
+
+/// Writes the notification that carries a notice.
+fn encode(content: NoticeContent<'_>) -> Bytes {
+    match content {
+        NoticeContent::Event { session, line } => event(session, line),
+        NoticeContent::Lifecycle(lifecycle) => notification("session.lifecycle", lifecycle),
+        NoticeContent::ShellOutput(piece) => notification("shell.output", piece),
+        NoticeContent::ShellExit(exit) => notification("shell.exit", exit),
+    }
+}
+
+/// Wraps an event's line as it is: the line was serialised once, for the log and for everybody.
+fn event(session: &SessionId, line: &str) -> Bytes {
+    const HEAD: &str = r#"{"jsonrpc":"2.0","method":"session.event","params":{"sessionId":"#;
+    let mut frame = Vec::with_capacity(HEAD.len() + line.len() + session.as_str().len() + 32);
+    frame.extend_from_slice(HEAD.as_bytes());
+    // Writing a string to memory cannot fail.
+    serde_json::to_writer(&mut frame, session.as_str()).ok();
+    frame.extend_from_slice(br#","event":"#);
+    frame.extend_from_slice(line.as_bytes());
+    frame.extend_from_slice(b"}}");
+    Bytes::from(frame)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests;

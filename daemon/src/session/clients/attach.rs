@@ -1,0 +1,183 @@
+//! What a client brings to a session and how it takes it away again.
+
+use std::sync::Arc;
+
+use loopd_proto::event::Ephemeral;
+use loopd_proto::event::ask::{CommandName, CommandsChanged};
+use loopd_proto::event::session::{CapabilitiesChanged, UiCapabilities};
+use loopd_proto::id::Seq;
+use loopd_proto::session::{ClientOffer, SessionOptions};
+
+use super::Clients;
+use crate::client::{Client, ClientId};
+use crate::launch::Launch;
+use crate::session::SessionError;
+use crate::session::actor::{Actor, Flow};
+use crate::session::waits::Whose;
+use loopd_kernel::command::Command;
+use loopd_model::secret::Secret;
+
+/// A client that listens to a session and answers for it.
+#[derive(Clone)]
+pub struct Attachment {
+    pub client: Arc<dyn Client>,
+    pub launch: Arc<Launch>,
+    pub offer: ClientOffer,
+    /// The configuration as the client gave it, secrets included; kept in memory only.
+    pub options: SessionOptions,
+    pub api_token: Option<Secret>,
+    /// Durable events after this one are sent first.
+    pub from: Seq,
+    pub pending: PendingWork,
+}
+
+/// What becomes of messages that wait in an idle session when somebody comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PendingWork {
+    /// They are taken up at once.
+    Continues,
+    /// They wait for the next prompt.
+    Waits,
+}
+
+/// How a client leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DetachReason {
+    /// It said so: the last one out ends the session.
+    Destroy,
+    /// It vanished: the session goes on as far as it can without anybody.
+    ConnectionLost,
+}
+
+impl Actor {
+    pub(in crate::session) async fn attach(&mut self, attachment: Attachment) {
+        let client = attachment.client.clone();
+        self.options = std::mem::take(&mut self.options).updated_by(attachment.options.clone());
+        self.clients.learn_tokens(&attachment.options, &client);
+        let newcomer = self.clients.make_room_for(&attachment);
+        // Who listened already has heard all of this.
+        if newcomer {
+            self.show_missed(&client, &attachment).await;
+        }
+        if newcomer && attachment.offer.request_elicitation {
+            self.show_open_forms(&client);
+        }
+        let asks = attachment.offer.request_user_input;
+        let brings_commands = attachment.offer.commands.is_some();
+        self.clients.attachments.push(attachment);
+        // The newcomer learns what the session can do from its reply; the others from an event.
+        self.capabilities_may_have_changed();
+        let joined = self.clients.attachments.last().filter(|_| newcomer);
+        match (&self.tree, joined) {
+            (Some(tree), Some(joined)) => tree.join(client.clone(), &joined.offer),
+            (None, _) | (_, None) => self.clients.audience.join(client.clone()),
+        }
+        if brings_commands {
+            self.tell_commands();
+        }
+        if asks {
+            self.ask_late_joiner(&client);
+        }
+        self.hand_down();
+    }
+
+    /// Whether somebody is there for whom the session works.
+    pub(in crate::session) fn is_attended(&self) -> bool {
+        // The parent of a sub-agent wants to know what it comes to.
+        self.lineage.is_some() || self.clients.is_attended()
+    }
+
+    pub(in crate::session) async fn detach(
+        &mut self,
+        client: ClientId,
+        reason: DetachReason,
+    ) -> Flow {
+        let ends = !self.clients.has_others_than(client) && reason == DetachReason::Destroy;
+        // The last one out still hears the end.
+        if ends && let Err(error) = self.execute(Command::Shutdown { error: None }).await {
+            tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
+        }
+        let took_commands = self.clients.remove(client);
+        if ends {
+            return Flow::Stop;
+        }
+        let left = SessionError::Left(self.state.id.clone());
+        self.waits.refuse(Whose::Of(client), &left);
+        self.clients.take_launch_of_those_left();
+        self.end_commands_of(client);
+        if took_commands {
+            self.tell_commands();
+        }
+        self.capabilities_may_have_changed();
+        self.hand_down();
+        Flow::Go
+    }
+
+    /// Tells everyone which commands the clients of the session run.
+    fn tell_commands(&mut self) {
+        let commands = self.clients.commands();
+        let commands = commands.map(|command| CommandName {
+            name: command.name.clone(),
+            description: (!command.description.is_empty()).then(|| command.description.clone()),
+        });
+        let commands = commands.collect();
+        self.tell(&Ephemeral::CommandsChanged(CommandsChanged { commands }));
+    }
+
+    fn capabilities_may_have_changed(&mut self) {
+        let can = self.clients.offers().any(|offer| offer.request_elicitation);
+        if can != self.clients.can_elicit {
+            self.clients.can_elicit = can;
+            self.tell(&Ephemeral::CapabilitiesChanged(CapabilitiesChanged {
+                ui: UiCapabilities { elicitation: can },
+            }));
+        }
+    }
+}
+
+impl Clients {
+    /// Takes what a client brings for the session as a whole, and forgets what it brought before;
+    /// tells whether it was not attached yet.
+    fn make_room_for(&mut self, attachment: &Attachment) -> bool {
+        let id = attachment.client.id();
+        let before = self.attachments.len();
+        self.attachments.retain(|known| known.client.id() != id);
+        // The launch of who only looks on serves until another one comes; that of who was here
+        // before serves while they are here: nobody's environment is put upon them.
+        let served = attachment.offer.observer || self.is_attended();
+        if self.launch.is_none() || self.borrowed_launch || !served {
+            self.launch = Some(attachment.launch.clone());
+            self.borrowed_launch = attachment.offer.observer;
+        }
+        if attachment.api_token.is_some() {
+            self.api_token.clone_from(&attachment.api_token);
+        }
+        self.attachments.len() == before
+    }
+
+    /// Lets a client go; tells whether slash commands went with it.
+    fn remove(&mut self, id: ClientId) -> bool {
+        self.audience.leave(id);
+        let mut leaving = self.attachments.iter();
+        let leaving = leaving.find(|attachment| attachment.client.id() == id);
+        let took_commands = leaving.is_some_and(|it| it.offer.commands.is_some());
+        self.attachments.retain(|known| known.client.id() != id);
+        took_commands
+    }
+
+    /// When who brought the launch has left, that of somebody who is here serves.
+    fn take_launch_of_those_left(&mut self) {
+        let here = |launch: &Arc<Launch>| {
+            let mut attachments = self.attachments.iter();
+            attachments.any(|attachment| Arc::ptr_eq(&attachment.launch, launch))
+        };
+        if self.launch.as_ref().is_some_and(here) {
+            return;
+        }
+        let mut attachments = self.attachments.iter();
+        if let Some(next) = attachments.find(|attachment| !attachment.offer.observer) {
+            self.launch = Some(next.launch.clone());
+            self.borrowed_launch = false;
+        }
+    }
+}
