@@ -35,7 +35,7 @@ use loopd_kernel::state::State;
 pub use client_exec::{ClientExec, ClientExecEnd};
 pub use command::{AttachedCommand, CommandStatus, RunIn, WaitOutcome};
 pub use detached::{DetachedCommand, LogExcerpt};
-pub use error::{Closed, ShellError};
+pub use error::{Closed, ShellError, TaskLogError};
 use slot::{Keep, ShellSlot};
 use spare::SpareShell;
 use table::{MAX_SHELLS, ShellTable};
@@ -43,7 +43,7 @@ use table::{MAX_SHELLS, ShellTable};
 /// Where a session's log is told what goes on.
 pub trait TaskLog: Send + Sync + 'static {
     /// Resolves when the command is stored, or says that the session is gone or refused it.
-    fn record(&self, command: Command) -> BoxFuture<'static, Result<(), String>>;
+    fn record(&self, command: Command) -> BoxFuture<'static, Result<(), TaskLogError>>;
 }
 
 /// What the shells of a session need.

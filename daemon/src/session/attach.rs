@@ -150,7 +150,11 @@ impl Actor {
 
     /// Shows a newcomer what agents of the session wait for and it can answer.
     fn show_questions_of_agents(&self, peer: &Peer, offer: &ClientOffer) {
-        let questions = self.tree.iter().flat_map(|tree| tree.questions());
+        let questions = self
+            .subagents
+            .tree()
+            .into_iter()
+            .flat_map(|tree| tree.questions());
         for (_, question) in questions {
             let answers = match &question.asks {
                 Asks::Permission(_) => offer.request_permission,
@@ -192,7 +196,7 @@ impl Actor {
 
     /// Whether somebody is there for whom the session works; who only looks on does not count.
     pub(super) fn is_attended(&self) -> bool {
-        if self.lineage.is_some() {
+        if self.subagents.is_child() {
             // Its parent wants to know what it comes to.
             return true;
         }

@@ -11,10 +11,11 @@ use loopd_store::StoredEvent;
 
 use super::SessionError;
 use super::actor::{Actor, Start};
-use super::subagents::spawn::{is_at_work, rested};
+use super::subagents::{is_at_work, result};
+use crate::subagent::child::ChildAnswer;
 use loopd_kernel::apply::apply;
 use loopd_kernel::command::{Command, RecoveredOutcome, TaskAnswer, TaskEnd};
-use loopd_kernel::state::{Entry, State};
+use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
 use loopd_kernel::texts;
 
@@ -69,7 +70,7 @@ impl Actor {
             match self.services.store.load(&work.session_id).await {
                 Ok(Some((_, events))) => {
                     let own = folded(&work.session_id, &events);
-                    recovered.extend(recovered_outcome(task, &own, multi_turn));
+                    recovered.extend(recovered_outcome(task, own, multi_turn));
                 }
                 Ok(None) => {}
                 Err(error) => {
@@ -84,45 +85,45 @@ impl Actor {
 /// An agent by its own log.
 struct Own {
     state: State,
-    /// When it was last spoken to.
+    /// When it was last spoken to, and the last thing it said since.
     spoken_to: Option<Timestamp>,
+    answer: Option<ChildAnswer>,
 }
 
 fn folded(id: &SessionId, events: &[StoredEvent]) -> Own {
     let mut own = Own {
         state: State::new(id.clone()),
         spoken_to: None,
+        answer: None,
     };
     for stored in events {
         if let Ok((head, event)) = loopd_proto::event::read_durable(&stored.json) {
             apply(&mut own.state, &head, &event);
             if let Durable::UserMessage(_) = event {
                 own.spoken_to = Some(head.timestamp);
+                own.answer = None;
             }
+            own.answer = ChildAnswer::of(stored.seq, &event).or(own.answer);
         }
     }
     own
 }
 
 /// What an agent's own log says, if it says more than that it was interrupted.
-fn recovered_outcome(task: &Task, own: &Own, multi_turn: bool) -> Option<RecoveredOutcome> {
+fn recovered_outcome(task: &Task, own: Own, multi_turn: bool) -> Option<RecoveredOutcome> {
     let state = &own.state;
     if own.spoken_to < task.active_since {
         // What it said before is no answer to what it has not heard.
         return None;
     }
-    let spoken = state
-        .history
-        .iter()
-        .rposition(|entry| matches!(entry, Entry::User(_)));
-    let spoken = spoken.unwrap_or(0);
     let at_work = is_at_work(state);
-    let rested = rested(state, spoken);
-    let done = !at_work && rested.outcome == Some(LoopOutcome::Done);
+    let result = result(state, own.answer);
+    let response = result.answer.map(|answer| answer.text);
+    let done = !at_work && result.outcome == Some(LoopOutcome::Done);
     if done && multi_turn && !task.is_waited_for() {
         let answer = TaskAnswer {
-            response: rested.response.unwrap_or_default(),
-            usage: rested.usage,
+            response: response.unwrap_or_default(),
+            usage: result.usage,
             delivered: false,
         };
         return Some(RecoveredOutcome::Answered(task.id.clone(), answer));
@@ -131,13 +132,13 @@ fn recovered_outcome(task: &Task, own: &Own, multi_turn: bool) -> Option<Recover
         (TaskOutcome::Completed, None)
     } else {
         let lost = texts::AGENT_LOST.to_owned();
-        let error = rested.error.filter(|_| !at_work);
+        let error = result.error.filter(|_| !at_work);
         (TaskOutcome::Failed, Some(error.unwrap_or(lost)))
     };
     let end = TaskEnd {
         reason,
-        result: rested.response,
-        usage: Some(rested.usage),
+        result: response,
+        usage: Some(result.usage),
         ..TaskEnd::new(outcome)
     };
     Some(RecoveredOutcome::Ended(task.id.clone(), end))

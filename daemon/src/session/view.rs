@@ -65,7 +65,7 @@ impl Actor {
         let tools = || self.toolset().specs();
         let command_context = || self.command_context();
         let route = || self.route();
-        let roster = || self.roster.get();
+        let roster = || self.subagents.roster();
         let commands = || {
             self.attachments
                 .iter()
@@ -87,8 +87,8 @@ impl Actor {
             elicitation: self.can_elicit,
             route: &route,
             shells: &self.shells,
-            agents: &self.agents,
-            tree: self.tree.as_ref(),
+            agents: self.subagents.runs(),
+            tree: self.subagents.tree(),
             roster: &roster,
             command_context: &command_context,
             audience: &self.audience,
