@@ -126,7 +126,7 @@ pub struct ProviderSettings {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct File {
+struct ConfigFile {
     model: Option<String>,
     local: bool,
     provider: BTreeMap<String, ProviderSettings>,
@@ -138,24 +138,52 @@ impl Config {
     /// Reads the file of a home; without one everything is as usual.
     pub fn load(home: &Path) -> Self {
         let path = home.join(FILE);
-        let (mut shell, mut agents) = (ShellSettings::default(), AgentSettings::default());
-        let models = match std::fs::read_to_string(&path) {
-            Ok(text) => {
-                (shell, agents) = (ShellSettings::read(&text), read_agents(&text));
-                ModelSettings::read(&text, &path.to_string_lossy())
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => ModelSettings::default(),
-            Err(error) => ModelSettings {
-                problem: Some(format!("{} cannot be read: {error}", path.display())),
-                ..ModelSettings::default()
-            },
+        let config = match std::fs::read_to_string(&path) {
+            Ok(text) => Self::read(&text, &path.to_string_lossy()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::default(),
+            Err(error) => Self::broken(format!("{} cannot be read: {error}", path.display())),
         };
-        if let Some(problem) = &models.problem {
+        if let Some(problem) = &config.models.problem {
             tracing::warn!("{problem}");
         }
+        config
+    }
+
+    /// Reads the text of the file. A mistake is told with the first model request.
+    fn read(text: &str, path: &str) -> Self {
+        let file = match ConfigFile::parse(text) {
+            Ok(file) => file,
+            Err(mistake) => return Self::broken(format!("{path}, {mistake}")),
+        };
+        let named = file.provider.keys().find(|name| name.contains('/'));
+        let models = match named {
+            Some(name) => ModelSettings {
+                problem: Some(format!(
+                    "{path}: the provider `{name}` has a `/` in its name; choose another name"
+                )),
+                ..ModelSettings::default()
+            },
+            None => ModelSettings {
+                model: file.model,
+                local: file.local,
+                providers: file.provider,
+                problem: None,
+            },
+        };
         Self {
-            shell,
-            agents,
+            shell: file.shell,
+            agents: file.agents,
+            models,
+            ..Self::default()
+        }
+    }
+
+    fn broken(problem: String) -> Self {
+        let models = ModelSettings {
+            problem: Some(problem),
+            ..ModelSettings::default()
+        };
+        Self {
             models,
             ..Self::default()
         }
@@ -170,54 +198,23 @@ impl Config {
     }
 }
 
-impl ShellSettings {
-    /// What the file says of shells; mistakes in it are told by [`ModelSettings::read`].
-    fn read(text: &str) -> Self {
-        toml::from_str(text).map_or_else(|_| Self::default(), |file: File| file.shell)
-    }
-}
-
-/// What the file says of agents; mistakes in it are told by [`ModelSettings::read`].
-fn read_agents(text: &str) -> AgentSettings {
-    toml::from_str(text).map_or_else(|_| AgentSettings::default(), |file: File| file.agents)
-}
-
-impl ModelSettings {
-    fn read(text: &str, path: &str) -> Self {
-        let file: File = match toml::from_str(text) {
-            Ok(file) => file,
-            Err(error) => {
-                let line = error.span().map_or(1, |span| {
-                    let before = text.get(..span.start).unwrap_or_default();
-                    before.matches('\n').count() + 1
-                });
-                // Only the message: the line itself may hold a key that does not belong there.
-                let message = error.message();
-                let hint = if message.contains("`api_key`") {
-                    "; keys are never written into this file: put the key into a variable and name that with api_key_env"
-                } else {
-                    ""
-                };
-                return Self {
-                    problem: Some(format!("{path}, line {line}: {message}{hint}")),
-                    ..Self::default()
-                };
-            }
-        };
-        if let Some(name) = file.provider.keys().find(|name| name.contains('/')) {
-            return Self {
-                problem: Some(format!(
-                    "{path}: the provider `{name}` has a `/` in its name; choose another name"
-                )),
-                ..Self::default()
+impl ConfigFile {
+    /// Parses the file, or says where the mistake is and what to do about it.
+    fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| {
+                let before = text.get(..span.start).unwrap_or_default();
+                before.matches('\n').count() + 1
+            });
+            // Only the message: the line itself may hold a key that does not belong there.
+            let message = error.message();
+            let hint = if message.contains("`api_key`") {
+                "; keys are never written into this file: put the key into a variable and name that with api_key_env"
+            } else {
+                ""
             };
-        }
-        Self {
-            model: file.model,
-            local: file.local,
-            providers: file.provider,
-            problem: None,
-        }
+            format!("line {line}: {message}{hint}")
+        })
     }
 }
 

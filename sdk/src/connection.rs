@@ -3,9 +3,10 @@
 //! A break is met in this order: the daemon is reached (started if need be), every open session is
 //! resumed with its pending work, its missed events are read, and only then calls go on.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -216,7 +217,7 @@ impl Shared {
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Weak<Core>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sessions.lock()
     }
 
     fn open_sessions(&self) -> Vec<Arc<Core>> {

@@ -1,8 +1,9 @@
 //! What outlives the connections of an open session: its configuration, its feed, and the handlers
 //! that are under way. The connection drives it; callers hold it inside a `Session`.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use loopd_proto::event::{self, Body, Durable, Ephemeral, Event};
 use loopd_proto::id::{RequestId, SessionId, ToolCallId};
@@ -119,7 +120,7 @@ impl Core {
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<RequestId, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock()
     }
 
     /// Starts the handler of a question that an event asks, or stops that of one it closes.

@@ -4,9 +4,10 @@
 //! first, because a later event repeats them; a reader that leaves too many whole events waiting
 //! loses the stream, and is told so.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashSet, VecDeque};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures::Stream;
@@ -111,7 +112,7 @@ impl Queue {
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     pub(crate) fn push(&self, event: &Event) {

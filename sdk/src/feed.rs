@@ -5,8 +5,9 @@
 //! and the ids it has seen since. After a break it reads from the cursor on, leaves out what it
 //! has seen, and only then lets through what the new connection brought meanwhile.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use loopd_proto::event::session::Idle;
 use loopd_proto::event::{Body, Durable, Ephemeral, Event, Head};
@@ -79,7 +80,7 @@ impl Feed {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// A stream of what happens from now on; the first one begins with the session's opening.

@@ -1,6 +1,6 @@
 //! The clock and fresh ids as values: the only place that reads time or randomness.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use loopd_proto::time::Timestamp;
@@ -36,10 +36,7 @@ impl Clock {
 
     /// An id that was not used before.
     pub fn id(&self) -> Ulid {
-        let mut generator = self
-            .generator
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut generator = self.generator.lock();
         generator.generate().unwrap_or_else(|_| Ulid::generate())
     }
 }

@@ -39,12 +39,13 @@ mod record;
 #[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 mod tests;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loopd_proto::id::{ProcessId, SessionId};
@@ -313,7 +314,7 @@ impl Processes {
 
 impl Inner {
     fn table(&self) -> MutexGuard<'_, HashMap<ProcessId, Arc<Record>>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     /// Lists a command until nothing of it is left.

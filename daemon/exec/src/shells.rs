@@ -15,10 +15,11 @@ mod slot;
 mod spare;
 mod table;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -122,7 +123,7 @@ impl Shells {
     }
 
     fn table(&self) -> MutexGuard<'_, ShellTable> {
-        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.table.lock()
     }
 
     /// Runs a command in its shell, after those that came before it.

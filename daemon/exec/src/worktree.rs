@@ -25,9 +25,10 @@ mod shelf;
 )]
 mod tests;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::StreamExt;
 use loopd_proto::id::SessionId;
@@ -265,11 +266,11 @@ impl Worktrees {
     }
 
     fn busy(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.0.busy.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.busy.lock()
     }
 
     fn held(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.held.lock()
     }
 }
 

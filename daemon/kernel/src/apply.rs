@@ -10,10 +10,11 @@ use loopd_proto::event::turn::{AssistantMessage, UserMessage};
 use loopd_proto::event::{Durable, Head, Visibility};
 use loopd_proto::id::ToolCallId;
 
+use super::history::Entry;
 use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
 use super::state::{
-    Accepted, CallState, CallStatus, Entry, Name, Phase, Preparing, Run, Stage, State, Totals,
-    Turn, TurnKey, fingerprint,
+    Accepted, CallState, CallStatus, Name, Phase, Preparing, Run, Stage, State, Totals, Turn,
+    TurnKey, fingerprint,
 };
 use super::texts;
 
@@ -84,11 +85,11 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::AgentDeselected(_) => (state.agent, state.agent_tools) = (None, None),
         Durable::UserMessage(message) => {
             state.totals.user_requests += 1;
-            state.history.push(Entry::User(parts(message)));
+            state.remember(Entry::User(parts(message)));
         }
         Durable::SystemNotification(notification) => {
             let text = Part::Text(notification.content.clone());
-            state.history.push(Entry::User(vec![text]));
+            state.remember(Entry::User(vec![text]));
             runs::told(state, &notification.kind.task());
             state.tasks.delivered(&notification.kind.task());
         }
@@ -237,7 +238,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         }
         Durable::Reminded(reminded) => {
             let part = Part::Text(reminded.text.clone());
-            state.history.push(Entry::User(vec![part]));
+            state.remember(Entry::User(vec![part]));
         }
         Durable::LoopEnded(ended) => {
             state.last_outcome = Some(ended.outcome);
@@ -334,7 +335,7 @@ fn said(state: &mut State, message: &AssistantMessage) {
                 .collect(),
         );
     }
-    state.history.push(Entry::Assistant(AssistantTurn {
+    state.remember(Entry::Assistant(AssistantTurn {
         text: message.content.clone(),
         reasoning,
         calls,
@@ -362,7 +363,7 @@ fn finished(state: &mut State, complete: &ToolComplete) {
         .or(complete.error.as_ref().map(|error| &error.message))
         .cloned()
         .unwrap_or_default();
-    state.history.push(Entry::Result {
+    state.remember(Entry::Result {
         call: complete.tool_call_id.clone(),
         text,
     });
@@ -371,7 +372,7 @@ fn finished(state: &mut State, complete: &ToolComplete) {
         .iter()
         .filter_map(|result| result.binary_results_for_llm.as_ref());
     for binary in binaries.flatten().filter(|binary| binary.kind == "image") {
-        state.history.push(Entry::Image {
+        state.remember(Entry::Image {
             label: binary.description.clone(),
             part: Part::Image {
                 media_type: binary.mime_type.clone(),

@@ -8,13 +8,14 @@ use std::collections::HashMap;
 
 use loopd_proto::id::ToolCallId;
 
+use super::history::Entry;
 use super::model::{ModelMessage, Part};
-use super::state::{Entry, State};
+use super::state::State;
 use super::texts;
 
 /// Builds the message list of the next model request.
 pub fn messages(state: &State) -> Vec<ModelMessage> {
-    let mut out = Vec::with_capacity(state.history.len() + 1);
+    let mut out = Vec::with_capacity(state.history.iter().len() + 1);
     if let Some(system) = &state.system {
         out.push(ModelMessage::System(system.clone()));
     }

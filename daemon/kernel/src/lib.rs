@@ -16,6 +16,7 @@ pub mod apply;
 pub mod command;
 pub mod context;
 pub mod decide;
+pub mod history;
 pub mod model;
 pub mod policy;
 pub mod state;

@@ -11,7 +11,8 @@ use loopd_proto::permission::{PermissionRequest, Permissions};
 use loopd_proto::session::{Mode, SessionOptions};
 use loopd_proto::time::Timestamp;
 
-use super::model::{AssistantTurn, Part, ToolCall};
+use super::history::{Entry, History};
+use super::model::ToolCall;
 use super::tasks::Tasks;
 
 /// Everything the daemon knows about a session that survives a restart.
@@ -34,7 +35,7 @@ pub struct State {
     pub permissions: Permissions,
     /// The system message the model was last given.
     pub system: Option<String>,
-    pub history: Vec<Entry>,
+    pub history: History,
     /// FIFO; steering messages wait apart, before the next model call.
     pub queue: Vec<QueueItem>,
     pub steering: Vec<PendingMessage>,
@@ -95,22 +96,6 @@ impl Totals {
             self.models.entry(model.clone()).or_default().add(metrics);
         }
     }
-}
-
-/// One item of the conversation.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Entry {
-    User(Vec<Part>),
-    Assistant(AssistantTurn),
-    Result {
-        call: ToolCallId,
-        text: String,
-    },
-    /// What a tool showed besides its text; comes after all results of its turn.
-    Image {
-        label: Option<String>,
-        part: Part,
-    },
 }
 
 /// What the loop is doing.
@@ -267,7 +252,7 @@ impl State {
             agent_tools: None,
             permissions: Permissions::default(),
             system: None,
-            history: Vec::new(),
+            history: History::default(),
             queue: Vec::new(),
             steering: Vec::new(),
             accepted: VecDeque::new(),
@@ -286,6 +271,11 @@ impl State {
             visible: 0,
             closed: false,
         }
+    }
+
+    /// Adds what the event that is being applied says to the conversation.
+    pub(crate) fn remember(&mut self, entry: Entry) {
+        self.history.push(self.seq, entry);
     }
 
     pub fn turn(&self) -> Option<&Turn> {

@@ -10,7 +10,7 @@ model = "work/claude-sonnet-4-5"
 type = "anthropic"
 api_key_env = "WORK_KEY"
 "#;
-    let settings = ModelSettings::read(text, "config.toml");
+    let settings = Config::read(text, "config.toml").models;
     assert_eq!(settings.problem, None);
     assert_eq!(settings.model.as_deref(), Some("work/claude-sonnet-4-5"));
     let config = Config {
@@ -40,7 +40,7 @@ fn mistakes_are_told_with_their_line() {
         ("[agents.models]\nexplore = 1\n", "line 2", "string"),
     ];
     for (text, line, word) in cases {
-        let problem = ModelSettings::read(text, "config.toml").problem.unwrap();
+        let problem = Config::read(text, "config.toml").models.problem.unwrap();
         assert!(problem.starts_with("config.toml"), "{problem}");
         assert!(problem.contains(line), "{problem}");
         assert!(problem.contains(word), "{problem}");
@@ -50,7 +50,7 @@ fn mistakes_are_told_with_their_line() {
 #[test]
 fn a_key_in_the_file_is_refused_and_not_repeated() {
     let text = "[provider.a]\napi_key = \"sk-very-secret\"\n";
-    let problem = ModelSettings::read(text, "config.toml").problem.unwrap();
+    let problem = Config::read(text, "config.toml").models.problem.unwrap();
     assert!(problem.contains("api_key_env"), "{problem}");
     assert!(!problem.contains("very-secret"), "{problem}");
 }
@@ -65,13 +65,15 @@ fn no_file_is_no_problem_and_a_broken_one_does_not_stop_the_daemon() {
 
 #[test]
 fn the_file_says_what_commands_run_on() {
-    let read = |text: &str| ShellSettings::read(text).backend;
+    let read = |text: &str| Config::read(text, "config.toml").shell.backend;
     assert_eq!(read(""), ShellBackend::Terminal);
     assert_eq!(
         read("[shell]\nbackend = \"process\"\n"),
         ShellBackend::Process
     );
-    let problem = ModelSettings::read("[shell]\nbackend = \"tty\"\n", "config.toml").problem;
+    let problem = Config::read("[shell]\nbackend = \"tty\"\n", "config.toml")
+        .models
+        .problem;
     assert!(problem.unwrap().contains("line 2"));
     assert_eq!(ShellBackend::parse("process"), Some(ShellBackend::Process));
     assert_eq!(ShellBackend::parse("else"), None);
@@ -81,8 +83,8 @@ fn the_file_says_what_commands_run_on() {
 fn the_file_says_how_agents_run() {
     let text = "[agents]\nsmall_model = \"tiny\"\nmax_depth = 3\nmulti_turn = false\n\
         costly_models = [\"*opus*\"]\n[agents.models]\nexplore = \"quick\"\n";
-    let agents = read_agents(text);
-    assert_eq!(ModelSettings::read(text, "config.toml").problem, None);
+    let agents = Config::read(text, "config.toml").agents;
+    assert_eq!(Config::read(text, "config.toml").models.problem, None);
     assert_eq!(agents.small_model.as_deref(), Some("tiny"));
     assert_eq!(
         (agents.max_depth, agents.fork, agents.multi_turn),
@@ -90,11 +92,14 @@ fn the_file_says_how_agents_run() {
     );
     assert_eq!(agents.costly_models, ["*opus*"]);
     assert_eq!(agents.preferred("Explore", None), Some("quick"));
-    let usual = read_agents("");
+    let usual = Config::read("", "config.toml").agents;
     assert_eq!(
         (usual.max_depth, usual.fork, usual.multi_turn),
         (6, false, true)
     );
     assert!((4..=256).contains(&usual.max_concurrent));
-    assert_eq!(read_agents("[agents]\nmax_depth = 99\n"), usual);
+    assert_eq!(
+        Config::read("[agents]\nmax_depth = 99\n", "config.toml").agents,
+        usual
+    );
 }

@@ -1,8 +1,9 @@
 //! From a session's id to its live actor: at most one per session, started on demand.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use loopd_proto::id::SessionId;
@@ -29,8 +30,8 @@ impl Sessions {
         }
     }
 
-    fn live(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, SessionHandle>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    fn live(&self) -> parking_lot::MutexGuard<'_, HashMap<SessionId, SessionHandle>> {
+        self.live.lock()
     }
 
     /// The session, if it is live.

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use loopd_proto::event::Durable;
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::TaskOutcome;
-use loopd_proto::id::SessionId;
+use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::time::Timestamp;
 use loopd_store::StoredEvent;
 
 use super::SessionError;
 use super::actor::{Actor, Start};
 use super::subagents::{is_at_work, result};
-use crate::subagent::child::ChildAnswer;
 use loopd_kernel::apply::apply;
 use loopd_kernel::command::{Command, RecoveredOutcome, TaskAnswer, TaskEnd};
 use loopd_kernel::state::State;
@@ -70,7 +69,7 @@ impl Actor {
             match self.services.store.load(&work.session_id).await {
                 Ok(Some((_, events))) => {
                     let own = folded(&work.session_id, &events);
-                    recovered.extend(recovered_outcome(task, own, multi_turn));
+                    recovered.extend(recovered_outcome(task, &own, multi_turn));
                 }
                 Ok(None) => {}
                 Err(error) => {
@@ -85,44 +84,40 @@ impl Actor {
 /// An agent by its own log.
 struct Own {
     state: State,
-    /// When it was last spoken to, and the last thing it said since.
+    /// When it was last spoken to.
     spoken_to: Option<Timestamp>,
-    answer: Option<ChildAnswer>,
 }
 
 fn folded(id: &SessionId, events: &[StoredEvent]) -> Own {
     let mut own = Own {
         state: State::new(id.clone()),
         spoken_to: None,
-        answer: None,
     };
     for stored in events {
         if let Ok((head, event)) = loopd_proto::event::read_durable(&stored.json) {
             apply(&mut own.state, &head, &event);
             if let Durable::UserMessage(_) = event {
                 own.spoken_to = Some(head.timestamp);
-                own.answer = None;
             }
-            own.answer = ChildAnswer::of(stored.seq, &event).or(own.answer);
         }
     }
     own
 }
 
 /// What an agent's own log says, if it says more than that it was interrupted.
-fn recovered_outcome(task: &Task, own: Own, multi_turn: bool) -> Option<RecoveredOutcome> {
+fn recovered_outcome(task: &Task, own: &Own, multi_turn: bool) -> Option<RecoveredOutcome> {
     let state = &own.state;
     if own.spoken_to < task.active_since {
         // What it said before is no answer to what it has not heard.
         return None;
     }
+    let spoken = state.history.last_user().unwrap_or(Seq::START);
     let at_work = is_at_work(state);
-    let result = result(state, own.answer);
-    let response = result.answer.map(|answer| answer.text);
+    let result = result(state, spoken);
     let done = !at_work && result.outcome == Some(LoopOutcome::Done);
     if done && multi_turn && !task.is_waited_for() {
         let answer = TaskAnswer {
-            response: response.unwrap_or_default(),
+            response: result.response.unwrap_or_default(),
             usage: result.usage,
             delivered: false,
         };
@@ -137,7 +132,7 @@ fn recovered_outcome(task: &Task, own: Own, multi_turn: bool) -> Option<Recovere
     };
     let end = TaskEnd {
         reason,
-        result: response,
+        result: result.response,
         usage: Some(result.usage),
         ..TaskEnd::new(outcome)
     };

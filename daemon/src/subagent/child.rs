@@ -9,9 +9,7 @@ use futures::future::BoxFuture;
 use loopd_proto::event::Durable;
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::WorkUsage;
-use loopd_proto::id::Seq;
 use loopd_proto::time::Timestamp;
-use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::error::ChildError;
@@ -49,30 +47,10 @@ pub enum ChildStatus {
 pub struct ChildResult {
     /// As `loopd.loop_ended` has it.
     pub outcome: Option<LoopOutcome>,
-    pub answer: Option<ChildAnswer>,
+    /// The last thing it said.
+    pub response: Option<String>,
     pub error: Option<String>,
     pub usage: WorkUsage,
-}
-
-/// The last thing a child said.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChildAnswer {
-    /// Where in the child's log it stands.
-    pub seq: Seq,
-    pub text: String,
-}
-
-impl ChildAnswer {
-    /// What an event of a child's log says, if it says anything.
-    pub fn of(seq: Seq, event: &Durable) -> Option<Self> {
-        match event {
-            Durable::AssistantMessage(message) if !message.content.trim().is_empty() => {
-                let text = message.content.clone();
-                Some(Self { seq, text })
-            }
-            _ => None,
-        }
-    }
 }
 
 /// What ties a child's session to the run that drives it.
@@ -81,7 +59,6 @@ pub struct RunLink {
     watcher: Arc<Watcher>,
     lease: Arc<SlotLease>,
     status: watch::Sender<ChildStatus>,
-    answer: Mutex<Option<ChildAnswer>>,
 }
 
 impl RunLink {
@@ -92,7 +69,6 @@ impl RunLink {
             watcher,
             lease,
             status,
-            answer: Mutex::default(),
         };
         (link, StatusUpdates(updates))
     }
@@ -102,16 +78,8 @@ impl RunLink {
     }
 
     /// Something is being stored in the child's log.
-    pub fn stored(&self, seq: Seq, at: Timestamp, event: &Durable) {
+    pub fn stored(&self, at: Timestamp, event: &Durable) {
         self.watcher.stored(at, event);
-        if let Some(answer) = ChildAnswer::of(seq, event) {
-            *self.answer.lock() = Some(answer);
-        }
-    }
-
-    /// The last thing the child said since this run began.
-    pub fn answer(&self) -> Option<ChildAnswer> {
-        self.answer.lock().clone()
     }
 
     /// Says how the child stands; what is gone stays gone.

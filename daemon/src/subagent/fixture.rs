@@ -9,12 +9,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::{AgentWork, Execution, WorkUsage};
-use loopd_proto::id::{Seq, SessionId};
+use loopd_proto::id::SessionId;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::child::{Child, ChildAnswer, ChildResult, ChildStatus, RunLink};
+use super::child::{Child, ChildResult, ChildStatus, RunLink};
 use super::definitions::{AgentSettings, AskedBy, RosterInput, load};
 use super::parent::{ChildSpawner, ParentSession, ParentSnapshot, ReachableModels};
 use super::{ChildError, ParentEnded, Slots, SpawnSpec, SubagentOrder, Subagents, SubagentsSetup};
@@ -70,10 +70,7 @@ impl FakeChild {
     fn rest(&self, outcome: LoopOutcome, text: &str) {
         self.report(ChildStatus::Rests(Arc::new(ChildResult {
             outcome: Some(outcome),
-            answer: Some(ChildAnswer {
-                seq: Seq(1),
-                text: text.to_owned(),
-            }),
+            response: Some(text.to_owned()),
             error: None,
             usage: WorkUsage::default(),
         })));

@@ -2,9 +2,10 @@
 //! anywhere, the pump drives the writer. Never blocks a pusher and never reorders: a slow reader
 //! first loses deltas, then the connection; waiting replies only stop the reading.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -111,7 +112,7 @@ impl Outbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Queues one complete message; a message without bytes is nothing to send.

@@ -1,10 +1,10 @@
 //! What the daemon knows of one command: who it is, whether it ended, how it is reached. Kept in the
 //! table of `Processes` and by each `Owned`; the task that watches the command is the one writer.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loopd_proto::id::{ProcessId, SessionId};
 use loopd_proto::time::Timestamp;
@@ -103,7 +103,7 @@ impl Record {
     }
 
     fn label(&self) -> MutexGuard<'_, String> {
-        self.label.lock().unwrap_or_else(PoisonError::into_inner)
+        self.label.lock()
     }
 
     pub(super) fn relabel(&self, label: &str) {
@@ -122,10 +122,7 @@ impl Record {
     /// Notes that nothing of the command lives.
     pub(super) fn set_gone(&self) {
         self.set_exit(Exit::Unknown);
-        self.stay
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        self.stay.lock().take();
         self.gone.send_replace(true);
     }
 
@@ -149,7 +146,7 @@ impl Record {
     }
 
     fn control(&self) -> MutexGuard<'_, Box<dyn Control>> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+        self.control.lock()
     }
 
     /// Reaches the command another way from now on; a wish that may have got lost is repeated.

@@ -1,9 +1,10 @@
 //! Commands that clients run themselves, past the model: `session.shell.exec` and what people type.
 //! They have no terminal, belong to no shell id, and end with the session.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use loopd_proto::id::ProcessId;
@@ -37,7 +38,7 @@ pub(super) struct Running {
 
 impl Running {
     fn table(&self) -> MutexGuard<'_, HashMap<String, Arc<ClientExec>>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 }
 
@@ -235,7 +236,7 @@ impl Shells {
         for direct in running.into_values() {
             if let ClientExec::Collected { shell, .. } = &*direct {
                 // Dropping a shell closes it.
-                shell.lock().unwrap_or_else(PoisonError::into_inner).take();
+                shell.lock().take();
             }
         }
     }

@@ -1,6 +1,6 @@
 //! One command in a shell of the session: what it is, where it runs, and waiting for it.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use loopd_proto::event::task::{ShellWaiting, TaskOutcome};
@@ -136,7 +136,7 @@ impl AttachedCommand {
     /// Stops the command.
     pub async fn stop(&self) {
         if self.is_running() {
-            *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            *self.stopped.lock() = true;
             self.run.stop().await;
         }
     }
@@ -155,7 +155,7 @@ impl AttachedCommand {
     /// Waits for the end and says it in the words of the log.
     pub(super) async fn end(&self) -> TaskEnd {
         let end = self.run.ended().await;
-        let stopped = *self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        let stopped = *self.stopped.lock();
         match end {
             _ if stopped => TaskEnd::new(TaskOutcome::Cancelled).because("it was stopped"),
             CommandEnd::Exited(code) => task_end(Some(code), None),

@@ -1,8 +1,9 @@
 //! Detached commands: processes of their own that outlive the daemon, known by their log.
 
+use parking_lot::Mutex;
 use std::io::SeekFrom;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use loopd_proto::event::task::{ShellAttachment, ShellWork, TaskOutcome, TaskWork};
@@ -120,7 +121,7 @@ impl DetachedCommand {
     /// Stops the command and everything it started.
     pub(super) async fn stop(&self) -> CommandStatus {
         if let (true, Process::Known(process)) = (self.is_running(), &self.process) {
-            *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            *self.stopped.lock() = true;
             process.stop(GRACE).await;
             let mut ending = self.ending.subscribe();
             // The sender lives as long as `self`: waiting cannot fail.
@@ -135,7 +136,7 @@ impl DetachedCommand {
             Process::Known(process) => process.exit().await,
             Process::Gone(exit) => exit.unwrap_or(Exit::Unknown),
         };
-        let stopped = *self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        let stopped = *self.stopped.lock();
         let (ending, end) = match exit {
             _ if stopped => (
                 CommandStatus::Stopped,
@@ -161,9 +162,9 @@ impl DetachedCommand {
     /// What the log says since it was read last.
     pub async fn unread(&self) -> std::io::Result<LogExcerpt> {
         let ending = self.ending();
-        let from = *self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = *self.read.lock();
         let (body, to) = read_log(&self.log, from).await?;
-        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = to;
+        *self.read.lock() = to;
         Ok(LogExcerpt {
             shown: Shown { body, screen: None },
             ending,

@@ -1,7 +1,8 @@
 //! The place of one shell id: the shell that sits there, the command that ran there last, and the
 //! line of those that wait. `shells` alone uses it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -45,8 +46,8 @@ impl ShellSlot {
         }
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, SlotContents> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> parking_lot::MutexGuard<'_, SlotContents> {
+        self.held.lock()
     }
 
     /// Waits until those who came before are done.

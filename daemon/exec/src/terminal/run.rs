@@ -1,8 +1,9 @@
 //! One command, from its start to its end and after: its state, its output, and the way to reach
 //! whoever runs it. The backends make and feed it; tools hold it.
 
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -160,7 +161,7 @@ impl CommandRun {
     }
 
     pub(super) fn text(&self) -> MutexGuard<'_, Text> {
-        self.0.text.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.text.lock()
     }
 
     /// Tells the watchers that there is new output.

@@ -1,6 +1,7 @@
 //! What a handler gets to know: the daemon and who is asking.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use super::server::Server;
 use crate::connection::Connection;
@@ -27,13 +28,10 @@ impl Context {
 
     /// Runs this right after the reply has entered the connection's queue.
     pub fn after_reply(&self, action: impl FnOnce() + Send + 'static) {
-        *self.after.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(action));
+        *self.after.lock() = Some(Box::new(action));
     }
 
     pub(super) fn take_after(&self) -> Option<AfterReply> {
-        self.after
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        self.after.lock().take()
     }
 }

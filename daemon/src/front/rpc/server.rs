@@ -1,7 +1,8 @@
 //! The running daemon as connections see it: serves them, knows their launches, ends them.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use loopd_proto::home_paths::FileId;
@@ -77,7 +78,7 @@ impl Server {
     }
 
     pub(super) fn visitors(&self) -> MutexGuard<'_, Visitors> {
-        self.visitors.lock().unwrap_or_else(PoisonError::into_inner)
+        self.visitors.lock()
     }
 
     /// The lock file that the daemon holds.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use loopd_proto::id::Seq;
 
 use super::children::Children;
 use crate::session::{SessionError, SessionHandle};
 use crate::subagent::ChildError;
-use crate::subagent::child::{Child, ChildAnswer, ChildResult, ChildStatus, RunLink};
+use crate::subagent::child::{Child, ChildResult, ChildStatus};
 use loopd_kernel::command::{Command, Send, SendPlace};
+use loopd_kernel::history::Entry;
 use loopd_kernel::state::State;
 
 /// How an agent's session is when a run of it begins, which decides how it is spoken to.
@@ -94,12 +96,12 @@ impl From<SessionError> for ChildError {
     }
 }
 
-/// How a session stands, by its log and by what it said since its run began.
-pub(super) fn status(state: &State, link: &RunLink) -> ChildStatus {
+/// How a session stands that was spoken to when its log ended there.
+pub(super) fn status(state: &State, since: Seq) -> ChildStatus {
     if is_at_work(state) {
         ChildStatus::AtWork
     } else {
-        ChildStatus::Rests(Arc::new(result(state, link.answer())))
+        ChildStatus::Rests(Arc::new(result(state, since)))
     }
 }
 
@@ -109,11 +111,16 @@ pub(in crate::session) fn is_at_work(state: &State) -> bool {
     state.is_busy() || waits || state.tasks.has_agents_at_work()
 }
 
-/// What a session came to whose last answer is this.
-pub(in crate::session) fn result(state: &State, answer: Option<ChildAnswer>) -> ChildResult {
+/// What a session came to that was spoken to when its log ended there.
+pub(in crate::session) fn result(state: &State, since: Seq) -> ChildResult {
+    let mut said = state.history.after(since).rev();
+    let response = said.find_map(|entry| match entry {
+        Entry::Assistant(turn) if !turn.text.trim().is_empty() => Some(turn.text.clone()),
+        _ => None,
+    });
     ChildResult {
         outcome: state.last_outcome,
-        answer,
+        response,
         error: state.last_error.clone(),
         usage: state.usage(),
     }

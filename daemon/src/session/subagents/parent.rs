@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loopd_proto::event::Durable;
 use loopd_proto::event::agent::SubagentIdentity;
-use loopd_proto::id::SessionId;
+use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::session::SessionOptions;
 use tokio::sync::oneshot;
 
@@ -56,6 +56,8 @@ impl Inheritance {
 pub(in crate::session) struct ParentLink {
     tree: Arc<Tree>,
     run_link: RunLink,
+    /// Where the log ended when the run began.
+    since: Seq,
     top: SessionId,
     generation: u64,
     permissions: ParentPermissions,
@@ -105,6 +107,7 @@ impl Actor {
         self.subagents.parent = Some(ParentLink {
             tree,
             run_link,
+            since: self.state.seq,
             top: inheritance.top.clone(),
             generation: inheritance.generation,
             permissions: inheritance.permissions.clone(),
@@ -249,8 +252,7 @@ impl Actor {
         let Some(lineage) = &self.subagents.parent else {
             return;
         };
-        let now = self.services.clock.now();
-        lineage.run_link.stored(self.state.seq, now, event);
+        lineage.run_link.stored(self.services.clock.now(), event);
         let (request, asks) = match event {
             Durable::PermissionRequested(asked) => {
                 let permission = Box::new(asked.permission_request.clone());
@@ -292,7 +294,7 @@ impl Actor {
         if let Some(parent) = &self.subagents.parent {
             parent
                 .run_link
-                .report(status(&self.state, &parent.run_link));
+                .report(status(&self.state, parent.since));
         }
     }
 

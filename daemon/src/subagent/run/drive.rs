@@ -277,7 +277,7 @@ fn judged(result: Result<Option<Arc<ChildResult>>, ChildError>, was_cancelled: b
     };
     RunEnding {
         end,
-        response: result.answer.as_ref().map(|answer| answer.text.clone()),
+        response: result.response.clone(),
         usage: result.usage.clone(),
         worktree: None,
     }

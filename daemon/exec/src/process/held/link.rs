@@ -1,10 +1,11 @@
 //! The connection to the holder, which is started when the first command needs it and again after it
 //! was killed.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use tokio::io::unix::AsyncFd;
@@ -28,7 +29,7 @@ struct Holder {
 
 impl Link {
     fn current(&self) -> MutexGuard<'_, Option<Arc<Holder>>> {
-        self.holder.lock().unwrap_or_else(PoisonError::into_inner)
+        self.holder.lock()
     }
 
     /// Says whether there is a holder.

@@ -11,7 +11,8 @@ use super::*;
 use crate::apply::apply;
 use crate::command::{Command, Prepared, Step};
 use crate::decide::decide;
-use crate::state::{Entry, Phase};
+use crate::history::Entry;
+use crate::state::Phase;
 
 /// A command of the model goes on in the background.
 fn shell(id: &str, attachment: ShellAttachment) -> Command {
@@ -131,7 +132,10 @@ fn an_end_wakes_a_resting_session_and_is_told_once() {
     world.prepared();
     assert_eq!(world.count("system.notification"), 1);
     assert!(matches!(world.state.phase, Phase::Turn(_)));
-    assert!(matches!(world.state.history.last(), Some(Entry::User(_))));
+    assert!(matches!(
+        world.state.history.iter().next_back(),
+        Some(Entry::User(_))
+    ));
     assert!(world.state.tasks.undelivered().is_empty());
     assert_eq!(world.end("a"), Answer::Accepted(false), "it ended already");
     assert_eq!(world.count("session.background_tasks_changed"), 2);

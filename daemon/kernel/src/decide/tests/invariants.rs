@@ -6,7 +6,8 @@ use loopd_proto::event::fact::{Asked, QueueItem};
 use loopd_proto::event::{Durable, Ephemeral};
 
 use crate::command::{Decision, Effect, Step};
-use crate::state::{CallStatus, Entry, Phase, Stage, State};
+use crate::history::Entry;
+use crate::state::{CallStatus, Phase, Stage, State};
 
 pub(super) fn of_state(state: &State) {
     // A message waits in one place only.
@@ -24,12 +25,12 @@ pub(super) fn of_state(state: &State) {
 
     // A call has one result, or is open in the running turn and has none.
     let mut results: BTreeMap<&str, usize> = BTreeMap::new();
-    for entry in &state.history {
+    for entry in state.history.iter() {
         if let Entry::Result { call, .. } = entry {
             *results.entry(call.as_str()).or_default() += 1;
         }
     }
-    for entry in &state.history {
+    for entry in state.history.iter() {
         let Entry::Assistant(said) = entry else {
             continue;
         };

@@ -7,8 +7,9 @@ use loopd_proto::params::session::Of;
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use loopd_kernel::history::Entry;
 use loopd_kernel::model::Part;
-use loopd_kernel::state::{Entry, State};
+use loopd_kernel::state::State;
 
 /// How many of the last user messages are told.
 const MESSAGES: usize = 20;

@@ -1,0 +1,66 @@
+//! The conversation as the log tells it, oldest entry first.
+//!
+//! Each entry carries the position of its event in the log, and nobody refers to an entry by its
+//! place in the list: compaction may take entries out of the front, and what others remember of the
+//! conversation stays true.
+
+use loopd_proto::id::{Seq, ToolCallId};
+
+use super::model::{AssistantTurn, Part};
+
+/// One item of the conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    User(Vec<Part>),
+    Assistant(AssistantTurn),
+    Result {
+        call: ToolCallId,
+        text: String,
+    },
+    /// What a tool showed besides its text; comes after all results of its turn.
+    Image {
+        label: Option<String>,
+        part: Part,
+    },
+}
+
+/// The entries of a session's conversation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct History {
+    entries: Vec<Stored>,
+}
+
+/// An entry and the event that it comes from.
+#[derive(Debug, Clone, PartialEq)]
+struct Stored {
+    seq: Seq,
+    entry: Entry,
+}
+
+impl History {
+    /// Adds what an event says. Events come in the order of the log.
+    pub(crate) fn push(&mut self, seq: Seq, entry: Entry) {
+        self.entries.push(Stored { seq, entry });
+    }
+
+    /// All entries, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry> + ExactSizeIterator {
+        self.entries.iter().map(|stored| &stored.entry)
+    }
+
+    /// The entries of events after a position in the log, oldest first.
+    pub fn after(&self, seq: Seq) -> impl DoubleEndedIterator<Item = &Entry> {
+        let first = self.entries.partition_point(|stored| stored.seq <= seq);
+        self.entries.iter().skip(first).map(|stored| &stored.entry)
+    }
+
+    /// Where in the log the last message of a user stands.
+    pub fn last_user(&self) -> Option<Seq> {
+        let mut newest = self.entries.iter().rev();
+        let found = newest.find(|stored| matches!(stored.entry, Entry::User(_)));
+        found.map(|stored| stored.seq)
+    }
+}
+
+#[cfg(test)]
+mod tests;
