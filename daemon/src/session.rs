@@ -9,6 +9,7 @@ pub mod attach;
 mod effects;
 mod journal;
 pub mod provide;
+mod questions;
 mod redact;
 pub mod registry;
 mod resume;

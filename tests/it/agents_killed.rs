@@ -178,3 +178,41 @@ async fn one_that_never_heard_its_task_hears_it_with_the_next_message() {
     second.finish().await;
     first.finish().await;
 }
+
+/// A daemon whose model has sub-agents that run a command.
+async fn asking_daemon() -> Daemon {
+    let script = Script::answering(|request| {
+        // It has read one message only: what it was asked first.
+        if request.last_user_text().contains("help me") && request.last_results().is_empty() {
+            return Turn::any().calls([call("b", "bash", json!({"command": "echo hi"}))]);
+        }
+        Turn::any().says("well")
+    });
+    Daemon::with(script.await).await
+}
+
+#[tokio::test]
+async fn the_open_question_of_an_agent_that_goes_on_is_shown_to_everyone() {
+    let (first, second) = (asking_daemon().await, asking_daemon().await);
+    let offer = || json!({"requestPermission": true});
+    let mut session = first.client().create(offer()).await;
+    let helper = json!({"agentType": "general-purpose", "prompt": "help me", "name": "helper"});
+    session.call("session.tasks.startAgent", helper).await;
+    let asked = session.next("permission.requested").await;
+    crash(&first, &second, None, None).await;
+    let mut session = second.client().resume(&session.id, offer()).await;
+    let message = json!({"id": "helper", "message": "go on"});
+    session.call("session.tasks.sendMessage", message).await;
+    assert_eq!(session.next("permission.requested").await, asked);
+    let mut late = second.client().resume(&session.id, offer()).await;
+    assert_eq!(late.next("permission.requested").await, asked);
+    let request = asked["data"]["requestId"].as_str().unwrap();
+    let pending = late.call("session.permissions.pendingRequests", json!({}));
+    assert_eq!(pending.await["items"][0]["requestId"], request);
+    assert!(late.decide(request, json!({"kind": "approve-once"})).await);
+    let read = json!({"id": "helper", "wait": 60});
+    let read = session.call("loopd.taskRead", read).await;
+    assert_eq!(read["turns"][0]["response"], "well", "{read}");
+    second.finish().await;
+    first.finish().await;
+}

@@ -55,7 +55,6 @@ async fn goes_on(mut joined: Session, request: &str) {
 }
 
 #[tokio::test]
-#[ignore = "fails until open questions are folded from the log"]
 async fn of_two_calls_in_one_turn_only_the_open_one_is_offered() {
     let mut daemon = Daemon::playing([
         Turn::user("go").calls([lookup("answered"), lookup("open")]),
@@ -75,7 +74,6 @@ async fn of_two_calls_in_one_turn_only_the_open_one_is_offered() {
 }
 
 #[tokio::test]
-#[ignore = "fails until open questions are folded from the log"]
 async fn a_call_that_an_earlier_turn_answered_is_not_offered_again() {
     let mut daemon = Daemon::playing([
         Turn::user("go").calls([lookup("answered")]),
@@ -95,7 +93,6 @@ async fn a_call_that_an_earlier_turn_answered_is_not_offered_again() {
 }
 
 #[tokio::test]
-#[ignore = "fails until open questions are folded from the log"]
 async fn a_call_that_was_answered_beside_an_open_permission_is_not_offered_again() {
     let mut daemon = Daemon::playing([
         Turn::user("go").calls([

@@ -167,7 +167,6 @@ async fn is_never_shown_if_its_commit_fails(question: Question) {
 }
 
 #[tokio::test]
-#[ignore = "fails until a question is shown above only after its commit"]
 async fn a_sub_agents_permission_is_shown_to_a_joiner_after_its_commit() {
     let (waiting, mut joined) = is_not_shown_before_its_commit(Question::Permission).await;
     let Waiting {
@@ -194,7 +193,6 @@ async fn a_sub_agents_permission_is_shown_to_a_joiner_after_its_commit() {
 }
 
 #[tokio::test]
-#[ignore = "fails until a question is shown above only after its commit"]
 async fn a_sub_agents_client_tool_call_is_shown_to_a_joiner_after_its_commit() {
     let (waiting, mut joined) = is_not_shown_before_its_commit(Question::ClientTool).await;
     let Waiting {
@@ -234,13 +232,11 @@ async fn a_sub_agents_question_to_people_is_asked_after_its_commit() {
 }
 
 #[tokio::test]
-#[ignore = "fails until a question is shown above only after its commit"]
 async fn a_sub_agents_permission_whose_commit_fails_is_never_shown() {
     is_never_shown_if_its_commit_fails(Question::Permission).await;
 }
 
 #[tokio::test]
-#[ignore = "fails until a question is shown above only after its commit"]
 async fn a_sub_agents_client_tool_call_whose_commit_fails_is_never_shown() {
     is_never_shown_if_its_commit_fails(Question::ClientTool).await;
 }

@@ -12,6 +12,7 @@ use loopd_proto::id::ToolCallId;
 
 use super::history::Entry;
 use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
+use super::questions::Asks;
 use super::state::{
     Accepted, CallState, CallStatus, Name, Phase, Preparing, Run, Stage, State, Totals, Turn,
     TurnKey, fingerprint,
@@ -149,24 +150,19 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             }
             said(state, message);
         }
-        Durable::ExternalToolRequested(asked) => set_status(
-            state,
-            &asked.tool_call_id,
-            CallStatus::External {
-                request: asked.request_id.clone(),
-            },
-        ),
+        Durable::ExternalToolRequested(asked) => {
+            let request = asked.request_id.clone();
+            set_status(state, &asked.tool_call_id, CallStatus::External { request });
+            let asks = Asks::ClientTool(asked.tool_name.clone());
+            state.questions.open(&asked.request_id, state.seq, asks);
+        }
         Durable::PermissionRequested(asked) => {
             if let Some(call) = call_of(&asked.permission_request) {
-                set_status(
-                    state,
-                    &call,
-                    CallStatus::Asking {
-                        request: asked.request_id.clone(),
-                        permission: asked.permission_request.clone(),
-                    },
-                );
+                let request = asked.request_id.clone();
+                set_status(state, &call, CallStatus::Asking { request });
             }
+            let asks = Asks::Permission(Box::new(asked.permission_request.clone()));
+            state.questions.open(&asked.request_id, state.seq, asks);
         }
         Durable::PermissionCompleted(completed) => {
             if let Some(call) = &completed.tool_call_id {
@@ -185,8 +181,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             }
         }
         Durable::SubagentIdentity(subagent) => {
-            // A fork starts from its parent's log, but what that took is its parent's.
+            // A fork starts from its parent's log, but what that took and asked is its parent's.
             state.totals = Totals::default();
+            state.questions.close_forms();
             state.subagent = Some(subagent.clone());
         }
         Durable::Named(named) => {
@@ -229,13 +226,10 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 let request = question.request_id.clone();
                 set_status(state, call, CallStatus::UserInput { request });
             }
-            state
-                .questions
-                .insert(asked.request_id().clone(), asked.clone());
+            let asks = Asks::from(asked);
+            state.questions.open(asked.request_id(), state.seq, asks);
         }
-        Durable::Answered(answered) => {
-            state.questions.remove(&answered.request_id);
-        }
+        Durable::Answered(answered) => state.questions.close(&answered.request_id),
         Durable::Reminded(reminded) => {
             let part = Part::Text(reminded.text.clone());
             state.remember(Entry::User(vec![part]));
@@ -256,6 +250,14 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             metrics.usage.add(&usage.tokens);
             state.totals.last_call = usage.tokens;
         }
+    }
+    // A call says what it waits for. Whatever ended that has closed the question, too.
+    if !state.questions.is_empty() {
+        let calls = match &state.phase {
+            Phase::Turn(turn) => turn.calls(),
+            Phase::Idle | Phase::Preparing(_) | Phase::Commanding(_) => &[],
+        };
+        state.questions.keep_awaited_by(calls);
     }
 }
 

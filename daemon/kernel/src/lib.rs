@@ -19,6 +19,7 @@ pub mod decide;
 pub mod history;
 pub mod model;
 pub mod policy;
+pub mod questions;
 pub mod state;
 pub mod tasks;
 pub mod texts;

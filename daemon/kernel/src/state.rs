@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loopd_proto::event::agent::SubagentIdentity;
-use loopd_proto::event::fact::{Asked, LoopOutcome, PendingCommand, PendingMessage, QueueItem};
+use loopd_proto::event::fact::{LoopOutcome, PendingCommand, PendingMessage, QueueItem};
 use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkContext};
 use loopd_proto::event::task::WorkUsage;
 use loopd_proto::id::{EventId, InteractionId, MessageId, RequestId, Seq, SessionId, ToolCallId};
@@ -13,6 +13,7 @@ use loopd_proto::time::Timestamp;
 
 use super::history::{Entry, History};
 use super::model::ToolCall;
+use super::questions::Questions;
 use super::tasks::Tasks;
 
 /// Everything the daemon knows about a session that survives a restart.
@@ -47,8 +48,8 @@ pub struct State {
     /// How the loop last came to rest, and what it failed with.
     pub last_outcome: Option<LoopOutcome>,
     pub last_error: Option<String>,
-    /// Questions that are not tied to a phase of a call, such as elicitations.
-    pub questions: BTreeMap<RequestId, Asked>,
+    /// What clients have to answer.
+    pub questions: Questions,
     /// Set when the session is an agent of another one.
     pub subagent: Option<Box<SubagentIdentity>>,
     /// What goes on beside the loop, and what ended.
@@ -223,7 +224,6 @@ pub enum CallStatus {
     /// A client has to allow it first.
     Asking {
         request: RequestId,
-        permission: PermissionRequest,
     },
     /// A client runs it.
     External {
@@ -260,7 +260,7 @@ impl State {
             phase: Phase::Idle,
             last_outcome: None,
             last_error: None,
-            questions: BTreeMap::new(),
+            questions: Questions::default(),
             subagent: None,
             tasks: Tasks::default(),
             user_calls: BTreeSet::new(),
@@ -336,15 +336,9 @@ impl State {
 
     /// Open permission questions, oldest first.
     pub fn open_permissions(&self) -> impl Iterator<Item = (&RequestId, &PermissionRequest)> {
-        self.calls().filter_map(|call| match &call.status {
-            CallStatus::Asking {
-                request,
-                permission,
-            } => Some((request, permission)),
-            CallStatus::Started
-            | CallStatus::External { .. }
-            | CallStatus::UserInput { .. }
-            | CallStatus::Done => None,
+        self.questions.iter().filter_map(|question| {
+            let permission = question.asks.permission()?;
+            Some((&question.request, permission))
         })
     }
 
@@ -376,7 +370,7 @@ impl CallState {
     /// Whether this answer is what the call waits for.
     pub fn waits_for(&self, request: &RequestId) -> bool {
         match &self.status {
-            CallStatus::Asking { request: open, .. }
+            CallStatus::Asking { request: open }
             | CallStatus::External { request: open }
             | CallStatus::UserInput { request: open } => open == request,
             CallStatus::Started | CallStatus::Done => false,

@@ -75,6 +75,13 @@ impl Recent {
         (tick + 1 >= oldest).then(|| self.events.iter().filter(move |event| event.tick > tick))
     }
 
+    /// The durable event at a position, if it is still here.
+    pub fn line(&self, seq: Seq) -> Option<Arc<str>> {
+        let mut stored = self.events.iter().rev().filter(|event| event.durable);
+        let found = stored.find(|event| event.seq == seq)?;
+        Some(found.line.clone())
+    }
+
     /// The durable events after a position that are still here.
     pub fn durable_after(&self, seq: Seq) -> impl Iterator<Item = &Published> {
         self.events

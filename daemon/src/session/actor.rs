@@ -10,13 +10,13 @@ use loopd_proto::event::session::Failure;
 use loopd_proto::id::{MessageId, RequestId, SessionId};
 use loopd_proto::session::SessionOptions;
 use loopd_store::SessionRecord;
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::ask::ElicitationAnswer;
-use super::attach::{Attachment, OpenQuestion, PendingWork};
+use super::attach::{Attachment, PendingWork};
 use super::journal;
+use super::questions::QuestionWaiters;
 use super::registry::Sessions;
 use super::shells;
 use super::slash::Running;
@@ -61,11 +61,10 @@ pub(super) struct Actor {
     pub(super) token_peers: TokenPeers,
     pub(super) recent: Recent,
     pub(super) ticks: watch::Sender<u64>,
-    pub(super) open: BTreeMap<RequestId, OpenQuestion>,
     pub(super) turn: CancellationToken,
     pub(super) effects: JoinSet<()>,
-    pub(super) asked: HashMap<RequestId, Vec<AbortHandle>>,
-    pub(super) elicitations: HashMap<RequestId, oneshot::Sender<ElicitationAnswer>>,
+    /// Those who wait for answers to questions; which are open, the state says.
+    pub(super) question_waiters: QuestionWaiters,
     /// Those who wait for what becomes of a message.
     pub(super) waits: Waits,
     /// The slash commands that clients run now.
@@ -131,11 +130,9 @@ impl Actor {
             token_peers: TokenPeers::new(),
             recent: Recent::new(epoch),
             ticks: watch::Sender::new(0),
-            open: BTreeMap::new(),
             turn: CancellationToken::new(),
             effects: JoinSet::new(),
-            asked: HashMap::new(),
-            elicitations: HashMap::new(),
+            question_waiters: QuestionWaiters::default(),
             waits: Waits::default(),
             client_commands: HashMap::new(),
             told_tools: BTreeSet::new(),
@@ -230,7 +227,7 @@ impl Actor {
             }
             Message::Attach(attachment) => {
                 let pending = attachment.pending;
-                self.attach(*attachment);
+                self.attach(*attachment).await;
                 match pending {
                     PendingWork::Waits => Flow::Go,
                     // Only now: the work needs what the newcomer brought.
@@ -303,7 +300,7 @@ impl Actor {
                 Flow::Go
             }
             Message::Adopt(adoption) => {
-                self.adopt(*adoption);
+                self.adopt(*adoption).await;
                 Flow::Go
             }
             Message::Inherit(inheritance) => {

@@ -2,7 +2,6 @@
 
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::ask::{ElicitationAction, UserInputRequested};
-use loopd_proto::event::fact::Asked;
 use loopd_proto::id::RequestId;
 use loopd_proto::wire::{Peer, PeerId};
 use serde::{Deserialize, Serialize};
@@ -74,10 +73,8 @@ impl Actor {
                 Err(error) => tracing::debug!(%error, "a client did not answer a question"),
             }
         });
-        self.asked
-            .entry(asked.request_id.clone())
-            .or_default()
-            .push(waiting);
+        let request = asked.request_id.clone();
+        self.question_waiters.sent(request, waiting);
     }
 
     /// Puts the questions that are open to somebody who just came.
@@ -91,15 +88,7 @@ impl Actor {
         else {
             return;
         };
-        let open: Vec<UserInputRequested> = self
-            .state
-            .questions
-            .values()
-            .filter_map(|asked| match asked {
-                Asked::UserInput(asked) => Some(asked.clone()),
-                Asked::Elicitation(_) => None,
-            })
-            .collect();
+        let open: Vec<_> = self.state.questions.user_inputs().cloned().collect();
         for asked in open {
             self.ask(peer.clone(), &asked);
         }
@@ -107,10 +96,7 @@ impl Actor {
 
     /// Shows the forms that wait to somebody who just came and can fill them in.
     pub(super) fn show_open_forms(&self, peer: &Peer) {
-        for asked in self.state.questions.values() {
-            let Asked::Elicitation(form) = asked else {
-                continue;
-            };
+        for form in self.state.questions.forms() {
             let event = Ephemeral::ElicitationRequested(form.clone());
             match journal::pass(&self.state, &self.services.clock, &event) {
                 Ok(outgoing) => {
@@ -132,7 +118,7 @@ impl Actor {
         reply: oneshot::Sender<ElicitationAnswer>,
     ) {
         let request: RequestId = self.services.clock.id().into();
-        self.elicitations.insert(request.clone(), reply);
+        self.question_waiters.wants_form(request.clone(), reply);
         let command = Command::Elicit {
             request: request.clone(),
             message,
@@ -140,7 +126,7 @@ impl Actor {
         };
         if let Err(error) = self.execute(command).await {
             tracing::error!(session = %self.state.id, %error, "a question could not be stored");
-            self.elicitations.remove(&request);
+            self.question_waiters.withdraw(&request);
         }
     }
 }

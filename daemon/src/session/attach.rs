@@ -2,23 +2,19 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use loopd_proto::event::Ephemeral;
 use loopd_proto::event::ask::{CommandName, CommandsChanged};
 use loopd_proto::event::session::{CapabilitiesChanged, UiCapabilities};
-use loopd_proto::event::{Durable, Ephemeral};
-use loopd_proto::id::{RequestId, Seq};
+use loopd_proto::id::Seq;
 use loopd_proto::session::{ClientOffer, SessionOptions};
-use loopd_proto::wire::{Class, Peer, PeerId};
+use loopd_proto::wire::PeerId;
 
 use super::SessionError;
 use super::actor::{Actor, Flow};
-use super::subagents::tree::Asks;
 use super::waits::Whose;
 use crate::connection::Connection;
 use crate::launch::Launch;
-use crate::publish::frame;
 use loopd_kernel::command::Command;
-use loopd_kernel::state::State;
 use loopd_model::secret::Secret;
 
 /// A connection that listens to a session and answers for it.
@@ -52,38 +48,8 @@ pub enum DetachReason {
     ConnectionLost,
 }
 
-/// A question whose event a late joiner has to be shown.
-pub(super) struct OpenQuestion {
-    pub(super) frame: Bytes,
-    pub(super) tool: Option<String>,
-}
-
 impl Actor {
-    /// Keeps the event of an open question for those who join later.
-    pub(super) fn remember_question(&mut self, event: &Durable, line: &str) {
-        let (request, tool) = match event {
-            Durable::PermissionRequested(asked) => (asked.request_id.clone(), None),
-            Durable::ExternalToolRequested(asked) => {
-                (asked.request_id.clone(), Some(asked.tool_name.clone()))
-            }
-            Durable::PermissionCompleted(completed) => {
-                self.open.remove(&completed.request_id);
-                return;
-            }
-            Durable::ToolComplete(_) | Durable::LoopEnded(_) => {
-                let still = |state: &State, request: &RequestId| {
-                    state.calls().any(|call| call.waits_for(request))
-                };
-                self.open.retain(|request, _| still(&self.state, request));
-                return;
-            }
-            _ => return,
-        };
-        let frame = frame(&self.state.id, line);
-        self.open.insert(request, OpenQuestion { frame, tool });
-    }
-
-    pub(super) fn attach(&mut self, attachment: Attachment) {
+    pub(super) async fn attach(&mut self, attachment: Attachment) {
         let peer = attachment.connection.peer.clone();
         self.options = std::mem::take(&mut self.options).updated_by(attachment.options.clone());
         self.learn_token_peers(&attachment.options, &peer);
@@ -104,28 +70,8 @@ impl Actor {
             .iter()
             .any(|known| known.connection.peer.id() == peer.id());
         // Who listened already has heard all of this.
-        let missed = newcomer.then(|| self.recent.durable_after(attachment.from));
-        for event in missed.into_iter().flatten() {
-            // A peer that is gone already is detached by its connection's end.
-            peer.push(Class::Event, frame(&self.state.id, &event.line))
-                .ok();
-        }
-        for question in self.open.values().filter(|_| newcomer) {
-            let answers = match &question.tool {
-                None => attachment.offer.request_permission,
-                Some(tool) => attachment
-                    .offer
-                    .tools
-                    .iter()
-                    .flatten()
-                    .any(|offered| offered.name == *tool),
-            };
-            if answers {
-                peer.push(Class::Event, question.frame.clone()).ok();
-            }
-        }
         if newcomer {
-            self.show_questions_of_agents(&peer, &attachment.offer);
+            self.show_missed(&peer, &attachment).await;
         }
         if newcomer && attachment.offer.request_elicitation {
             self.show_open_forms(&peer);
@@ -138,7 +84,11 @@ impl Actor {
         // The newcomer learns what the session can do from its reply; the others from an event.
         self.capabilities_may_have_changed();
         let id = peer.id();
-        self.audience.join(peer);
+        let joined = self.attachments.last().filter(|_| newcomer);
+        match (self.subagents.tree(), joined) {
+            (Some(tree), Some(joined)) => tree.join(peer, &joined.offer),
+            (None, _) | (_, None) => self.audience.join(peer),
+        }
         if brings_commands {
             self.tell_commands();
         }
@@ -146,30 +96,6 @@ impl Actor {
             self.ask_late_joiner(id);
         }
         self.hand_down();
-    }
-
-    /// Shows a newcomer what agents of the session wait for and it can answer.
-    fn show_questions_of_agents(&self, peer: &Peer, offer: &ClientOffer) {
-        let questions = self
-            .subagents
-            .tree()
-            .into_iter()
-            .flat_map(|tree| tree.questions());
-        for (_, question) in questions {
-            let answers = match &question.asks {
-                Asks::Permission(_) => offer.request_permission,
-                Asks::Tool(tool) => {
-                    let mut tools = offer.tools.iter().flatten();
-                    tools.any(|offered| offered.name == *tool)
-                }
-                // Questions to people are asked by request, of those who were there.
-                Asks::Person(_) => false,
-            };
-            if answers {
-                // A peer that is gone already is detached by its connection's end.
-                peer.push(Class::Event, question.frame.clone()).ok();
-            }
-        }
     }
 
     /// When who brought the launch has left, that of somebody who is here serves.

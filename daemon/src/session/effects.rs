@@ -109,20 +109,15 @@ impl Actor {
                 // The event that announced it is the question.
             }
             Effect::Withdraw(request) => {
-                for waiting in self.asked.remove(&request).unwrap_or_default() {
-                    waiting.abort();
-                }
-                self.elicitations.remove(&request);
+                self.question_waiters.withdraw(&request);
             }
             Effect::Resolve {
                 request,
                 action,
                 content,
             } => {
-                if let Some(waiting) = self.elicitations.remove(&request) {
-                    // Whoever asked may have given up.
-                    waiting.send(ElicitationAnswer { action, content }).ok();
-                }
+                let answer = ElicitationAnswer { action, content };
+                self.question_waiters.form_answered(&request, answer);
             }
             Effect::GrantAbove(grant) => self.grant_above(grant),
             Effect::CancelAgents => {

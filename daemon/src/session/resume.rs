@@ -35,7 +35,6 @@ impl Actor {
         for stored in events {
             match loopd_proto::event::read_durable(&stored.json) {
                 Ok((head, event)) => {
-                    self.remember_question(&event, &stored.json);
                     apply(&mut self.state, &head, &event);
                 }
                 Err(error) => {

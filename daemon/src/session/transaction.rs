@@ -76,8 +76,7 @@ impl Actor {
                 .map_err(|error| SessionError::Store(Arc::new(error)))?;
         }
         let later = written.outgoing.split_off(own);
-        let event = self.publish(written.outgoing);
-        self.publish(later);
+        let event = self.publish_committed(written.outgoing, later);
         self.audience.release();
         self.waits.settle(&self.state);
         if stored_any {
@@ -101,8 +100,7 @@ impl Actor {
                 Step::Store(event) => {
                     journal::record(&mut self.state, &self.services.clock, &event).map(
                         |(stored, out)| {
-                            self.remember_question(&event, &stored.json);
-                            self.show_stored(&event, &stored.json);
+                            self.show_stored(&event);
                             self.waits.stored(&event, &out);
                             written.events.push(stored);
                             written.outgoing.push(out);

@@ -1,7 +1,7 @@
 //! What a log comes to, in words that do not depend on how the code is cut: folded alone, and as a
 //! daemon shows it after loading.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopd_kernel::apply::apply;
 use loopd_kernel::context;
@@ -119,7 +119,9 @@ fn folded(state: &State) -> Value {
     let calls: Vec<String> = calls.collect();
     let permissions = state.open_permissions().map(|(id, _)| id.to_string());
     let permissions: Vec<String> = permissions.collect();
-    let questions: Vec<String> = state.questions.keys().map(ToString::to_string).collect();
+    let forms = state.questions.forms().map(|form| &form.request_id);
+    let inputs = state.questions.user_inputs().map(|asked| &asked.request_id);
+    let questions: BTreeSet<String> = forms.chain(inputs).map(ToString::to_string).collect();
     json!({
         "events": state.seq.0, "visible": state.visible, "phase": phase,
         "history": as_chat(&context::messages(state)),

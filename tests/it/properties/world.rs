@@ -10,7 +10,7 @@ use loopd_kernel::context;
 use loopd_kernel::decide::decide;
 use loopd_kernel::state::{CallStatus, Phase, State};
 use loopd_proto::event::ask::ElicitationAction;
-use loopd_proto::event::fact::{Asked, NamedBy, PendingMessage};
+use loopd_proto::event::fact::{NamedBy, PendingMessage};
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::event::task::{ShellAttachment, ShellWork, TaskOutcome, TaskWork};
 use loopd_proto::event::{self, Durable, Ephemeral, Head};
@@ -324,7 +324,7 @@ impl World {
         }];
         for call in self.state.calls() {
             match &call.status {
-                CallStatus::Asking { request, .. } => commands.push(Command::AnswerPermission {
+                CallStatus::Asking { request } => commands.push(Command::AnswerPermission {
                     request: request.clone(),
                     decision: reports::decision(how),
                 }),
@@ -340,14 +340,12 @@ impl World {
                 CallStatus::Started | CallStatus::Done => {}
             }
         }
-        for (request, asked) in &self.state.questions {
-            if matches!(asked, Asked::Elicitation(_)) {
-                commands.push(Command::AnswerElicitation {
-                    request: request.clone(),
-                    action: ElicitationAction::Accept,
-                    content: Some(json!(null)),
-                });
-            }
+        for form in self.state.questions.forms() {
+            commands.push(Command::AnswerElicitation {
+                request: form.request_id.clone(),
+                action: ElicitationAction::Accept,
+                content: Some(json!(null)),
+            });
         }
         if let Phase::Commanding(pending) = &self.state.phase {
             commands.push(Command::CommandHandled {

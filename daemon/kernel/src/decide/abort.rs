@@ -81,7 +81,7 @@ pub(super) fn close_waiting(decision: &mut Decision, turn: &Turn, code: &str, te
                 running += 1;
                 continue;
             }
-            CallStatus::Asking { request, .. } => {
+            CallStatus::Asking { request } => {
                 decision.store(Durable::PermissionCompleted(PermissionCompleted {
                     request_id: request.clone(),
                     tool_call_id: Some(id.clone()),

@@ -30,7 +30,8 @@ pub(super) fn permission(
     let Some((turn, call)) = waiting_call(state, request) else {
         return Decision::answering(Answer::Accepted(false));
     };
-    let CallStatus::Asking { permission, .. } = &call.status else {
+    let question = state.questions.get(request);
+    let Some(permission) = question.and_then(|question| question.asks.permission()) else {
         return Decision::answering(Answer::Accepted(false));
     };
     let mut decision = Decision::answering(Answer::Accepted(true));
@@ -257,7 +258,11 @@ pub(super) fn elicitation(
     action: ElicitationAction,
     content: Option<Value>,
 ) -> Decision {
-    if !matches!(state.questions.get(request), Some(Asked::Elicitation(_))) {
+    if !state
+        .questions
+        .forms()
+        .any(|form| form.request_id == *request)
+    {
         return Decision::answering(Answer::Accepted(false));
     }
     let mut decision = Decision::answering(Answer::Accepted(true));

@@ -197,15 +197,12 @@ fn only_waits(turn: &Turn) -> bool {
 
 /// Closes whatever is in flight, honestly, and brings the loop to rest.
 fn interrupt(state: &State, decision: &mut Decision, why: Why) {
-    for (request, asked) in &state.questions {
-        use loopd_proto::event::fact::Asked;
-        if matches!(asked, Asked::Elicitation(_)) && why != Why::Crashed {
-            decision
-                .store(Durable::Answered(Answered {
-                    request_id: request.clone(),
-                }))
-                .run(Effect::Withdraw(request.clone()));
-        }
+    for form in state.questions.forms().filter(|_| why != Why::Crashed) {
+        decision
+            .store(Durable::Answered(Answered {
+                request_id: form.request_id.clone(),
+            }))
+            .run(Effect::Withdraw(form.request_id.clone()));
     }
     match &state.phase {
         Phase::Idle => return,
@@ -248,7 +245,7 @@ fn close_crashed(decision: &mut Decision, turn: &Turn) {
         let text = match &call.status {
             CallStatus::Done => continue,
             CallStatus::Started => texts::OUTCOME_UNKNOWN,
-            CallStatus::Asking { request, .. } => {
+            CallStatus::Asking { request } => {
                 decision.store(Durable::PermissionCompleted(PermissionCompleted {
                     request_id: request.clone(),
                     tool_call_id: Some(id.clone()),

@@ -10,9 +10,9 @@ use loopd_proto::session::SessionOptions;
 use tokio::sync::oneshot;
 
 use super::child::{Beginning, status};
-use super::tree::{Asks, Tree, TreeQuestion};
+use super::tree::Tree;
 use crate::launch::Launch;
-use crate::publish::{Upstream, frame};
+use crate::publish::Upstream;
 use crate::session::actor::Actor;
 use crate::session::attach::Attachment;
 use crate::session::{Message, SessionError, SessionHandle};
@@ -69,6 +69,10 @@ impl ParentLink {
         &self.top
     }
 
+    pub(in crate::session) fn tree(&self) -> &Arc<Tree> {
+        &self.tree
+    }
+
     /// The slot that the agent works in.
     pub(in crate::session) fn lease(&self) -> &Arc<SlotLease> {
         self.run_link.lease()
@@ -93,7 +97,7 @@ impl Adoption {
 
 impl Actor {
     /// Becomes the agent of a live session.
-    pub(in crate::session) fn adopt(&mut self, adoption: Adoption) {
+    pub(in crate::session) async fn adopt(&mut self, adoption: Adoption) {
         let Adoption {
             inheritance,
             tree,
@@ -113,6 +117,7 @@ impl Actor {
             permissions: inheritance.permissions.clone(),
         });
         self.inherit(inheritance);
+        self.show_questions_above().await;
         // Who wanted the agent may have given up.
         reply.send(Ok(Beginning::of(&self.state))).ok();
     }
@@ -247,54 +252,17 @@ impl Actor {
         }
     }
 
-    /// Something of this session was stored: the run that drives it sees it, and who is asked.
-    pub(in crate::session) fn show_stored(&self, event: &Durable, line: &str) {
-        let Some(lineage) = &self.subagents.parent else {
-            return;
-        };
-        lineage.run_link.stored(self.services.clock.now(), event);
-        let (request, asks) = match event {
-            Durable::PermissionRequested(asked) => {
-                let permission = Box::new(asked.permission_request.clone());
-                (&asked.request_id, Asks::Permission(permission))
-            }
-            Durable::ExternalToolRequested(asked) => {
-                (&asked.request_id, Asks::Tool(asked.tool_name.clone()))
-            }
-            Durable::Asked(asked) => (asked.request_id(), Asks::Person(Box::new(asked.clone()))),
-            Durable::PermissionCompleted(completed) => {
-                lineage.tree.answered(&completed.request_id);
-                return;
-            }
-            Durable::Answered(answered) => {
-                lineage.tree.answered(&answered.request_id);
-                return;
-            }
-            Durable::ToolComplete(_) | Durable::LoopEnded(_) => {
-                lineage.tree.keep_only(&self.state.id, |request| {
-                    self.state.calls().any(|call| call.waits_for(request))
-                });
-                return;
-            }
-            _ => return,
-        };
-        let question = TreeQuestion {
-            session: SessionHandle {
-                id: self.state.id.clone(),
-                mailbox: self.mailbox.clone(),
-            },
-            frame: frame(&lineage.top, line),
-            asks,
-        };
-        lineage.tree.asked(request.clone(), question);
+    /// Something of this session is about to be stored: the run that drives it sees it.
+    pub(in crate::session) fn show_stored(&self, event: &Durable) {
+        if let Some(parent) = &self.subagents.parent {
+            parent.run_link.stored(self.services.clock.now(), event);
+        }
     }
 
     /// Tells the run of the parent how this session stands; called after each commit.
     pub(in crate::session) fn report_status(&self) {
         if let Some(parent) = &self.subagents.parent {
-            parent
-                .run_link
-                .report(status(&self.state, parent.since));
+            parent.run_link.report(status(&self.state, parent.since));
         }
     }
 
@@ -338,8 +306,8 @@ impl Actor {
 
     /// Forgets what this session asked the clients at the top.
     pub(in crate::session) fn leave_tree(&self) {
-        if let Some(lineage) = &self.subagents.parent {
-            lineage.tree.keep_only(&self.state.id, |_| false);
+        if let Some(parent) = &self.subagents.parent {
+            parent.tree.left(&self.state.id);
         }
     }
 }

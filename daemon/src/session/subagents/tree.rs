@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use loopd_proto::event::fact::Asked;
 use loopd_proto::id::{RequestId, SessionId};
 use loopd_proto::permission::PermissionRequest;
+use loopd_proto::session::ClientOffer;
+use loopd_proto::wire::{Class, Peer};
 
-use crate::publish::Audience;
+use crate::publish::{Audience, frame};
 use crate::session::SessionHandle;
+use crate::session::questions::answers;
 use crate::subagent::Slots;
+use loopd_kernel::questions::{OpenQuestion, Questions};
 
 /// One tree of agents, made with the first of them.
 pub struct Tree {
@@ -19,27 +22,21 @@ pub struct Tree {
     pub(in crate::session) top: SessionHandle,
     pub(in crate::session) audience: Audience,
     pub(in crate::session) slots: Slots,
-    questions: Mutex<BTreeMap<RequestId, TreeQuestion>>,
+    /// What the agents' states have open, as far as it is committed.
+    questions: Mutex<Table>,
 }
 
-/// A question of an agent that the clients at the top have to answer.
+/// A committed question of an agent that the clients at the top have to answer.
 #[derive(Clone)]
 pub struct TreeQuestion {
-    /// The session that waits for the answer.
+    /// The session that waits for the answer. Its state says whether the question is open.
     pub session: SessionHandle,
-    /// The event that asks, as the clients at the top are shown it.
-    pub(in crate::session) frame: Bytes,
-    pub(in crate::session) asks: Asks,
+    pub(in crate::session) question: OpenQuestion,
+    /// The event that asks, as it was stored, if it is shown to clients.
+    pub(in crate::session) line: Option<Arc<str>>,
 }
 
-/// What kind of answer is wanted.
-#[derive(Clone)]
-pub enum Asks {
-    Permission(Box<PermissionRequest>),
-    /// A client has to run this tool.
-    Tool(String),
-    Person(Box<Asked>),
-}
+type Table = BTreeMap<RequestId, TreeQuestion>;
 
 impl Tree {
     pub(in crate::session) fn new(
@@ -55,28 +52,62 @@ impl Tree {
         })
     }
 
-    fn table(&self) -> MutexGuard<'_, BTreeMap<RequestId, TreeQuestion>> {
+    fn table(&self) -> MutexGuard<'_, Table> {
         self.questions
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(in crate::session) fn asked(&self, request: RequestId, question: TreeQuestion) {
-        self.table().insert(request, question);
-    }
-
-    pub(in crate::session) fn answered(&self, request: &RequestId) {
-        self.table().remove(request);
-    }
-
-    /// Forgets what an agent asked that does not wait any more.
-    pub(in crate::session) fn keep_only(
+    /// Takes over the questions that an agent has open after a commit; `new` tells of one that was
+    /// not open before. Nobody joins as long as the guard lives, so that the table and the events
+    /// that the agent publishes are one to those who do. No guard when nothing has changed.
+    pub(in crate::session) fn committed(
         &self,
         session: &SessionId,
-        open: impl Fn(&RequestId) -> bool,
-    ) {
+        open: &Questions,
+        new: impl Fn(&OpenQuestion) -> TreeQuestion,
+    ) -> Option<MutexGuard<'_, Table>> {
+        let mut table = self.table();
+        let before = table.len();
+        table.retain(|request, asked| asked.session.id() != session || open.get(request).is_some());
+        let mut changed = table.len() != before;
+        for question in open.iter() {
+            if !table.contains_key(&question.request) {
+                table.insert(question.request.clone(), new(question));
+                changed = true;
+            }
+        }
+        changed.then_some(table)
+    }
+
+    /// Shows everybody what an agent had asked before it was reopened.
+    pub(in crate::session) fn reopened(&self, asked: Vec<TreeQuestion>) {
+        let mut table = self.table();
+        for asked in asked {
+            if let Some(message) = asked.framed(&self.top) {
+                self.audience.send(Class::Event, &message);
+            }
+            table.insert(asked.question.request.clone(), asked);
+        }
+    }
+
+    /// An agent has ended, and nobody waits for what it asked.
+    pub(in crate::session) fn left(&self, session: &SessionId) {
         self.table()
-            .retain(|request, question| question.session.id() != session || open(request));
+            .retain(|_, asked| asked.session.id() != session);
+    }
+
+    /// Lets somebody listen to the session at the top, and shows it what it can answer.
+    pub(in crate::session) fn join(&self, peer: Peer, offer: &ClientOffer) {
+        let table = self.table();
+        let asked = table.values();
+        for asked in asked.filter(|asked| answers(offer, &asked.question.asks)) {
+            if let Some(message) = asked.framed(&self.top) {
+                // A peer that is gone already is detached by its connection's end.
+                peer.push(Class::Event, message).ok();
+            }
+        }
+        self.audience.join(peer);
     }
 
     /// Who waits for the answer to a request.
@@ -99,9 +130,11 @@ impl Tree {
 impl TreeQuestion {
     /// The permission that is asked for, if it is one.
     pub fn permission(&self) -> Option<&PermissionRequest> {
-        match &self.asks {
-            Asks::Permission(request) => Some(request),
-            Asks::Tool(_) | Asks::Person(_) => None,
-        }
+        self.question.asks.permission()
+    }
+
+    /// The message that shows the question to clients of the session at the top.
+    fn framed(&self, top: &SessionHandle) -> Option<Bytes> {
+        self.line.as_ref().map(|line| frame(top.id(), line))
     }
 }

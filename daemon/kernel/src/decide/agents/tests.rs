@@ -215,14 +215,14 @@ fn a_copy_can_work_elsewhere() {
 }
 
 #[test]
-fn a_form_that_was_open_stays_open_in_a_copy() {
+fn a_form_that_was_open_is_not_open_in_a_copy() {
     check(
         &idle().and(elicitation("e")),
         || adopt(None),
         "
         store loopd.loop_ended outcome=done
         store loopd.enlisted top me
-        now idle forms=[e]
+        now idle
         ",
     );
 }

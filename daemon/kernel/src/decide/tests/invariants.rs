@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopd_proto::event::fact::{Asked, QueueItem};
+use loopd_proto::event::fact::QueueItem;
 use loopd_proto::event::{Durable, Ephemeral};
 
 use crate::command::{Decision, Effect, Step};
 use crate::history::Entry;
+use crate::questions::Asks;
 use crate::state::{CallStatus, Phase, Stage, State};
 
 pub(super) fn of_state(state: &State) {
@@ -43,25 +44,27 @@ pub(super) fn of_state(state: &State) {
         }
     }
 
-    // A question to the user is open as long as its call waits for it.
+    // A question is open as long as its call waits for it.
     let waiting = state.calls().filter_map(|call| match &call.status {
-        CallStatus::UserInput { request } => Some(request.as_str()),
-        CallStatus::Started
-        | CallStatus::Asking { .. }
-        | CallStatus::External { .. }
-        | CallStatus::Done => None,
+        CallStatus::Asking { request } => Some(("permission", request.as_str())),
+        CallStatus::External { request } => Some(("client tool", request.as_str())),
+        CallStatus::UserInput { request } => Some(("user input", request.as_str())),
+        CallStatus::Started | CallStatus::Done => None,
     });
-    let asked = state
-        .questions
-        .iter()
-        .filter_map(|(id, asked)| match asked {
-            Asked::UserInput(_) => Some(id.as_str()),
-            Asked::Elicitation(_) => None,
-        });
+    let asked = state.questions.iter().filter_map(|question| {
+        assert!(question.seq <= state.seq, "{question:?} is not in the log");
+        let kind = match question.asks {
+            Asks::Permission(_) => "permission",
+            Asks::ClientTool(_) => "client tool",
+            Asks::UserInput(_) => "user input",
+            Asks::Elicitation(_) => return None,
+        };
+        Some((kind, question.request.as_str()))
+    });
     let (waiting, asked): (BTreeSet<_>, BTreeSet<_>) = (waiting.collect(), asked.collect());
     assert_eq!(
         waiting, asked,
-        "calls that wait for the user, and open questions"
+        "calls that wait for clients, and open questions"
     );
 }
 
@@ -153,12 +156,12 @@ fn fits(effect: &Effect, after: &State) {
         }
         Effect::AskClients(asked) => {
             assert!(
-                after.questions.contains_key(asked.request_id()),
+                after.questions.get(asked.request_id()).is_some(),
                 "{effect:?}"
             );
         }
         Effect::Withdraw(request) | Effect::Resolve { request, .. } => {
-            assert!(!after.questions.contains_key(request), "{effect:?}");
+            assert!(after.questions.get(request).is_none(), "{effect:?}");
         }
         Effect::CancelTurn
         | Effect::Remember(..)

@@ -1,6 +1,5 @@
 //! Decisions and states as lines of text: the kinds of events with the members that matter.
 
-use loopd_proto::event::fact::Asked;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -117,14 +116,9 @@ pub(super) fn decision(decision: &Decision) -> Vec<String> {
 pub(super) fn state(state: &State) -> String {
     let queue = state.queue.iter().map(|item| item.id().to_string());
     let steering = state.steering.iter().map(|message| message.id.to_string());
-    let forms = state
-        .questions
-        .iter()
-        .filter_map(|(id, asked)| match asked {
-            Asked::Elicitation(_) => Some(id.to_string()),
-            // The call that asks shows it.
-            Asked::UserInput(_) => None,
-        });
+    // The other questions are shown by the calls that ask.
+    let forms = state.questions.forms();
+    let forms = forms.map(|form| form.request_id.to_string());
     let tasks = state.tasks.iter().map(|task| {
         let status = match &task.status {
             TaskStatus::Running => "running",

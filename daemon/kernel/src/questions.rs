@@ -1,0 +1,121 @@
+//! The questions that a session has for its clients.
+//!
+//! A question is open from the stored event that asks it until the stored event that closes it. The
+//! log is the only list of them: [`apply`](crate::apply::apply) opens and closes, and what clients
+//! are shown of a question is the stored event at its position.
+
+use loopd_proto::event::ask::{ElicitationRequested, UserInputRequested};
+use loopd_proto::event::fact::Asked;
+use loopd_proto::id::{RequestId, Seq};
+use loopd_proto::permission::PermissionRequest;
+
+use crate::state::CallState;
+
+/// The open questions of one session, oldest first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Questions {
+    open: Vec<OpenQuestion>,
+}
+
+/// A question that waits for its answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenQuestion {
+    pub request: RequestId,
+    /// Where in the log the event stands that asks.
+    pub seq: Seq,
+    pub asks: Asks,
+}
+
+/// What is asked, as far as it decides who can answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asks {
+    /// A client has to allow a tool call.
+    Permission(Box<PermissionRequest>),
+    /// A client has to run this tool of its own.
+    ClientTool(String),
+    /// A person has to answer the model.
+    UserInput(Box<UserInputRequested>),
+    /// A person has to fill in a form. No tool call waits for it.
+    Elicitation(Box<ElicitationRequested>),
+}
+
+impl Questions {
+    pub fn iter(&self) -> impl Iterator<Item = &OpenQuestion> {
+        self.open.iter()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    pub fn get(&self, request: &RequestId) -> Option<&OpenQuestion> {
+        self.iter().find(|question| question.request == *request)
+    }
+
+    /// The forms that are open.
+    pub fn forms(&self) -> impl Iterator<Item = &ElicitationRequested> {
+        self.iter().filter_map(|question| match &question.asks {
+            Asks::Elicitation(form) => Some(&**form),
+            Asks::Permission(_) | Asks::ClientTool(_) | Asks::UserInput(_) => None,
+        })
+    }
+
+    /// What the model asked people and nobody answered yet.
+    pub fn user_inputs(&self) -> impl Iterator<Item = &UserInputRequested> {
+        self.iter().filter_map(|question| match &question.asks {
+            Asks::UserInput(asked) => Some(&**asked),
+            Asks::Permission(_) | Asks::ClientTool(_) | Asks::Elicitation(_) => None,
+        })
+    }
+
+    /// The event at this position asks.
+    pub(super) fn open(&mut self, request: &RequestId, seq: Seq, asks: Asks) {
+        self.close(request);
+        self.open.push(OpenQuestion {
+            request: request.clone(),
+            seq,
+            asks,
+        });
+    }
+
+    pub(super) fn close(&mut self, request: &RequestId) {
+        self.open.retain(|question| question.request != *request);
+    }
+
+    pub(super) fn close_forms(&mut self) {
+        self.open.retain(|question| !question.asks.is_form());
+    }
+
+    /// Closes the questions of calls that no call waits for any more.
+    pub(super) fn keep_awaited_by(&mut self, calls: &[CallState]) {
+        let awaited = |request: &RequestId| calls.iter().any(|call| call.waits_for(request));
+        let open = |question: &OpenQuestion| question.asks.is_form() || awaited(&question.request);
+        self.open.retain(open);
+    }
+}
+
+impl Asks {
+    fn is_form(&self) -> bool {
+        match self {
+            Self::Elicitation(_) => true,
+            Self::Permission(_) | Self::ClientTool(_) | Self::UserInput(_) => false,
+        }
+    }
+
+    /// The permission that is asked for, if it is one.
+    pub fn permission(&self) -> Option<&PermissionRequest> {
+        match self {
+            Self::Permission(permission) => Some(permission),
+            Self::ClientTool(_) | Self::UserInput(_) | Self::Elicitation(_) => None,
+        }
+    }
+}
+
+impl From<&Asked> for Asks {
+    fn from(asked: &Asked) -> Self {
+        match asked {
+            Asked::UserInput(asked) => Self::UserInput(Box::new(asked.clone())),
+            Asked::Elicitation(form) => Self::Elicitation(Box::new(form.clone())),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The open questions of a session towards its clients: what somebody who joins is shown, what the
+//! clients above are shown, and who waits for the answers.
+//!
+//! Which questions are open is said by the state alone. This part keeps only what cannot be stored.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use loopd_proto::id::{EventId, RequestId, Seq};
+use loopd_proto::session::ClientOffer;
+use loopd_proto::wire::{Class, Peer};
+use loopd_store::Visibility;
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+
+use super::SessionHandle;
+use super::actor::Actor;
+use super::ask::ElicitationAnswer;
+use super::attach::Attachment;
+use super::journal::Outgoing;
+use super::subagents::tree::TreeQuestion;
+use crate::publish::frame;
+use loopd_kernel::questions::{Asks, OpenQuestion};
+
+/// Those who wait for answers in this process.
+#[derive(Default)]
+pub(super) struct QuestionWaiters {
+    /// The requests that clients were sent.
+    requests: HashMap<RequestId, Vec<AbortHandle>>,
+    /// Those who want a form filled in.
+    forms: HashMap<RequestId, oneshot::Sender<ElicitationAnswer>>,
+}
+
+impl QuestionWaiters {
+    pub(super) fn sent(&mut self, request: RequestId, reply: AbortHandle) {
+        self.requests.entry(request).or_default().push(reply);
+    }
+
+    pub(super) fn wants_form(
+        &mut self,
+        request: RequestId,
+        reply: oneshot::Sender<ElicitationAnswer>,
+    ) {
+        self.forms.insert(request, reply);
+    }
+
+    /// Nobody waits for the answer any more.
+    pub(super) fn withdraw(&mut self, request: &RequestId) {
+        for reply in self.requests.remove(request).unwrap_or_default() {
+            reply.abort();
+        }
+        self.forms.remove(request);
+    }
+
+    pub(super) fn form_answered(&mut self, request: &RequestId, answer: ElicitationAnswer) {
+        if let Some(reply) = self.forms.remove(request) {
+            // Whoever asked may have given up.
+            reply.send(answer).ok();
+        }
+    }
+}
+
+/// Whether a client that offers this is shown the stored event of a question. Questions to people
+/// are put to clients in other ways.
+pub(super) fn answers(offer: &ClientOffer, asks: &Asks) -> bool {
+    match asks {
+        Asks::Permission(_) => offer.request_permission,
+        Asks::ClientTool(tool) => {
+            let mut tools = offer.tools.iter().flatten();
+            tools.any(|offered| offered.name == *tool)
+        }
+        Asks::UserInput(_) | Asks::Elicitation(_) => false,
+    }
+}
+
+impl Actor {
+    /// Shows somebody who joins the events since it asked to, and the questions from before them
+    /// that are still open and that it can answer.
+    pub(super) async fn show_missed(&self, peer: &Peer, attachment: &Attachment) {
+        let mut first_missed = None;
+        for event in self.recent.durable_after(attachment.from) {
+            first_missed.get_or_insert(event.seq);
+            // A peer that is gone already is detached by its connection's end.
+            peer.push(Class::Event, frame(&self.state.id, &event.line))
+                .ok();
+        }
+        for question in self.state.questions.iter() {
+            let was_missed = first_missed.is_some_and(|first| question.seq >= first);
+            if was_missed || !answers(&attachment.offer, &question.asks) {
+                continue;
+            }
+            if let Some(line) = self.stored_line(question).await {
+                peer.push(Class::Event, frame(&self.state.id, &line)).ok();
+            }
+        }
+    }
+
+    /// The event that asks, as it was stored; none for one that clients do not see.
+    async fn stored_line(&self, question: &OpenQuestion) -> Option<Arc<str>> {
+        if let Some(line) = self.recent.line(question.seq) {
+            return Some(line);
+        }
+        let before = Seq(question.seq.0.saturating_sub(1));
+        let stored = self.services.store.read(&self.state.id, before, 1).await;
+        let stored = stored.map(|events| events.into_iter().next());
+        match stored {
+            Ok(Some(event)) if event.seq == question.seq => {
+                return (event.visible == Visibility::Public).then_some(event.json);
+            }
+            Ok(_) => {
+                tracing::error!(session = %self.state.id, request = %question.request, "the log has no event for an open question; clients that join are not shown it");
+            }
+            Err(error) => {
+                tracing::error!(session = %self.state.id, request = %question.request, %error, "an open question could not be read; clients that join are not shown it");
+            }
+        }
+        None
+    }
+
+    /// Publishes what a transaction committed: the events of its command, then those of what was
+    /// decided along with it. Says which event of the command was the last. The clients above learn
+    /// of a question only now.
+    pub(super) fn publish_committed(
+        &mut self,
+        own: Vec<Outgoing>,
+        later: Vec<Outgoing>,
+    ) -> Option<EventId> {
+        let parent = self.subagents.parent();
+        let tree = parent.map(|parent| parent.tree().clone());
+        // Held until the events are out: who joins meanwhile is shown a question once.
+        let _table = tree.as_ref().and_then(|tree| {
+            tree.committed(&self.state.id, &self.state.questions, |question| {
+                let mut stored = own
+                    .iter()
+                    .chain(&later)
+                    .filter(|event| event.durable && event.visible);
+                let stored = stored.find(|event| event.seq == question.seq);
+                self.asks_above(question, stored.map(|event| event.line.clone()))
+            })
+        });
+        let last = self.publish(own);
+        self.publish(later);
+        last
+    }
+
+    /// Shows the clients above what this session asked before it was reopened as their agent.
+    pub(in crate::session) async fn show_questions_above(&self) {
+        let Some(parent) = self.subagents.parent() else {
+            return;
+        };
+        let mut asked = Vec::new();
+        for question in self.state.questions.iter() {
+            let line = self.stored_line(question).await;
+            asked.push(self.asks_above(question, line));
+        }
+        parent.tree().reopened(asked);
+    }
+
+    fn asks_above(&self, question: &OpenQuestion, line: Option<Arc<str>>) -> TreeQuestion {
+        TreeQuestion {
+            session: SessionHandle {
+                id: self.state.id.clone(),
+                mailbox: self.mailbox.clone(),
+            },
+            question: question.clone(),
+            line,
+        }
+    }
+}
