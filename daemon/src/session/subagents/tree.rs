@@ -1,14 +1,15 @@
-//! What a session shares with all agents below it: its clients' ears, the slots, and the questions
+//! What a session shares with all agents below it: those who listen, the slots, and the questions
 //! that agents have for its clients.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use loopd_proto::id::{RequestId, SessionId};
 use loopd_proto::permission::PermissionRequest;
 use loopd_proto::session::ClientOffer;
 use loopd_proto::wire::{Class, Peer};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::publish::{Audience, frame};
 use crate::session::SessionHandle;
@@ -53,9 +54,7 @@ impl Tree {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.questions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.questions.lock()
     }
 
     /// Takes over the questions that an agent has open after a commit; `new` tells of one that was
