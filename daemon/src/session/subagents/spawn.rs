@@ -242,7 +242,7 @@ impl ChildSpawner for SessionSpawner {
             if known.is_none() {
                 return Err(ChildError::NeverBegan);
             }
-            let (handle, _) = self.parts.sessions.open(session);
+            let handle = self.parts.sessions.open_subagent(session);
             self.take_in(handle, run_link).await
         }
         .boxed()
@@ -269,7 +269,7 @@ impl SessionSpawner {
             Some(worktree) => worktree.cwd.clone(),
             None => plan.cwd.to_string_lossy().into_owned(),
         };
-        let handle = self.parts.sessions.start_new(spec.session.clone());
+        let handle = self.parts.sessions.start_subagent(spec.session.clone());
         let handle = handle.ok_or(ChildError::Exists)?;
         let created = handle.command(Command::Create(Create {
             options,
