@@ -276,11 +276,11 @@ impl Actor {
 
     /// Lets the session at the top allow something for good.
     pub(in crate::session) fn grant_above(&self, grant: Grant) {
-        let Some(lineage) = &self.subagents.parent else {
+        let Some(parent) = &self.subagents.parent else {
             return;
         };
         let command = Box::new(loopd_kernel::command::Command::Grant(grant));
-        if let Err(error) = lineage.tree.top.post(Message::Report(command)) {
+        if let Err(error) = parent.tree.top.post(Message::Report(command)) {
             tracing::warn!(session = %self.state.id, %error, "what was allowed for good is allowed once");
         }
     }
