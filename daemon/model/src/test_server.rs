@@ -55,11 +55,13 @@ impl Scripted {
         }
     }
 
+    #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
+    #[must_use]
     pub fn ending(mut self, ending: Ending) -> Self {
         self.ending = ending;
         self
