@@ -90,13 +90,11 @@ impl Sessions {
     pub fn open(self: &Arc<Self>, id: SessionId) -> (SessionHandle, Opened) {
         let mut live = self.live();
         let known = live.get(&id).map(|session| &session.handle);
-        match known.filter(|handle| !handle.is_closed()) {
-            Some(handle) => (handle.clone(), Opened::Live),
-            None => {
-                let handle = self.spawn(&mut live, id, Start::Load, Role::Top);
-                (handle, Opened::Cold)
-            }
+        if let Some(handle) = known.filter(|handle| !handle.is_closed()) {
+            return (handle.clone(), Opened::Live);
         }
+        let handle = self.spawn(&mut live, id, Start::Load, Role::Top);
+        (handle, Opened::Cold)
     }
 
     /// The session of an agent that works again, which from now on its parent ends.

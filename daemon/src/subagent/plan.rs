@@ -175,10 +175,7 @@ async fn model(
 ) -> Result<Choice, PlanRefusal> {
     let session_model = match &parent.model {
         Some(model) => model.clone(),
-        None => {
-            let model = models.default_model().await;
-            model.map_err(|failure| PlanRefusal::NoDefaultModel(Box::new(failure)))?
-        }
+        None => default_model(models).await?,
     };
     let settings = &parent.settings;
     let preferred = settings.preferred(&agent.name, parent.subagents.as_ref());
@@ -198,6 +195,11 @@ async fn model(
         settings,
     };
     Ok(choose(&wish)?)
+}
+
+async fn default_model(models: &dyn ReachableModels) -> Result<String, PlanRefusal> {
+    let model = models.default_model().await;
+    model.map_err(|failure| PlanRefusal::NoDefaultModel(Box::new(failure)))
 }
 
 /// A copy of the conversation so far goes on with the prompt.
