@@ -144,8 +144,8 @@ enum Message {
     /// Changes a file of the session after those before it.
     ChangeFile(files::FileChange),
     /// Wants to know what an agent of the session is made from.
-    ParentSnapshot {
-        reply: oneshot::Sender<Box<subagents::spawn::ParentSnapshot>>,
+    ParentAtStart {
+        reply: oneshot::Sender<Box<subagents::spawn::ParentAtStart>>,
     },
     /// Makes the session an agent of a live one.
     Adopt(Box<subagents::parent::Adoption>),

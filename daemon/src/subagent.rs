@@ -1,93 +1,58 @@
 //! The agents of one session: who works, who waits for whom, who is given more to do.
 //!
-//! The agent tools and the task methods call it; it drives child sessions through [`ChildSpawner`] and
-//! [`Child`], which `session` provides, and tells the parent's log what comes of them. One run is one
-//! prompt to one agent: it takes a slot, lets the child work until it rests, and lets go of slot and
-//! child. It decides no permission and words nothing that a model reads.
+//! The agent tools and the task methods call it; it drives child sessions through the traits of
+//! `parent` and `child`, which `session` implements, and tells the parent's log what comes of them.
+//! `definitions` says what can be started, `order` and `plan` what an order comes to, `run` is one
+//! prompt to one agent, `slots` how many work at once, `inherit` what a child has from its parent.
+//! Nothing here decides a permission or words what a model reads.
 //!
-//! Three verbs stay apart: to stop waiting ([`Subagents::promote`]), to interrupt ([`Child::abort`],
-//! which a run uses), to cancel ([`Subagents::cancel`]).
+//! Three verbs stay apart: to stop waiting ([`Subagents::promote`]), to interrupt
+//! ([`child::Child::abort`], which a run uses), to cancel ([`Subagents::cancel`]).
 
-mod child;
+pub mod child;
 pub mod definitions;
+mod error;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod inherit;
 mod message;
+mod order;
 mod output;
+pub mod parent;
+mod plan;
 mod run;
 mod slots;
 mod table;
 mod watcher;
+mod worktree;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use loopd_proto::event::task::{AgentWork, Execution, TaskWork};
-use loopd_proto::id::{SessionId, TaskId, ToolCallId};
+use loopd_proto::id::{SessionId, TaskId};
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use loopd_exec::clock::Clock;
 use loopd_exec::keep_alive::KeepAlive;
-use loopd_exec::shells::TaskLog;
+use loopd_exec::shells::{TaskLog, TaskLogError};
+use loopd_exec::worktree::Worktrees;
 use loopd_kernel::command::{Command, TaskStart};
 
-pub use child::{
-    Child, ChildResult, ChildSpawner, ChildStatus, Isolation, RunLink, SpawnSpec, SubagentPlan,
-    WorktreeEnd,
-};
+pub use error::{ChildError, ParentEnded, PlanRefusal, RunFailure, SubagentError};
 pub use message::Delivered;
-pub use run::{RunEnd, RunEnding, SubagentRun};
+pub use order::{Isolation, SpawnSpec, SubagentOrder, SubagentPlan};
+use parent::{ChildSpawner, ParentSession};
+pub use run::{CancelledBy, RunEnd, RunEnding, RunWait, SubagentRun, first};
 pub use slots::{SlotLease, Slots};
 use table::RunTable;
-pub use watcher::{Activity, RunProgress, Watcher};
+pub use watcher::{Activity, RunProgress};
 
 /// How many agents of one session may be at work or wait for a slot.
 const MOST_RUNS: usize = 256;
-
-/// What is asked of an agent.
-#[derive(Debug, Clone)]
-pub struct SubagentOrder {
-    /// Which agent; without one, a fork where that is switched on, else the general one.
-    pub agent_type: Option<String>,
-    /// What to call it; made from the description when absent.
-    pub name: Option<String>,
-    pub description: String,
-    pub prompt: String,
-    pub model: Option<String>,
-    /// How the caller wants to wait; the agent's definition may say otherwise.
-    pub execution: Option<Execution>,
-    pub isolation: Option<Isolation>,
-    pub cwd: Option<String>,
-    /// The call that starts it; none when a client does.
-    pub call: Option<ToolCallId>,
-}
-
-/// Why an agent could not be started or reached, in words that a caller can act on.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SubagentError {
-    #[error("{0}")]
-    Refused(String),
-    #[error("There is no agent \"{wanted}\" in this session. {known}")]
-    Unknown { wanted: String, known: String },
-    #[error(
-        "\"{0}\" is a shell command and not an agent; the shell tools read, write and stop it."
-    )]
-    NotAnAgent(TaskId),
-    #[error("The agent {0} works by itself and takes no messages; start a new task instead.")]
-    TakesNoMessages(TaskId),
-    #[error("{limit} messages wait for the agent {id} already; wait until it has read some.")]
-    InboxFull { id: TaskId, limit: usize },
-    #[error(
-        "{limit} agents of this session are at work already; wait for some of them or stop them."
-    )]
-    TooMany { limit: usize },
-    #[error("The session has ended.")]
-    SessionEnded,
-    #[error("The agent could not be recorded, so it was not started: {0}")]
-    NotStored(String),
-}
 
 /// What the agents of a session need.
 pub struct SubagentsSetup {
@@ -95,8 +60,12 @@ pub struct SubagentsSetup {
     /// Where output files go.
     pub folder: PathBuf,
     pub log: Arc<dyn TaskLog>,
-    pub spawner: Arc<dyn ChildSpawner>,
+    pub parent: Arc<dyn ParentSession>,
+    /// The copies of repositories in which agents work alone.
+    pub worktrees: Worktrees,
     pub keep_alive: KeepAlive,
+    /// Whether agents take more than one message.
+    pub multi_turn: bool,
 }
 
 /// The agents of one session.
@@ -141,17 +110,19 @@ impl Subagents {
     }
 
     fn table(&self) -> MutexGuard<'_, RunTable> {
-        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.table.lock()
     }
 
     /// Starts an agent; it is on record when this resolves.
     pub async fn start(&self, order: SubagentOrder) -> Result<Started, SubagentError> {
         self.check_room()?;
-        let plan = self.0.setup.spawner.plan(order.clone()).await;
-        let plan = plan.map_err(SubagentError::Refused)?;
+        // Everything below is computed from this one look at the session.
+        let spawner = self.0.setup.parent.look(plan::asked_by(&order)).await?;
+        let plan = plan::plan(spawner.parent(), spawner.models(), &order);
+        let plan = Box::pin(plan).await?;
         let session: SessionId = self.0.clock.id().into();
         let id = self.table().reserve(&plan, &order);
-        let started = self.begin(&id, session, order, plan).await;
+        let started = self.begin(&id, session, order, plan, spawner).await;
         self.table().reserved.remove(&id);
         started
     }
@@ -162,15 +133,15 @@ impl Subagents {
         session: SessionId,
         order: SubagentOrder,
         plan: SubagentPlan,
+        spawner: Arc<dyn ChildSpawner>,
     ) -> Result<Started, SubagentError> {
-        let spawner = &self.0.setup.spawner;
-        let worktree = match plan.isolation {
-            Some(Isolation::Worktree) => Some(
-                spawner
-                    .make_worktree(&session, &plan)
-                    .await
-                    .map_err(SubagentError::Refused)?,
-            ),
+        let worktrees = &self.0.setup.worktrees;
+        let copy = match plan.isolation {
+            Some(Isolation::Worktree) => {
+                let env = spawner.environment();
+                let made = worktree::make(worktrees, &session, &plan.cwd, &env).await;
+                Some(made.map_err(SubagentError::NoWorktree)?)
+            }
             None => None,
         };
         let work = AgentWork {
@@ -182,7 +153,7 @@ impl Subagents {
             model: plan.model.clone(),
             requested_model: order.model.clone(),
             output_file: Some(self.output_file(id).to_string_lossy().into_owned()),
-            worktree: worktree.clone(),
+            worktree: copy.clone(),
         };
         let call = order.call;
         let start = TaskStart {
@@ -193,24 +164,24 @@ impl Subagents {
             work: TaskWork::Agent(Box::new(work.clone())),
         };
         if let Err(why) = self.record(Command::TaskStarted(Box::new(start))).await {
-            if let Some(worktree) = &worktree {
-                spawner.settle_worktree(worktree).await;
+            if let Some(copy) = &copy {
+                worktree::settle(worktrees, copy, &spawner.environment()).await;
             }
             return Err(SubagentError::NotStored(why));
         }
         let note = plan.note.clone();
-        let task = SpawnSpec {
+        let spec = SpawnSpec {
             task: id.clone(),
             call,
             session: work.session_id.clone(),
             plan,
-            worktree,
+            worktree: copy,
         };
         let run = self.enroll(id, work.execution)?;
         self.launch(
             &run,
             work.clone(),
-            run::RunStart::New(Box::new(task)),
+            run::RunStart::New(Box::new(spec), spawner),
             order.prompt,
         );
         Ok(Started {
@@ -316,10 +287,10 @@ impl Subagents {
     }
 
     /// Tells the log, unless the session ends: then nobody reads what it is told.
-    async fn record(&self, command: Command) -> Result<(), String> {
+    async fn record(&self, command: Command) -> Result<(), TaskLogError> {
         tokio::select! {
             stored = self.0.setup.log.record(command) => stored,
-            () = self.0.ended.cancelled() => Err("the session has ended".to_owned()),
+            () = self.0.ended.cancelled() => Err(TaskLogError::SessionEnded),
         }
     }
 
@@ -327,7 +298,7 @@ impl Subagents {
         if let Err(why) = self.record(command).await
             && !self.table().ended
         {
-            tracing::warn!(session = %self.0.setup.session, why, "the session was not told about its agent");
+            tracing::warn!(session = %self.0.setup.session, %why, "the session was not told about its agent");
         }
     }
 
@@ -339,50 +310,6 @@ impl Subagents {
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }
-}
-
-/// Who cancels an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CancelledBy {
-    /// The model, which learns the end from the result of its call.
-    Model,
-    /// A client; the model is told.
-    Client,
-    /// The turn that waits for it is aborted.
-    Abort,
-    /// The session ends and has said so.
-    SessionEnds,
-}
-
-impl CancelledBy {
-    /// Why the agent did not finish.
-    fn reason(self) -> &'static str {
-        match self {
-            Self::Model => "who started it stopped it",
-            Self::Client => "a client stopped it",
-            Self::Abort => "the turn that waited for it was aborted",
-            Self::SessionEnds => "its session ended",
-        }
-    }
-}
-
-/// Waits for whichever comes first.
-pub async fn first(cancel: &CancellationToken, run: &SubagentRun) -> RunWait {
-    tokio::select! {
-        biased;
-        ending = run.end() => RunWait::Ended(ending),
-        () = run.promoted() => RunWait::Promoted,
-        () = cancel.cancelled() => RunWait::Cancelled,
-    }
-}
-
-/// What a caller that waits for an agent learns.
-#[derive(Debug, Clone)]
-pub enum RunWait {
-    Ended(RunEnding),
-    /// Somebody moved the agent to the background.
-    Promoted,
-    Cancelled,
 }
 
 #[cfg(test)]

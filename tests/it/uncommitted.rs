@@ -247,7 +247,6 @@ async fn a_sub_agents_question_to_people_whose_commit_fails_is_never_asked() {
 }
 
 #[tokio::test]
-#[ignore = "fails until the end of a child is not learned from an ephemeral event"]
 async fn a_sub_agent_whose_commit_fails_has_ended_for_its_parent_too() {
     let Waiting {
         daemon,

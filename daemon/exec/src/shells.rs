@@ -36,7 +36,7 @@ use loopd_kernel::state::State;
 pub use client_exec::{ClientExec, ClientExecEnd};
 pub use command::{AttachedCommand, CommandStatus, RunIn, WaitOutcome};
 pub use detached::{DetachedCommand, LogExcerpt};
-pub use error::{CloseReason, ShellError};
+pub use error::{CloseReason, ShellError, TaskLogError};
 use slot::{Retention, ShellSlot};
 use spare::SpareShell;
 use table::{MAX_SHELLS, ShellTable};
@@ -44,7 +44,7 @@ use table::{MAX_SHELLS, ShellTable};
 /// Records commands in the log of a session.
 pub trait TaskLog: Send + Sync + 'static {
     /// Resolves when the command is stored; fails when the session is gone or refuses the command.
-    fn record(&self, command: Command) -> BoxFuture<'static, Result<(), String>>;
+    fn record(&self, command: Command) -> BoxFuture<'static, Result<(), TaskLogError>>;
 }
 
 /// What the shells of a session need.

@@ -21,16 +21,12 @@ use super::journal;
 use super::questions::QuestionWaiters;
 use super::registry::Sessions;
 use super::shells;
-use super::subagents::parent::{Inheritance, Lineage};
-use super::subagents::roster_refresh::RosterCell;
-use super::subagents::spawn::{self, Children};
-use super::subagents::tree::Tree;
+use super::subagents::SessionSubagents;
 use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
 use crate::client::{Lifecycle, LifecycleMetadata};
 use crate::publish::recent::Recent;
 use crate::services::Services;
-use crate::subagent::Subagents;
 use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
 use loopd_kernel::decide::decide;
@@ -71,19 +67,7 @@ pub(super) struct Actor {
     files: FileWriter,
     /// The commands that run in shells.
     pub(super) shells: Shells,
-    /// The agents of the session, and the sessions of those that live now.
-    pub(super) agents: Subagents,
-    pub(super) children: Children,
-    /// Set in the session of an agent.
-    pub(super) lineage: Option<Lineage>,
-    /// What a parent handed down before the session knew whose agent it is.
-    pub(super) early: Option<Inheritance>,
-    /// How often something was handed down to the agents.
-    pub(super) handed_down: u64,
-    /// What the agents below share; made with the first of them, at the top only.
-    pub(super) tree: Option<Arc<Tree>>,
-    /// The agents that may be started, as of the last message.
-    pub(super) roster: RosterCell,
+    pub(super) subagents: SessionSubagents,
 }
 
 /// Whether the actor goes on.
@@ -102,7 +86,6 @@ impl Actor {
         inbox: mpsc::Receiver<Message>,
     ) -> Self {
         let now = services.clock.now().0;
-        let children = Children::default();
         #[expect(clippy::cast_possible_truncation, reason = "the random half is enough")]
         let epoch = services.clock.id().0 as u64;
         Self {
@@ -122,13 +105,7 @@ impl Actor {
                 event_count: 0,
             },
             shells: shells::shells(&id, &services, &mailbox),
-            agents: spawn::agents(&id, &services, &sessions, &mailbox, &children),
-            children,
-            lineage: None,
-            early: None,
-            handed_down: 0,
-            tree: None,
-            roster: RosterCell::default(),
+            subagents: SessionSubagents::new(&id, &services, &sessions, &mailbox),
             clients: Clients::new(id.clone()),
             state: State::new(id),
             services,
@@ -170,9 +147,10 @@ impl Actor {
     /// Ends what must not outlive the session, before anybody can open it anew.
     async fn end_processes(&self) {
         self.turn.cancel();
-        self.agents.close().await;
+        self.subagents.runs().close().await;
         self.leave_tree();
         self.shells.close().await;
+        self.report_gone(&SessionError::Ended(self.state.id.clone()));
     }
 
     /// The next message; `None` when the session was idle for as long as its launch lets it.
@@ -182,7 +160,7 @@ impl Actor {
             .launch()
             .and_then(|launch| launch.session_idle_timeout)
             .filter(|_| !self.state.is_busy() && !self.state.tasks.has_agents_at_work())
-            .filter(|_| self.lineage.is_none());
+            .filter(|_| !self.subagents.is_child());
         let Some(limit) = limit else {
             return self.inbox.recv().await;
         };
@@ -205,6 +183,8 @@ impl Actor {
         while let Ok(message) = self.inbox.try_recv() {
             if let Message::Command { reply, .. } = message {
                 reply.send(Err(error.clone())).ok();
+            } else if let Message::Adopt(adoption) = message {
+                adoption.refuse(error);
             }
         }
     }
@@ -303,10 +283,10 @@ impl Actor {
                 self.files.push(change, &mut self.effects);
                 Flow::Go
             }
-            Message::ParentSnapshot { reply } => {
-                let kin = self.parent_snapshot();
+            Message::ParentAtStart { reply } => {
+                let parent = self.parent_at_start();
                 // The order that wanted it may have been given up.
-                reply.send(Box::new(kin)).ok();
+                reply.send(Box::new(parent)).ok();
                 Flow::Go
             }
             Message::Adopt(adoption) => {
@@ -351,6 +331,7 @@ impl Actor {
             Ok(_) => Flow::Go,
             Err(error) => {
                 tracing::error!(session = %self.state.id, %error, "the session cannot go on");
+                self.report_gone(&error);
                 Flow::Stop
             }
         }
@@ -371,7 +352,11 @@ impl Actor {
         if let (Answer::Message(id), false) = (&answer, headers.is_empty()) {
             self.waiting_headers.insert(id.clone(), headers);
         }
-        self.carry_out(steps, answer).await
+        let done = self.carry_out(steps, answer).await;
+        if let Err(error) = &done {
+            self.report_gone(error);
+        }
+        done
     }
 
     pub(super) fn decide(&self, command: Command) -> Result<Decision, SessionError> {

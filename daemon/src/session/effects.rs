@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Message;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
-use super::subagents::roster_refresh::RosterRefresh;
+use super::subagents::roster::RosterLookup;
 use super::toolset::{Origin, Toolset};
 use super::work::Work;
 use crate::subagent::CancelledBy;
@@ -114,7 +114,7 @@ impl Actor {
             }
             Effect::GrantAbove(grant) => self.grant_above(grant),
             Effect::CancelAgents => {
-                let agents = self.agents.clone();
+                let agents = self.subagents.runs().clone();
                 self.effects.spawn(async move {
                     agents.cancel_all(CancelledBy::SessionEnds).await;
                 });
@@ -143,9 +143,9 @@ impl Actor {
 
     pub(super) fn route(&self) -> Route {
         Route {
-            session: Some(match &self.lineage {
+            session: Some(match self.subagents.parent() {
                 // The one that clients know.
-                Some(lineage) => lineage.top.clone(),
+                Some(parent) => parent.top().clone(),
                 None => self.state.id.clone(),
             }),
             agent: self.origin(),
@@ -165,7 +165,7 @@ impl Actor {
             &self.services,
             self.clients.attachments(),
             backend,
-            &self.roster.get(),
+            &self.subagents.roster(),
         )
     }
 
@@ -183,11 +183,8 @@ impl Actor {
                 .map(|launch| Web::new(launch.http.clone())),
             partial,
             shells: self.shells.clone(),
-            agents: self.agents.clone(),
-            lease: self
-                .lineage
-                .as_ref()
-                .map(|lineage| lineage.run_link.lease.clone()),
+            agents: self.subagents.runs().clone(),
+            lease: self.subagents.parent().map(|parent| parent.lease().clone()),
             backend: self.shell_backend(),
             call: call.id.clone(),
             unreadable: policy::unreadable(&self.leave().permissions).into(),
@@ -234,7 +231,7 @@ impl Actor {
             // A notification tells nothing of tools; the next message will.
             self.told_tools = client_tools;
         }
-        let roster_refresh = self.roster_refresh();
+        let roster_lookup = self.roster_lookup();
         let cancel = self.turn.clone();
         let ids: Vec<MessageId> = input.messages.iter().map(|m| m.id.clone()).collect();
         let messages = ids.clone();
@@ -242,7 +239,7 @@ impl Actor {
             async move {
                 tokio::select! {
                     () = cancel.cancelled() => None,
-                    outcome = prepared(input, roster_refresh) => Some(match outcome {
+                    outcome = prepared(input, roster_lookup) => Some(match outcome {
                         Ok(prepared) => Command::Prepared(prepared),
                         Err(failure) => Command::PrepareFailed { messages: ids, failure },
                     }),
@@ -258,24 +255,6 @@ impl Actor {
     fn is_fork(&self) -> bool {
         let subagent = self.state.subagent.as_ref();
         subagent.is_some_and(|own| own.profile.fork)
-    }
-
-    /// How the agents are looked up; an agent finds those that its parent found.
-    pub(super) fn roster_refresh(&self) -> Option<RosterRefresh> {
-        if self.lineage.is_some() {
-            return None;
-        }
-        let launch = self.clients.launch();
-        let home = launch.and_then(|launch| launch.variable("HOME"));
-        Some(RosterRefresh {
-            cell: self.roster.clone(),
-            options: self.options.clone(),
-            cwd: self.state.cwd.clone().into(),
-            user: home.map(Into::into),
-            plugins: launch.map(|launch| launch.plugins()).unwrap_or_default(),
-            services: self.services.clone(),
-            reporter: self.reporter(),
-        })
     }
 
     fn call_model(&mut self, turn: TurnKey) {
@@ -340,7 +319,9 @@ impl Actor {
         let leave = self.state.subagent.as_ref().map(|_| self.leave());
         let (can_ask, bypass) = match &leave {
             // What the launch allows is part of what the session at the top hands down.
-            Some(leave) if self.lineage.is_some() => (self.can_ask_above() && leave.may_ask, false),
+            Some(leave) if self.subagents.is_child() => {
+                (self.can_ask_above() && leave.may_ask, false)
+            }
             Some(leave) => (can_ask && leave.may_ask, false),
             None => (can_ask, bypass),
         };
@@ -435,11 +416,11 @@ impl Actor {
 /// Makes messages ready while the agents are looked up.
 async fn prepared(
     input: PrepareInput,
-    roster_refresh: Option<RosterRefresh>,
+    roster_lookup: Option<RosterLookup>,
 ) -> Result<Prepared, ModelFailure> {
     let looked_up = async {
-        if let Some(roster_refresh) = roster_refresh {
-            roster_refresh.call().await;
+        if let Some(roster_lookup) = roster_lookup {
+            roster_lookup.run().await;
         }
     };
     let (prepared, ()) = tokio::join!(prepare::prepare(input), looked_up);

@@ -122,8 +122,8 @@ impl Actor {
         own: Vec<Outgoing>,
         later: Vec<Outgoing>,
     ) -> Option<EventId> {
-        let lineage = self.lineage.as_ref();
-        let tree = lineage.map(|lineage| lineage.tree.clone());
+        let parent = self.subagents.parent();
+        let tree = parent.map(|parent| parent.tree().clone());
         // Held until the events are out: who joins meanwhile is shown a question once.
         let _table = tree.as_ref().and_then(|tree| {
             tree.committed(&self.state.id, &self.state.questions, |question| {
@@ -142,7 +142,7 @@ impl Actor {
 
     /// Shows the clients above what this session asked before it was reopened as their agent.
     pub(in crate::session) async fn show_questions_above(&self) {
-        let Some(lineage) = &self.lineage else {
+        let Some(parent) = self.subagents.parent() else {
             return;
         };
         let mut asked = Vec::new();
@@ -150,7 +150,7 @@ impl Actor {
             let line = self.stored_line(question).await;
             asked.push(self.asks_above(question, line));
         }
-        lineage.tree.reopened(asked);
+        parent.tree().reopened(asked);
     }
 
     fn asks_above(&self, question: &OpenQuestion, line: Option<Arc<str>>) -> TreeQuestion {

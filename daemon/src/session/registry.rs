@@ -17,8 +17,24 @@ use crate::services::Services;
 /// The sessions that live in this daemon.
 pub struct Sessions {
     services: Arc<Services>,
-    live: Mutex<HashMap<SessionId, SessionHandle>>,
+    live: Mutex<LiveSessions>,
     tasks: TaskTracker,
+}
+
+type LiveSessions = HashMap<SessionId, LiveSession>;
+
+struct LiveSession {
+    handle: SessionHandle,
+    role: Role,
+}
+
+/// Who ends a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Its clients, or the daemon.
+    Top,
+    /// The session whose agent it is.
+    Subagent,
 }
 
 impl Sessions {
@@ -30,57 +46,91 @@ impl Sessions {
         }
     }
 
-    fn live(&self) -> parking_lot::MutexGuard<'_, HashMap<SessionId, SessionHandle>> {
+    fn live(&self) -> parking_lot::MutexGuard<'_, LiveSessions> {
         self.live.lock()
     }
 
     /// The session, if it is live.
     pub fn get(&self, id: &SessionId) -> Option<SessionHandle> {
-        self.live()
-            .get(id)
-            .filter(|handle| !handle.is_closed())
-            .cloned()
+        let live = self.live();
+        let handle = live.get(id).map(|session| &session.handle);
+        handle.filter(|handle| !handle.is_closed()).cloned()
     }
 
+    /// The live sessions, those of agents last: who stops all of them one by one stops an agent by
+    /// its parent, which then does not take the end of the agent for a failure.
     pub fn ids(&self) -> Vec<SessionId> {
-        self.live().keys().cloned().collect()
+        let live = self.live();
+        let of = |role| move |(_, session): &(&SessionId, &LiveSession)| session.role == role;
+        let tops = live.iter().filter(of(Role::Top));
+        let all = tops.chain(live.iter().filter(of(Role::Subagent)));
+        all.map(|(id, _)| id.clone()).collect()
     }
 
     /// Starts a session that has no log yet, unless one with this id is live.
     pub fn start_new(self: &Arc<Self>, id: SessionId) -> Option<SessionHandle> {
+        self.start_as(id, Role::Top)
+    }
+
+    /// The same for the session of an agent.
+    pub(super) fn start_subagent(self: &Arc<Self>, id: SessionId) -> Option<SessionHandle> {
+        self.start_as(id, Role::Subagent)
+    }
+
+    fn start_as(self: &Arc<Self>, id: SessionId, role: Role) -> Option<SessionHandle> {
         let mut live = self.live();
-        if live.get(&id).is_some_and(|handle| !handle.is_closed()) {
+        let known = live.get(&id);
+        if known.is_some_and(|session| !session.handle.is_closed()) {
             return None;
         }
-        Some(self.spawn(&mut live, id, Start::New))
+        Some(self.spawn(&mut live, id, Start::New, role))
     }
 
     /// The live session, or one that starts by loading its log.
     pub fn open(self: &Arc<Self>, id: SessionId) -> SessionHandle {
         let mut live = self.live();
-        match live.get(&id).filter(|handle| !handle.is_closed()) {
+        let known = live.get(&id).map(|session| &session.handle);
+        match known.filter(|handle| !handle.is_closed()) {
             Some(handle) => handle.clone(),
-            None => self.spawn(&mut live, id, Start::Load),
+            None => self.spawn(&mut live, id, Start::Load, Role::Top),
+        }
+    }
+
+    /// The session of an agent that works again, which from now on its parent ends.
+    pub(super) fn open_subagent(self: &Arc<Self>, id: SessionId) -> SessionHandle {
+        let mut live = self.live();
+        let known = live.get_mut(&id);
+        match known.filter(|session| !session.handle.is_closed()) {
+            Some(session) => {
+                session.role = Role::Subagent;
+                session.handle.clone()
+            }
+            None => self.spawn(&mut live, id, Start::Load, Role::Subagent),
         }
     }
 
     /// A session that starts from the copy of another one's log, to become an agent of that one.
     pub(super) fn open_copy(self: &Arc<Self>, id: SessionId) -> SessionHandle {
-        self.spawn(&mut self.live(), id, Start::Copy)
+        self.spawn(&mut self.live(), id, Start::Copy, Role::Subagent)
     }
 
     fn spawn(
         self: &Arc<Self>,
-        live: &mut HashMap<SessionId, SessionHandle>,
+        live: &mut LiveSessions,
         id: SessionId,
         start: Start,
+        role: Role,
     ) -> SessionHandle {
         let (mailbox, inbox) = mpsc::channel(MAILBOX);
         let handle = SessionHandle {
             id: id.clone(),
             mailbox: mailbox.clone(),
         };
-        live.insert(id.clone(), handle.clone());
+        let session = LiveSession {
+            handle: handle.clone(),
+            role,
+        };
+        live.insert(id.clone(), session);
         let actor = Actor::new(
             id.clone(),
             self.services.clone(),
@@ -109,7 +159,7 @@ impl Sessions {
         let mut live = self.live();
         if live
             .get(id)
-            .is_some_and(|handle| handle.mailbox.same_channel(mailbox))
+            .is_some_and(|session| session.handle.mailbox.same_channel(mailbox))
         {
             live.remove(id);
         }

@@ -11,7 +11,7 @@ use loopd_store::StoredEvent;
 
 use super::SessionError;
 use super::actor::{Actor, Start};
-use super::subagents::spawn::{is_at_work, rested};
+use super::subagents::{is_at_work, result};
 use loopd_kernel::apply::apply;
 use loopd_kernel::command::{Command, RecoveredOutcome, TaskAnswer, TaskEnd};
 use loopd_kernel::state::State;
@@ -112,12 +112,12 @@ fn recovered_outcome(task: &Task, own: &Own, multi_turn: bool) -> Option<Recover
     }
     let spoken = state.history.last_user().unwrap_or(Seq::START);
     let at_work = is_at_work(state);
-    let rested = rested(state, spoken);
-    let done = !at_work && rested.outcome == Some(LoopOutcome::Done);
+    let result = result(state, spoken);
+    let done = !at_work && result.outcome == Some(LoopOutcome::Done);
     if done && multi_turn && !task.is_waited_for() {
         let answer = TaskAnswer {
-            response: rested.response.unwrap_or_default(),
-            usage: rested.usage,
+            response: result.response.unwrap_or_default(),
+            usage: result.usage,
             delivered: false,
         };
         return Some(RecoveredOutcome::Answered(task.id.clone(), answer));
@@ -126,13 +126,13 @@ fn recovered_outcome(task: &Task, own: &Own, multi_turn: bool) -> Option<Recover
         (TaskOutcome::Completed, None)
     } else {
         let lost = texts::AGENT_LOST.to_owned();
-        let error = rested.error.filter(|_| !at_work);
+        let error = result.error.filter(|_| !at_work);
         (TaskOutcome::Failed, Some(error.unwrap_or(lost)))
     };
     let end = TaskEnd {
         reason,
-        result: rested.response,
-        usage: Some(rested.usage),
+        result: result.response,
+        usage: Some(result.usage),
         ..TaskEnd::new(outcome)
     };
     Some(RecoveredOutcome::Ended(task.id.clone(), end))

@@ -4,12 +4,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
-use super::Message;
 use super::actor::Actor;
+use super::{Message, SessionError};
 use crate::config::ShellBackend;
 use crate::services::Services;
 use crate::tool::large_output;
-use loopd_exec::shells::{CommandContext, Shells, ShellsSetup, TaskLog};
+use loopd_exec::shells::{CommandContext, Shells, ShellsSetup, TaskLog, TaskLogError};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::command::Command;
 
@@ -17,7 +17,7 @@ use loopd_kernel::command::Command;
 struct Mailbox(mpsc::Sender<Message>);
 
 impl TaskLog for Mailbox {
-    fn record(&self, command: Command) -> BoxFuture<'static, Result<(), String>> {
+    fn record(&self, command: Command) -> BoxFuture<'static, Result<(), TaskLogError>> {
         let mailbox = self.0.clone();
         async move {
             let (reply, stored) = oneshot::channel();
@@ -25,12 +25,15 @@ impl TaskLog for Mailbox {
                 command: Box::new(command),
                 reply,
             };
-            let gone = || "the session has ended".to_owned();
-            mailbox.send(message).await.map_err(|_| gone())?;
+            let gone = TaskLogError::SessionEnded;
+            if mailbox.send(message).await.is_err() {
+                return Err(gone);
+            }
             match stored.await {
                 Ok(Ok(_)) => Ok(()),
-                Ok(Err(error)) => Err(error.to_string()),
-                Err(_) => Err(gone()),
+                Ok(Err(SessionError::Refused(refusal))) => Err(TaskLogError::Refused(refusal)),
+                Ok(Err(error)) => Err(TaskLogError::NotStored(error.to_string())),
+                Err(_) => Err(gone),
             }
         }
         .boxed()

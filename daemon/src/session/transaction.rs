@@ -81,6 +81,7 @@ impl Actor {
         self.clients.audience().release();
         self.waits.settle(&self.state);
         if stored_any {
+            self.report_status();
             self.announce_update();
         }
         self.start_all(written.late);
@@ -108,7 +109,6 @@ impl Actor {
                     )
                 }
                 Step::Tell(event) => {
-                    self.show_told(&event);
                     journal::pass(&self.state, &self.services.clock, &event).map(|out| {
                         self.waits.told(&event, &out);
                         written.outgoing.push(out);

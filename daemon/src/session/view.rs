@@ -53,7 +53,7 @@ impl Actor {
         let tools = || self.toolset().specs();
         let command_context = || self.command_context();
         let route = || self.route();
-        let roster = || self.roster.get();
+        let roster = || self.subagents.roster();
         let commands = || self.clients.commands().cloned().collect();
         look(&View {
             state: &self.state,
@@ -68,8 +68,8 @@ impl Actor {
             elicitation: self.clients.can_elicit(),
             route: &route,
             shells: &self.shells,
-            agents: &self.agents,
-            tree: self.tree.as_ref(),
+            agents: self.subagents.runs(),
+            tree: self.subagents.tree(),
             roster: &roster,
             command_context: &command_context,
             audience: self.clients.audience(),

@@ -1,137 +1,112 @@
-//! A child session as its parent's agents see it, and who brings one about. `session` implements
-//! both; a test may, too.
+//! A child session as the run that drives it sees it. `session` implements [`Child`]; a test may, too.
+//!
+//! How a child stands comes from its log: its session reports it after each commit. The run learns
+//! also of an end that is in no log, because the session alone owns the [`RunLink`].
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use loopd_proto::event::agent::Profile;
+use loopd_proto::event::Durable;
 use loopd_proto::event::fact::LoopOutcome;
-use loopd_proto::event::task::{AgentWork, Execution, WorkUsage, WorktreeWork};
-use loopd_proto::id::{SessionId, TaskId, ToolCallId};
+use loopd_proto::event::task::WorkUsage;
+use loopd_proto::time::Timestamp;
+use tokio::sync::watch;
 
-use super::SubagentOrder;
-use super::slots::{SlotLease, Slots};
+use super::error::ChildError;
+use super::slots::SlotLease;
 use super::watcher::Watcher;
-use loopd_kernel::tasks::Task;
-
-/// How an agent is kept apart from its parent's files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Isolation {
-    Worktree,
-}
-
-/// What an order comes to, once everything it names is known to be there.
-#[derive(Debug, Clone)]
-pub struct SubagentPlan {
-    pub profile: Profile,
-    pub execution: Execution,
-    pub model: Option<String>,
-    pub reasoning_effort: Option<String>,
-    pub isolation: Option<Isolation>,
-    pub cwd: PathBuf,
-    /// Said before the prompt.
-    pub preface: Option<String>,
-    /// The way down to the parent, which every id below begins with.
-    pub prefix: Option<TaskId>,
-    /// The ids that the session's registry knows, those of removed agents among them.
-    pub taken: BTreeSet<TaskId>,
-    pub note: Option<String>,
-}
-
-/// A child session to be made.
-#[derive(Debug, Clone)]
-pub struct SpawnSpec {
-    pub task: TaskId,
-    /// The call that asked for it; none when a client did.
-    pub call: Option<ToolCallId>,
-    pub session: SessionId,
-    pub plan: SubagentPlan,
-    pub worktree: Option<WorktreeWork>,
-}
-
-/// What ties a child to the run that drives it.
-#[derive(Debug, Clone)]
-pub struct RunLink {
-    pub watcher: Arc<Watcher>,
-    pub lease: Arc<SlotLease>,
-}
-
-/// What the parent's session can do for its agents.
-pub trait ChildSpawner: Send + Sync + 'static {
-    /// Finds everything that an order names, or says in words for the model what is wrong with it.
-    fn plan(&self, order: SubagentOrder) -> BoxFuture<'static, Result<SubagentPlan, String>>;
-
-    /// The tasks that the session's log knows.
-    fn tasks(&self) -> BoxFuture<'static, Result<Vec<Task>, String>>;
-
-    /// Makes a copy of the repository for an agent.
-    fn make_worktree(
-        &self,
-        session: &SessionId,
-        plan: &SubagentPlan,
-    ) -> BoxFuture<'static, Result<WorktreeWork, String>>;
-
-    /// Makes the child's session.
-    fn spawn(
-        &self,
-        spec: SpawnSpec,
-        run_link: RunLink,
-    ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>>;
-
-    /// Opens a child's session again from its log.
-    fn reopen(
-        &self,
-        work: &AgentWork,
-        run_link: RunLink,
-    ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>>;
-
-    /// The slots of the tree, and whether agents take more than one message.
-    fn terms(&self) -> BoxFuture<'static, Result<(Slots, bool), String>>;
-
-    /// The agent has come to rest: removes a copy that was not changed.
-    fn settle_worktree(&self, worktree: &WorktreeWork) -> BoxFuture<'static, WorktreeEnd>;
-}
-
-/// What became of a copy of a repository, in words for the model; empty when there is nothing to say.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WorktreeEnd {
-    Removed,
-    Kept(String),
-    Failed(String),
-}
 
 /// A live child session.
 pub trait Child: Send + Sync + 'static {
     /// Whether nobody had spoken to it when it was made or opened.
     fn is_new(&self) -> bool;
 
-    /// Gives it a message: at once when it rests, else before its next model call.
-    fn say(&self, message: String) -> BoxFuture<'static, Result<(), String>>;
+    /// Gives it a message: at once when it rests, else before its next model call. How the child
+    /// stands after that is reported before this resolves.
+    fn say(&self, message: String) -> BoxFuture<'static, Result<(), ChildError>>;
 
     /// Interrupts what it does.
     fn abort(&self) -> BoxFuture<'static, ()>;
-
-    /// How it stands; `None` when it is gone.
-    fn status(&self) -> BoxFuture<'static, Option<ChildStatus>>;
 
     /// Ends it; its log stays.
     fn stop(&self) -> BoxFuture<'static, ()>;
 }
 
-/// How a child stands.
-#[derive(Debug, Clone, PartialEq)]
+/// How a child stands, by what is committed in its log.
+#[derive(Debug, Clone)]
 pub enum ChildStatus {
     AtWork,
-    Rests(Box<ChildResult>),
+    /// Its loop ended, and nothing waits for it.
+    Rests(Arc<ChildResult>),
+    /// Its session is gone without having come to rest.
+    Gone(ChildError),
 }
 
-/// How a child came to rest, and what it said since it was first spoken to.
+/// How a child came to rest, and what it said since its run began.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChildResult {
+    /// As `loopd.loop_ended` has it.
     pub outcome: Option<LoopOutcome>,
+    /// The last thing it said.
     pub response: Option<String>,
     pub error: Option<String>,
     pub usage: WorkUsage,
+}
+
+/// What ties a child's session to the run that drives it.
+#[derive(Debug)]
+pub struct RunLink {
+    watcher: Arc<Watcher>,
+    lease: Arc<SlotLease>,
+    status: watch::Sender<ChildStatus>,
+}
+
+impl RunLink {
+    /// A link, and what the run learns through it.
+    pub(super) fn new(watcher: Arc<Watcher>, lease: Arc<SlotLease>) -> (Self, StatusUpdates) {
+        let (status, updates) = watch::channel(ChildStatus::AtWork);
+        let link = Self {
+            watcher,
+            lease,
+            status,
+        };
+        (link, StatusUpdates(updates))
+    }
+
+    pub fn lease(&self) -> &Arc<SlotLease> {
+        &self.lease
+    }
+
+    /// Something is being stored in the child's log.
+    pub fn stored(&self, at: Timestamp, event: &Durable) {
+        self.watcher.stored(at, event);
+    }
+
+    /// Says how the child stands; what is gone stays gone.
+    pub fn report(&self, status: ChildStatus) {
+        self.status
+            .send_if_modified(|known| match (&known, &status) {
+                (ChildStatus::Gone(_), _) | (ChildStatus::AtWork, ChildStatus::AtWork) => false,
+                (ChildStatus::AtWork | ChildStatus::Rests(_), _) => {
+                    *known = status;
+                    true
+                }
+            });
+    }
+}
+
+/// How a child stands, for its run.
+pub(super) struct StatusUpdates(watch::Receiver<ChildStatus>);
+
+impl StatusUpdates {
+    /// How the child stands now.
+    pub(super) fn now(&mut self) -> ChildStatus {
+        self.0.borrow_and_update().clone()
+    }
+
+    /// Waits until the child stands otherwise than at the last call of [`StatusUpdates::now`].
+    pub(super) async fn changed(&mut self) -> Result<(), ChildError> {
+        // The link was dropped without a word: its session panicked.
+        self.0.changed().await.map_err(|_| ChildError::Crashed)
+    }
 }

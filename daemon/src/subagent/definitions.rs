@@ -8,8 +8,9 @@ mod builtin;
 mod client;
 mod family;
 pub mod model;
+pub(crate) mod refresh;
 pub mod settings;
-mod start;
+pub mod start;
 mod tools;
 mod trust;
 

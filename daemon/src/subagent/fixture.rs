@@ -2,29 +2,28 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use loopd_proto::event::Ephemeral;
-use loopd_proto::event::agent::Profile;
 use loopd_proto::event::fact::LoopOutcome;
-use loopd_proto::event::session::Idle;
-use loopd_proto::event::task::{AgentWork, Execution, WorkUsage, WorktreeWork};
+use loopd_proto::event::task::{AgentWork, Execution, WorkUsage};
 use loopd_proto::id::SessionId;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::child::{
-    Child, ChildResult, ChildSpawner, ChildStatus, RunLink, SpawnSpec, SubagentPlan, WorktreeEnd,
-};
-use super::slots::Slots;
-use super::{SubagentOrder, Subagents, SubagentsSetup};
+use super::child::{Child, ChildResult, ChildStatus, RunLink};
+use super::definitions::{AgentSettings, AskedBy, RosterInput, load};
+use super::parent::{ChildSpawner, ParentSession, ParentSnapshot, ReachableModels};
+use super::{ChildError, ParentEnded, Slots, SpawnSpec, SubagentOrder, Subagents, SubagentsSetup};
 use loopd_exec::keep_alive::KeepAlive;
-use loopd_exec::shells::TaskLog;
-use loopd_kernel::command::Command;
+use loopd_exec::process::Processes;
+use loopd_exec::shells::{TaskLog, TaskLogError};
+use loopd_exec::worktree::Worktrees;
+use loopd_kernel::command::{Command, ModelFailure};
+use loopd_kernel::model::ModelInfo;
 use loopd_kernel::tasks::Task;
 
 /// What the log was told, and every child that was made, in order.
@@ -33,18 +32,19 @@ pub(crate) struct Home {
     pub(crate) children: watch::Sender<Vec<Arc<FakeChild>>>,
     slots: Slots,
     loses: Mutex<bool>,
+    looks: Mutex<usize>,
 }
 
 /// A child that rests when the test says so.
 pub(crate) struct FakeChild {
     delivered: Mutex<Vec<String>>,
-    result: Mutex<Option<ChildResult>>,
-    run_link: RunLink,
+    /// None when its session is gone.
+    run_link: Mutex<Option<RunLink>>,
 }
 
 impl FakeChild {
     pub(crate) fn delivered(&self) -> Vec<String> {
-        self.delivered.lock().unwrap().clone()
+        self.delivered.lock().clone()
     }
 
     /// Waits until it was spoken to.
@@ -58,25 +58,33 @@ impl FakeChild {
     }
 
     pub(crate) fn lease(&self) -> Arc<super::SlotLease> {
-        self.run_link.lease.clone()
+        let link = self.run_link.lock();
+        link.as_ref().unwrap().lease().clone()
     }
 
     /// Answers and rests.
     pub(crate) fn answer(&self, text: &str) {
-        self.rest(LoopOutcome::Done, Some(text));
+        self.rest(LoopOutcome::Done, text);
     }
 
-    fn rest(&self, outcome: LoopOutcome, text: Option<&str>) {
-        *self.result.lock().unwrap() = Some(ChildResult {
+    fn rest(&self, outcome: LoopOutcome, text: &str) {
+        self.report(ChildStatus::Rests(Arc::new(ChildResult {
             outcome: Some(outcome),
-            response: text.map(str::to_owned),
+            response: Some(text.to_owned()),
             error: None,
             usage: WorkUsage::default(),
-        });
-        self.run_link.watcher.told(&Ephemeral::SessionIdle(Idle {
-            aborted: None,
-            mode: None,
-        }));
+        })));
+    }
+
+    pub(crate) fn report(&self, status: ChildStatus) {
+        if let Some(link) = self.run_link.lock().as_ref() {
+            link.report(status);
+        }
+    }
+
+    /// Its session ends without a word.
+    pub(crate) fn vanish(&self) {
+        self.run_link.lock().take();
     }
 }
 
@@ -88,23 +96,15 @@ impl Child for Held {
         false
     }
 
-    fn say(&self, message: String) -> BoxFuture<'static, Result<(), String>> {
-        *self.0.result.lock().unwrap() = None;
-        self.0.delivered.lock().unwrap().push(message);
+    fn say(&self, message: String) -> BoxFuture<'static, Result<(), ChildError>> {
+        self.0.report(ChildStatus::AtWork);
+        self.0.delivered.lock().push(message);
         std::future::ready(Ok(())).boxed()
     }
 
     fn abort(&self) -> BoxFuture<'static, ()> {
-        self.0.rest(LoopOutcome::Aborted, Some("half"));
+        self.0.rest(LoopOutcome::Aborted, "half");
         std::future::ready(()).boxed()
-    }
-
-    fn status(&self) -> BoxFuture<'static, Option<ChildStatus>> {
-        let result = self.0.result.lock().unwrap().clone();
-        let status = result.map_or(ChildStatus::AtWork, |result| {
-            ChildStatus::Rests(Box::new(result))
-        });
-        std::future::ready(Some(status)).boxed()
     }
 
     fn stop(&self) -> BoxFuture<'static, ()> {
@@ -119,23 +119,33 @@ impl Home {
             children: watch::Sender::default(),
             slots: Slots::new(slots),
             loses: Mutex::default(),
+            looks: Mutex::default(),
         })
     }
 
     pub(crate) fn agents(self: &Arc<Self>) -> Subagents {
+        let folder = std::env::temp_dir().join("loopd-no-such-folder");
+        let processes = Processes::new(&folder, KeepAlive::default());
         let setup = SubagentsSetup {
             session: SessionId::from("session"),
-            folder: std::env::temp_dir().join("loopd-no-such-folder"),
             log: Arc::new(Log(self.clone())),
-            spawner: Arc::new(House(self.clone())),
+            parent: Arc::new(House(self.clone())),
+            worktrees: Worktrees::new(&folder, processes),
+            folder,
             keep_alive: KeepAlive::default(),
+            multi_turn: true,
         };
         Subagents::new(setup, CancellationToken::new())
     }
 
     /// The next child that is to be made cannot be.
     pub(crate) fn lose_the_next_child(&self) {
-        *self.loses.lock().unwrap() = true;
+        *self.loses.lock() = true;
+    }
+
+    /// How often the session was looked at.
+    pub(crate) fn looks(&self) -> usize {
+        *self.looks.lock()
     }
 
     /// Waits until so many children were made; the last of them.
@@ -159,8 +169,7 @@ impl Home {
     fn spawn(&self, run_link: RunLink) -> Arc<dyn Child> {
         let child = Arc::new(FakeChild {
             delivered: Mutex::default(),
-            result: Mutex::default(),
-            run_link,
+            run_link: Mutex::new(Some(run_link)),
         });
         self.children.send_modify(|all| all.push(child.clone()));
         Arc::new(Held(child))
@@ -170,7 +179,7 @@ impl Home {
 struct Log(Arc<Home>);
 
 impl TaskLog for Log {
-    fn record(&self, command: Command) -> BoxFuture<'static, Result<(), String>> {
+    fn record(&self, command: Command) -> BoxFuture<'static, Result<(), TaskLogError>> {
         self.0
             .told
             .send_modify(|all| all.push(format!("{command:?}")));
@@ -180,64 +189,77 @@ impl TaskLog for Log {
 
 struct House(Arc<Home>);
 
-impl ChildSpawner for House {
-    fn plan(&self, order: SubagentOrder) -> BoxFuture<'static, Result<SubagentPlan, String>> {
-        let plan = SubagentPlan {
-            profile: Profile {
-                agent_type: order.agent_type.unwrap_or_else(|| "general".to_owned()),
-                display_name: order.name.unwrap_or_else(|| "agent".to_owned()),
-                ..Profile::default()
+impl ParentSession for House {
+    fn look(&self, _: AskedBy) -> BoxFuture<'_, Result<Arc<dyn ChildSpawner>, ParentEnded>> {
+        *self.0.looks.lock() += 1;
+        let spawner: Arc<dyn ChildSpawner> = Arc::new(FakeSpawner {
+            home: self.0.clone(),
+            parent: ParentSnapshot {
+                identity: None,
+                cwd: "/".to_owned(),
+                model: Some("model".to_owned()),
+                reasoning_effort: None,
+                taken: BTreeSet::new(),
+                denied: Vec::new(),
+                subagents: None,
+                settings: AgentSettings::default(),
+                roster: Arc::new(load(&RosterInput::default())),
+                slots: self.0.slots.clone(),
             },
-            execution: order.execution.unwrap_or(Execution::Sync),
-            model: None,
-            reasoning_effort: None,
-            isolation: None,
-            cwd: PathBuf::from("/"),
-            preface: None,
-            prefix: None,
-            taken: BTreeSet::new(),
-            note: None,
-        };
-        std::future::ready(Ok(plan)).boxed()
+        });
+        std::future::ready(Ok(spawner)).boxed()
     }
 
-    fn tasks(&self) -> BoxFuture<'static, Result<Vec<Task>, String>> {
+    fn tasks(&self) -> BoxFuture<'_, Result<Vec<Task>, ParentEnded>> {
         std::future::ready(Ok(Vec::new())).boxed()
     }
+}
 
-    fn make_worktree(
-        &self,
-        _session: &SessionId,
-        _plan: &SubagentPlan,
-    ) -> BoxFuture<'static, Result<WorktreeWork, String>> {
-        std::future::ready(Err("there are none here".to_owned())).boxed()
+struct FakeSpawner {
+    home: Arc<Home>,
+    parent: ParentSnapshot,
+}
+
+impl ReachableModels for FakeSpawner {
+    fn default_model(&self) -> BoxFuture<'_, Result<String, ModelFailure>> {
+        std::future::ready(Ok("model".to_owned())).boxed()
+    }
+
+    fn list(&self) -> BoxFuture<'_, Vec<ModelInfo>> {
+        std::future::ready(Vec::new()).boxed()
+    }
+}
+
+impl ChildSpawner for FakeSpawner {
+    fn parent(&self) -> &ParentSnapshot {
+        &self.parent
+    }
+
+    fn models(&self) -> &dyn ReachableModels {
+        self
+    }
+
+    fn environment(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
     }
 
     fn spawn(
         &self,
-        _birth: SpawnSpec,
+        _spec: SpawnSpec,
         run_link: RunLink,
-    ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>> {
-        if std::mem::take(&mut *self.0.loses.lock().unwrap()) {
-            return std::future::ready(Err("it is lost".to_owned())).boxed();
+    ) -> BoxFuture<'_, Result<Arc<dyn Child>, ChildError>> {
+        if std::mem::take(&mut *self.home.loses.lock()) {
+            return std::future::ready(Err(ChildError::Exists)).boxed();
         }
-        std::future::ready(Ok(self.0.spawn(run_link))).boxed()
+        std::future::ready(Ok(self.home.spawn(run_link))).boxed()
     }
 
     fn reopen(
         &self,
         _work: &AgentWork,
         run_link: RunLink,
-    ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>> {
-        std::future::ready(Ok(self.0.spawn(run_link))).boxed()
-    }
-
-    fn terms(&self) -> BoxFuture<'static, Result<(Slots, bool), String>> {
-        std::future::ready(Ok((self.0.slots.clone(), true))).boxed()
-    }
-
-    fn settle_worktree(&self, _worktree: &WorktreeWork) -> BoxFuture<'static, WorktreeEnd> {
-        std::future::ready(WorktreeEnd::Removed).boxed()
+    ) -> BoxFuture<'_, Result<Arc<dyn Child>, ChildError>> {
+        std::future::ready(Ok(self.home.spawn(run_link))).boxed()
     }
 }
 

@@ -45,8 +45,7 @@ impl Subagents {
 
     /// The tasks of the session, its agents among them.
     pub async fn tasks(&self) -> Result<Vec<Task>, SubagentError> {
-        let tasks = self.0.setup.spawner.tasks().await;
-        tasks.map_err(|_| SubagentError::SessionEnded)
+        Ok(self.0.setup.parent.tasks().await?)
     }
 
     /// Gives an agent more to do: at its next safe point if it is at work, else at once and in the

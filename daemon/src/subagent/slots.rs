@@ -3,8 +3,9 @@
 //! An agent that waits for one of its own holds no slot meanwhile, so that a tree can never wait for
 //! itself.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The slots of one tree of agents.
@@ -52,20 +53,16 @@ impl SlotLease {
         })
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Gives the slot away for as long as somebody waits; take it back with [`SlotLease::resume`].
     pub fn lend(&self) {
-        let mut held = self.held();
+        let mut held = self.held.lock();
         held.lent += 1;
         held.permit = None;
     }
 
     /// The agent rests: the slot is for others, whoever still holds on to the lease.
     pub(super) fn leave(&self) {
-        let mut held = self.held();
+        let mut held = self.held.lock();
         held.left = true;
         held.permit = None;
     }
@@ -73,14 +70,14 @@ impl SlotLease {
     /// One wait is over; the last one waits in line for a slot again.
     pub async fn resume(&self) {
         {
-            let mut held = self.held();
+            let mut held = self.held.lock();
             held.lent = held.lent.saturating_sub(1);
             if held.lent > 0 || held.left || held.permit.is_some() {
                 return;
             }
         }
         let permit = self.slots.take().await;
-        let mut held = self.held();
+        let mut held = self.held.lock();
         if held.lent == 0 && !held.left && held.permit.is_none() {
             held.permit = permit;
         }

@@ -1,8 +1,9 @@
 use loopd_proto::event::task::Execution;
 use tokio_util::sync::CancellationToken;
 
+use super::child::ChildStatus;
 use super::fixture::{Home, order};
-use super::{CancelledBy, Delivered, RunEnd, RunWait, first};
+use super::{CancelledBy, ChildError, Delivered, RunEnd, RunFailure, RunWait, first};
 
 #[tokio::test]
 async fn ids_are_made_of_names_and_no_two_are_alike() {
@@ -27,7 +28,7 @@ async fn one_that_is_waited_for_is_told_by_its_call_and_one_in_the_background_by
     let waited = agents.start(order("sync", Execution::Sync)).await.unwrap();
     home.child(1).await.answer("first");
     let ending = waited.run.end().await;
-    assert_eq!(ending.end, RunEnd::Answered);
+    assert!(matches!(ending.end, RunEnd::Answered), "{:?}", ending.end);
     assert_eq!(ending.response.as_deref(), Some("first"));
     let told = home.told("TaskEnded").await;
     assert!(
@@ -162,7 +163,7 @@ async fn one_that_is_cancelled_says_how_far_it_got() {
     );
     assert!(agents.cancel(&started.id, CancelledBy::Client).await);
     let ending = started.run.end().await;
-    assert_eq!(ending.end, RunEnd::Cancelled);
+    assert!(matches!(ending.end, RunEnd::Cancelled), "{:?}", ending.end);
     assert_eq!(ending.response.as_deref(), Some("half"));
     assert!(!agents.cancel(&started.id, CancelledBy::Client).await);
     assert!(home.told("TaskEnded").await.contains("Cancelled"));
@@ -207,4 +208,40 @@ async fn what_a_run_that_fails_has_not_heard_is_for_the_next_one() {
     assert!(matches!(second.run.end().await.end, RunEnd::Failed(_)));
     assert_eq!(home.child(2).await.heard_first().await, "and this");
     agents.close().await;
+}
+
+#[tokio::test]
+async fn the_session_is_looked_at_once_per_start_and_once_per_reopening() {
+    let home = Home::new(1);
+    let agents = home.agents();
+    let started = agents.start(order("a", Execution::Sync)).await.unwrap();
+    home.child(1).await.answer("ok");
+    started.run.end().await;
+    assert_eq!(home.looks(), 1, "a start");
+    agents
+        .write(&started.id, &started.work, "more".to_owned())
+        .await
+        .unwrap();
+    home.child(2).await.answer("ok");
+    home.told("TaskAnswered").await;
+    assert_eq!(home.looks(), 2, "a reopening");
+}
+
+#[tokio::test]
+async fn one_whose_session_is_gone_has_failed_and_says_why() {
+    let home = Home::new(1);
+    let agents = home.agents();
+    let reported = agents.start(order("a", Execution::Sync)).await.unwrap();
+    let child = home.child(1).await;
+    child.report(ChildStatus::Gone(ChildError::Ended));
+    let ending = reported.run.end().await.end;
+    let expected = RunFailure::Child(ChildError::Ended);
+    assert_eq!(format!("{ending:?}"), format!("Failed({expected:?})"));
+
+    let crashed = agents.start(order("b", Execution::Sync)).await.unwrap();
+    home.child(2).await.vanish();
+    let ending = crashed.run.end().await.end;
+    let expected = RunFailure::Child(ChildError::Crashed);
+    assert_eq!(format!("{ending:?}"), format!("Failed({expected:?})"));
+    assert!(home.told("TaskEnded").await.contains("Failed"));
 }

@@ -1,13 +1,13 @@
-//! What an agent is doing right now, as its own session reports it: for people who look, for the
-//! output file, and for the run that waits for it to rest.
+//! What an agent is doing right now, as its own session reports it: for people who look, and for the
+//! output file.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::event::Durable;
 use loopd_proto::time::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 /// How many steps are remembered.
 const RECENT: usize = 20;
@@ -33,11 +33,10 @@ pub struct Activity {
     pub at: Timestamp,
 }
 
-/// Sees what a child session stores and tells.
+/// Sees what a child session stores.
 #[derive(Debug)]
-pub struct Watcher {
+pub(super) struct Watcher {
     progress: Mutex<RunProgress>,
-    rests: watch::Sender<u64>,
     lines: mpsc::Sender<String>,
     lost: Mutex<u64>,
 }
@@ -48,7 +47,6 @@ impl Watcher {
         let (lines, written) = mpsc::channel(LINES);
         let watcher = Self {
             progress: Mutex::default(),
-            rests: watch::Sender::new(0),
             lines,
             lost: Mutex::default(),
         };
@@ -56,28 +54,23 @@ impl Watcher {
     }
 
     fn progress_mut(&self) -> MutexGuard<'_, RunProgress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.lock()
     }
 
-    pub fn progress(&self) -> RunProgress {
+    pub(super) fn progress(&self) -> RunProgress {
         self.progress_mut().clone()
-    }
-
-    /// Changes whenever the child comes to rest.
-    pub(super) fn rests(&self) -> watch::Receiver<u64> {
-        self.rests.subscribe()
     }
 
     /// A line for the output file.
     pub(super) fn write(&self, line: String) {
         if self.lines.try_send(line).is_err() {
-            *self.lost.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+            *self.lost.lock() += 1;
         }
     }
 
     /// How many lines the output file is missing.
     pub(super) fn lost(&self) -> u64 {
-        *self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.lost.lock()
     }
 
     fn step(&self, at: Timestamp, message: String, intent: Option<String>) {
@@ -92,7 +85,7 @@ impl Watcher {
     }
 
     /// Something was stored in the child's log.
-    pub fn stored(&self, at: Timestamp, event: &Durable) {
+    pub(super) fn stored(&self, at: Timestamp, event: &Durable) {
         match event {
             Durable::UserMessage(message) => {
                 self.write(format!("\n## Asked\n\n{}\n", message.content));
@@ -131,13 +124,6 @@ impl Watcher {
                 self.progress_mut().tokens += tokens;
             }
             _ => {}
-        }
-    }
-
-    /// Something was told of the child that is not stored.
-    pub fn told(&self, event: &Ephemeral) {
-        if let Ephemeral::SessionIdle(_) = event {
-            self.rests.send_modify(|count| *count += 1);
         }
     }
 

@@ -19,7 +19,7 @@ use loopd_proto::permission::PermissionRequest;
 use crate::gate::Grant;
 use loopd_exec::keep_alive::KeepAlive;
 use loopd_exec::process::Processes;
-use loopd_exec::shells::{Shells, ShellsSetup, TaskLog};
+use loopd_exec::shells::{Shells, ShellsSetup, TaskLog, TaskLogError};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::command::Command;
 
@@ -30,7 +30,7 @@ use super::{DynTool, Need, Outcome, ToolContext};
 pub(super) struct Noted(watch::Sender<Vec<String>>);
 
 impl TaskLog for Noted {
-    fn record(&self, command: Command) -> BoxFuture<'static, Result<(), String>> {
+    fn record(&self, command: Command) -> BoxFuture<'static, Result<(), TaskLogError>> {
         self.0
             .send_modify(|noted| noted.push(format!("{command:?}")));
         std::future::ready(Ok(())).boxed()

@@ -1,5 +1,5 @@
 //! The tools by which a model works with agents: `task` starts one, the others read, write, list and
-//! stop them. `agents` does it; `agents/words.rs` says it.
+//! stop them. The room `subagent` does it; `words` says it to the model.
 
 mod list;
 mod read;

@@ -3,7 +3,7 @@
 use loopd_tests::{Daemon, Script, Session, Turn, call};
 use serde_json::{Value, json};
 
-use super::{last_said, of_agent, task};
+use super::{background, last_said, of_agent, task};
 
 fn bash(id: &str, command: &str) -> loopd_tests::script::Call {
     call(id, "bash", json!({"command": command}))
@@ -224,6 +224,57 @@ async fn a_leave_that_is_taken_back_is_taken_from_agents_at_work_too() {
     session.approve_all().await;
     session.send("begin").await;
     gate.reached().await;
+    session
+        .call(
+            "session.permissions.setApproveAll",
+            json!({"enabled": false}),
+        )
+        .await;
+    gate.open();
+    session.next("session.idle").await;
+    let told = result_of(&daemon, "run it");
+    assert!(told.contains("could not request permission"), "{told}");
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_right_that_is_taken_back_is_taken_from_an_agent_that_waits_for_its_slot_too() {
+    let gate = loopd_tests::Gate::new();
+    let script = {
+        let gate = gate.clone();
+        Script::answering(move |request| {
+            let first = request.first_user_text();
+            let has_results = !request.last_results().is_empty();
+            if first.contains("hold on") {
+                return Turn::any().says("ok").held_by(&gate);
+            }
+            if first.contains("run it") && !has_results {
+                return Turn::any().calls([bash("b", "echo hi")]);
+            }
+            match request.last_user_text() {
+                said if has_results || said.contains("system_notification") => {
+                    Turn::any().says("well")
+                }
+                said if said.contains("begin") => {
+                    Turn::any().calls([background("t1", "hold on", "first")])
+                }
+                _ => Turn::any().calls([background("t2", "run it", "second")]),
+            }
+        })
+        .await
+    };
+    let daemon = Daemon::builder()
+        .script(script)
+        .env("LOOPD_AGENTS_MAX_CONCURRENT", "1")
+        .start()
+        .await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.approve_all().await;
+    session.send("begin").await;
+    gate.reached().await;
+    session.next("assistant.idle").await;
+    session.send("the other one").await;
+    session.next("assistant.idle").await;
     session
         .call(
             "session.permissions.setApproveAll",

@@ -40,7 +40,7 @@ impl Shells {
         if let Err(why) = recorded
             && !self.table().ended
         {
-            tracing::warn!(session = %self.0.setup.session, why, "the session was not told about its command");
+            tracing::warn!(session = %self.0.setup.session, %why, "the session was not told about its command");
         }
     }
 

@@ -5,6 +5,7 @@ use loopd_proto::id::ShellId;
 
 use crate::process::SpawnError;
 use crate::terminal::{CommandStartError, ShellOpenError};
+use loopd_kernel::command::Refusal;
 
 /// Why a shell was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,5 +46,17 @@ pub enum ShellError {
     #[error("the command could not be started: {0}")]
     Spawn(#[source] SpawnError),
     #[error("the session could not be told: {0}")]
+    NotStored(#[source] TaskLogError),
+}
+
+/// Why the session's log was not told something.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TaskLogError {
+    #[error("the session has ended")]
+    SessionEnded,
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The log could not be written, in the words of the session.
+    #[error("{0}")]
     NotStored(String),
 }

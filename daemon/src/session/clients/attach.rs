@@ -68,7 +68,7 @@ impl Actor {
         // The newcomer learns what the session can do from its reply; the others from an event.
         self.capabilities_may_have_changed();
         let joined = self.clients.attachments.last().filter(|_| newcomer);
-        match (&self.tree, joined) {
+        match (self.subagents.tree(), joined) {
             (Some(tree), Some(joined)) => tree.join(client.clone(), &joined.offer),
             (None, _) | (_, None) => self.clients.audience.join(client.clone()),
         }
@@ -84,7 +84,7 @@ impl Actor {
     /// Whether somebody is there for whom the session works.
     pub(in crate::session) fn is_attended(&self) -> bool {
         // The parent of a sub-agent wants to know what it comes to.
-        self.lineage.is_some() || self.clients.is_attended()
+        self.subagents.is_child() || self.clients.is_attended()
     }
 
     pub(in crate::session) async fn detach(

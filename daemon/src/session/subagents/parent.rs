@@ -3,20 +3,24 @@
 
 use std::sync::Arc;
 
+use loopd_proto::event::Durable;
 use loopd_proto::event::agent::SubagentIdentity;
-use loopd_proto::event::{Durable, Ephemeral};
-use loopd_proto::id::SessionId;
+use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::session::SessionOptions;
+use tokio::sync::oneshot;
 
+use super::child::{Beginning, status};
 use super::tree::Tree;
 use crate::publish::Upstream;
 use crate::session::actor::Actor;
 use crate::session::clients::SharedClients;
-use crate::session::{Message, SessionHandle};
+use crate::session::{Message, SessionError, SessionHandle};
+use crate::subagent::child::{ChildStatus, RunLink};
 use crate::subagent::definitions::Roster;
-use crate::subagent::{RunLink, Slots};
+use crate::subagent::inherit::ParentPermissions;
+use crate::subagent::{ChildError, SlotLease, Slots};
 use loopd_kernel::command::Grant;
-use loopd_kernel::policy::restrict::{EffectivePermissions, Workspace, restrict_for_child};
+use loopd_kernel::policy::restrict::EffectivePermissions;
 use loopd_model::client_http::SubagentOrigin;
 
 /// What a session hands down to its agents; anew whenever it changes.
@@ -27,10 +31,7 @@ pub(in crate::session) struct Inheritance {
     pub(in crate::session) clients: SharedClients,
     /// With secrets.
     pub(in crate::session) options: SessionOptions,
-    /// What the parent may do.
-    pub(in crate::session) leave: EffectivePermissions,
-    /// Where the parent works.
-    pub(in crate::session) cwd: String,
+    pub(in crate::session) permissions: ParentPermissions,
     pub(in crate::session) streaming: bool,
     /// The agents that may be started.
     pub(in crate::session) roster: Arc<Roster>,
@@ -38,22 +39,53 @@ pub(in crate::session) struct Inheritance {
     generation: u64,
 }
 
+impl Inheritance {
+    pub(super) fn is_later_than(&self, other: &Self) -> bool {
+        self.generation > other.generation
+    }
+}
+
 /// Ties a session to the one whose agent it is.
-pub(in crate::session) struct Lineage {
-    pub(in crate::session) tree: Arc<Tree>,
-    pub(in crate::session) run_link: RunLink,
-    pub(in crate::session) top: SessionId,
+pub(in crate::session) struct ParentLink {
+    tree: Arc<Tree>,
+    run_link: RunLink,
+    /// Where the log ended when the run began.
+    since: Seq,
+    top: SessionId,
     generation: u64,
-    /// What the parent may do, and where.
-    leave: EffectivePermissions,
-    parent_cwd: String,
+    permissions: ParentPermissions,
+}
+
+impl ParentLink {
+    /// The session that the clients know.
+    pub(in crate::session) fn top(&self) -> &SessionId {
+        &self.top
+    }
+
+    pub(in crate::session) fn tree(&self) -> &Arc<Tree> {
+        &self.tree
+    }
+
+    /// The slot that the agent works in.
+    pub(in crate::session) fn lease(&self) -> &Arc<SlotLease> {
+        self.run_link.lease()
+    }
 }
 
 /// What a new or reopened agent is given before anything else.
 pub(in crate::session) struct Adoption {
-    pub(in crate::session) inheritance: Inheritance,
-    pub(in crate::session) tree: Arc<Tree>,
-    pub(in crate::session) run_link: RunLink,
+    pub(super) inheritance: Inheritance,
+    pub(super) tree: Arc<Tree>,
+    pub(super) run_link: RunLink,
+    pub(super) reply: oneshot::Sender<Result<Beginning, ChildError>>,
+}
+
+impl Adoption {
+    /// The session has ended before it could become an agent.
+    pub(in crate::session) fn refuse(self, error: &SessionError) {
+        // Who wanted the agent may have given up.
+        self.reply.send(Err(error.clone().into())).ok();
+    }
 }
 
 impl Actor {
@@ -63,31 +95,34 @@ impl Actor {
             inheritance,
             tree,
             run_link,
+            reply,
         } = adoption;
         // What changed while it was on its way may have come first.
-        let early = self.early.take();
-        let later = early.filter(|early| early.generation > inheritance.generation);
+        let early = self.subagents.early.take();
+        let later = early.filter(|early| early.is_later_than(&inheritance));
         let inheritance = later.unwrap_or(inheritance);
-        self.lineage = Some(Lineage {
+        self.subagents.parent = Some(ParentLink {
             tree,
             run_link,
+            since: self.state.seq,
             top: inheritance.top.clone(),
             generation: inheritance.generation,
-            leave: inheritance.leave.clone(),
-            parent_cwd: inheritance.cwd.clone(),
+            permissions: inheritance.permissions.clone(),
         });
         self.inherit(inheritance);
         self.show_questions_above().await;
+        // Who wanted the agent may have given up.
+        reply.send(Ok(Beginning::of(&self.state))).ok();
     }
 
     /// Takes over what the parent has now, and hands it down.
     pub(in crate::session) fn inherit(&mut self, inheritance: Inheritance) {
-        match &self.lineage {
+        match &self.subagents.parent {
             None => {
-                self.early = Some(inheritance);
+                self.subagents.early = Some(inheritance);
                 return;
             }
-            Some(lineage) if lineage.generation > inheritance.generation => return,
+            Some(parent) if parent.generation > inheritance.generation => return,
             Some(_) => {}
         }
         self.options.provider = inheritance.options.provider;
@@ -96,63 +131,62 @@ impl Actor {
         self.options.client_name = inheritance.options.client_name;
         self.options.subagents = inheritance.options.subagents;
         self.clients.inherit(inheritance.clients);
-        if let Some(lineage) = &mut self.lineage {
-            lineage.generation = inheritance.generation;
-            lineage.leave = inheritance.leave;
-            lineage.parent_cwd = inheritance.cwd;
+        if let Some(parent) = &mut self.subagents.parent {
+            parent.generation = inheritance.generation;
+            parent.permissions = inheritance.permissions;
         }
-        self.roster.set(inheritance.roster);
+        self.subagents.roster.set(inheritance.roster);
         self.tie_audience(inheritance.streaming);
         self.hand_down();
     }
 
     fn tie_audience(&self, streaming: bool) {
-        let subagent = self.state.subagent.as_ref();
-        if let (Some(lineage), Some(subagent)) = (&self.lineage, subagent) {
+        if let Some((parent, subagent)) = self.as_subagent() {
             self.clients.audience().pass_on_to(Upstream {
-                session: lineage.top.clone(),
-                audience: lineage.tree.audience.clone(),
+                session: parent.top.clone(),
+                audience: parent.tree.audience.clone(),
                 agent: subagent.agent_id(),
                 streaming,
             });
         }
     }
 
-    /// What this session may do: by its own rules at the top, by its parent's leave below. The
+    /// What this session may do: by its own rules at the top, by what its parent may do below. The
     /// session of an agent that people opened themselves keeps to what the agent was made for.
     pub(in crate::session) fn leave(&self) -> EffectivePermissions {
-        let handed_down = self.lineage.as_ref().map(|lineage| lineage.leave.clone());
-        let parent = handed_down.unwrap_or_else(|| {
+        let own = || {
             let mut permissions = self.state.permissions.clone();
             permissions.approve_all |= self.clients.launch().is_some_and(|launch| launch.yolo);
             EffectivePermissions {
                 permissions,
                 may_ask: true,
             }
-        });
-        let Some(subagent) = &self.state.subagent else {
-            return parent;
         };
-        let lineage = self.lineage.as_ref();
-        let workspace = match &subagent.profile.worktree {
-            Some(root) => Workspace::Copy { root },
-            None => Workspace::Shared {
-                parent: lineage.map_or(&self.state.cwd, |lineage| &lineage.parent_cwd),
-            },
-        };
-        restrict_for_child(&parent, subagent.profile.stance, workspace)
+        match (&self.subagents.parent, &self.state.subagent) {
+            (None, None) => own(),
+            // The fork that is not told yet what it was made for has what its parent has.
+            (Some(parent), None) => parent.permissions.effective.clone(),
+            (Some(parent), Some(subagent)) => parent.permissions.for_child(&subagent.profile),
+            (None, Some(subagent)) => {
+                let own = ParentPermissions {
+                    effective: own(),
+                    cwd: self.state.cwd.clone(),
+                };
+                own.for_child(&subagent.profile)
+            }
+        }
     }
 
-    fn kin(&self) -> Option<(&Lineage, &SubagentIdentity)> {
-        Some((self.lineage.as_ref()?, self.state.subagent.as_deref()?))
+    fn as_subagent(&self) -> Option<(&ParentLink, &SubagentIdentity)> {
+        Some((self.subagents.parent()?, self.state.subagent.as_deref()?))
     }
 
     /// The tree of agents that this session is the top or a part of.
     pub(in crate::session) fn tree(&mut self) -> Arc<Tree> {
-        if let Some(lineage) = &self.lineage {
-            return lineage.tree.clone();
+        if let Some(parent) = &self.subagents.parent {
+            return parent.tree.clone();
         }
-        let tree = self.tree.get_or_insert_with(|| {
+        let tree = self.subagents.tree.get_or_insert_with(|| {
             let top = SessionHandle {
                 id: self.state.id.clone(),
                 mailbox: self.mailbox.clone(),
@@ -172,14 +206,14 @@ impl Actor {
     /// What agents of this session are given.
     pub(in crate::session) fn inheritance(&self) -> Inheritance {
         let streaming = self.state.options.include_sub_agent_streaming_events;
-        let subagents = match &self.lineage {
+        let subagents = match self.subagents.parent() {
             Some(_) => self.options.subagents.clone(),
             // Clients change them, and the log knows.
             None => self.state.options.subagents.clone(),
         };
         Inheritance {
-            top: match &self.lineage {
-                Some(lineage) => lineage.top.clone(),
+            top: match self.subagents.parent() {
+                Some(parent) => parent.top.clone(),
                 None => self.state.id.clone(),
             },
             clients: self.clients.shared(),
@@ -187,63 +221,67 @@ impl Actor {
                 subagents,
                 ..self.options.clone()
             },
-            leave: self.leave(),
-            cwd: self.state.cwd.clone(),
+            permissions: ParentPermissions {
+                effective: self.leave(),
+                cwd: self.state.cwd.clone(),
+            },
             streaming: streaming.unwrap_or(true),
-            roster: self.roster.get(),
-            generation: self.handed_down,
+            roster: self.subagents.roster(),
+            generation: self.subagents.handed_down,
         }
     }
 
-    /// Tells live agents what has changed.
+    /// Tells the agents what has changed.
     pub(in crate::session) fn hand_down(&mut self) {
-        self.handed_down += 1;
-        let children = self.children.live();
-        if children.is_empty() {
-            return;
-        }
-        let inheritance = self.inheritance();
-        for child in children {
-            let message = Message::Inherit(Box::new(inheritance.clone()));
-            if let Err(error) = child.post(message) {
-                tracing::warn!(session = %child.id(), %error, "an agent did not learn what its parent has");
-            }
+        self.subagents.handed_down += 1;
+        if !self.subagents.children.is_empty() {
+            self.subagents.children.hand_down(self.inheritance());
         }
     }
 
     /// Something of this session is about to be stored: the run that drives it sees it.
     pub(in crate::session) fn show_stored(&self, event: &Durable) {
-        if let Some(lineage) = &self.lineage {
-            let now = self.services.clock.now();
-            lineage.run_link.watcher.stored(now, event);
+        if let Some(parent) = &self.subagents.parent {
+            parent.run_link.stored(self.services.clock.now(), event);
         }
     }
 
-    /// Something was told of this session that is not stored.
-    pub(in crate::session) fn show_told(&self, event: &Ephemeral) {
-        if let Some(lineage) = &self.lineage {
-            lineage.run_link.watcher.told(event);
+    /// Tells the run of the parent how this session stands; called after each commit.
+    pub(in crate::session) fn report_status(&self) {
+        if let Some(parent) = &self.subagents.parent {
+            parent.run_link.report(status(&self.state, parent.since));
+        }
+    }
+
+    /// Tells the run of the parent that this session cannot go on.
+    pub(in crate::session) fn report_gone(&self, error: &SessionError) {
+        if let Some(parent) = &self.subagents.parent {
+            let status = ChildStatus::Gone(error.clone().into());
+            parent.run_link.report(status);
         }
     }
 
     /// Lets the session at the top allow something for good.
     pub(in crate::session) fn grant_above(&self, grant: Grant) {
-        let Some(lineage) = &self.lineage else {
+        let Some(parent) = &self.subagents.parent else {
             return;
         };
         let command = Box::new(loopd_kernel::command::Command::Grant(grant));
-        if let Err(error) = lineage.tree.top.post(Message::Report(command)) {
+        if let Err(error) = parent.tree.top.post(Message::Report(command)) {
             tracing::warn!(session = %self.state.id, %error, "what was allowed for good is allowed once");
         }
     }
 
     /// Whom requests are made for, if it is an agent.
     pub(in crate::session) fn origin(&self) -> Option<SubagentOrigin> {
-        let (lineage, subagent) = self.kin()?;
+        let (parent_link, subagent) = self.as_subagent()?;
         let parent = subagent.task.as_str().rsplit_once('.');
         Some(SubagentOrigin {
             id: subagent.task.to_string(),
-            parent: parent.map_or_else(|| lineage.top.to_string(), |(parent, _)| parent.to_owned()),
+            parent: parent.map_or_else(
+                || parent_link.top.to_string(),
+                |(parent, _)| parent.to_owned(),
+            ),
         })
     }
 
@@ -254,8 +292,8 @@ impl Actor {
 
     /// Forgets what this session asked the clients at the top.
     pub(in crate::session) fn leave_tree(&self) {
-        if let Some(lineage) = &self.lineage {
-            lineage.tree.left(&self.state.id);
+        if let Some(parent) = &self.subagents.parent {
+            parent.tree.left(&self.state.id);
         }
     }
 }

@@ -1,185 +1,261 @@
-//! The agents of a session, seen from its side: makes child sessions and speaks to them.
+//! Makes and reopens the child sessions of a session.
+//!
+//! The session is looked at once per start; the child is made from what was seen then, and given what
+//! its parent has handed down since.
 
-mod beginning;
-mod plan;
-
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_proto::event::Durable;
 use loopd_proto::event::agent::{Profile, SubagentIdentity};
 use loopd_proto::event::session::WorkContext;
-use loopd_proto::event::task::{AgentWork, WorktreeWork};
-use loopd_proto::id::{Seq, SessionId, TaskId, ToolCallId};
+use loopd_proto::event::task::AgentWork;
+use loopd_proto::id::{Seq, SessionId, ToolCallId};
 use loopd_proto::permission::Permissions;
 use loopd_proto::session::SessionOptions;
 use loopd_store::StoredEvent;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use beginning::{Beginning, NEVER_BEGAN};
-
+use super::child::ChildSession;
+use super::children::{Children, Starting};
 use super::parent::{Adoption, Inheritance};
-use super::roster_refresh::RosterRefresh;
+use super::roster::RosterLookup;
 use super::tree::Tree;
 use crate::services::Services;
 use crate::session::actor::Actor;
 use crate::session::registry::Sessions;
 use crate::session::{Message, SessionHandle};
-use crate::subagent::definitions::Roster;
-use crate::subagent::{
-    Child, ChildResult, ChildSpawner, ChildStatus, RunLink, Slots, SpawnSpec, SubagentOrder,
-    SubagentPlan, Subagents, SubagentsSetup, WorktreeEnd,
-};
-use loopd_kernel::command::{AdoptAsSubagent, Command, Create, Send};
-use loopd_kernel::history::Entry;
-use loopd_kernel::state::State;
+use crate::subagent::child::{Child, RunLink};
+use crate::subagent::definitions::AskedBy;
+use crate::subagent::definitions::refresh::RosterCell;
+use crate::subagent::parent::{ChildSpawner, ParentSession, ParentSnapshot, ReachableModels};
+use crate::subagent::{ChildError, ParentEnded, SpawnSpec, Subagents, SubagentsSetup};
+use crate::turn::route::Route;
+use loopd_kernel::command::{AdoptAsSubagent, Command, Create, ModelFailure};
+use loopd_kernel::model::ModelInfo;
 use loopd_kernel::tasks::Task;
 
-/// The child sessions that live now.
-#[derive(Clone, Default)]
-pub(in crate::session) struct Children(Arc<Mutex<BTreeMap<SessionId, SessionHandle>>>);
-
-impl Children {
-    fn table(&self) -> MutexGuard<'_, BTreeMap<SessionId, SessionHandle>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(in crate::session) fn live(&self) -> Vec<SessionHandle> {
-        self.table().values().cloned().collect()
-    }
-}
-
-/// What has to be known of a session to make an agent of it.
-pub(in crate::session) struct ParentSnapshot {
+/// A session at the moment when an agent of it is started.
+pub(in crate::session) struct ParentAtStart {
+    snapshot: ParentSnapshot,
     inheritance: Inheritance,
     tree: Arc<Tree>,
-    subagent: Option<SubagentIdentity>,
-    state: Parent,
-    route: crate::turn::route::Route,
-    roster: Arc<Roster>,
-    roster_refresh: Option<RosterRefresh>,
-}
-
-/// What of a parent's state matters to its agents.
-struct Parent {
+    /// As the log has them.
     options: SessionOptions,
-    cwd: String,
-    model: Option<String>,
-    reasoning_effort: Option<String>,
-    /// The ids that are or were in use.
-    tasks: BTreeSet<TaskId>,
+    route: Route,
+    roster_lookup: Option<RosterLookup>,
+    _starting: Starting,
 }
 
-/// Makes the children of one session.
-struct SessionSpawner {
+/// The session that agents belong to.
+struct Parent(Arc<ParentParts>);
+
+struct ParentParts {
     session: SessionId,
     mailbox: mpsc::Sender<Message>,
     sessions: Arc<Sessions>,
     services: Arc<Services>,
     children: Children,
+    roster: RosterCell,
     /// Cancelled when the session ends and answers nobody any more.
     ended: CancellationToken,
 }
 
+/// Makes children of one session from what it was at one moment.
+struct SessionSpawner {
+    parts: Arc<ParentParts>,
+    at: ParentAtStart,
+}
+
 /// The agents of a new session.
-pub(in crate::session) fn agents(
+pub(super) fn subagents(
     id: &SessionId,
     services: &Arc<Services>,
     sessions: &Arc<Sessions>,
     mailbox: &mpsc::Sender<Message>,
     children: &Children,
+    roster: &RosterCell,
 ) -> Subagents {
     let ended = CancellationToken::new();
-    let spawner = SessionSpawner {
+    let parts = ParentParts {
         session: id.clone(),
         mailbox: mailbox.clone(),
         sessions: sessions.clone(),
         services: services.clone(),
         children: children.clone(),
+        roster: roster.clone(),
         ended: ended.clone(),
     };
     let setup = SubagentsSetup {
         session: id.clone(),
         folder: services.session_folder(id).join("agents"),
         log: crate::session::shells::log(mailbox),
-        spawner: Arc::new(Shared(Arc::new(spawner))),
+        parent: Arc::new(Parent(Arc::new(parts))),
+        worktrees: services.worktrees.clone(),
         keep_alive: services.keep_alive.clone(),
+        multi_turn: services.config.agents.multi_turn,
     };
     Subagents::new(setup, ended)
 }
 
 impl Actor {
-    pub(in crate::session) fn parent_snapshot(&mut self) -> ParentSnapshot {
+    pub(in crate::session) fn parent_at_start(&mut self) -> ParentAtStart {
+        // First, so that nothing that changes from here on is missed.
+        let starting = self.subagents.children.starting();
         let tree = self.tree();
+        let inheritance = self.inheritance();
         let state = &self.state;
-        ParentSnapshot {
-            inheritance: self.inheritance(),
-            tree,
-            subagent: state.subagent.as_deref().cloned(),
-            state: Parent {
-                options: state.options.clone(),
+        let variable = |name: &str| self.clients.launch()?.variable(name);
+        let settings = self.services.config.agents.with(variable);
+        let subagents = inheritance.options.subagents.clone();
+        ParentAtStart {
+            snapshot: ParentSnapshot {
+                identity: state.subagent.as_deref().cloned(),
                 cwd: state.cwd.clone(),
-                model: state.model.clone(),
+                model: state.model.clone().or_else(|| state.options.model.clone()),
                 reasoning_effort: state.reasoning_effort.clone(),
-                tasks: state.tasks.ids().cloned().collect(),
+                taken: state.tasks.ids().cloned().collect(),
+                denied: inheritance.permissions.effective.permissions.denied.clone(),
+                settings: settings.of_session(subagents.as_ref()),
+                subagents,
+                roster: self.subagents.roster(),
+                slots: tree.slots.clone(),
             },
+            inheritance,
+            tree,
+            options: state.options.clone(),
             route: self.route(),
-            roster: self.roster.get(),
-            roster_refresh: self.roster_refresh(),
+            roster_lookup: self.roster_lookup(),
+            _starting: starting,
         }
     }
 }
 
-impl SessionSpawner {
-    async fn kin(&self) -> Result<ParentSnapshot, String> {
-        let gone = || "the session has ended".to_owned();
-        let (reply, kin) = oneshot::channel();
+impl ParentParts {
+    /// Asks the session something, unless it has ended.
+    async fn ask<T>(
+        &self,
+        message: impl FnOnce(oneshot::Sender<T>) -> Message,
+    ) -> Result<T, ParentEnded> {
+        let (reply, answer) = oneshot::channel();
         let asked = async {
-            let sent = self.mailbox.send(Message::ParentSnapshot { reply }).await;
-            sent.map_err(|_| gone())?;
-            kin.await.map_err(|_| gone())
+            let sent = self.mailbox.send(message(reply)).await;
+            sent.map_err(|_| ParentEnded)?;
+            answer.await.map_err(|_| ParentEnded)
         };
         tokio::select! {
-            kin = asked => kin.map(|kin| *kin),
-            () = self.ended.cancelled() => Err(gone()),
+            answer = asked => answer,
+            () = self.ended.cancelled() => Err(ParentEnded),
         }
     }
+}
 
-    fn know(&self, handle: &SessionHandle) {
-        let mut table = self.children.table();
-        table.insert(handle.id().clone(), handle.clone());
+impl ParentSession for Parent {
+    fn look(&self, asked_by: AskedBy) -> BoxFuture<'_, Result<Arc<dyn ChildSpawner>, ParentEnded>> {
+        async move {
+            let parts = self.0.clone();
+            let seen = parts.ask(|reply| Message::ParentAtStart { reply }).await;
+            let mut at = *seen?;
+            if let (AskedBy::Person, Some(lookup)) = (asked_by, at.roster_lookup.take()) {
+                lookup.run().await;
+                at.snapshot.roster = parts.roster.get();
+            }
+            let spawner: Arc<dyn ChildSpawner> = Arc::new(SessionSpawner { parts, at });
+            Ok(spawner)
+        }
+        .boxed()
     }
 
-    async fn spawn(&self, spec: SpawnSpec, run_link: RunLink) -> Result<Arc<dyn Child>, String> {
-        let kin = self.kin().await?;
-        let subagent = SubagentIdentity {
-            parent: self.session.clone(),
-            task: spec.task.clone(),
-            depth: depth(&kin),
-            profile: Profile {
-                worktree: spec.worktree.as_ref().map(|worktree| worktree.path.clone()),
-                ..spec.plan.profile.clone()
-            },
+    fn tasks(&self) -> BoxFuture<'_, Result<Vec<Task>, ParentEnded>> {
+        let look = |reply: oneshot::Sender<Vec<Task>>| {
+            Message::View(Box::new(move |view| {
+                // Who wanted to know may have given up.
+                reply.send(view.state.tasks.iter().cloned().collect()).ok();
+            }))
         };
-        let handle = if spec.plan.profile.fork {
-            self.fork(&spec, subagent).await?
-        } else {
-            self.create(&spec, &kin, subagent).await?
-        };
-        self.take_in(handle, run_link).await
+        self.0.ask(look).boxed()
+    }
+}
+
+impl ReachableModels for Route {
+    fn default_model(&self) -> BoxFuture<'_, Result<String, ModelFailure>> {
+        Route::default_model(self).boxed()
     }
 
+    fn list(&self) -> BoxFuture<'_, Vec<ModelInfo>> {
+        async { self.models().await.unwrap_or_default() }.boxed()
+    }
+}
+
+impl ChildSpawner for SessionSpawner {
+    fn parent(&self) -> &ParentSnapshot {
+        &self.at.snapshot
+    }
+
+    fn models(&self) -> &dyn ReachableModels {
+        &self.at.route
+    }
+
+    fn environment(&self) -> BTreeMap<String, String> {
+        let launch = self.at.inheritance.clients.launch.as_ref();
+        let environment = launch.map(|launch| launch.child_environment());
+        environment.unwrap_or_default()
+    }
+
+    fn spawn(
+        &self,
+        spec: SpawnSpec,
+        run_link: RunLink,
+    ) -> BoxFuture<'_, Result<Arc<dyn Child>, ChildError>> {
+        async move {
+            let subagent = SubagentIdentity {
+                parent: self.parts.session.clone(),
+                task: spec.task.clone(),
+                depth: self.at.snapshot.child_depth(),
+                profile: Profile {
+                    worktree: spec.worktree.as_ref().map(|worktree| worktree.path.clone()),
+                    ..spec.plan.profile.clone()
+                },
+            };
+            let handle = if spec.plan.profile.fork {
+                self.fork(&spec, subagent).await?
+            } else {
+                self.create(&spec, subagent).await?
+            };
+            self.take_in(handle, run_link).await
+        }
+        .boxed()
+    }
+
+    fn reopen(
+        &self,
+        work: &AgentWork,
+        run_link: RunLink,
+    ) -> BoxFuture<'_, Result<Arc<dyn Child>, ChildError>> {
+        let session = work.session_id.clone();
+        async move {
+            let known = self.parts.services.store.record(&session).await;
+            let known = known.map_err(|error| ChildError::Log(Arc::new(error)))?;
+            if known.is_none() {
+                return Err(ChildError::NeverBegan);
+            }
+            let handle = self.parts.sessions.open_subagent(session);
+            self.take_in(handle, run_link).await
+        }
+        .boxed()
+    }
+}
+
+impl SessionSpawner {
     async fn create(
         &self,
         spec: &SpawnSpec,
-        kin: &ParentSnapshot,
         subagent: SubagentIdentity,
-    ) -> Result<SessionHandle, String> {
+    ) -> Result<SessionHandle, ChildError> {
         let plan = &spec.plan;
-        let parent = &kin.state.options;
         let options = SessionOptions {
             model: plan.model.clone(),
             reasoning_effort: plan.reasoning_effort.clone(),
@@ -187,14 +263,14 @@ impl SessionSpawner {
             system_message: None,
             agent: None,
             default_agent: None,
-            ..parent.clone()
+            ..self.at.options.clone()
         };
         let cwd = match &spec.worktree {
             Some(worktree) => worktree.cwd.clone(),
             None => plan.cwd.to_string_lossy().into_owned(),
         };
-        let handle = self.sessions.start_new(spec.session.clone());
-        let handle = handle.ok_or_else(|| "its session exists already".to_owned())?;
+        let handle = self.parts.sessions.start_subagent(spec.session.clone());
+        let handle = handle.ok_or(ChildError::Exists)?;
         let created = handle.command(Command::Create(Create {
             options,
             context: WorkContext {
@@ -203,14 +279,14 @@ impl SessionSpawner {
             },
             permissions: Permissions::default(),
             agent: None,
-            version: self.services.version.to_owned(),
+            version: self.parts.services.version.to_owned(),
             subagent: Some(Box::new(subagent)),
         }));
         match created.await {
             Ok(_) => Ok(handle),
             Err(error) => {
                 handle.stop().await;
-                Err(error.to_string())
+                Err(error.into())
             }
         }
     }
@@ -220,81 +296,62 @@ impl SessionSpawner {
         &self,
         spec: &SpawnSpec,
         subagent: SubagentIdentity,
-    ) -> Result<SessionHandle, String> {
-        let store = &self.services.store;
-        let loaded = store.load(&self.session).await;
-        let loaded = loaded.map_err(|error| error.to_string())?;
-        let (mut record, events) = loaded.ok_or_else(|| "its parent has no log".to_owned())?;
+    ) -> Result<SessionHandle, ChildError> {
+        let failed = |error| ChildError::Log(Arc::new(error));
+        let store = &self.parts.services.store;
+        let loaded = store.load(&self.parts.session).await;
+        let (mut record, events) = loaded.map_err(failed)?.ok_or(ChildError::NoParentLog)?;
         let through = asked_at(&events, spec.call.as_ref());
-        let through = through.ok_or_else(|| "its parent's log has no such call".to_owned())?;
-        let now = self.services.clock.now().0;
+        let through = through.ok_or(ChildError::NoSuchCall)?;
+        let now = self.parts.services.clock.now().0;
         record.id = spec.session.clone();
-        record.parent = Some(self.session.clone());
+        record.parent = Some(self.parts.session.clone());
         record.agent = Some(spec.task.to_string());
         record.created_ms = now;
         record.modified_ms = now;
-        let forked = store.fork(record, &self.session, through).await;
-        forked.map_err(|error| error.to_string())?;
-        let handle = self.sessions.open_copy(spec.session.clone());
-        let enlist = handle.command(Command::AdoptAsSubagent(Box::new(AdoptAsSubagent {
+        let forked = store.fork(record, &self.parts.session, through).await;
+        forked.map_err(failed)?;
+        let handle = self.parts.sessions.open_copy(spec.session.clone());
+        let adopted = handle.command(Command::AdoptAsSubagent(Box::new(AdoptAsSubagent {
             subagent,
             cwd: spec.worktree.as_ref().map(|worktree| worktree.cwd.clone()),
         })));
-        match enlist.await {
+        match adopted.await {
             Ok(_) => Ok(handle),
             Err(error) => {
                 handle.stop().await;
-                Err(error.to_string())
+                Err(error.into())
             }
         }
-    }
-
-    async fn reopen(
-        &self,
-        session: SessionId,
-        worktree: Option<WorktreeWork>,
-        run_link: RunLink,
-    ) -> Result<Arc<dyn Child>, String> {
-        let known = self.services.store.record(&session).await;
-        if known.map_err(|error| error.to_string())?.is_none() {
-            return Err(NEVER_BEGAN.to_owned());
-        }
-        let kin = self.kin().await?;
-        if let Some(worktree) = &worktree {
-            plan::restore_worktree(&self.services, &kin, &session, worktree).await?;
-        }
-        let handle = self.sessions.open(session);
-        self.take_in(handle, run_link).await
     }
 
     async fn take_in(
         &self,
         handle: SessionHandle,
         run_link: RunLink,
-    ) -> Result<Arc<dyn Child>, String> {
-        // Known before it is given anything, so that nothing that changes passes it by.
-        self.know(&handle);
-        let spoken = async {
-            let kin = self.kin().await?;
-            let adoption = Adoption {
-                inheritance: kin.inheritance,
-                tree: kin.tree,
-                run_link,
-            };
-            handle
-                .post(Message::Adopt(Box::new(adoption)))
-                .map_err(|error| error.to_string())?;
-            let seen = handle.state(Beginning::of).await;
-            seen.map_err(|error| error.to_string())
+    ) -> Result<Arc<dyn Child>, ChildError> {
+        let children = &self.parts.children;
+        let mut inheritance = children.take_in(&handle, &self.at.inheritance);
+        inheritance.roster = self.parts.roster.get();
+        let (reply, adopted) = oneshot::channel();
+        let adoption = Message::Adopt(Box::new(Adoption {
+            inheritance,
+            tree: self.at.tree.clone(),
+            run_link,
+            reply,
+        }));
+        let adopted = async {
+            handle.post(adoption)?;
+            adopted.await.unwrap_or(Err(ChildError::Crashed))
         };
-        match spoken.await {
+        match adopted.await {
             Ok(beginning) => Ok(Arc::new(ChildSession {
                 handle,
                 beginning,
-                children: self.children.clone(),
+                children: children.clone(),
             })),
             Err(error) => {
-                self.children.table().remove(handle.id());
+                children.remove(handle.id());
                 handle.stop().await;
                 Err(error)
             }
@@ -313,194 +370,4 @@ fn asked_at(events: &[StoredEvent], call: Option<&ToolCallId>) -> Option<Seq> {
             if message.tool_requests.iter().any(|request| Some(&request.tool_call_id) == call))
     });
     asked.map(|event| event.seq)
-}
-
-/// What children may see of the launch's environment.
-fn environment(kin: &ParentSnapshot) -> BTreeMap<String, String> {
-    let launch = kin.inheritance.clients.launch.as_ref();
-    launch
-        .map(|launch| launch.child_environment())
-        .unwrap_or_default()
-}
-
-fn depth(kin: &ParentSnapshot) -> u32 {
-    kin.subagent.as_ref().map_or(0, |own| own.depth) + 1
-}
-
-/// A spawner that its own work may hold on to.
-#[derive(Clone)]
-struct Shared(Arc<SessionSpawner>);
-
-impl ChildSpawner for Shared {
-    fn plan(&self, order: SubagentOrder) -> BoxFuture<'static, Result<SubagentPlan, String>> {
-        let spawner = self.0.clone();
-        async move {
-            let mut kin = spawner.kin().await?;
-            // A model chooses among those it was told of; a client's order may be the first of all.
-            let roster_refresh = kin.roster_refresh.take().filter(|_| order.call.is_none());
-            if let Some(roster_refresh) = roster_refresh {
-                roster_refresh.call().await;
-                kin = spawner.kin().await?;
-            }
-            Box::pin(plan::plan(&spawner.services, kin, order)).await
-        }
-        .boxed()
-    }
-
-    fn tasks(&self) -> BoxFuture<'static, Result<Vec<Task>, String>> {
-        let (mailbox, ended) = (self.0.mailbox.clone(), self.0.ended.clone());
-        async move {
-            let gone = || "the session has ended".to_owned();
-            let (reply, tasks) = oneshot::channel();
-            let look = Message::View(Box::new(move |view| {
-                // Who wanted to know may have given up.
-                reply.send(view.state.tasks.iter().cloned().collect()).ok();
-            }));
-            let asked = async {
-                mailbox.send(look).await.map_err(|_| gone())?;
-                tasks.await.map_err(|_| gone())
-            };
-            tokio::select! {
-                tasks = asked => tasks,
-                () = ended.cancelled() => Err(gone()),
-            }
-        }
-        .boxed()
-    }
-
-    fn make_worktree(
-        &self,
-        session: &SessionId,
-        plan: &SubagentPlan,
-    ) -> BoxFuture<'static, Result<WorktreeWork, String>> {
-        let (spawner, session, cwd) = (self.0.clone(), session.clone(), plan.cwd.clone());
-        async move {
-            let kin = spawner.kin().await?;
-            plan::make_worktree(&spawner.services, &kin, &session, &cwd).await
-        }
-        .boxed()
-    }
-
-    fn spawn(
-        &self,
-        spec: SpawnSpec,
-        run_link: RunLink,
-    ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>> {
-        let spawner = self.0.clone();
-        async move { spawner.spawn(spec, run_link).await }.boxed()
-    }
-
-    fn reopen(
-        &self,
-        work: &AgentWork,
-        run_link: RunLink,
-    ) -> BoxFuture<'static, Result<Arc<dyn Child>, String>> {
-        let (spawner, session) = (self.0.clone(), work.session_id.clone());
-        let worktree = work.worktree.clone();
-        async move { spawner.reopen(session, worktree, run_link).await }.boxed()
-    }
-
-    fn terms(&self) -> BoxFuture<'static, Result<(Slots, bool), String>> {
-        let spawner = self.0.clone();
-        async move {
-            let kin = spawner.kin().await?;
-            let multi_turn = spawner.services.config.agents.multi_turn;
-            Ok((kin.tree.slots.clone(), multi_turn))
-        }
-        .boxed()
-    }
-
-    fn settle_worktree(&self, worktree: &WorktreeWork) -> BoxFuture<'static, WorktreeEnd> {
-        let (spawner, worktree) = (self.0.clone(), worktree.clone());
-        async move {
-            // Without its session there is no environment to look at it in; it is then listed.
-            let env = match spawner.kin().await {
-                Ok(kin) => environment(&kin),
-                Err(_) => BTreeMap::new(),
-            };
-            plan::settle_worktree(&spawner.services, &worktree, &env).await
-        }
-        .boxed()
-    }
-}
-
-/// A live child session.
-struct ChildSession {
-    handle: SessionHandle,
-    beginning: Beginning,
-    children: Children,
-}
-
-impl Child for ChildSession {
-    fn is_new(&self) -> bool {
-        self.beginning.is_new
-    }
-
-    fn say(&self, message: String) -> BoxFuture<'static, Result<(), String>> {
-        let said = self.handle.command(Command::Send(Send {
-            id: None,
-            prompt: message,
-            display_prompt: None,
-            attachments: Vec::new(),
-            agent_mode: None,
-            request_headers: BTreeMap::new(),
-            source: None,
-            place: self.beginning.place,
-        }));
-        async move { said.await.map(|_| ()).map_err(|error| error.to_string()) }.boxed()
-    }
-
-    fn abort(&self) -> BoxFuture<'static, ()> {
-        let aborted = self.handle.command(Command::Abort);
-        async move {
-            // A child that is gone needs no interruption.
-            aborted.await.ok();
-        }
-        .boxed()
-    }
-
-    fn status(&self) -> BoxFuture<'static, Option<ChildStatus>> {
-        let since = self.beginning.since;
-        let seen = self.handle.state(move |state| status(state, since));
-        async move { seen.await.ok() }.boxed()
-    }
-
-    fn stop(&self) -> BoxFuture<'static, ()> {
-        let (handle, children) = (self.handle.clone(), self.children.clone());
-        async move {
-            handle.stop().await;
-            children.table().remove(handle.id());
-        }
-        .boxed()
-    }
-}
-
-/// How a session stands that was spoken to when its log ended there.
-fn status(state: &State, since: Seq) -> ChildStatus {
-    if is_at_work(state) {
-        ChildStatus::AtWork
-    } else {
-        ChildStatus::Rests(Box::new(rested(state, since)))
-    }
-}
-
-/// Whether a session works or has something to work on.
-pub(in crate::session) fn is_at_work(state: &State) -> bool {
-    let waits = !state.queue.is_empty() || !state.steering.is_empty();
-    state.is_busy() || waits || state.tasks.has_agents_at_work()
-}
-
-/// What a session came to that was spoken to when its log ended there.
-pub(in crate::session) fn rested(state: &State, since: Seq) -> ChildResult {
-    let said = state.history.after(since).rev();
-    let response = said.into_iter().find_map(|entry| match entry {
-        Entry::Assistant(turn) if !turn.text.trim().is_empty() => Some(turn.text.clone()),
-        _ => None,
-    });
-    ChildResult {
-        outcome: state.last_outcome,
-        response,
-        error: state.last_error.clone(),
-        usage: state.usage(),
-    }
 }

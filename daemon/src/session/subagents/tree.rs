@@ -1,12 +1,13 @@
-//! What a session shares with all agents below it: its clients' ears, the slots, and the questions
+//! What a session shares with all agents below it: those who listen, the slots, and the questions
 //! that agents have for its clients.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use loopd_proto::id::{RequestId, SessionId};
 use loopd_proto::permission::PermissionRequest;
 use loopd_proto::session::ClientOffer;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::client::{Class, Client, Notice};
 use crate::publish::Audience;
@@ -52,9 +53,7 @@ impl Tree {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.questions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.questions.lock()
     }
 
     /// Takes over the questions that an agent has open after a commit; `new` tells of one that was

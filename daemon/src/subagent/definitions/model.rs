@@ -40,13 +40,13 @@ pub struct Choice {
 #[error(
     "there is no model `{wanted}` here; leave `model` out for the usual one, or choose of: {listed}"
 )]
-pub struct Refusal {
+pub struct ModelRefusal {
     pub wanted: String,
     pub listed: String,
 }
 
 /// Chooses. Only a call that asks for a model that is not there is refused: it can ask again.
-pub fn choose(wish: &Wish<'_>) -> Result<Choice, Refusal> {
+pub fn choose(wish: &Wish<'_>) -> Result<Choice, ModelRefusal> {
     if let Some(wanted) = wish.requested.map(str::trim).filter(|it| !it.is_empty()) {
         return wish.asked_for(wanted);
     }
@@ -75,7 +75,7 @@ fn plain(model: impl Into<String>) -> Choice {
 }
 
 impl Wish<'_> {
-    fn asked_for(&self, wanted: &str) -> Result<Choice, Refusal> {
+    fn asked_for(&self, wanted: &str) -> Result<Choice, ModelRefusal> {
         let found = match ModelPolicy::from(wanted) {
             policy @ (ModelPolicy::Inherit | ModelPolicy::Small | ModelPolicy::OtherFamily) => {
                 return Ok(self.by(&policy));
@@ -84,7 +84,7 @@ impl Wish<'_> {
             ModelPolicy::Named(name) if self.available.is_empty() => name,
             ModelPolicy::Named(name) => self.find(&name).ok_or_else(|| {
                 let ids: Vec<&str> = self.available.iter().map(|it| it.id.as_str()).collect();
-                Refusal {
+                ModelRefusal {
                     wanted: name,
                     listed: listed(&ids, MOST_NAMES),
                 }

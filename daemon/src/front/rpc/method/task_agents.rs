@@ -66,7 +66,7 @@ pub(super) async fn send_message(
     let agents = agents(&context, &params.session_id).await?;
     let sent = async {
         if params.message.trim().is_empty() {
-            return Err(SubagentError::Refused("The message is empty.".to_owned()));
+            return Err(SubagentError::EmptyMessage);
         }
         let task = agents.find(params.id.as_str()).await?;
         let Some(work) = task.agent() else {

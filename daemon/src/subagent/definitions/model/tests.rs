@@ -32,7 +32,7 @@ impl Default for Case {
 }
 
 impl Case {
-    fn choose(&self) -> Result<Choice, Refusal> {
+    fn choose(&self) -> Result<Choice, ModelRefusal> {
         choose(&Wish {
             requested: self.requested,
             policy: &self.policy,

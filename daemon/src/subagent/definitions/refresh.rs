@@ -1,0 +1,97 @@
+//! Looks up the agents that a session may start, anew with every message, and says which files cannot
+//! be used.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use loopd_proto::session::SessionOptions;
+use loopd_store::Store;
+use parking_lot::Mutex;
+
+use super::{Roster, RosterInput};
+use crate::approvals;
+use crate::discovery::Host;
+use crate::discovery::agents::AgentOrigin;
+
+/// The agents that may be started, as the last message found them.
+#[derive(Clone, Default)]
+pub(crate) struct RosterCell(Arc<Mutex<Option<Arc<Roster>>>>);
+
+impl RosterCell {
+    /// The agents of the moment; ours alone before anybody looked.
+    pub(crate) fn get(&self) -> Arc<Roster> {
+        let mut cell = self.0.lock();
+        cell.get_or_insert_with(|| Arc::new(super::load(&RosterInput::default())))
+            .clone()
+    }
+
+    pub(crate) fn set(&self, roster: Arc<Roster>) {
+        *self.0.lock() = Some(roster);
+    }
+}
+
+/// What has to be known to look.
+pub(crate) struct RosterRefresh {
+    pub(crate) cell: RosterCell,
+    pub(crate) options: SessionOptions,
+    pub(crate) cwd: PathBuf,
+    /// The folder of loopd, and that of the person.
+    pub(crate) home: PathBuf,
+    pub(crate) user: Option<PathBuf>,
+    pub(crate) plugins: Vec<PathBuf>,
+    pub(crate) store: Arc<dyn Store>,
+}
+
+impl RosterRefresh {
+    async fn is_trusted(&self) -> bool {
+        let root = super::project_root(&self.cwd);
+        let root = root.to_string_lossy().into_owned();
+        let trusted = approvals::is_trusted(self.store.as_ref(), &root).await;
+        trusted.unwrap_or_else(|error| {
+            tracing::warn!(%error, "whether a folder is trusted could not be read; it is not");
+            false
+        })
+    }
+
+    /// Looks. Returns what is wrong with files and was not known before.
+    pub(crate) async fn run(self) -> Vec<String> {
+        let host = Host {
+            home: self.home.clone(),
+            user: self.user.clone(),
+        };
+        let mut input = RosterInput::of_session(&self.options, &self.cwd, host, false);
+        input.plugins.extend(self.plugins.iter().cloned());
+        let Some(mut found) = look(input.clone()).await else {
+            return Vec::new();
+        };
+        // Most projects define no agents, and then it does not matter.
+        let defined = found
+            .custom()
+            .any(|agent| agent.origin == AgentOrigin::Project);
+        if defined && self.is_trusted().await {
+            let trusted = RosterInput {
+                trusted: true,
+                ..input
+            };
+            found = look(trusted).await.unwrap_or(found);
+        }
+        let before = self.cell.get();
+        let told: Vec<String> = before.problems().iter().map(ToString::to_string).collect();
+        let found = Arc::new(found);
+        self.cell.set(found.clone());
+        let problems = found.problems().iter().map(ToString::to_string);
+        problems.filter(|problem| !told.contains(problem)).collect()
+    }
+}
+
+async fn look(input: RosterInput) -> Option<Roster> {
+    if !input.has_folders() {
+        // The usual case, in which no other thread is needed.
+        return Some(super::load(&input.without_folders()));
+    }
+    let read = tokio::task::spawn_blocking(move || super::load(&input)).await;
+    if read.is_err() {
+        tracing::error!("the agents could not be looked up");
+    }
+    read.ok()
+}

@@ -1,0 +1,253 @@
+//! What an order for an agent comes to: which agent, which model, where, and whether it may be.
+//!
+//! The answer depends on the order and on the parent as it was at one moment, and on nothing else.
+
+use std::path::PathBuf;
+
+use loopd_proto::event::agent::{Profile, Stance};
+use loopd_proto::event::task::Execution;
+use loopd_proto::id::TaskId;
+
+use super::definitions::model::{Choice, Wish, choose};
+use super::definitions::{AskedBy, is_same};
+use super::error::PlanRefusal;
+use super::order::{Isolation, SubagentOrder, SubagentPlan};
+use super::parent::{ParentSnapshot, ReachableModels};
+use crate::discovery::agents::{self, AgentDefinition, ModelPolicy, PermissionMode};
+use loopd_kernel::model::ModelInfo;
+
+/// The agent for calls that name none.
+const GENERAL: &str = "general-purpose";
+/// What a fork is called where agents have their type.
+const FORK: &str = "fork";
+
+/// Finds what the order names, or says what is wrong with it.
+pub(super) async fn plan(
+    parent: &ParentSnapshot,
+    models: &dyn ReachableModels,
+    order: &SubagentOrder,
+) -> Result<SubagentPlan, PlanRefusal> {
+    let settings = &parent.settings;
+    if order.prompt.trim().is_empty() {
+        return Err(PlanRefusal::EmptyPrompt);
+    }
+    let depth = parent.child_depth();
+    if depth > settings.max_depth {
+        let limit = settings.max_depth;
+        return Err(PlanRefusal::TooDeep { limit, depth });
+    }
+    let wanted = order.agent_type.as_deref().map(str::trim);
+    let wanted = wanted.filter(|wanted| !wanted.is_empty());
+    let may_fork = settings.fork && order.call.is_some();
+    match wanted {
+        None if may_fork => fork(parent, order),
+        Some(wanted) if may_fork && is_same(wanted, FORK) => fork(parent, order),
+        wanted => named(parent, models, order, wanted.unwrap_or(GENERAL)).await,
+    }
+}
+
+/// Who gave an order.
+pub(super) fn asked_by(order: &SubagentOrder) -> AskedBy {
+    match &order.call {
+        Some(_) => AskedBy::Model,
+        None => AskedBy::Person,
+    }
+}
+
+async fn named(
+    parent: &ParentSnapshot,
+    models: &dyn ReachableModels,
+    order: &SubagentOrder,
+    wanted: &str,
+) -> Result<SubagentPlan, PlanRefusal> {
+    let disabled = parent.subagents.as_ref();
+    let disabled = disabled.and_then(|settings| settings.disabled_subagents.as_deref());
+    let disabled = disabled.unwrap_or_default();
+    let agent = parent.roster.may_start(wanted, asked_by(order), disabled)?;
+    check_rules(parent, &agent.name)?;
+    let cwd = folder(parent, order)?;
+    let isolation = isolation(order, agent)?;
+    let choice = model(parent, models, order, agent).await?;
+    // Who works for somebody waits for those who work for it.
+    let waits = parent.identity.is_some();
+    let background = order.execution == Some(Execution::Background) || agent.background;
+    let execution = if background && !waits {
+        Execution::Background
+    } else {
+        Execution::Sync
+    };
+    let profile = Profile {
+        agent_type: agent.name.clone(),
+        display_name: own_name(order).unwrap_or(&agent.name).to_owned(),
+        prompt: agent.prompt.clone(),
+        tools: agent.tools.clone(),
+        disallowed_tools: agent.disallowed_tools.clone(),
+        max_turns: agent.max_turns,
+        stance: stance(agent.permission_mode),
+        fork: false,
+        worktree: None,
+    };
+    let effort = agent.effort.as_ref().or(parent.reasoning_effort.as_ref());
+    Ok(SubagentPlan {
+        profile,
+        execution,
+        model: Some(choice.model),
+        reasoning_effort: effort.cloned(),
+        isolation,
+        cwd,
+        preface: agent.initial_prompt.clone(),
+        prefix: prefix(parent),
+        taken: parent.taken.clone(),
+        note: choice.note,
+    })
+}
+
+/// What the order calls the agent.
+fn own_name(order: &SubagentOrder) -> Option<&str> {
+    let name = order.name.as_deref().map(str::trim);
+    name.filter(|name| !name.is_empty())
+}
+
+fn prefix(parent: &ParentSnapshot) -> Option<TaskId> {
+    parent.identity.as_ref().map(|own| own.task.clone())
+}
+
+/// Refuses an agent that a rule of the session denies, by its name or with all others.
+fn check_rules(parent: &ParentSnapshot, agent: &str) -> Result<(), PlanRefusal> {
+    let mut denied = parent.denied.iter().filter(|rule| rule.kind == "agent");
+    let hit = denied.any(|rule| {
+        let argument = rule.argument.as_deref();
+        argument.is_none_or(|argument| is_same(argument, agent))
+    });
+    if hit {
+        return Err(PlanRefusal::Denied(agent.to_owned()));
+    }
+    Ok(())
+}
+
+fn stance(mode: Option<PermissionMode>) -> Stance {
+    match mode {
+        Some(PermissionMode::Plan) => Stance::Plan,
+        Some(PermissionMode::DontAsk) => Stance::NeverAsk,
+        // None of these may be more than the parent's, so all are the parent's.
+        Some(
+            PermissionMode::Default
+            | PermissionMode::AcceptEdits
+            | PermissionMode::BypassPermissions
+            | PermissionMode::Bubble,
+        )
+        | None => Stance::Inherit,
+    }
+}
+
+fn folder(parent: &ParentSnapshot, order: &SubagentOrder) -> Result<PathBuf, PlanRefusal> {
+    let own = PathBuf::from(&parent.cwd);
+    let Some(wanted) = &order.cwd else {
+        return Ok(own);
+    };
+    let folder = own.join(wanted);
+    if folder.is_dir() {
+        Ok(folder)
+    } else {
+        Err(PlanRefusal::NoFolder(folder))
+    }
+}
+
+fn isolation(
+    order: &SubagentOrder,
+    agent: &AgentDefinition,
+) -> Result<Option<Isolation>, PlanRefusal> {
+    let own = agent.isolation.map(|isolation| match isolation {
+        agents::Isolation::Worktree => Isolation::Worktree,
+    });
+    let isolation = order.isolation.or(own);
+    if isolation.is_some() && order.cwd.is_some() {
+        return Err(PlanRefusal::FolderAndWorktree);
+    }
+    Ok(isolation)
+}
+
+async fn model(
+    parent: &ParentSnapshot,
+    models: &dyn ReachableModels,
+    order: &SubagentOrder,
+    agent: &AgentDefinition,
+) -> Result<Choice, PlanRefusal> {
+    let session_model = match &parent.model {
+        Some(model) => model.clone(),
+        None => default_model(models).await?,
+    };
+    let settings = &parent.settings;
+    let preferred = settings.preferred(&agent.name, parent.subagents.as_ref());
+    let plain = order.model.is_none() && preferred.is_none() && agent.model == ModelPolicy::Inherit;
+    let available: Vec<ModelInfo> = if plain {
+        Vec::new()
+    } else {
+        // Without a list any name is taken at its word.
+        models.list().await
+    };
+    let wish = Wish {
+        requested: order.model.as_deref(),
+        policy: &agent.model,
+        preferred,
+        session_model: &session_model,
+        available: &available,
+        settings,
+    };
+    Ok(choose(&wish)?)
+}
+
+async fn default_model(models: &dyn ReachableModels) -> Result<String, PlanRefusal> {
+    let model = models.default_model().await;
+    model.map_err(|failure| PlanRefusal::NoDefaultModel(Box::new(failure)))
+}
+
+/// A copy of the conversation so far goes on with the prompt.
+fn fork(parent: &ParentSnapshot, order: &SubagentOrder) -> Result<SubagentPlan, PlanRefusal> {
+    let own = parent.identity.as_ref();
+    if own.is_some_and(|own| own.profile.fork) {
+        return Err(PlanRefusal::ForkOfFork);
+    }
+    check_rules(parent, FORK)?;
+    if order.model.is_some() {
+        return Err(PlanRefusal::ForkWithModel);
+    }
+    let cwd = folder(parent, order)?;
+    if order.cwd.is_some() {
+        return Err(PlanRefusal::ForkElsewhere);
+    }
+    let execution = match own {
+        Some(_) => Execution::Sync,
+        None => order.execution.unwrap_or(Execution::Background),
+    };
+    let elsewhere = match order.isolation {
+        Some(Isolation::Worktree) => FORK_IN_WORKTREE,
+        None => "",
+    };
+    Ok(SubagentPlan {
+        profile: Profile {
+            agent_type: FORK.to_owned(),
+            display_name: own_name(order).unwrap_or(FORK).to_owned(),
+            fork: true,
+            ..Profile::default()
+        },
+        execution,
+        model: parent.model.clone(),
+        reasoning_effort: parent.reasoning_effort.clone(),
+        isolation: order.isolation,
+        cwd,
+        preface: Some(format!("{FORK_DIRECTIVE}{elsewhere}")),
+        prefix: prefix(parent),
+        taken: parent.taken.clone(),
+        note: None,
+    })
+}
+
+/// Said to a fork before its prompt.
+const FORK_DIRECTIVE: &str = "You are a fork of this conversation: you know everything above, and you work beside it on one part. \
+Others work on the other parts. Do only what follows, by yourself, without asking back and without starting agents; \
+change nothing that it does not ask you to change. Your last message is handed to the conversation you come from: make it a short report \
+of what you did and found.";
+
+const FORK_IN_WORKTREE: &str = " You work in a copy of the repository, in another folder than before: read files again before you \
+use what you remember of them, and translate paths from above to your folder.";

@@ -1,0 +1,284 @@
+//! What a run does: takes a slot, lets the child work until it rests, records what came of it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loopd_proto::event::fact::LoopOutcome;
+use loopd_proto::event::task::{AgentWork, Execution, TaskOutcome};
+use tokio_util::sync::CancellationToken;
+
+use super::{CancelledBy, RunEnd, RunEnding, RunStart, SubagentRun};
+use crate::subagent::child::{Child, ChildResult, ChildStatus, RunLink, StatusUpdates};
+use crate::subagent::definitions::AskedBy;
+use crate::subagent::error::{ChildError, RunFailure};
+use crate::subagent::order::SpawnSpec;
+use crate::subagent::parent::ChildSpawner;
+use crate::subagent::slots::SlotLease;
+use crate::subagent::watcher::Watcher;
+use crate::subagent::worktree::{self, WorktreeEnd};
+use crate::subagent::{Subagents, output};
+use loopd_kernel::command::{Command, TaskAnswer, TaskEnd};
+
+/// How long a cancelled child may take to say how it ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How much of an answer the parent's log keeps; the whole is in the agent's own.
+const LONGEST_ANSWER: usize = 64 * 1024;
+
+impl Subagents {
+    /// Lets the agent work until it rests, and puts on record what came of it.
+    pub(in crate::subagent) async fn drive(
+        &self,
+        run: Arc<SubagentRun>,
+        work: AgentWork,
+        begin: RunStart,
+        prompt: String,
+        file: PathBuf,
+    ) {
+        let (watcher, lines) = Watcher::new();
+        let watcher = Arc::new(watcher);
+        *run.watcher.lock() = Some(watcher.clone());
+        let over = CancellationToken::new();
+        let writing = self
+            .0
+            .tasks
+            .spawn(output::write(file, watcher.clone(), lines, over.clone()));
+        let ending = self.work(&run, &work, begin, prompt, &watcher).await;
+        over.cancel();
+        if writing.await.is_err() {
+            tracing::error!(task = %run.id, "the output of an agent could not be written");
+        }
+        let (execution, unheard) = run.finish();
+        self.put_on_record(&run, execution, &ending).await;
+        self.table().runs.remove(&run.id);
+        let failed = matches!(ending.end, RunEnd::Failed(_));
+        run.ending.send_replace(Some(ending));
+        // What came too late for a run that failed is for the next one; who was stopped needs none.
+        for message in unheard.into_iter().filter(|_| failed) {
+            if let Err(error) = self.write(&run.id, &work, message).await {
+                tracing::warn!(task = %run.id, %error, "a message to an agent was not delivered");
+            }
+        }
+    }
+
+    async fn work(
+        &self,
+        run: &SubagentRun,
+        work: &AgentWork,
+        begin: RunStart,
+        prompt: String,
+        watcher: &Arc<Watcher>,
+    ) -> RunEnding {
+        let (spec, spawner) = match begin {
+            RunStart::New(spec, spawner) => (Some(spec), spawner),
+            RunStart::Again => match self.0.setup.parent.look(AskedBy::Model).await {
+                Ok(spawner) => (None, spawner),
+                Err(ended) => return RunEnding::failed(ChildError::Parent(ended)),
+            },
+        };
+        if let (None, Some(copy)) = (&spec, &work.worktree) {
+            let env = spawner.environment();
+            let worktrees = &self.0.setup.worktrees;
+            if let Err(error) = worktree::restore(worktrees, &work.session_id, copy, &env).await {
+                return RunEnding::failed(error);
+            }
+        }
+        watcher.queues(self.0.clock.now());
+        let slots = spawner.parent().slots.clone();
+        let mut ending = tokio::select! {
+            biased;
+            () = run.cancel.cancelled() => RunEnding::cancelled(),
+            lease = SlotLease::take(slots) => {
+                let (link, updates) = RunLink::new(watcher.clone(), lease.clone());
+                let child = match spec {
+                    Some(spec) => first_words(spawner.as_ref(), *spec, link, prompt).await,
+                    None => more_words(spawner.as_ref(), work, link, prompt).await,
+                };
+                let result = match child {
+                    Ok((child, prompt)) => {
+                        let result = until_rest(run, child.as_ref(), prompt, updates).await;
+                        child.stop().await;
+                        result
+                    }
+                    Err(error) => Err(error),
+                };
+                lease.leave();
+                judged(result, run.cancel.is_cancelled())
+            }
+        };
+        if let Some(copy) = &work.worktree {
+            let env = spawner.environment();
+            ending.worktree = match worktree::settle(&self.0.setup.worktrees, copy, &env).await {
+                WorktreeEnd::Removed => None,
+                WorktreeEnd::Kept(text) | WorktreeEnd::Failed(text) => Some(text),
+            };
+        }
+        ending
+    }
+
+    async fn put_on_record(&self, run: &SubagentRun, execution: Execution, ending: &RunEnding) {
+        let multi_turn = self.0.setup.multi_turn;
+        let by = run.inner.lock().cancelled;
+        let waited_for = execution == Execution::Sync;
+        // Whoever waits for it or stops it hears of it by the result of the call, if that gets so far.
+        let delivered = by == Some(CancelledBy::Abort);
+        let result = ending
+            .response
+            .as_deref()
+            .map(|text| kept(text, ending.worktree.as_deref()));
+        let id = run.id.clone();
+        let usage = Some(ending.usage.clone());
+        let end = |outcome, reason: Option<String>| TaskEnd {
+            outcome,
+            exit_code: None,
+            reason,
+            result: result.clone(),
+            usage: usage.clone(),
+            delivered,
+        };
+        let command = match &ending.end {
+            RunEnd::Answered if multi_turn && !waited_for => Command::TaskAnswered {
+                id,
+                answer: TaskAnswer {
+                    response: result.clone().unwrap_or_default(),
+                    usage: ending.usage.clone(),
+                    delivered,
+                },
+            },
+            RunEnd::Answered => Command::TaskEnded {
+                id,
+                end: end(TaskOutcome::Completed, None),
+            },
+            RunEnd::Failed(why) => Command::TaskEnded {
+                id,
+                end: end(TaskOutcome::Failed, Some(why.to_string())),
+            },
+            RunEnd::Cancelled => Command::TaskEnded {
+                id,
+                end: end(TaskOutcome::Cancelled, by.map(|by| by.reason().to_owned())),
+            },
+        };
+        self.tell(command).await;
+    }
+}
+
+/// An answer as the parent's log keeps it.
+fn kept(text: &str, worktree: Option<&str>) -> String {
+    let ends = (0..=LONGEST_ANSWER.min(text.len())).rev();
+    let shown = ends.into_iter().find_map(|end| text.get(..end));
+    let mut kept = shown.unwrap_or_default().to_owned();
+    if kept.len() < text.len() {
+        kept.push_str("\n[cut here; the output file has the rest]");
+    }
+    if let Some(worktree) = worktree {
+        kept.push_str("\n\n");
+        kept.push_str(worktree);
+    }
+    kept
+}
+
+/// Makes the child's session; with what it is told first.
+async fn first_words(
+    spawner: &dyn ChildSpawner,
+    spec: SpawnSpec,
+    link: RunLink,
+    prompt: String,
+) -> Result<(Arc<dyn Child>, String), ChildError> {
+    let prompt = match &spec.plan.preface {
+        Some(preface) => format!("{preface}\n\n{prompt}"),
+        None => prompt,
+    };
+    Ok((spawner.spawn(spec, link).await?, prompt))
+}
+
+/// Opens the child's session again; with what it is told now.
+async fn more_words(
+    spawner: &dyn ChildSpawner,
+    work: &AgentWork,
+    link: RunLink,
+    prompt: String,
+) -> Result<(Arc<dyn Child>, String), ChildError> {
+    let child = spawner.reopen(work, link).await?;
+    // One that was interrupted before it was told anything is told everything now.
+    let prompt = if child.is_new() {
+        format!("{}\n\n{prompt}", work.prompt)
+    } else {
+        prompt
+    };
+    Ok((child, prompt))
+}
+
+/// Speaks to the child and waits until it rests and nobody has anything more to say to it. Nothing
+/// when the run is cancelled and the child does not say how far it got.
+async fn until_rest(
+    run: &SubagentRun,
+    child: &dyn Child,
+    prompt: String,
+    mut updates: StatusUpdates,
+) -> Result<Option<Arc<ChildResult>>, ChildError> {
+    child.say(prompt).await?;
+    loop {
+        match updates.now() {
+            ChildStatus::AtWork => {}
+            ChildStatus::Gone(error) => return Err(error),
+            ChildStatus::Rests(result) => match run.close_inbox() {
+                Ok(()) => return Ok(Some(result)),
+                Err(waiting) => {
+                    for message in waiting {
+                        child.say(message).await?;
+                    }
+                    continue;
+                }
+            },
+        }
+        tokio::select! {
+            biased;
+            () = run.cancel.cancelled() => {
+                child.abort().await;
+                let result = tokio::time::timeout(LAST_WORDS, last_words(updates)).await;
+                return Ok(result.ok().flatten());
+            }
+            changed = updates.changed() => changed?,
+            () = run.posted.notified() => {
+                for message in run.take_posted() {
+                    child.say(message).await?;
+                }
+            }
+        }
+    }
+}
+
+/// How far a child got that was interrupted; none when its session is gone.
+async fn last_words(mut updates: StatusUpdates) -> Option<Arc<ChildResult>> {
+    loop {
+        match updates.now() {
+            ChildStatus::Rests(result) => return Some(result),
+            ChildStatus::Gone(_) => return None,
+            ChildStatus::AtWork => updates.changed().await.ok()?,
+        }
+    }
+}
+
+fn judged(result: Result<Option<Arc<ChildResult>>, ChildError>, was_cancelled: bool) -> RunEnding {
+    let result = match result {
+        Ok(Some(result)) => result,
+        Err(error) if !was_cancelled => return RunEnding::failed(error),
+        Ok(None) | Err(_) => return RunEnding::cancelled(),
+    };
+    let end = match (result.outcome, result.error.clone()) {
+        _ if was_cancelled => RunEnd::Cancelled,
+        (Some(LoopOutcome::Done), _) => RunEnd::Answered,
+        (_, Some(error)) => RunEnd::Failed(RunFailure::Loop(error)),
+        (Some(LoopOutcome::Aborted | LoopOutcome::Interrupted), None) => {
+            RunEnd::Failed(RunFailure::Interrupted)
+        }
+        (Some(LoopOutcome::Failed) | None, None) => RunEnd::Failed(RunFailure::Unexplained),
+    };
+    RunEnding {
+        end,
+        response: result.response.clone(),
+        usage: result.usage.clone(),
+        worktree: None,
+    }
+}

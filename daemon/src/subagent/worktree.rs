@@ -1,0 +1,86 @@
+//! The copy of a repository that an agent works in alone: made, found again, removed if unchanged.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use loopd_proto::event::task::WorktreeWork;
+use loopd_proto::id::SessionId;
+
+use super::error::ChildError;
+use loopd_exec::worktree::{Settled, Worktree, WorktreeError, Worktrees};
+
+/// What became of a copy of a repository, in words for the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum WorktreeEnd {
+    Removed,
+    Kept(String),
+    Failed(String),
+}
+
+/// Makes a copy of the repository for an agent.
+pub(super) async fn make(
+    worktrees: &Worktrees,
+    session: &SessionId,
+    cwd: &Path,
+    env: &BTreeMap<String, String>,
+) -> Result<WorktreeWork, Arc<WorktreeError>> {
+    let made = worktrees.create(session, cwd, env).await?;
+    Ok(WorktreeWork {
+        id: made.id,
+        path: made.path.to_string_lossy().into_owned(),
+        cwd: made.cwd.to_string_lossy().into_owned(),
+        repository: made.repository.to_string_lossy().into_owned(),
+        commit: made.commit,
+    })
+}
+
+/// Makes the copy of an agent that works again, if it was removed for want of changes.
+pub(super) async fn restore(
+    worktrees: &Worktrees,
+    session: &SessionId,
+    work: &WorktreeWork,
+    env: &BTreeMap<String, String>,
+) -> Result<(), ChildError> {
+    if Path::new(&work.path).is_dir() {
+        return Ok(());
+    }
+    let made = make(worktrees, session, Path::new(&work.repository), env).await;
+    let made = made.map_err(ChildError::NoWorktree)?;
+    if made.path == work.path {
+        Ok(())
+    } else {
+        Err(ChildError::WorktreeGone(work.path.clone()))
+    }
+}
+
+/// The agent has come to rest: removes a copy that was not changed.
+pub(super) async fn settle(
+    worktrees: &Worktrees,
+    work: &WorktreeWork,
+    env: &BTreeMap<String, String>,
+) -> WorktreeEnd {
+    let worktree = Worktree {
+        id: work.id.clone(),
+        path: work.path.clone().into(),
+        cwd: work.cwd.clone().into(),
+        repository: work.repository.clone().into(),
+        commit: work.commit.clone(),
+        filters_off: Vec::new(),
+    };
+    match worktrees.settle(&worktree, env).await {
+        Ok(Settled::Removed) => WorktreeEnd::Removed,
+        Ok(Settled::Kept {
+            path,
+            commit,
+            changes,
+        }) => WorktreeEnd::Kept(format!(
+            "The agent worked in the worktree {}, which starts from commit {commit} and is kept because of its changes: {changes}",
+            path.display()
+        )),
+        Err(error) => WorktreeEnd::Failed(format!(
+            "The worktree {} is still there, because it could not be looked at: {error}",
+            work.path
+        )),
+    }
+}
