@@ -12,6 +12,7 @@ pub mod provide;
 mod redact;
 pub mod registry;
 mod resume;
+mod running;
 mod shells;
 mod slash;
 pub mod subagents;

@@ -2,22 +2,22 @@
 //!
 //! Nothing else touches the state. Slow work is started as an effect and comes back as a command.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::session::Failure;
-use loopd_proto::id::{MessageId, RequestId, SessionId};
+use loopd_proto::id::{RequestId, SessionId};
 use loopd_proto::session::SessionOptions;
 use loopd_store::SessionRecord;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::{AbortHandle, JoinSet};
-use tokio_util::sync::CancellationToken;
+use tokio::task::AbortHandle;
 
 use super::ask::ElicitationAnswer;
 use super::attach::{Attachment, OpenQuestion, PendingWork};
 use super::journal;
 use super::registry::Sessions;
+use super::running::RunningEffects;
 use super::shells;
 use super::slash::Running;
 use super::subagents::parent::{Inheritance, Lineage};
@@ -36,6 +36,7 @@ use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
 use loopd_kernel::decide::decide;
 use loopd_kernel::state::State;
+use loopd_kernel::tool_call::ToolOrigin;
 use loopd_model::secret::Secret;
 
 /// Whether there is a log to begin with.
@@ -66,19 +67,13 @@ pub(super) struct Actor {
     pub(super) recent: Recent,
     pub(super) ticks: watch::Sender<u64>,
     pub(super) open: BTreeMap<RequestId, OpenQuestion>,
-    pub(super) turn: CancellationToken,
-    pub(super) effects: JoinSet<()>,
+    pub(super) running: RunningEffects,
     pub(super) asked: HashMap<RequestId, Vec<AbortHandle>>,
     pub(super) elicitations: HashMap<RequestId, oneshot::Sender<ElicitationAnswer>>,
     /// Those who wait for what becomes of a message.
     pub(super) waits: Waits,
     /// The slash commands that clients run now.
     pub(super) client_commands: HashMap<RequestId, Running>,
-    /// The client tools that the model was last told about.
-    pub(super) told_tools: BTreeSet<String>,
-    /// Extra request headers of messages that wait, and of the interaction that runs.
-    waiting_headers: HashMap<MessageId, BTreeMap<String, String>>,
-    pub(super) headers: BTreeMap<String, String>,
     pub(super) can_elicit: bool,
     /// The commands that run in shells.
     pub(super) shells: Shells,
@@ -155,15 +150,11 @@ impl Actor {
             recent: Recent::new(epoch),
             ticks: watch::Sender::new(0),
             open: BTreeMap::new(),
-            turn: CancellationToken::new(),
-            effects: JoinSet::new(),
+            running: RunningEffects::default(),
             asked: HashMap::new(),
             elicitations: HashMap::new(),
             waits: Waits::default(),
             client_commands: HashMap::new(),
-            told_tools: BTreeSet::new(),
-            waiting_headers: HashMap::new(),
-            headers: BTreeMap::new(),
             can_elicit: false,
         }
     }
@@ -180,7 +171,7 @@ impl Actor {
             if self.take(message).await == Flow::Stop {
                 break;
             }
-            while self.effects.try_join_next().is_some() {}
+            self.running.forget_ended();
         }
         self.end_processes().await;
         self.refuse_all(&SessionError::NotFound(self.state.id.clone()));
@@ -188,7 +179,7 @@ impl Actor {
 
     /// Ends what must not outlive the session, before anybody can open it anew.
     async fn end_processes(&self) {
-        self.turn.cancel();
+        self.running.end();
         self.agents.close().await;
         self.leave_tree();
         self.shells.close().await;
@@ -384,8 +375,8 @@ impl Actor {
         if let Some(patch) = patch {
             self.options = patch.applied_to(std::mem::take(&mut self.options));
         }
-        if let (Answer::Message(id), false) = (&answer, headers.is_empty()) {
-            self.waiting_headers.insert(id.clone(), headers);
+        if let Answer::Message(id) = &answer {
+            self.running.keep_headers(id.clone(), headers);
         }
         self.carry_out(steps, answer).await
     }
@@ -396,18 +387,13 @@ impl Actor {
         let mut env = DecideEnv {
             now: clock.now(),
             attended: self.is_attended(),
+            has_client_tool: &|name| {
+                let tool = self.toolset().resolve(name);
+                tool.is_some_and(|tool| tool.origin() == ToolOrigin::Client)
+            },
             ids: &mut ids,
         };
         Ok(decide(&self.state, command, &mut env)?)
-    }
-
-    /// The messages' own headers become those of the interaction they start.
-    pub(super) fn take_headers<'a>(&mut self, ids: impl Iterator<Item = &'a MessageId>) {
-        self.headers.clear();
-        for id in ids {
-            self.headers
-                .extend(self.waiting_headers.remove(id).unwrap_or_default());
-        }
     }
 
     pub(super) fn tell(&mut self, event: &Ephemeral) {

@@ -55,7 +55,7 @@ impl Actor {
         };
         let request = asked.request_id.clone();
         let reporter = self.reporter();
-        let waiting = self.effects.spawn(async move {
+        let waiting = self.running.spawn(async move {
             let reply = pending.await;
             let answer = reply.map_err(|error| error.to_string()).and_then(|raw| {
                 serde_json::from_str::<Answer>(raw.get()).map_err(|e| e.to_string())

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use loopd_proto::permission::PermissionRequest;
 
-use crate::gate::Grant;
+use loopd_kernel::policy::grant::Grant;
 
-use super::{Need, Outcome, ToolContext, texts};
+use super::{AssessContext, Need, Outcome, texts};
 
 /// One file or folder, named in the three ways that matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct ResolvedPath {
 }
 
 /// Finds something that exists.
-pub(super) fn existing(context: &ToolContext, path: &str) -> Result<ResolvedPath, Outcome> {
+pub(super) fn existing(context: &AssessContext, path: &str) -> Result<ResolvedPath, Outcome> {
     let asked = context.resolve(path);
     match asked.canonicalize() {
         Ok(real) => Ok(named(context, asked, real)),
@@ -31,7 +31,7 @@ pub(super) fn existing(context: &ToolContext, path: &str) -> Result<ResolvedPath
 }
 
 /// Finds where something would be made: the folders that exist are real, the rest is new.
-pub(super) fn possible(context: &ToolContext, path: &str) -> Result<ResolvedPath, Outcome> {
+pub(super) fn possible(context: &AssessContext, path: &str) -> Result<ResolvedPath, Outcome> {
     let asked = context.resolve(path);
     for ancestor in asked.ancestors() {
         match ancestor.canonicalize() {
@@ -52,7 +52,7 @@ pub(super) fn possible(context: &ToolContext, path: &str) -> Result<ResolvedPath
     Err(Outcome::failure(texts::missing_path(asked.display())))
 }
 
-fn named(context: &ToolContext, asked: PathBuf, real: PathBuf) -> ResolvedPath {
+fn named(context: &AssessContext, asked: PathBuf, real: PathBuf) -> ResolvedPath {
     let inside = context.cwd.canonicalize().ok().and_then(|cwd| {
         let rest = real.strip_prefix(cwd).ok()?;
         Some(context.resolve(rest))
@@ -89,7 +89,7 @@ impl ResolvedPath {
     }
 
     /// Says what reading this place needs; what the session put aside itself is its own.
-    pub(super) fn read_need(&self, context: &ToolContext, intention: String) -> Need {
+    pub(super) fn read_need(&self, context: &AssessContext, intention: String) -> Need {
         if self.is_own(context) {
             return Need::Nothing;
         }
@@ -115,13 +115,13 @@ impl ResolvedPath {
     }
 
     /// Whether this is something that the session itself put aside, such as a long output.
-    fn is_own(&self, context: &ToolContext) -> bool {
+    fn is_own(&self, context: &AssessContext) -> bool {
         let scratch = context.scratch.canonicalize();
         scratch.is_ok_and(|scratch| self.real.starts_with(scratch))
     }
 
     /// Checks that exactly this place may be read.
-    pub(super) fn check_read(&self, context: &ToolContext, grant: &Grant) -> Result<(), Outcome> {
+    pub(super) fn check_read(&self, context: &AssessContext, grant: &Grant) -> Result<(), Outcome> {
         match grant.request() {
             None if self.is_own(context) => Ok(()),
             Some(PermissionRequest::Read { path, .. }) if *path == texts::path(&self.shown) => {

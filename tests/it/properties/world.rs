@@ -8,7 +8,8 @@ use loopd_kernel::command::{
 };
 use loopd_kernel::context;
 use loopd_kernel::decide::decide;
-use loopd_kernel::state::{CallStatus, Phase, State};
+use loopd_kernel::state::{Phase, State};
+use loopd_kernel::tool_call::CallStage;
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{Asked, NamedBy, PendingMessage};
 use loopd_proto::event::session::WorkContext;
@@ -104,6 +105,7 @@ impl World {
         let mut env = DecideEnv {
             now: Timestamp(1_700_000_000_000),
             attended: self.attended,
+            has_client_tool: &|_| true,
             ids: &mut fresh,
         };
         let Ok(decision) = decide(&self.state, command, &mut env) else {
@@ -323,21 +325,24 @@ impl World {
             decision: PermissionDecision::ApproveOnce {},
         }];
         for call in self.state.calls() {
-            match &call.status {
-                CallStatus::Asking { request, .. } => commands.push(Command::AnswerPermission {
+            match &call.stage {
+                CallStage::Asking { request, .. } => commands.push(Command::AnswerPermission {
                     request: request.clone(),
                     decision: reports::decision(how),
                 }),
-                CallStatus::External { request } => commands.push(Command::AnswerTool {
+                CallStage::External { request } => commands.push(Command::AnswerTool {
                     request: request.clone(),
                     outcome: reports::outcome(how),
                 }),
-                CallStatus::UserInput { request } => commands.push(Command::AnswerUserInput {
+                CallStage::UserInput { request } => commands.push(Command::AnswerUserInput {
                     request: request.clone(),
                     answer: "an answer".to_owned(),
                     freeform: how & 1 == 0,
                 }),
-                CallStatus::Started | CallStatus::Done => {}
+                CallStage::Requested
+                | CallStage::Intended
+                | CallStage::Decided
+                | CallStage::Recorded { .. } => {}
             }
         }
         for (request, asked) in &self.state.questions {

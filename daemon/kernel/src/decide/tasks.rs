@@ -295,7 +295,7 @@ pub(super) fn close_lost(
             .position(|recovered_outcome| *recovered_outcome.task() == task.id);
         match known.map(|index| recovered.swap_remove(index)) {
             Some(RecoveredOutcome::Answered(_, answer)) => {
-                store_answer(decision, task, answer, env)
+                store_answer(decision, task, answer, env);
             }
             Some(RecoveredOutcome::Ended(_, end)) => store_end(decision, task, end, env),
             None => {

@@ -86,6 +86,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
     let mut env = DecideEnv {
         now: NOW,
         attended: given.attended,
+        has_client_tool: &|_| given.has_client_tools,
         ids: &mut ids,
     };
     decide(state, command, &mut env)

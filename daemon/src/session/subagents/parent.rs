@@ -17,7 +17,7 @@ use crate::session::{Message, SessionHandle};
 use crate::subagent::definitions::Roster;
 use crate::subagent::{RunLink, Slots};
 use crate::turn::route::TokenPeers;
-use loopd_kernel::command::Grant;
+use loopd_kernel::command::LastingApproval;
 use loopd_kernel::policy::restrict::{EffectivePermissions, Workspace, restrict_for_child};
 use loopd_model::client_http::SubagentOrigin;
 use loopd_model::secret::Secret;
@@ -276,7 +276,7 @@ impl Actor {
     }
 
     /// Lets the session at the top allow something for good.
-    pub(in crate::session) fn grant_above(&self, grant: Grant) {
+    pub(in crate::session) fn grant_above(&self, grant: LastingApproval) {
         let Some(lineage) = &self.lineage else {
             return;
         };

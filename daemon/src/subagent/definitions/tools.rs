@@ -3,13 +3,7 @@
 //! Subagents are written for several programs, which call the same tools by other names.
 
 use crate::discovery::agents::AgentDefinition;
-
-/// Where a tool runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolOrigin {
-    BuiltIn,
-    Client,
-}
+pub use loopd_kernel::tool_call::ToolOrigin;
 
 /// What other programs call our tools, in small letters.
 const OTHER_NAMES: &[(&str, &[&str])] = &[

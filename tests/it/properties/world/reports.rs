@@ -6,6 +6,7 @@ use loopd_kernel::command::{
 use loopd_kernel::model::{AssistantTurn, ModelReply, ToolCall};
 use loopd_kernel::state::TurnKey;
 use loopd_kernel::texts;
+use loopd_kernel::tool_call::{Ahead, ToolOrigin, UserQuestion};
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::id::ToolCallId;
 use loopd_proto::permission::{PermissionDecision, PermissionRequest};
@@ -55,31 +56,25 @@ pub(super) fn command(effect: &Effect, how: u8) -> Option<Command> {
         Effect::Assess { turn, call } => Command::Assessed(Assessed {
             turn: turn.clone(),
             call: call.id.clone(),
+            origin: if how & 16 == 0 {
+                ToolOrigin::BuiltIn
+            } else {
+                ToolOrigin::Client
+            },
             need: need(call, how),
+            ahead: Ahead::Shell,
             can_ask: how & 32 == 0,
             bypass: how & 64 != 0,
             inherited: None,
         }),
-        Effect::Run { turn, call, .. } => match how % 4 {
-            0 => Command::CallClient {
-                turn: turn.clone(),
-                call: call.id.clone(),
-            },
-            1 => Command::AskUser {
-                turn: turn.clone(),
-                call: call.id.clone(),
-                question: "which?".to_owned(),
-                choices: None,
-                allow_freeform: true,
-            },
-            _ => Command::ToolFinished {
-                turn: turn.clone(),
-                call: call.id.clone(),
-                outcome: outcome(how),
-            },
+        Effect::Run { turn, call, .. } => Command::ToolFinished {
+            turn: turn.clone(),
+            call: call.id.clone(),
+            outcome: outcome(how),
         },
         Effect::StartGrace(turn) => Command::GraceOver { turn: turn.clone() },
-        Effect::CancelTurn
+        Effect::OpenShellAhead
+        | Effect::CancelTurn
         | Effect::AskClients(_)
         | Effect::Withdraw(_)
         | Effect::Resolve { .. }
@@ -138,9 +133,14 @@ fn calls(turn: TurnKey, how: u8) -> Command {
 }
 
 fn need(call: &ToolCall, how: u8) -> CallNeed {
-    match how % 5 {
+    match how % 6 {
         0 => CallNeed::Refused(CallOutcome::failure("failure", "no such tool")),
         1 => CallNeed::Nothing,
+        2 => CallNeed::Answer(UserQuestion {
+            text: "which?".to_owned(),
+            choices: None,
+            allow_freeform: true,
+        }),
         _ => CallNeed::Permission(PermissionRequest::CustomTool {
             tool_call_id: None,
             tool_name: call.name.clone(),

@@ -59,6 +59,7 @@ impl World {
         let mut env = DecideEnv {
             now: Timestamp(1),
             attended: self.attended,
+            has_client_tool: &|_| true,
             ids: &mut fresh,
         };
         let decision = decide(&self.state, command, &mut env).unwrap();
@@ -93,6 +94,7 @@ impl World {
         let mut env = DecideEnv {
             now: Timestamp(1),
             attended: self.attended,
+            has_client_tool: &|_| true,
             ids: &mut fresh,
         };
         decide(&self.state, command, &mut env).err()

@@ -6,7 +6,8 @@ use loopd_proto::event::fact::{Asked, QueueItem};
 use loopd_proto::event::{Durable, Ephemeral};
 
 use crate::command::{Decision, Effect, Step};
-use crate::state::{CallStatus, Entry, Phase, Stage, State};
+use crate::state::{Entry, Phase, Stage, State};
+use crate::tool_call::CallStage;
 
 pub(super) fn of_state(state: &State) {
     // A message waits in one place only.
@@ -43,12 +44,14 @@ pub(super) fn of_state(state: &State) {
     }
 
     // A question to the user is open as long as its call waits for it.
-    let waiting = state.calls().filter_map(|call| match &call.status {
-        CallStatus::UserInput { request } => Some(request.as_str()),
-        CallStatus::Started
-        | CallStatus::Asking { .. }
-        | CallStatus::External { .. }
-        | CallStatus::Done => None,
+    let waiting = state.calls().filter_map(|call| match &call.stage {
+        CallStage::UserInput { request } => Some(request.as_str()),
+        CallStage::Requested
+        | CallStage::Intended
+        | CallStage::Asking { .. }
+        | CallStage::Decided
+        | CallStage::External { .. }
+        | CallStage::Recorded { .. } => None,
     });
     let asked = state
         .questions
@@ -139,10 +142,9 @@ fn fits(effect: &Effect, after: &State) {
         Effect::Assess { turn, call } | Effect::Run { turn, call, .. } => {
             let running = after.turn_named(turn).filter(|it| !it.aborting);
             let call = running.and_then(|it| it.call(&call.id));
-            assert!(
-                call.is_some_and(|it| it.status == CallStatus::Started),
-                "{effect:?}"
-            );
+            let intended =
+                |stage: &CallStage| matches!(stage, CallStage::Intended | CallStage::Decided);
+            assert!(call.is_some_and(|it| intended(&it.stage)), "{effect:?}");
         }
         Effect::StartGrace(key) => {
             assert!(
@@ -159,7 +161,8 @@ fn fits(effect: &Effect, after: &State) {
         Effect::Withdraw(request) | Effect::Resolve { request, .. } => {
             assert!(!after.questions.contains_key(request), "{effect:?}");
         }
-        Effect::CancelTurn
+        Effect::OpenShellAhead
+        | Effect::CancelTurn
         | Effect::Remember(..)
         | Effect::GrantAbove(_)
         | Effect::CancelAgents => {}

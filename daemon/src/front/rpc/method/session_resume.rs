@@ -13,6 +13,7 @@ use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::attach::{Attachment, PendingWork};
 use crate::session::registry::Opened;
+use crate::tool::source::check_client_tools;
 use crate::turn::route::registry;
 use loopd_kernel::command::{Command, Resume};
 use loopd_model::secret::Secret;
@@ -29,6 +30,8 @@ pub(super) async fn resume(
         params.options.models.as_deref().unwrap_or_default(),
     )
     .map_err(RpcError::InvalidParams)?;
+    let offered = params.offer.tools.as_deref().unwrap_or_default();
+    check_client_tools(offered, &app.services.catalog).map_err(RpcError::InvalidParams)?;
     let id = params.session_id;
     let (session, found) = app.sessions.open(id.clone());
     let peer = context.connection.peer.id();
