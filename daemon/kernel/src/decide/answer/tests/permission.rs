@@ -80,8 +80,8 @@ fn approved_for_the_session_the_next_call_needs_no_question() {
         answer yes
         store loopd.permissions permissions={"approved":[{"kind":"custom-tool","argument":"deploy"}]}
         store permission.completed r-a a approved-for-session approval={"kind":"custom-tool","toolName":"deploy"}
-        do run i/0 a granted custom-tool
-        now turn i/0 [a:decided]
+        store external_tool.requested #1 a edit
+        now turn i/0 [a:at a client]
         "#,
     );
 }
