@@ -38,7 +38,6 @@ pub mod subagent;
 
 pub mod approvals;
 pub mod discovery;
-pub mod gate;
 
 pub mod publish;
 

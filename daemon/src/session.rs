@@ -15,6 +15,7 @@ mod questions;
 mod redact;
 pub mod registry;
 mod resume;
+mod running;
 mod shells;
 pub mod subagents;
 mod toolset;

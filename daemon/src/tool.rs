@@ -1,10 +1,11 @@
 //! What a built-in tool is: a name, a description for the model, typed arguments, the permission it
-//! needs and an async run. `tool/catalog.rs` lists them; `agent` runs them; nothing here decides.
+//! needs and an async run. `tool/catalog.rs` lists them; `turn` runs them; nothing here decides.
 
 mod apply_patch;
 pub mod ask_user;
 pub(crate) mod bash;
 pub mod catalog;
+mod context;
 mod create;
 mod diff;
 mod disk;
@@ -16,89 +17,27 @@ mod grep;
 pub mod large_output;
 mod resolved_path;
 pub mod shell_output;
+pub mod source;
 pub mod task;
 mod texts;
 mod view;
 mod walk;
 mod web_fetch;
 
+pub use context::{AssessContext, ShellLookup, ToolContext};
 pub use web_fetch::Web;
-
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
-use loopd_proto::id::ToolCallId;
 use loopd_proto::permission::PermissionRequest;
 
-use crate::gate::Grant;
-use crate::subagent::{SlotLease, Subagents};
-use loopd_exec::shells::{CommandContext, Shells};
-use loopd_exec::terminal::Backend;
 use loopd_kernel::command::CompletionRef;
+use loopd_kernel::policy::grant::Grant;
 use loopd_kernel::tasks::Task;
-
-/// Where and for whom a tool runs: a value of the session and its launch, never of the process.
-#[derive(Debug, Clone)]
-pub struct ToolContext {
-    /// The session's working directory; relative paths are resolved against it.
-    pub cwd: PathBuf,
-    /// The environment for child processes, already free of secrets.
-    pub env: BTreeMap<String, String>,
-    /// A folder of the session for large outputs, created on first use.
-    pub scratch: PathBuf,
-    /// Cancelled when the turn is aborted; a tool then ends as soon as it can.
-    pub cancel: CancellationToken,
-    /// The way to the network; none once the launch that brought it has ended.
-    pub web: Option<Web>,
-    /// Where partial output goes while the tool runs; a full channel drops it.
-    pub partial: mpsc::Sender<String>,
-    /// The commands of the session.
-    pub shells: Shells,
-    /// The agents of the session.
-    pub agents: Subagents,
-    /// The slot of the agent that the tool runs for, lent while it waits for others.
-    pub lease: Option<Arc<SlotLease>>,
-    /// How commands are run.
-    pub backend: Backend,
-    /// The call that the tool runs for.
-    pub call: ToolCallId,
-    /// The places that rules keep from being read: a search through a folder leaves them out.
-    pub unreadable: Arc<[String]>,
-}
-
-impl ToolContext {
-    /// Where a command of this moment runs.
-    pub fn command_context(&self) -> CommandContext {
-        CommandContext {
-            backend: self.backend,
-            cwd: self.cwd.clone(),
-            env: self.env.clone(),
-        }
-    }
-
-    /// Resolves a path the model gave against the working directory, without touching the disk.
-    pub fn resolve(&self, path: impl AsRef<Path>) -> PathBuf {
-        let mut resolved = self.cwd.clone();
-        for part in path.as_ref().components() {
-            match part {
-                std::path::Component::CurDir => {}
-                std::path::Component::ParentDir => {
-                    resolved.pop();
-                }
-                other => resolved.push(other),
-            }
-        }
-        resolved
-    }
-}
+use loopd_kernel::tool_call::UserQuestion;
 
 /// How a tool call ended; both kinds are read by the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,6 +120,10 @@ pub enum Need {
     Nothing,
     /// Exactly this has to be allowed.
     Permission(PermissionRequest),
+    /// Exactly this has to be allowed, and an empty shell may be opened meanwhile.
+    PermissionForShell(PermissionRequest),
+    /// Nothing runs: the user has to answer this.
+    Answer(UserQuestion),
     /// The arguments cannot work; the model is told so and nothing runs.
     Refused(Outcome),
 }
@@ -194,8 +137,9 @@ pub trait Tool: Send + Sync + 'static {
     /// Whether it is of use only where commands run on a terminal.
     const NEEDS_TERMINAL: bool = false;
 
-    /// Says which permission this call needs; may read the disk, must not change anything.
-    fn need(&self, args: &Self::Args, context: &ToolContext) -> impl Future<Output = Need> + Send;
+    /// Says which permission this call needs; may read the disk, cannot start anything.
+    fn need(&self, args: &Self::Args, context: &AssessContext)
+    -> impl Future<Output = Need> + Send;
 
     /// Does the work; failure is an outcome that the model can act on.
     fn run(
@@ -208,11 +152,11 @@ pub trait Tool: Send + Sync + 'static {
 
 /// A tool with its type erased, as the catalogue holds it.
 pub trait DynTool: Send + Sync + 'static {
-    fn name(&self) -> &'static str;
-    fn description(&self) -> &'static str;
+    fn name(&self) -> &str;
+    fn description(&self) -> &str;
     fn parameters(&self) -> Value;
     fn needs_terminal(&self) -> bool;
-    fn need<'a>(&'a self, args: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, Need>;
+    fn need<'a>(&'a self, args: &'a Value, context: &'a AssessContext) -> BoxFuture<'a, Need>;
     fn run<'a>(
         &'a self,
         grant: &'a Grant,
@@ -222,11 +166,11 @@ pub trait DynTool: Send + Sync + 'static {
 }
 
 impl<T: Tool> DynTool for T {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         T::NAME
     }
 
-    fn description(&self) -> &'static str {
+    fn description(&self) -> &str {
         T::DESCRIPTION
     }
 
@@ -249,7 +193,7 @@ impl<T: Tool> DynTool for T {
         value
     }
 
-    fn need<'a>(&'a self, args: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, Need> {
+    fn need<'a>(&'a self, args: &'a Value, context: &'a AssessContext) -> BoxFuture<'a, Need> {
         Box::pin(async move {
             match parse::<T>(args) {
                 Ok(args) => Tool::need(self, &args, context).await,

@@ -249,21 +249,12 @@ async fn tools_leave_with_their_client_and_the_model_is_told() {
 async fn a_client_tool_replaces_a_built_in_one_only_when_it_says_so() {
     let bash = |overrides: bool| json!({"name": "bash", "description": "mine", "skipPermission": true, "overridesBuiltInTool": overrides});
     let runs = || Turn::user("go").calls([call("b", "bash", json!({"command": "echo built in"}))]);
-    let daemon = Daemon::playing([
-        runs(),
-        Turn::results(["built in"]).says("ok"),
-        runs(),
-        Turn::results(["from the client"]).says("ok"),
-    ])
-    .await;
-    let mut session = daemon
-        .client()
-        .create(json!({"tools": [bash(false)]}))
+    let daemon = Daemon::playing([runs(), Turn::results(["from the client"]).says("ok")]).await;
+    let client = daemon.client();
+    client
+        .refused("session.create", json!({"tools": [bash(false)]}))
         .await;
-    session.approve_all().await;
-    session.ask("go").await;
-    assert_eq!(session.count("external_tool.requested"), 0);
-    let mut session = daemon.client().create(json!({"tools": [bash(true)]})).await;
+    let mut session = client.create(json!({"tools": [bash(true)]})).await;
     session.send("go").await;
     let (request, _) = session.tool_call().await;
     assert!(
@@ -372,5 +363,50 @@ async fn a_tool_without_a_name_is_refused_by_name() {
             "{error}"
         );
     }
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_tool_named_like_a_built_in_one_is_refused_unless_it_says_so() {
+    let daemon = Daemon::playing([]).await;
+    let mut grep = lookup();
+    grep["name"] = "grep".into();
+    let client = daemon.client();
+    let text = |method: &str| {
+        format!(
+            "Invalid parameters for {method}: tools[1].name: `grep` is the name of a built-in tool; \
+             set overridesBuiltInTool to replace it"
+        )
+    };
+    let clash = json!({"tools": [lookup(), grep]});
+    let refused = client.refused("session.create", clash.clone()).await;
+    assert_eq!(
+        (refused.code, refused.message),
+        (-32602, text("session.create"))
+    );
+    let sessions = client.call("session.list", json!({})).await;
+    assert_eq!(sessions["sessions"], json!([]), "nothing was created");
+
+    // Filters change nothing: what a name means does not depend on them.
+    let mut hidden = clash.clone();
+    hidden["excludedTools"] = json!(["grep"]);
+    let refused = client.refused("session.create", hidden).await;
+    assert_eq!(refused.message, text("session.create"));
+
+    let session = offering(&daemon).await;
+    let mut again = clash.clone();
+    again["sessionId"] = session.id.clone().into();
+    let refused = session.client().refused("session.resume", again).await;
+    assert_eq!(refused.message, text("session.resume"));
+    let refused = session.refused("session.tools.set", clash).await;
+    assert_eq!(refused.message, text("session.tools.set"));
+
+    let twice = json!({"tools": [lookup(), lookup()]});
+    let refused = client.refused("session.create", twice).await;
+    let told = "Invalid parameters for session.create: tools[1].name: `lookup` is given twice";
+    assert_eq!(refused.message, told);
+
+    grep["overridesBuiltInTool"] = true.into();
+    client.create(json!({"tools": [grep]})).await;
     daemon.finish().await;
 }

@@ -48,6 +48,7 @@ mod slow_reader;
 mod stored_sessions;
 mod subagents;
 mod tasks;
+mod tool_stages;
 mod turns;
 mod uncommitted;
 mod validator;

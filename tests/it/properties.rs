@@ -19,7 +19,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{TestCaseError, TestError, TestRunner};
 
-use action::{Action, Arguments, Assessment, CallIds, Calls, Pick, Preparation, Reply, SentId};
+use action::{Action, Arguments, CallIds, Calls, Pick, Preparation, Reply, SentId};
 use checks::{check_cuts, check_log};
 use reached::{CONDITIONS, Reached};
 use story::Story;
@@ -142,22 +142,6 @@ fn world_with_a_call() -> World {
         assert!(world.act(action), "{action:?} found nothing to do");
     }
     world
-}
-
-#[test]
-#[ignore = "fails until the kernel tells the stages of a call apart"]
-fn an_assessment_that_reports_twice_runs_the_call_once() {
-    let mut world = world_with_a_call();
-    let turn = world.state.turn().unwrap().clone();
-    for _ in 0..2 {
-        let call = &turn.calls()[0].call;
-        // A second run of the call fails in here.
-        world.give(commands::assessed(
-            &turn.key,
-            call,
-            Assessment::NeedsNothing,
-        ));
-    }
 }
 
 /// Random lives are worth something only if they get to everything that a session can be in.

@@ -17,6 +17,7 @@ use crate::within;
 #[derive(Clone, Default)]
 pub struct Commits {
     traps: Arc<Mutex<Vec<Trap>>>,
+    wanted: Arc<Mutex<Vec<Vec<String>>>>,
 }
 
 /// Waits for the first commit that stores an event of a kind.
@@ -53,6 +54,12 @@ impl Commits {
             reached: Some(reaching),
             verdict,
         }
+    }
+
+    /// The kinds of the events that each commit so far stores, oldest commit first.
+    pub fn kinds(&self) -> Vec<Vec<String>> {
+        let wanted = self.wanted.lock();
+        wanted.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Trap>> {
@@ -102,6 +109,11 @@ impl HeldStore {
 
 impl Store for HeldStore {
     fn append(&self, batch: Batch) -> StoreFuture<()> {
+        let kinds = batch.events.iter().map(|event| event.kind.to_string());
+        let wanted = self.commits.wanted.lock();
+        wanted
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(kinds.collect());
         let Some(trap) = self.commits.trap_for(&batch) else {
             return self.inner.append(batch);
         };

@@ -5,7 +5,7 @@ mod runs;
 use loopd_proto::attachment::Attachment;
 use loopd_proto::event::fact::{LoopOutcome, NamedBy, QueueItem, QueuePlace};
 use loopd_proto::event::session::{CodeChanges, WorkContext};
-use loopd_proto::event::tool::ToolComplete;
+use loopd_proto::event::tool::{ToolComplete, ToolStart};
 use loopd_proto::event::turn::{AssistantMessage, UserMessage};
 use loopd_proto::event::{Durable, Head, Visibility};
 use loopd_proto::id::ToolCallId;
@@ -14,10 +14,10 @@ use super::history::Entry;
 use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
 use super::questions::Asks;
 use super::state::{
-    Accepted, CallState, CallStatus, Name, Phase, Preparing, Run, Stage, State, Totals, Turn,
-    TurnKey, fingerprint,
+    Accepted, Name, Phase, Preparing, Run, Stage, State, Totals, Turn, TurnKey, fingerprint,
 };
 use super::texts;
+use super::tool_call::{CallEvent, CallState};
 
 /// How many ids of accepted messages are remembered, so that a repeated send is harmless.
 const ACCEPTED_KEPT: usize = 256;
@@ -60,8 +60,11 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             }
         }
         Durable::ToolStart(start) => {
-            // A call that no message asked for is a person's own.
-            if open_turn_call(state, &start.tool_call_id).is_none() {
+            if let Some(call) = turn_call(state, &start.tool_call_id) {
+                call.advance(CallEvent::Intended);
+                intended(state, start);
+            } else {
+                // A call that no message asked for is a person's own.
                 state.user_calls.insert(start.tool_call_id.clone());
             }
         }
@@ -151,22 +154,28 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             said(state, message);
         }
         Durable::ExternalToolRequested(asked) => {
-            let request = asked.request_id.clone();
-            set_status(state, &asked.tool_call_id, CallStatus::External { request });
+            if let Some(call) = turn_call(state, &asked.tool_call_id) {
+                let request = asked.request_id.clone();
+                call.advance(CallEvent::ClientAsked { request });
+            }
             let asks = Asks::ClientTool(asked.tool_name.clone());
             state.questions.open(&asked.request_id, state.seq, asks);
         }
         Durable::PermissionRequested(asked) => {
-            if let Some(call) = call_of(&asked.permission_request) {
+            if let Some(call) = call_of(&asked.permission_request)
+                && let Some(call) = turn_call(state, &call)
+            {
                 let request = asked.request_id.clone();
-                set_status(state, &call, CallStatus::Asking { request });
+                call.advance(CallEvent::PermissionRequested { request });
             }
             let asks = Asks::Permission(Box::new(asked.permission_request.clone()));
             state.questions.open(&asked.request_id, state.seq, asks);
         }
         Durable::PermissionCompleted(completed) => {
-            if let Some(call) = &completed.tool_call_id {
-                set_status(state, call, CallStatus::Started);
+            if let Some(call) = &completed.tool_call_id
+                && let Some(call) = turn_call(state, call)
+            {
+                call.advance(CallEvent::PermissionCompleted);
             }
         }
         Durable::ToolComplete(complete) => finished(state, complete),
@@ -222,9 +231,10 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             use loopd_proto::event::fact::Asked;
             if let Asked::UserInput(question) = asked
                 && let Some(call) = &question.tool_call_id
+                && let Some(call) = turn_call(state, call)
             {
                 let request = question.request_id.clone();
-                set_status(state, call, CallStatus::UserInput { request });
+                call.advance(CallEvent::UserAsked { request });
             }
             let asks = Asks::from(asked);
             state.questions.open(asked.request_id(), state.seq, asks);
@@ -326,16 +336,7 @@ fn said(state: &mut State, message: &AssistantMessage) {
         })
         .collect();
     if let Phase::Turn(turn) = &mut state.phase {
-        turn.stage = Stage::Tools(
-            calls
-                .iter()
-                .map(|call| CallState {
-                    call: call.clone(),
-                    status: CallStatus::Started,
-                    rejected: false,
-                })
-                .collect(),
-        );
+        turn.stage = Stage::Tools(calls.iter().cloned().map(CallState::requested).collect());
     }
     state.remember(Entry::Assistant(AssistantTurn {
         text: message.content.clone(),
@@ -348,13 +349,12 @@ fn finished(state: &mut State, complete: &ToolComplete) {
     if state.user_calls.remove(&complete.tool_call_id) {
         return;
     }
-    set_status(state, &complete.tool_call_id, CallStatus::Done);
     let rejected = complete
         .error
         .as_ref()
         .is_some_and(|error| error.code.as_deref() == Some(texts::REJECTED_CODE));
-    if let Some(call) = open_turn_call(state, &complete.tool_call_id) {
-        call.rejected = rejected;
+    if let Some(call) = turn_call(state, &complete.tool_call_id) {
+        call.advance(CallEvent::Recorded { rejected });
     }
     state.totals.tool_calls += 1;
     count_changes(&mut state.totals.code_changes, complete);
@@ -384,13 +384,27 @@ fn finished(state: &mut State, complete: &ToolComplete) {
     }
 }
 
-fn set_status(state: &mut State, id: &ToolCallId, status: CallStatus) {
-    if let Some(call) = open_turn_call(state, id) {
-        call.status = status;
+/// The arguments that run may be others than the model's: the history goes on with them.
+fn intended(state: &mut State, start: &ToolStart) {
+    let (Some(arguments), Some(call)) = (
+        &start.arguments,
+        turn_call(state, &start.tool_call_id).map(|it| &mut it.call),
+    ) else {
+        return;
+    };
+    if call.arguments == *arguments {
+        return;
+    }
+    call.arguments.clone_from(arguments);
+    let said = state.history.last_assistant_mut();
+    let mut calls = said.into_iter().flat_map(|said| &mut said.calls);
+    if let Some(said) = calls.find(|said| said.id == start.tool_call_id) {
+        said.arguments.clone_from(arguments);
     }
 }
 
-fn open_turn_call<'a>(state: &'a mut State, id: &ToolCallId) -> Option<&'a mut CallState> {
+/// A call of the running turn.
+fn turn_call<'a>(state: &'a mut State, id: &ToolCallId) -> Option<&'a mut CallState> {
     let Phase::Turn(turn) = &mut state.phase else {
         return None;
     };

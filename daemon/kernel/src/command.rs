@@ -9,7 +9,7 @@ mod tasks;
 use ulid::Ulid;
 
 use loopd_proto::event::ask::ElicitationAction;
-use loopd_proto::event::fact::{Asked, NamedBy, PendingMessage};
+use loopd_proto::event::fact::NamedBy;
 use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
 use loopd_proto::event::task::ShellWaiting;
 use loopd_proto::event::{Durable, Ephemeral};
@@ -17,19 +17,20 @@ use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, To
 use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::permission::ApprovalMode;
 use loopd_proto::params::tool::SubagentSettings;
-use loopd_proto::permission::{Approval, PermissionDecision, PermissionRequest, Permissions};
+use loopd_proto::permission::{PermissionDecision, PermissionRequest, Permissions};
 use loopd_proto::session::Mode;
 use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
-use super::model::ToolCall;
+pub use super::effect::{Effect, EffectStart, RememberScope};
 use super::state::TurnKey;
+use super::tool_call::{Ahead, ToolOrigin, UserQuestion};
 
 pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
 pub use life::{AdoptAsSubagent, Create, Resume};
 pub use messages::{ModelFailure, ModelReplied, Prepared, PreparedMessage, Send, SendPlace};
 pub use settings::{
-    AgentChoice, AgentPick, AgentSources, Grant, LogLevel, ModelChoice, PermissionChange,
+    AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, ModelChoice, PermissionChange,
     PermissionsPatch, RuleRemoval, RuleSet,
 };
 pub use tasks::{RecoveredOutcome, TaskAnswer, TaskEnd, TaskStart};
@@ -41,6 +42,8 @@ pub struct DecideEnv<'a> {
     pub attended: bool,
     /// Whether the launch was started with everything allowed.
     pub bypass: bool,
+    /// Whether a client that is attached runs the tool of this name.
+    pub has_client_tool: &'a dyn Fn(&str) -> bool,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
 
@@ -95,19 +98,6 @@ pub enum Command {
         failure: ModelFailure,
     },
     Assessed(Assessed),
-    /// A tool turned out to run in a client.
-    CallClient {
-        turn: TurnKey,
-        call: ToolCallId,
-    },
-    /// A tool turned out to be a question to the user.
-    AskUser {
-        turn: TurnKey,
-        call: ToolCallId,
-        question: String,
-        choices: Option<Vec<String>>,
-        allow_freeform: bool,
-    },
     ToolFinished {
         turn: TurnKey,
         call: ToolCallId,
@@ -156,7 +146,7 @@ pub enum Command {
     UpdateOptions(Box<OptionsPatch>),
     ChangePermissions(PermissionChange),
     /// A client allowed something for good when an agent of this session asked.
-    Grant(Grant),
+    Grant(LastingApproval),
     SelectAgent(Option<Box<AgentPick>>),
     PlanChanged(FileOperation),
     FileChanged(FileChanged),
@@ -214,7 +204,11 @@ pub enum Command {
 pub struct Assessed {
     pub turn: TurnKey,
     pub call: ToolCallId,
+    /// Where the tool comes from, and so who carries the call out once it is permitted.
+    pub origin: ToolOrigin,
     pub need: CallNeed,
+    /// What may be made ready unless the call is refused.
+    pub ahead: Ahead,
     /// Whether somebody who is attached answers permission questions, or nobody is attached at all.
     pub can_ask: bool,
     /// Whether the launch was started with everything allowed.
@@ -227,6 +221,8 @@ pub struct Assessed {
 pub enum CallNeed {
     Nothing,
     Permission(PermissionRequest),
+    /// The call is this question, and the answer its result.
+    Answer(UserQuestion),
     Refused(CallOutcome),
 }
 
@@ -278,64 +274,6 @@ pub enum Refusal {
     AgentsChanged,
     #[error("the managed settings of this session do not let anybody approve everything at once")]
     NoApproveAll,
-}
-
-/// Slow work that the actor starts; its end comes back as a command.
-#[derive(Debug)]
-pub enum Effect {
-    /// Make messages ready: attachments, model, system message; without any, only the latter two.
-    Prepare { messages: Vec<PendingMessage> },
-    /// Call the model with the context of the state as it is then.
-    CallModel(TurnKey),
-    /// Find out what a call needs.
-    Assess { turn: TurnKey, call: ToolCall },
-    /// Run a call that is allowed.
-    Run {
-        turn: TurnKey,
-        call: ToolCall,
-        grant: Option<PermissionRequest>,
-    },
-    /// Stop everything that runs for the current turn.
-    CancelTurn,
-    /// Report `GraceOver` when the grace time has passed.
-    StartGrace(TurnKey),
-    /// Put the question to the clients that answer such questions by request.
-    AskClients(Asked),
-    /// The question is closed; whoever was asked need not answer.
-    Withdraw(RequestId),
-    /// Hand the answer of an elicitation to the one that waits for it.
-    Resolve {
-        request: RequestId,
-        action: ElicitationAction,
-        content: Option<Value>,
-    },
-    /// Remember an approval beyond this session.
-    Remember(Approval, RememberScope),
-    /// Allow something in the session at the top, whose agent this one is.
-    GrantAbove(Grant),
-    /// Stop all agents of the session.
-    CancelAgents,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RememberScope {
-    Location(String),
-    Always,
-}
-
-impl Effect {
-    /// Whether the effect may start before the events it follows from are committed.
-    ///
-    /// A model request only reads; everything else touches the world and waits.
-    pub fn may_precede_commit(&self) -> bool {
-        matches!(self, Self::CallModel(_) | Self::Prepare { .. })
-    }
-
-    /// Whether the effect changes nothing and asks nobody unless it has to, so that it may be over
-    /// at once.
-    pub fn only_looks(&self) -> bool {
-        matches!(self, Self::Prepare { .. } | Self::Assess { .. })
-    }
 }
 
 impl Decision {

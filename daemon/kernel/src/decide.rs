@@ -82,24 +82,6 @@ pub fn decide(
         Command::GraceOver { turn } => Ok(abort::grace_over(state, &turn, env)),
 
         Command::Assessed(assessed) => Ok(tools::assessed(state, assessed, env)),
-        Command::CallClient { turn, call } => Ok(tools::call_client(state, &turn, &call, env)),
-        Command::AskUser {
-            turn,
-            call,
-            question,
-            choices,
-            allow_freeform,
-        } => Ok(tools::ask_user(
-            state,
-            &turn,
-            &call,
-            tools::Question {
-                text: question,
-                choices,
-                allow_freeform,
-            },
-            env,
-        )),
         Command::ToolFinished {
             turn,
             call,

@@ -54,6 +54,15 @@ impl History {
         self.entries.iter().skip(first).map(|stored| &stored.entry)
     }
 
+    /// What the model said last.
+    pub(crate) fn last_assistant_mut(&mut self) -> Option<&mut AssistantTurn> {
+        let mut newest = self.entries.iter_mut().rev();
+        newest.find_map(|stored| match &mut stored.entry {
+            Entry::Assistant(turn) => Some(turn),
+            Entry::User(_) | Entry::Result { .. } | Entry::Image { .. } => None,
+        })
+    }
+
     /// Where in the log the last message of a user stands.
     pub fn last_user(&self) -> Option<Seq> {
         let mut newest = self.entries.iter().rev();

@@ -2,27 +2,22 @@
 //!
 //! Deny wins over everything, then the allowances, then a question. Order of rules never matters.
 //! `policy/shell.rs` knows how rules name commands, `policy/url.rs` how they name addresses,
-//! `policy/managed.rs` what stands above a session's own rules.
+//! `policy/managed.rs` what stands above a session's own rules, `policy/verdict.rs` what several
+//! judges come to, `policy/grant.rs` the right to run that follows.
 
+pub mod grant;
 pub mod managed;
 pub mod restrict;
 pub mod shell;
 mod url;
+mod verdict;
 
 use std::path::{Component, Path, PathBuf};
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions, ShellCommand};
 
 use self::shell::Denial;
-
-/// What the rules say about a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    Allow,
-    /// Denied by this rule.
-    Deny(PermissionRule),
-    Ask,
-}
+pub use self::verdict::Verdict;
 
 /// Judges a request; `cwd` is where the session works.
 pub fn judge(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> Verdict {
@@ -35,7 +30,7 @@ pub fn judge(permissions: &Permissions, cwd: &str, request: &PermissionRequest) 
 /// Judges a request by the session's own rules.
 fn judge_by_rules(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> Verdict {
     if let Some(rule) = permissions.denied.iter().find(|rule| denies(rule, request)) {
-        return Verdict::Deny(rule.clone());
+        return Verdict::denied_by(rule);
     }
     if let PermissionRequest::Shell {
         full_command_text,
@@ -49,7 +44,7 @@ fn judge_by_rules(permissions: &Permissions, cwd: &str, request: &PermissionRequ
             .filter(|rule| canonical(&rule.kind) == "shell")
             .collect();
         match shell::denial(&about_shell, full_command_text) {
-            Denial::By(rule) => return Verdict::Deny(rule.clone()),
+            Denial::By(rule) => return Verdict::denied_by(rule),
             Denial::Possible => return Verdict::Ask,
             Denial::No => {}
         }

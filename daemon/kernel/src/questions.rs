@@ -9,7 +9,7 @@ use loopd_proto::event::fact::Asked;
 use loopd_proto::id::{RequestId, Seq};
 use loopd_proto::permission::PermissionRequest;
 
-use crate::state::CallState;
+use crate::tool_call::CallState;
 
 /// The open questions of one session, oldest first.
 #[derive(Debug, Clone, Default, PartialEq)]

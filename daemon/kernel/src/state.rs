@@ -12,9 +12,9 @@ use loopd_proto::session::{Mode, SessionOptions};
 use loopd_proto::time::Timestamp;
 
 use super::history::{Entry, History};
-use super::model::ToolCall;
 use super::questions::Questions;
 use super::tasks::Tasks;
+use super::tool_call::{CallStage, CallState};
 
 /// Everything the daemon knows about a session that survives a restart.
 #[derive(Debug, Clone, PartialEq)]
@@ -208,34 +208,6 @@ pub enum Stage {
     Tools(Vec<CallState>),
 }
 
-/// One tool call and how far it got.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CallState {
-    pub call: ToolCall,
-    pub status: CallStatus,
-    /// A person said no; the loop ends with this turn.
-    pub rejected: bool,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum CallStatus {
-    /// The intent is stored; it is being assessed or runs.
-    Started,
-    /// A client has to allow it first.
-    Asking {
-        request: RequestId,
-    },
-    /// A client runs it.
-    External {
-        request: RequestId,
-    },
-    /// A person is asked.
-    UserInput {
-        request: RequestId,
-    },
-    Done,
-}
-
 impl State {
     pub fn new(id: SessionId) -> Self {
         Self {
@@ -358,26 +330,11 @@ impl Turn {
 
     /// Whether a person said no to any of the calls so far.
     pub fn was_rejected(&self) -> bool {
-        self.calls().iter().any(|call| call.rejected)
+        let rejected = CallStage::Recorded { rejected: true };
+        self.calls().iter().any(|call| call.stage == rejected)
     }
 
     pub fn call(&self, id: &ToolCallId) -> Option<&CallState> {
         self.calls().iter().find(|call| call.call.id == *id)
-    }
-}
-
-impl CallState {
-    /// Whether this answer is what the call waits for.
-    pub fn waits_for(&self, request: &RequestId) -> bool {
-        match &self.status {
-            CallStatus::Asking { request: open }
-            | CallStatus::External { request: open }
-            | CallStatus::UserInput { request: open } => open == request,
-            CallStatus::Started | CallStatus::Done => false,
-        }
-    }
-
-    pub fn is_open(&self) -> bool {
-        !matches!(self.status, CallStatus::Done)
     }
 }

@@ -5,6 +5,8 @@
 
 mod notice;
 
+use loopd_proto::permission::PermissionRule;
+
 pub use notice::{READ_SHELL, task_rested};
 
 /// Stands in for the result of a call that an abort or a crash cut short.
@@ -45,11 +47,22 @@ pub fn rejected_with_feedback(feedback: &str) -> String {
     format!("{REJECTED_BY_USER} User feedback: {feedback}")
 }
 
-pub fn denied_by_rule(kind: &str, argument: Option<&str>) -> String {
-    match argument {
-        Some(argument) => format!("Permission denied by the rule {kind}({argument})."),
-        None => format!("Permission denied by the rule {kind}."),
-    }
+pub fn denied_by_rules(rules: &[PermissionRule]) -> String {
+    let named = |rule: &PermissionRule| match &rule.argument {
+        Some(argument) => format!("{}({argument})", rule.kind),
+        None => rule.kind.clone(),
+    };
+    let named: Vec<String> = rules.iter().map(named).collect();
+    let plural = if named.len() > 1 { "s" } else { "" };
+    format!(
+        "Permission denied by the rule{plural} {}.",
+        named.join(", ")
+    )
+}
+
+/// A tool went away between the verdict and its run.
+pub fn tool_is_gone(name: &str) -> String {
+    format!("The tool '{name}' is no longer available: who provided it has left. Go on without it.")
 }
 
 /// A person chose one of the offered answers.

@@ -2,17 +2,15 @@
 //!
 //! Nothing else touches the state. Slow work is started as an effect and comes back as a command.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::session::Failure;
-use loopd_proto::id::{MessageId, SessionId};
+use loopd_proto::id::SessionId;
 use loopd_proto::session::SessionOptions;
 use loopd_store::SessionRecord;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use super::clients::Clients;
 use super::clients::attach::PendingWork;
@@ -20,6 +18,7 @@ use super::files::FileWriter;
 use super::journal;
 use super::questions::QuestionWaiters;
 use super::registry::Sessions;
+use super::running::RunningEffects;
 use super::shells;
 use super::subagents::SessionSubagents;
 use super::waits::{Waits, Whose};
@@ -31,6 +30,7 @@ use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
 use loopd_kernel::decide::decide;
 use loopd_kernel::state::State;
+use loopd_kernel::tool_call::ToolOrigin;
 
 /// Whether there is a log to begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,17 +53,11 @@ pub(super) struct Actor {
     pub(super) options: SessionOptions,
     pub(super) recent: Recent,
     pub(super) ticks: watch::Sender<u64>,
-    pub(super) turn: CancellationToken,
-    pub(super) effects: JoinSet<()>,
+    pub(super) running: RunningEffects,
     /// Those who wait for answers to questions; which are open, the state says.
     pub(super) question_waiters: QuestionWaiters,
     /// Those who wait for what becomes of a message.
     pub(super) waits: Waits,
-    /// The client tools that the model was last told about.
-    pub(super) told_tools: BTreeSet<String>,
-    /// Extra request headers of messages that wait, and of the interaction that runs.
-    waiting_headers: HashMap<MessageId, BTreeMap<String, String>>,
-    pub(super) headers: BTreeMap<String, String>,
     files: FileWriter,
     /// The commands that run in shells.
     pub(super) shells: Shells,
@@ -115,13 +109,9 @@ impl Actor {
             options: SessionOptions::default(),
             recent: Recent::new(epoch),
             ticks: watch::Sender::new(0),
-            turn: CancellationToken::new(),
-            effects: JoinSet::new(),
+            running: RunningEffects::default(),
             question_waiters: QuestionWaiters::default(),
             waits: Waits::default(),
-            told_tools: BTreeSet::new(),
-            waiting_headers: HashMap::new(),
-            headers: BTreeMap::new(),
             files: FileWriter::default(),
         }
     }
@@ -138,7 +128,7 @@ impl Actor {
             if self.take(message).await == Flow::Stop {
                 break;
             }
-            while self.effects.try_join_next().is_some() {}
+            self.running.forget_ended();
         }
         self.end_processes().await;
         self.refuse_all(&SessionError::NotFound(self.state.id.clone()));
@@ -146,7 +136,7 @@ impl Actor {
 
     /// Ends what must not outlive the session, before anybody can open it anew.
     async fn end_processes(&self) {
-        self.turn.cancel();
+        self.running.end();
         self.subagents.runs().close().await;
         self.leave_tree();
         self.shells.close().await;
@@ -280,7 +270,7 @@ impl Actor {
                 Flow::Go
             }
             Message::ChangeFile(change) => {
-                self.files.push(change, &mut self.effects);
+                self.files.push(change, &mut self.running);
                 Flow::Go
             }
             Message::ParentAtStart { reply } => {
@@ -349,8 +339,8 @@ impl Actor {
         if let Some(options) = secret_options {
             self.options = options;
         }
-        if let (Answer::Message(id), false) = (&answer, headers.is_empty()) {
-            self.waiting_headers.insert(id.clone(), headers);
+        if let Answer::Message(id) = &answer {
+            self.running.keep_headers(id.clone(), headers);
         }
         let done = self.carry_out(steps, answer).await;
         if let Err(error) = &done {
@@ -366,18 +356,13 @@ impl Actor {
             now: clock.now(),
             attended: self.is_attended(),
             bypass: self.clients.launch().is_some_and(|launch| launch.yolo),
+            has_client_tool: &|name| {
+                let tool = self.toolset().resolve(name);
+                tool.is_some_and(|tool| tool.origin() == ToolOrigin::Client)
+            },
             ids: &mut ids,
         };
         Ok(decide(&self.state, command, &mut env)?)
-    }
-
-    /// The messages' own headers become those of the interaction they start.
-    pub(super) fn take_headers<'a>(&mut self, ids: impl Iterator<Item = &'a MessageId>) {
-        self.headers.clear();
-        for id in ids {
-            self.headers
-                .extend(self.waiting_headers.remove(id).unwrap_or_default());
-        }
     }
 
     pub(super) fn tell(&mut self, event: &Ephemeral) {

@@ -26,7 +26,7 @@ impl Actor {
         let asking = client.ask_user(&self.state.id, asked);
         let request = asked.request_id.clone();
         let reporter = self.reporter();
-        let waiting = self.effects.spawn(async move {
+        let waiting = self.running.spawn(async move {
             match asking.await {
                 Ok(answer) => {
                     reporter

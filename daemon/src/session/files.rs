@@ -3,11 +3,11 @@
 //! Whether a file is new is found out while nobody else writes, and the log tells the changes in
 //! the order in which they were made.
 
+use super::running::RunningEffects;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_kernel::command::Command;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinSet;
 
 use super::{Message, SessionError, SessionHandle};
 
@@ -25,7 +25,7 @@ pub(super) struct FileWriter {
 
 impl FileWriter {
     /// Queues a change. One that finds no room is dropped, and with it its reply.
-    pub(super) fn push(&mut self, mut change: FileChange, tasks: &mut JoinSet<()>) {
+    pub(super) fn push(&mut self, mut change: FileChange, tasks: &mut RunningEffects) {
         if let Some(queue) = &self.queue {
             match queue.try_send(change) {
                 Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => return,

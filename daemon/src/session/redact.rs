@@ -39,7 +39,9 @@ impl Actor {
             Command::ToolFinished { outcome, .. } | Command::AnswerTool { outcome, .. } => outcome,
             Command::Assessed(assessed) => match &mut assessed.need {
                 CallNeed::Refused(outcome) => outcome,
-                CallNeed::Nothing | CallNeed::Permission(_) => return command,
+                CallNeed::Nothing | CallNeed::Permission(_) | CallNeed::Answer(_) => {
+                    return command;
+                }
             },
             _ => return command,
         };

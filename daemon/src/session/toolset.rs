@@ -2,143 +2,114 @@
 //! what the configuration filters out. Computed when needed, kept nowhere.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
-use loopd_proto::session::{ClientTool, SessionOptions};
-use serde_json::json;
+use loopd_proto::session::SessionOptions;
 
 use super::clients::attach::Attachment;
 use crate::services::Services;
 use crate::subagent::definitions::{self, Roster, ToolOrigin};
-use crate::tool::DynTool;
-use crate::tool::task::TASK;
+use crate::tool::source::{BuiltInTools, ClientTools, ResolvedTool, ToolSource};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::model::ToolSpec;
 use loopd_kernel::state::State;
 
-/// The name of the tool that asks a person.
-pub(super) const ASK_USER: &str = "ask_user";
-
-/// Where a tool runs.
-#[derive(Clone)]
-pub(super) enum Origin {
-    BuiltIn(Arc<dyn DynTool>),
-    /// In the daemon's session: a question to the user.
-    AskUser,
-    Client(Arc<ClientTool>),
-}
-
-#[derive(Clone)]
-pub(super) struct Entry {
-    pub(super) spec: ToolSpec,
-    pub(super) origin: Origin,
-}
-
 /// The tools of one moment.
-#[derive(Clone, Default)]
-pub(super) struct Toolset {
-    entries: Vec<Entry>,
+pub(super) struct Toolset<'a> {
+    state: &'a State,
+    built_in: BuiltInTools<'a>,
+    client: ClientTools<'a>,
 }
 
-impl Toolset {
+impl<'a> Toolset<'a> {
     pub(super) fn of(
-        state: &State,
-        services: &Services,
-        attachments: &[Attachment],
+        state: &'a State,
+        services: &'a Services,
+        attachments: &'a [Attachment],
         backend: Backend,
-        roster: &Roster,
+        roster: Arc<Roster>,
     ) -> Self {
-        let mut entries: Vec<Entry> = Vec::new();
-        let client_tools: Vec<Arc<ClientTool>> = attachments
-            .iter()
-            .filter_map(|attachment| attachment.offer.tools.as_ref())
-            .flatten()
-            .map(|tool| Arc::new(tool.clone()))
-            .collect();
         let profile = state.subagent.as_ref().map(|own| &own.profile);
         // Subagents answer to who started them, and ask nobody; a fork is given what its parent was.
         let asks = profile.is_none_or(|profile| profile.fork);
         let can_ask = asks
             && state.options.ask_user_disabled != Some(true)
             && attachments.iter().any(|a| a.offer.request_user_input);
-        for spec in &services.tool_specs {
-            let replaced = client_tools
-                .iter()
-                .any(|client| client.name == spec.name && client.overrides_built_in_tool);
-            let Some(tool) = services.catalog.get(&spec.name) else {
-                continue;
-            };
-            let origin = if spec.name == ASK_USER {
-                if !can_ask {
-                    continue;
-                }
-                Origin::AskUser
-            } else if backend == Backend::Process && tool.needs_terminal() {
-                continue;
-            } else {
-                Origin::BuiltIn(tool)
-            };
-            if !replaced {
-                let spec = if spec.name == TASK {
-                    with_agents(spec, state, roster)
-                } else {
-                    spec.clone()
-                };
-                entries.push(Entry { spec, origin });
-            }
+        let settings = state.options.subagents.as_ref();
+        let off = settings.and_then(|settings| settings.disabled_subagents.as_ref());
+        let offered = attachments.iter().filter_map(|it| it.offer.tools.as_ref());
+        Self {
+            state,
+            built_in: BuiltInTools {
+                catalog: &services.catalog,
+                specs: &services.tool_specs,
+                backend,
+                can_ask,
+                roster,
+                agents_off: off.map(Vec::as_slice).unwrap_or_default(),
+            },
+            client: ClientTools::new(offered.flatten()),
         }
-        for tool in client_tools {
-            if entries.iter().any(|entry| entry.spec.name == tool.name) {
-                continue;
-            }
-            entries.push(Entry {
-                spec: ToolSpec {
-                    name: tool.name.clone(),
-                    description: tool.description.clone(),
-                    parameters: tool
-                        .parameters
-                        .clone()
-                        .unwrap_or_else(|| json!({"type": "object", "properties": {}})),
-                },
-                origin: Origin::Client(tool),
-            });
-        }
-        entries.retain(|entry| is_offered(state, entry));
-        Self { entries }
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.spec.name == name)
+    /// What a name stands for.
+    pub(super) fn resolve(&self, name: &str) -> Option<ResolvedTool> {
+        let source = self
+            .sources()
+            .find(|source| source.names().contains(&name) && self.is_offered(*source, name))?;
+        source.resolve(name)
     }
 
     pub(super) fn specs(&self) -> Vec<ToolSpec> {
-        self.entries
-            .iter()
-            .map(|entry| entry.spec.clone())
+        self.offered()
+            .filter_map(|(source, name)| source.spec(name))
+            .map(std::borrow::Cow::into_owned)
             .collect()
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| entry.spec.name.as_str())
+        self.offered().map(|(_, name)| name)
     }
 
     /// The names of tools that run in a client, and so may leave with it.
     pub(super) fn client_names(&self) -> BTreeSet<String> {
-        self.entries
-            .iter()
-            .filter(|entry| matches!(entry.origin, Origin::Client(_)))
-            .map(|entry| entry.spec.name.clone())
+        self.offered()
+            .filter(|(source, _)| source.origin() == ToolOrigin::Client)
+            .map(|(_, name)| name.to_owned())
             .collect()
+    }
+
+    /// The sources, in the order in which models are told of their tools.
+    fn sources(&self) -> impl Iterator<Item = &dyn ToolSource> {
+        [&self.built_in as &dyn ToolSource, &self.client].into_iter()
+    }
+
+    fn offered(&self) -> impl Iterator<Item = (&dyn ToolSource, &str)> {
+        self.sources().flat_map(|source| {
+            let names = source.names().into_iter();
+            names
+                .filter(|name| self.is_offered(source, name))
+                .map(move |name| (source, name))
+        })
+    }
+
+    /// Whether the model is told of this tool, and of it from this source.
+    fn is_offered(&self, source: &dyn ToolSource, name: &str) -> bool {
+        let overridden = self.client.overrides(name);
+        let counts = match source.origin() {
+            ToolOrigin::BuiltIn => !overridden,
+            ToolOrigin::Client => overridden || self.built_in.resolve(name).is_none(),
+        };
+        counts && lets_through(self.state, name, source.origin())
     }
 }
 
 /// Whether the configuration lets the agent that answers now see this tool.
-fn is_offered(state: &State, entry: &Entry) -> bool {
+fn lets_through(state: &State, name: &str, origin: ToolOrigin) -> bool {
     let options: &SessionOptions = &state.options;
     let named = |list: &Option<Vec<String>>| {
         list.as_ref()
-            .is_some_and(|list| list.iter().any(|pattern| matches(pattern, entry)))
+            .is_some_and(|list| list.iter().any(|pattern| matches(pattern, name, origin)))
     };
     let excluded = named(&options.excluded_tools);
     let available = options.available_tools.is_none() || named(&options.available_tools);
@@ -152,20 +123,16 @@ fn is_offered(state: &State, entry: &Entry) -> bool {
     if !kept {
         return false;
     }
-    let origin = match entry.origin {
-        Origin::Client(_) => ToolOrigin::Client,
-        Origin::BuiltIn(_) | Origin::AskUser => ToolOrigin::BuiltIn,
-    };
     if let Some(profile) = state.subagent.as_ref().map(|own| &own.profile)
         && !profile.fork
     {
         let (tools, off) = (profile.tools.as_deref(), &profile.disallowed_tools);
-        return definitions::allows(tools, off, &entry.spec.name, origin);
+        return definitions::allows(tools, off, name, origin);
     }
-    let agent = state.agent.as_ref().map(|name| {
+    let agent = state.agent.as_ref().map(|agent| {
         let mut agents = options.custom_agents.iter().flatten();
         // A client may define its agents anew; those of files keep what they were selected with.
-        match agents.find(|agent| agent.name == *name) {
+        match agents.find(|known| known.name == *agent) {
             Some(agent) => &agent.tools,
             None => &state.agent_tools,
         }
@@ -174,58 +141,25 @@ fn is_offered(state: &State, entry: &Entry) -> bool {
         Some(tools) => tools.as_ref().is_none_or(|tools| {
             tools
                 .iter()
-                .any(|pattern| pattern == "*" || matches(pattern, entry))
+                .any(|pattern| pattern == "*" || matches(pattern, name, origin))
         }),
         None => !options.default_agent.as_ref().is_some_and(|agent| {
             agent
                 .excluded_tools
                 .iter()
                 .flatten()
-                .any(|pattern| matches(pattern, entry))
+                .any(|pattern| matches(pattern, name, origin))
         }),
     }
 }
 
-/// The tool `task` with the agents that may be started, so that a model can choose.
-fn with_agents(spec: &ToolSpec, state: &State, roster: &Roster) -> ToolSpec {
-    let settings = state.options.subagents.as_ref();
-    let off = settings.and_then(|settings| settings.disabled_subagents.as_ref());
-    let is_off =
-        |name: &str| off.is_some_and(|off| off.iter().any(|it| definitions::is_same(it, name)));
-    let agents: Vec<_> = roster
-        .startable()
-        .filter(|agent| !is_off(&agent.name))
-        .collect();
-    let mut spec = spec.clone();
-    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
-    if let Some(kind) = spec.parameters.pointer_mut("/properties/agent_type") {
-        *kind = json!({
-            "type": "string",
-            "enum": names,
-            "description": "Which agent. Of two that fit, prefer one of the project or the user over a built-in one.",
-        });
-    }
-    spec.description.push_str("\n\nThe agents:");
-    for agent in agents {
-        let what = agent
-            .description
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        // Writing to a string cannot fail.
-        write!(spec.description, "\n- {}: {what}", agent.name).ok();
-    }
-    spec
-}
-
 /// A pattern is a name, or `builtin:` / `custom:` followed by a name or `*`.
-fn matches(pattern: &str, entry: &Entry) -> bool {
-    let is_client = matches!(entry.origin, Origin::Client(_));
-    let names = |name: &str| name == "*" || name == entry.spec.name;
+fn matches(pattern: &str, tool: &str, origin: ToolOrigin) -> bool {
+    let names = |name: &str| name == "*" || name == tool;
     match pattern.split_once(':') {
-        Some(("builtin", name)) => !is_client && names(name),
-        Some(("custom", name)) => is_client && names(name),
+        Some(("builtin", name)) => origin == ToolOrigin::BuiltIn && names(name),
+        Some(("custom", name)) => origin == ToolOrigin::Client && names(name),
         Some(_) => false,
-        None => pattern == entry.spec.name,
+        None => pattern == tool,
     }
 }

@@ -1,4 +1,4 @@
-//! One transaction of a session: write what was decided, apply it, commit, publish, start.
+//! One transaction of a session: decide, store, publish, start.
 //!
 //! The one order in which anything happens to a session. The actor calls it with each decision;
 //! nothing is published before its commit.
@@ -13,29 +13,37 @@ use loopd_store::{Batch, StoredEvent};
 
 use super::actor::Actor;
 use super::journal::{self, Outgoing};
+use super::work::Work;
 use super::{Done, SessionError};
 use crate::client::Class;
 use crate::publish::OutgoingEvent;
-use loopd_kernel::command::{Answer, Effect, Step};
+use loopd_kernel::command::{Answer, Effect, EffectStart, Step};
 
 /// What the steps of one transaction came to.
 #[derive(Default)]
 struct Written {
     events: Vec<StoredEvent>,
     outgoing: Vec<Outgoing>,
-    /// Effects that only look and may be over at once.
-    looks: VecDeque<Effect>,
-    /// Effects that may start before the commit.
-    early: Vec<Effect>,
+    /// Effects that may be over within the transaction.
+    within: VecDeque<Effect>,
+    /// Effects that start before the commit.
+    before: Vec<Effect>,
     /// Effects that start after it.
-    late: Vec<Effect>,
+    after: Vec<Effect>,
 }
 
 impl Written {
-    /// Whether the turn is to be cancelled; what is started before that would be cancelled, too.
-    fn cancels(&self) -> bool {
-        let mut late = self.late.iter();
-        late.any(|effect| matches!(effect, Effect::CancelTurn))
+    fn put(&mut self, effect: Effect) {
+        // What starts before the turn is cancelled would be cancelled, too.
+        let mut after = self.after.iter();
+        let cancels = after.any(|effect| matches!(effect, Effect::CancelTurn));
+        match effect.starts() {
+            EffectStart::WithinTransaction if !cancels => self.within.push_back(effect),
+            EffectStart::BeforeCommit if !cancels => self.before.push(effect),
+            EffectStart::WithinTransaction
+            | EffectStart::BeforeCommit
+            | EffectStart::AfterCommit => self.after.push(effect),
+        }
     }
 }
 
@@ -57,7 +65,7 @@ impl Actor {
         let mut written = Written::default();
         self.write(steps, &mut written)?;
         let own = written.outgoing.len();
-        self.look_at_once(&mut written)?;
+        self.decide_within(&mut written)?;
         let stored_any = !written.events.is_empty();
         let commit = stored_any.then(|| {
             self.refresh_record();
@@ -67,10 +75,10 @@ impl Actor {
                 events: written.events,
             })
         });
-        if !written.early.is_empty() {
+        if !written.before.is_empty() {
             self.clients.audience().hold();
         }
-        self.start_all(written.early);
+        self.start_all(written.before);
         if let Some(commit) = commit {
             commit
                 .await
@@ -84,7 +92,7 @@ impl Actor {
             self.report_status();
             self.announce_update();
         }
-        self.start_all(written.late);
+        self.start_all(written.after);
         if hands_down {
             self.hand_down();
         }
@@ -115,13 +123,7 @@ impl Actor {
                     })
                 }
                 Step::Do(effect) => {
-                    if effect.only_looks() && !written.cancels() {
-                        written.looks.push_back(effect);
-                    } else if effect.may_precede_commit() {
-                        written.early.push(effect);
-                    } else {
-                        written.late.push(effect);
-                    }
+                    written.put(effect);
                     Ok(())
                 }
             };
@@ -133,11 +135,18 @@ impl Actor {
         Ok(())
     }
 
-    /// Decides at once what needs nothing from outside, so that it shares the commit.
-    fn look_at_once(&mut self, written: &mut Written) -> Result<(), SessionError> {
-        while let Some(effect) = written.looks.pop_front() {
-            let Some(command) = self.try_at_once(effect) else {
-                continue;
+    /// The one rule by which a report shares the transaction of what asked for it: its effect only
+    /// looks, and is over without waiting. Preparing a plain message and assessing a plain call are
+    /// such effects, and save a commit each. An effect that has to wait goes on by itself.
+    fn decide_within(&mut self, written: &mut Written) -> Result<(), SessionError> {
+        while let Some(effect) = written.within.pop_front() {
+            let command = match self.begin(effect).map(Work::at_once) {
+                None | Some(Ok(None)) => continue,
+                Some(Ok(Some(command))) => command,
+                Some(Err(work)) => {
+                    self.spawn_reporting(work);
+                    continue;
+                }
             };
             match self.decide(command) {
                 Ok(decision) => self.write(decision.steps, written)?,

@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use loopd_proto::permission::PermissionRequest;
 
-use crate::gate::Grant;
+use loopd_kernel::policy::grant::Grant;
 
 use super::disk::batch::{self, NotDone};
-use super::{Need, Outcome, Tool, ToolContext, disk, texts};
+use super::{AssessContext, Need, Outcome, Tool, ToolContext, disk, texts};
 
 mod envelope;
 mod hunks;
@@ -51,7 +51,7 @@ impl Tool for ApplyPatch {
         - The lines that stay or go have to be exactly as in the file and fit in one place only: give about three lines of context. Line numbers are only hints.\n\
         - Files keep their line endings and permissions. Paths are relative to the working directory.";
 
-    async fn need(&self, args: &ApplyPatchArgs, context: &ToolContext) -> Need {
+    async fn need(&self, args: &ApplyPatchArgs, context: &AssessContext) -> Need {
         let (args, context) = (args.clone(), context.clone());
         match disk::blocking(move || plan::make(&args.patch, &context)).await {
             Ok(Ok(plan)) => Need::Permission(request(&plan)),

@@ -1,12 +1,15 @@
-//! What the model is told about asking the user. The session asks and answers by itself; the run
-//! below is only reached where no client can answer.
+//! What the model is told about asking the user. The session asks, and the answer is the result; so
+//! the run below is never reached.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::gate::Grant;
+use loopd_kernel::policy::grant::Grant;
+use loopd_kernel::tool_call::UserQuestion;
 
-use super::{Need, Outcome, Tool, ToolContext, texts};
+use super::{AssessContext, Need, Outcome, Tool, ToolContext, texts};
+
+pub const ASK_USER: &str = "ask_user";
 
 /// The tool `ask_user`.
 #[derive(Debug, Clone, Copy)]
@@ -27,14 +30,18 @@ pub struct AskUserArgs {
 
 impl Tool for AskUser {
     type Args = AskUserArgs;
-    const NAME: &'static str = "ask_user";
+    const NAME: &'static str = ASK_USER;
     const DESCRIPTION: &'static str = "Asks the user one question and waits for the answer.\n\
         - Use it when a decision belongs to the user and cannot be found out with the other tools.\n\
         - Ask one thing at a time; offer choices where the sensible answers are known.\n\
         - Do not use it to report progress or to ask whether to go on.";
 
-    async fn need(&self, _args: &AskUserArgs, _context: &ToolContext) -> Need {
-        Need::Nothing
+    async fn need(&self, args: &AskUserArgs, _context: &AssessContext) -> Need {
+        Need::Answer(UserQuestion {
+            text: args.question.clone(),
+            choices: args.choices.clone(),
+            allow_freeform: args.allow_freeform.unwrap_or(true),
+        })
     }
 
     async fn run(&self, _grant: &Grant, _args: AskUserArgs, _context: &ToolContext) -> Outcome {

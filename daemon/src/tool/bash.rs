@@ -11,11 +11,11 @@ use serde::Deserialize;
 use loopd_proto::id::ShellId;
 use loopd_proto::permission::{PermissionRequest, PossibleUrl, ShellCommand};
 
-use crate::gate::Grant;
 use loopd_exec::shells::{AttachedCommand, CommandOrder, RunIn, ShellError, WaitOutcome};
+use loopd_kernel::policy::grant::Grant;
 
 use super::shell_output;
-use super::{Need, Outcome, Tool, ToolContext, texts};
+use super::{AssessContext, Need, Outcome, Tool, ToolContext, texts};
 use loopd_kernel::policy::shell::analysis::{Analysis, SessionApproval};
 
 mod follow;
@@ -85,12 +85,12 @@ impl Tool for Bash {
     const NAME: &'static str = names::RUN;
     const DESCRIPTION: &'static str = names::RUN_DESCRIPTION;
 
-    async fn need(&self, args: &BashArgs, context: &ToolContext) -> Need {
+    async fn need(&self, args: &BashArgs, _context: &AssessContext) -> Need {
         if let Err(outcome) = check(args) {
             return Need::Refused(outcome);
         }
         if args.shell_id.is_none() && args.mode.unwrap_or_default() == Mode::Sync {
-            context.shells.open_spare(&context.command_context());
+            return Need::PermissionForShell(request(args));
         }
         Need::Permission(request(args))
     }

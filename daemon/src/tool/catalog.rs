@@ -62,9 +62,14 @@ impl Catalog {
         Some(Arc::clone(tool))
     }
 
+    /// All tools, in order.
+    pub fn tools(&self) -> impl Iterator<Item = &dyn DynTool> {
+        self.tools.iter().map(AsRef::as_ref)
+    }
+
     /// The names of all tools, in order.
-    pub fn names(&self) -> Vec<&'static str> {
-        self.tools.iter().map(|tool| tool.name()).collect()
+    pub fn names(&self) -> Vec<&str> {
+        self.tools().map(DynTool::name).collect()
     }
 
     /// What a model is told of all tools, in order. `ask_user` belongs in a request only where a

@@ -5,12 +5,12 @@ use serde::Deserialize;
 
 use loopd_proto::permission::PermissionRequest;
 
-use crate::gate::Grant;
+use loopd_kernel::policy::grant::Grant;
 
 use super::diff::{self, Change};
 use super::disk::{self, DiskError, MAX_WHOLE_FILE};
 use super::resolved_path::{self, ResolvedPath};
-use super::{Need, Outcome, Tool, ToolContext, texts};
+use super::{AssessContext, Need, Outcome, Tool, ToolContext, texts};
 
 /// The tool `create`.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ impl Tool for Create {
         - A file that already exists is never overwritten: change it with the edit tool instead.\n\
         - file_text is written exactly as given, so include the final newline if the file should have one.";
 
-    async fn need(&self, args: &CreateArgs, context: &ToolContext) -> Need {
+    async fn need(&self, args: &CreateArgs, context: &AssessContext) -> Need {
         let (args, context) = (args.clone(), context.clone());
         let planned = disk::blocking(move || {
             plan(&args, &context).map(|(place, diff)| PermissionRequest::Write {
@@ -73,7 +73,7 @@ impl Tool for Create {
     }
 }
 
-fn plan(args: &CreateArgs, context: &ToolContext) -> Result<(ResolvedPath, String), Outcome> {
+fn plan(args: &CreateArgs, context: &AssessContext) -> Result<(ResolvedPath, String), Outcome> {
     if args.path.is_empty() || args.path.ends_with('/') {
         return Err(Outcome::failure(format!(
             "Path {:?} does not name a file. Give the name of the file to create.",

@@ -7,12 +7,12 @@ use serde::Deserialize;
 
 use loopd_proto::permission::PermissionRequest;
 
-use crate::gate::Grant;
+use loopd_kernel::policy::grant::Grant;
 
 use super::diff::{self, Change};
 use super::disk::{self, DiskError, Stamp};
 use super::resolved_path::{self, ResolvedPath};
-use super::{Need, Outcome, Tool, ToolContext, texts};
+use super::{AssessContext, Need, Outcome, Tool, ToolContext, texts};
 
 pub(super) mod closest;
 mod replacement;
@@ -77,7 +77,7 @@ impl Tool for Edit {
         - Give edits, a list of {old_str, new_str}, to change several places at once: they are made in order, all or none.\n\
         - Use create for a new file.";
 
-    async fn need(&self, args: &EditArgs, context: &ToolContext) -> Need {
+    async fn need(&self, args: &EditArgs, context: &AssessContext) -> Need {
         let (args, context) = (args.clone(), context.clone());
         match disk::blocking(move || plan(&args, &context)).await {
             Ok(Ok(plan)) => Need::Permission(PermissionRequest::Write {
@@ -118,7 +118,7 @@ struct Plan {
     stamp: Stamp,
 }
 
-fn plan(args: &EditArgs, context: &ToolContext) -> Result<Plan, Outcome> {
+fn plan(args: &EditArgs, context: &AssessContext) -> Result<Plan, Outcome> {
     let pieces = pieces(args)?;
     let place = resolved_path::existing(context, &args.path)?;
     let found = disk::read_text(&place.real)

@@ -14,16 +14,16 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use loopd_proto::id::{SessionId, ToolCallId};
-use loopd_proto::permission::PermissionRequest;
+use loopd_proto::permission::{PermissionRequest, Permissions};
 
-use crate::gate::Grant;
 use loopd_exec::keep_alive::KeepAlive;
 use loopd_exec::process::Processes;
 use loopd_exec::shells::{Shells, ShellsSetup, TaskLog, TaskLogError};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::command::Command;
+use loopd_kernel::policy::grant::Grant;
 
-use super::{DynTool, Need, Outcome, ToolContext};
+use super::{AssessContext, DynTool, Need, Outcome, ShellLookup, ToolContext};
 
 /// What the shells told the session.
 #[derive(Default)]
@@ -72,25 +72,29 @@ impl Fixture {
         let mut env = BTreeMap::new();
         env.insert("PATH".to_owned(), std::env::var("PATH").unwrap());
         let noted = Arc::new(Noted::default());
-        let context = ToolContext {
-            cwd,
-            env,
+        let shells = Shells::new(ShellsSetup {
+            session: SessionId::from("session"),
+            processes: Processes::new(&base, KeepAlive::default()),
             scratch: base.join("scratch"),
+            name_output: super::large_output::file_name,
+            log: noted.clone(),
+        });
+        let context = ToolContext {
+            assess: AssessContext {
+                cwd,
+                scratch: base.join("scratch"),
+                unreadable: [].into(),
+                open_shells: ShellLookup::new(shells.clone()),
+            },
+            env,
             cancel: CancellationToken::new(),
             web: None,
             partial: sender,
-            shells: Shells::new(ShellsSetup {
-                session: SessionId::from("session"),
-                processes: Processes::new(&base, KeepAlive::default()),
-                scratch: base.join("scratch"),
-                name_output: super::large_output::file_name,
-                log: noted.clone(),
-            }),
+            shells,
             agents: crate::subagent::fixture::Home::new(1).agents(),
             lease: None,
             backend: Backend::Process,
             call: ToolCallId::from("call"),
-            unreadable: [].into(),
         };
         Self {
             context,
@@ -127,7 +131,7 @@ impl Fixture {
     /// Asks for the permission a call needs.
     pub(super) async fn request(&self, tool: &dyn DynTool, args: &Value) -> PermissionRequest {
         match self.need(tool, args).await {
-            Need::Permission(request) => request,
+            Need::Permission(request) | Need::PermissionForShell(request) => request,
             other => unreachable!("expected a permission request, got {other:?}"),
         }
     }
@@ -143,14 +147,23 @@ impl Fixture {
     /// Does what the session does when everything is allowed.
     pub(super) async fn call(&self, tool: &dyn DynTool, args: Value) -> Outcome {
         match self.need(tool, &args).await {
-            Need::Nothing => tool.run(&Grant::allowed(None), args, &self.context).await,
-            Need::Permission(request) => {
-                let grant = Grant::allowed(Some(request));
-                tool.run(&grant, args, &self.context).await
+            Need::Nothing => tool.run(&granted(None), args, &self.context).await,
+            Need::Permission(request) | Need::PermissionForShell(request) => {
+                tool.run(&granted(request), args, &self.context).await
             }
+            Need::Answer(question) => unreachable!("nobody answers {question:?}"),
             Need::Refused(outcome) => outcome,
         }
     }
+}
+
+/// The right to do this, by rules that allow everything.
+pub(super) fn granted(request: impl Into<Option<PermissionRequest>>) -> Grant {
+    let everything = Permissions {
+        approve_all: true,
+        ..Permissions::default()
+    };
+    Grant::by_rules(&everything, "/", request.into()).unwrap()
 }
 
 /// The names in a folder, sorted.

@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::Grant;
+use loopd_kernel::policy::grant::Grant;
 
 use super::resolved_path::{self, ResolvedPath};
 use super::walk::{self, Answer, Labels, Selection};
-use super::{Need, Outcome, Tool, ToolContext, disk, texts};
+use super::{AssessContext, Need, Outcome, Tool, ToolContext, disk, texts};
 
 /// How many files are named.
 const MAX_FILES: usize = 1000;
@@ -40,7 +40,7 @@ impl Tool for Glob {
         - Files ignored by git and the .git folder are left out; paths come back sorted.\n\
         - Use grep to search for what files contain.";
 
-    async fn need(&self, args: &GlobArgs, context: &ToolContext) -> Need {
+    async fn need(&self, args: &GlobArgs, context: &AssessContext) -> Need {
         let planned = {
             let (args, context) = (args.clone(), context.clone());
             disk::blocking(move || plan(&args, &context)).await
@@ -93,7 +93,7 @@ fn args_pattern(plan: &Plan) -> &str {
     plan.matcher.glob().glob()
 }
 
-fn plan(args: &GlobArgs, context: &ToolContext) -> Result<Plan, Outcome> {
+fn plan(args: &GlobArgs, context: &AssessContext) -> Result<Plan, Outcome> {
     let (folder, pattern) = split(args);
     if Path::new(&pattern)
         .components()

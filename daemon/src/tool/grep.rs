@@ -7,11 +7,11 @@ use ignore::types::TypesBuilder;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::gate::Grant;
+use loopd_kernel::policy::grant::Grant;
 
 use super::resolved_path::{self, ResolvedPath};
 use super::walk::{self, Labels, Selection};
-use super::{Need, Outcome, Tool, ToolContext, disk, texts};
+use super::{AssessContext, Need, Outcome, Tool, ToolContext, disk, texts};
 
 mod finder;
 
@@ -90,7 +90,7 @@ impl Tool for Grep {
         - Files ignored by git, binary files and the .git folder are left out; results are sorted by path.\n\
         - Long answers are cut and say how much is missing.";
 
-    async fn need(&self, args: &GrepArgs, context: &ToolContext) -> Need {
+    async fn need(&self, args: &GrepArgs, context: &AssessContext) -> Need {
         let planned = {
             let (args, context) = (args.clone(), context.clone());
             disk::blocking(move || plan(&args, &context)).await
@@ -137,7 +137,7 @@ struct Plan {
     finder: Finder,
 }
 
-fn plan(args: &GrepArgs, context: &ToolContext) -> Result<Plan, Outcome> {
+fn plan(args: &GrepArgs, context: &AssessContext) -> Result<Plan, Outcome> {
     let matcher = matcher(args)?;
     let place = resolved_path::existing(context, args.path.as_deref().unwrap_or("."))?;
     let finder = Finder {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use loopd_proto::permission::PermissionRequest;
 
-use crate::gate::Grant;
+use loopd_kernel::policy::grant::Grant;
 
-use super::{Need, Outcome, ToolContext, texts};
+use super::{AssessContext, Need, Outcome, texts};
 
 /// The three names of one file or folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) struct ResolvedPath {
 }
 
 /// Resolves a path that exists.
-pub(super) fn existing(context: &ToolContext, path: &str) -> Result<ResolvedPath, Outcome> {
+pub(super) fn existing(context: &AssessContext, path: &str) -> Result<ResolvedPath, Outcome> {
     let asked = context.resolve(path);
     match asked.canonicalize() {
         Ok(real) => Ok(named(context, asked, real)),
@@ -32,7 +32,7 @@ pub(super) fn existing(context: &ToolContext, path: &str) -> Result<ResolvedPath
 }
 
 /// Resolves a path that is to be created: the folders that exist are resolved, the rest is new.
-pub(super) fn possible(context: &ToolContext, path: &str) -> Result<ResolvedPath, Outcome> {
+pub(super) fn possible(context: &AssessContext, path: &str) -> Result<ResolvedPath, Outcome> {
     let asked = context.resolve(path);
     for ancestor in asked.ancestors() {
         match ancestor.canonicalize() {
@@ -53,7 +53,7 @@ pub(super) fn possible(context: &ToolContext, path: &str) -> Result<ResolvedPath
     Err(Outcome::failure(texts::missing_path(asked.display())))
 }
 
-fn named(context: &ToolContext, asked: PathBuf, real: PathBuf) -> ResolvedPath {
+fn named(context: &AssessContext, asked: PathBuf, real: PathBuf) -> ResolvedPath {
     let inside = context.cwd.canonicalize().ok().and_then(|cwd| {
         let rest = real.strip_prefix(cwd).ok()?;
         Some(context.resolve(rest))
@@ -91,7 +91,7 @@ impl ResolvedPath {
     }
 
     /// Returns the permission that reading needs. The session may read the files it stored itself.
-    pub(super) fn read_need(&self, context: &ToolContext, intention: String) -> Need {
+    pub(super) fn read_need(&self, context: &AssessContext, intention: String) -> Need {
         if self.is_own(context) {
             return Need::Nothing;
         }
@@ -117,13 +117,13 @@ impl ResolvedPath {
     }
 
     /// Returns whether the session stored this file itself, such as a long output.
-    fn is_own(&self, context: &ToolContext) -> bool {
+    fn is_own(&self, context: &AssessContext) -> bool {
         let scratch = context.scratch.canonicalize();
         scratch.is_ok_and(|scratch| self.real.starts_with(scratch))
     }
 
     /// Checks that the grant allows reading exactly this path.
-    pub(super) fn check_read(&self, context: &ToolContext, grant: &Grant) -> Result<(), Outcome> {
+    pub(super) fn check_read(&self, context: &AssessContext, grant: &Grant) -> Result<(), Outcome> {
         match grant.request() {
             None if self.is_own(context) => Ok(()),
             Some(PermissionRequest::Read { path, .. }) if *path == texts::path(&self.shown) => {

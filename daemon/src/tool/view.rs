@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::Grant;
+use loopd_kernel::policy::grant::Grant;
 
 use super::disk::{self, DiskError, MAX_WHOLE_FILE};
 use super::resolved_path::{self, ResolvedPath};
-use super::{Need, Outcome, Tool, ToolContext, texts};
+use super::{AssessContext, Need, Outcome, Tool, ToolContext, texts};
 
 mod folder;
 mod image;
@@ -40,7 +40,7 @@ impl Tool for View {
         - PNG, JPEG, GIF and WebP images are shown as pictures.\n\
         - A folder is listed two levels deep; names that end in / are folders.";
 
-    async fn need(&self, args: &ViewArgs, context: &ToolContext) -> Need {
+    async fn need(&self, args: &ViewArgs, context: &AssessContext) -> Need {
         let looked = {
             let (args, context) = (args.clone(), context.clone());
             disk::blocking(move || look(&args, &context)).await
@@ -86,7 +86,7 @@ enum Sight {
 }
 
 /// Determines what the path is and whether it can be shown.
-fn look(args: &ViewArgs, context: &ToolContext) -> Result<(ResolvedPath, Sight), Outcome> {
+fn look(args: &ViewArgs, context: &AssessContext) -> Result<(ResolvedPath, Sight), Outcome> {
     let range = Range::parse(args.view_range).map_err(Outcome::failure)?;
     let place = resolved_path::existing(context, &args.path)?;
     let asked = place.asked.display();

@@ -10,18 +10,19 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use super::model_call::say;
-use crate::gate::Grant;
 use crate::publish::Audience;
 use crate::redaction::{Pieces, Redaction};
 use crate::services::Services;
 use crate::tool::{DynTool, Need, Outcome, Status, ToolContext};
 use loopd_kernel::command::{CallNeed, CallOutcome, CallStatusReport};
 use loopd_kernel::model::ToolCall;
+use loopd_kernel::policy::grant::Grant;
 use loopd_kernel::texts;
+use loopd_kernel::tool_call::Ahead;
 
 pub struct CallInput {
     pub call: ToolCall,
-    pub grant: Option<PermissionRequest>,
+    pub grant: Grant,
     pub context: ToolContext,
     pub partial: mpsc::Receiver<String>,
     pub session: SessionId,
@@ -32,13 +33,16 @@ pub struct CallInput {
     pub redaction: Redaction,
 }
 
-/// Asks a built-in tool what a call needs.
-pub async fn need(tool: &dyn DynTool, arguments: &Value, context: &ToolContext) -> CallNeed {
-    match tool.need(arguments, context).await {
+/// What a tool needs, and what may be made ready for it, in the words of the kernel.
+pub fn in_kernel_words(need: Need) -> (CallNeed, Ahead) {
+    let need = match need {
+        Need::PermissionForShell(request) => return (CallNeed::Permission(request), Ahead::Shell),
         Need::Nothing => CallNeed::Nothing,
         Need::Permission(request) => CallNeed::Permission(request),
+        Need::Answer(question) => CallNeed::Answer(question),
         Need::Refused(outcome) => CallNeed::Refused(into_call_outcome(outcome, None)),
-    }
+    };
+    (need, Ahead::Nothing)
 }
 
 /// Runs a built-in tool, passing on what it shows while it runs.
@@ -54,11 +58,10 @@ pub async fn run(tool: &dyn DynTool, input: CallInput) -> CallOutcome {
         services,
         redaction,
     } = input;
-    let path = match &grant {
+    let path = match grant.request() {
         Some(PermissionRequest::Write { file_name, .. }) => Some(file_name.clone()),
         _ => None,
     };
-    let grant = Grant::allowed(grant);
     let id = call.id.clone();
     let work = async move {
         let outcome = tool.run(&grant, call.arguments, &context).await;

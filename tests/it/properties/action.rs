@@ -20,8 +20,6 @@ pub(super) enum Action {
     ModelReplies(Pick, Reply),
     CallIsAssessed(Pick, Assessment),
     ToolFinishes(Pick, Outcome),
-    ToolTurnsOutToBeOfAClient(Pick),
-    ToolTurnsOutToAskTheUser(Pick),
     GraceEnds(Pick),
 
     ClientDecidesPermission(Nth, Permit),
@@ -127,7 +125,10 @@ pub(super) enum Arguments {
 pub(super) enum Assessment {
     NoSuchTool,
     NeedsNothing,
+    RunsInAClient,
+    AsksTheUser,
     NeedsPermission,
+    NeedsPermissionAndRunsInAClient,
     NeedsPermissionAndNobodyAnswers,
     NeedsPermissionAndAllIsAllowed,
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loopd_kernel::apply::apply;
 use loopd_kernel::command::Command;
-use loopd_kernel::state::{CallState, CallStatus, Phase, State};
+use loopd_kernel::state::{Phase, State};
+use loopd_kernel::tool_call::CallState;
 use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{Answered, QueueItem};
 use loopd_proto::event::task::{NotificationKind, TasksDelivered, TasksRemoved};
@@ -40,10 +41,7 @@ fn check_recovery(state: State, story: Story) {
     world.give(Command::Recover(Vec::new()));
     if let Phase::Turn(turn) = &world.state.phase {
         let waits = turn.calls().iter().any(CallState::is_open)
-            && turn
-                .calls()
-                .iter()
-                .all(|call| !matches!(call.status, CallStatus::Started));
+            && !turn.calls().iter().any(CallState::may_run);
         assert!(
             waits,
             "after {length} events something seems to run that cannot: {turn:#?}"

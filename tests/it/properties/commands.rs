@@ -8,6 +8,7 @@ use loopd_kernel::command::{
 use loopd_kernel::model::{AssistantTurn, ModelReply, ToolCall};
 use loopd_kernel::state::TurnKey;
 use loopd_kernel::texts;
+use loopd_kernel::tool_call::{Ahead, ToolOrigin, UserQuestion};
 use loopd_proto::event::fact::{NamedBy, PendingMessage};
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::event::tool::ToolResult;
@@ -44,7 +45,8 @@ impl Work {
             Effect::Assess { .. } => Some(Self::Assessment),
             Effect::Run { .. } => Some(Self::ToolCall),
             Effect::StartGrace(_) => Some(Self::Grace),
-            Effect::CancelTurn
+            Effect::OpenShellAhead
+            | Effect::CancelTurn
             | Effect::AskClients(_)
             | Effect::Withdraw(_)
             | Effect::Resolve { .. }
@@ -184,27 +186,44 @@ fn tool_calls(calls: Calls) -> Vec<ToolCall> {
 }
 
 pub(super) fn assessed(turn: &TurnKey, call: &ToolCall, assessment: Assessment) -> Command {
-    let permission = CallNeed::Permission(PermissionRequest::CustomTool {
-        tool_call_id: None,
-        tool_name: call.name.clone(),
-        tool_description: String::new(),
-        args: Some(call.arguments.clone()),
-    });
-    let nobody = matches!(assessment, Assessment::NeedsPermissionAndNobodyAnswers);
+    use Assessment as A;
+    let origin = match assessment {
+        A::RunsInAClient | A::NeedsPermissionAndRunsInAClient => ToolOrigin::Client,
+        _ => ToolOrigin::BuiltIn,
+    };
     Command::Assessed(Assessed {
         turn: turn.clone(),
         call: call.id.clone(),
+        origin,
         need: match assessment {
-            Assessment::NoSuchTool => {
-                CallNeed::Refused(CallOutcome::failure("failure", "no such tool"))
+            A::NoSuchTool => CallNeed::Refused(CallOutcome::failure("failure", "no such tool")),
+            A::NeedsNothing | A::RunsInAClient => CallNeed::Nothing,
+            A::AsksTheUser => CallNeed::Answer(UserQuestion {
+                text: "which?".to_owned(),
+                choices: None,
+                allow_freeform: true,
+            }),
+            A::NeedsPermission
+            | A::NeedsPermissionAndNobodyAnswers
+            | A::NeedsPermissionAndAllIsAllowed => CallNeed::Permission(PermissionRequest::Read {
+                managed_approval_required: None,
+                tool_call_id: None,
+                intention: "Read a file".to_owned(),
+                path: "/outside/file".to_owned(),
+                also_named: Vec::new(),
+            }),
+            A::NeedsPermissionAndRunsInAClient => {
+                CallNeed::Permission(PermissionRequest::CustomTool {
+                    tool_call_id: None,
+                    tool_name: call.name.clone(),
+                    tool_description: String::new(),
+                    args: Some(call.arguments.clone()),
+                })
             }
-            Assessment::NeedsNothing => CallNeed::Nothing,
-            Assessment::NeedsPermission
-            | Assessment::NeedsPermissionAndNobodyAnswers
-            | Assessment::NeedsPermissionAndAllIsAllowed => permission,
         },
-        can_ask: !nobody,
-        bypass: matches!(assessment, Assessment::NeedsPermissionAndAllIsAllowed),
+        ahead: Ahead::Shell,
+        can_ask: !matches!(assessment, A::NeedsPermissionAndNobodyAnswers),
+        bypass: matches!(assessment, A::NeedsPermissionAndAllIsAllowed),
         inherited: None,
     })
 }
@@ -214,23 +233,6 @@ pub(super) fn finished(turn: &TurnKey, call: &ToolCall, ended: Outcome) -> Comma
         turn: turn.clone(),
         call: call.id.clone(),
         outcome: outcome(ended),
-    }
-}
-
-pub(super) fn call_client(turn: &TurnKey, call: &ToolCall) -> Command {
-    Command::CallClient {
-        turn: turn.clone(),
-        call: call.id.clone(),
-    }
-}
-
-pub(super) fn ask_user(turn: &TurnKey, call: &ToolCall) -> Command {
-    Command::AskUser {
-        turn: turn.clone(),
-        call: call.id.clone(),
-        question: "which?".to_owned(),
-        choices: None,
-        allow_freeform: true,
     }
 }
 

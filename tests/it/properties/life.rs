@@ -129,7 +129,10 @@ fn assessed() -> impl Strategy<Value = Action> {
     let assessment = prop_oneof![
         1 => Just(Assessment::NoSuchTool),
         2 => Just(Assessment::NeedsNothing),
+        2 => Just(Assessment::RunsInAClient),
+        2 => Just(Assessment::AsksTheUser),
         3 => Just(Assessment::NeedsPermission),
+        1 => Just(Assessment::NeedsPermissionAndRunsInAClient),
         1 => Just(Assessment::NeedsPermissionAndNobodyAnswers),
         1 => Just(Assessment::NeedsPermissionAndAllIsAllowed),
     ];
@@ -147,12 +150,9 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 }
 
 fn ran() -> BoxedStrategy<Action> {
-    prop_oneof![
-        2 => (pick(), outcome()).prop_map(|(pick, outcome)| Action::ToolFinishes(pick, outcome)),
-        1 => pick().prop_map(Action::ToolTurnsOutToBeOfAClient),
-        1 => pick().prop_map(Action::ToolTurnsOutToAskTheUser),
-    ]
-    .boxed()
+    (pick(), outcome())
+        .prop_map(|(pick, outcome)| Action::ToolFinishes(pick, outcome))
+        .boxed()
 }
 
 /// Work reports.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use loopd_kernel::state::{CallStatus, Phase, Stage, State};
+use loopd_kernel::state::{Phase, Stage, State};
+use loopd_kernel::tool_call::CallStage;
 
 /// The conditions that random lives have to get to.
 pub(super) const CONDITIONS: [&str; 20] = [
@@ -106,14 +107,14 @@ fn conditions(state: &State) -> Vec<&'static str> {
             note(open > 0, "tool calls are open");
             note(open > 1, "several tool calls are open");
             note(open > 0 && done > 0, "a call is done and another is open");
-            let any = |wanted: fn(&CallStatus) -> bool| {
-                turn.calls().iter().any(|call| wanted(&call.status))
+            let any = |wanted: fn(&CallStage) -> bool| {
+                turn.calls().iter().any(|call| wanted(&call.stage))
             };
-            let started = any(|it| matches!(it, CallStatus::Started));
+            let started = any(|it| matches!(it, CallStage::Intended | CallStage::Decided));
             note(started, "a call is assessed or runs");
-            let asking = any(|it| matches!(it, CallStatus::Asking { .. }));
+            let asking = any(|it| matches!(it, CallStage::Asking { .. }));
             note(asking, "a call asks for permission");
-            let external = any(|it| matches!(it, CallStatus::External { .. }));
+            let external = any(|it| matches!(it, CallStage::External { .. }));
             note(external, "a client runs a call");
             note(any(asks_user), "a call asks the user");
         }
@@ -121,6 +122,6 @@ fn conditions(state: &State) -> Vec<&'static str> {
     held
 }
 
-fn asks_user(status: &CallStatus) -> bool {
-    matches!(status, CallStatus::UserInput { .. })
+fn asks_user(stage: &CallStage) -> bool {
+    matches!(stage, CallStage::UserInput { .. })
 }

@@ -101,7 +101,8 @@ fn effect_name(effect: &Effect) -> String {
         Effect::Run { turn, call: of, .. } => call("Run", of, &turn.number),
         Effect::StartGrace(turn) => format!("StartGrace for turn {}", turn.number),
         Effect::AskClients(asked) => format!("AskClients {}", asked.request_id()),
-        Effect::CancelTurn
+        Effect::OpenShellAhead
+        | Effect::CancelTurn
         | Effect::Withdraw(_)
         | Effect::Resolve { .. }
         | Effect::GrantAbove(_)

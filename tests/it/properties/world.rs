@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use loopd_kernel::apply::apply;
 use loopd_kernel::command::{Command, DecideEnv, Decision, Effect, SendPlace, Step};
 use loopd_kernel::decide::decide;
-use loopd_kernel::state::{CallState, State};
+use loopd_kernel::state::State;
+use loopd_kernel::tool_call::CallState;
 use loopd_proto::event::{self, Durable, Ephemeral, Head};
 use loopd_proto::id::SessionId;
 use loopd_proto::time::Timestamp;
@@ -91,6 +92,7 @@ impl World {
             now: Timestamp(1_700_000_000_000),
             attended: self.attended,
             bypass: false,
+            has_client_tool: &|_| true,
             ids: &mut fresh,
         };
         let decision = match decide(&self.state, command, &mut env) {
@@ -202,8 +204,8 @@ impl World {
         self.reported.last()
     }
 
-    /// Whether the effect is for a call without a result. No such effect reports twice: the kernel
-    /// does not tell an assessment of an open call from the next stage of the call.
+    /// Whether the effect is for a call without a result. The daemon reports each effect once; late
+    /// reports are those of calls that have their result by then.
     fn is_of_open_call(&self, effect: &Effect) -> bool {
         let (Effect::Assess { turn, call } | Effect::Run { turn, call, .. }) = effect else {
             return false;

@@ -70,7 +70,7 @@ pub struct ModelChoice {
 
 /// What is allowed from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grant {
+pub struct LastingApproval {
     pub approval: Option<Approval>,
     pub domain: Option<String>,
 }

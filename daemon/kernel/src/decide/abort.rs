@@ -8,8 +8,9 @@ use loopd_proto::permission::PermissionOutcome;
 
 use super::{rest, tools, turn};
 use crate::command::{Answer, CallOutcome, DecideEnv, Decision, Effect};
-use crate::state::{CallStatus, Phase, State, Turn, TurnKey};
+use crate::state::{Phase, State, Turn, TurnKey};
 use crate::texts;
+use crate::tool_call::CallStage;
 
 /// Stops the turn at any point; running tools get a short grace to say how they ended.
 pub(super) fn abort(state: &State, env: &DecideEnv<'_>) -> Decision {
@@ -75,23 +76,23 @@ pub(super) fn close_waiting(decision: &mut Decision, turn: &Turn, code: &str, te
     let mut running = 0;
     for call in turn.calls() {
         let id = &call.call.id;
-        match &call.status {
-            CallStatus::Done => continue,
-            CallStatus::Started => {
+        match &call.stage {
+            CallStage::Recorded { .. } => continue,
+            CallStage::Requested | CallStage::Intended | CallStage::Decided => {
                 running += 1;
                 continue;
             }
-            CallStatus::Asking { request } => {
+            CallStage::Asking { request } => {
                 decision.store(Durable::PermissionCompleted(PermissionCompleted {
                     request_id: request.clone(),
                     tool_call_id: Some(id.clone()),
                     result: PermissionOutcome::Cancelled { reason: None },
                 }));
             }
-            CallStatus::External { request } => {
+            CallStage::External { request } => {
                 tools::tell_external_done(decision, request);
             }
-            CallStatus::UserInput { request } => {
+            CallStage::UserInput { request } => {
                 decision
                     .store(Durable::Answered(Answered {
                         request_id: request.clone(),

@@ -14,21 +14,24 @@ use loopd_proto::permission::{
 use serde_json::Value;
 
 use super::settings::permissions::add_new;
-use super::tools::{finish_into, run, tell_external_done, waiting_call};
+use super::tools::{finish_into, permitted, tell_external_done, waiting_call};
 use crate::command::{
-    Answer, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect, Grant, RememberScope,
+    Answer, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect, LastingApproval,
+    RememberScope,
 };
-use crate::state::{CallStatus, State};
+use crate::policy::grant::Grant;
+use crate::state::State;
 use crate::texts;
+use crate::tool_call::{CallReport, ToolOrigin};
 
 /// A client decided about a permission.
 pub(super) fn permission(
     state: &State,
     request: &RequestId,
     decided: PermissionDecision,
-    env: &DecideEnv<'_>,
+    env: &mut DecideEnv<'_>,
 ) -> Decision {
-    let Some((turn, call)) = waiting_call(state, request) else {
+    let Some((turn, call)) = waiting_call(state, request, CallReport::PermissionDecided) else {
         return Decision::answering(Answer::Accepted(false));
     };
     let question = state.questions.get(request);
@@ -43,7 +46,11 @@ pub(super) fn permission(
         result,
     }));
     match refusal {
-        None => run(&mut decision, turn, call, Some(permission.clone())),
+        None => {
+            let origin = ToolOrigin::of(permission);
+            let grant = Grant::by_person(permission.clone());
+            permitted(state, turn, call, origin, grant, &mut decision, env);
+        }
         Some(outcome) => finish_into(state, turn, call, outcome, &mut decision, env),
     }
     decision
@@ -138,7 +145,7 @@ fn approval_for(permission: &PermissionRequest) -> Option<Approval> {
 }
 
 /// A client allowed something for good when an agent asked.
-pub(super) fn grant(state: &State, grant: &Grant) -> Decision {
+pub(super) fn grant(state: &State, grant: &LastingApproval) -> Decision {
     let mut decision = Decision::answering(Answer::Accepted(true));
     allow(
         state,
@@ -157,7 +164,7 @@ fn allow(
 ) {
     if state.subagent.is_some() {
         // An agent has what its parents have; so it is theirs to have it.
-        decision.run(Effect::GrantAbove(Grant {
+        decision.run(Effect::GrantAbove(LastingApproval {
             approval: approval.cloned(),
             domain,
         }));
@@ -179,12 +186,9 @@ pub(super) fn tool(
     outcome: CallOutcome,
     env: &DecideEnv<'_>,
 ) -> Decision {
-    let Some((turn, call)) = waiting_call(state, request) else {
+    let Some((turn, call)) = waiting_call(state, request, CallReport::ClientAnswered) else {
         return Decision::answering(Answer::Accepted(false));
     };
-    if !matches!(call.status, CallStatus::External { .. }) {
-        return Decision::answering(Answer::Accepted(false));
-    }
     let mut decision = Decision::answering(Answer::Accepted(true));
     tell_external_done(&mut decision, request);
     finish_into(state, turn, call, outcome, &mut decision, env);
@@ -199,12 +203,9 @@ pub(super) fn user_input(
     freeform: bool,
     env: &DecideEnv<'_>,
 ) -> Decision {
-    let Some((turn, call)) = waiting_call(state, request) else {
+    let Some((turn, call)) = waiting_call(state, request, CallReport::UserAnswered) else {
         return Decision::answering(Answer::Accepted(false));
     };
-    if !matches!(call.status, CallStatus::UserInput { .. }) {
-        return Decision::answering(Answer::Accepted(false));
-    }
     let text = if freeform {
         texts::user_responded(&answer)
     } else {

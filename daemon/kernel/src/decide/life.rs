@@ -14,8 +14,9 @@ use super::{queue, settings, tasks};
 use crate::command::{
     CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
 };
-use crate::state::{CallStatus, Phase, Stage, State, Turn};
+use crate::state::{Phase, Stage, State, Turn};
 use crate::texts;
+use crate::tool_call::{CallStage, CallState};
 
 /// The version of the session's log, as the public schema counts it.
 const LOG_VERSION: u32 = 1;
@@ -196,11 +197,7 @@ fn only_waits(turn: &Turn) -> bool {
     let Stage::Tools(calls) = &turn.stage else {
         return false;
     };
-    !turn.aborting
-        && calls.iter().any(super::super::state::CallState::is_open)
-        && calls
-            .iter()
-            .all(|call| !matches!(call.status, CallStatus::Started))
+    !turn.aborting && calls.iter().any(CallState::is_open) && !calls.iter().any(CallState::may_run)
 }
 
 /// Closes whatever is in flight, honestly, and brings the loop to rest.
@@ -221,7 +218,7 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
             } else {
                 close_waiting(decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
                 for call in turn.calls() {
-                    if matches!(call.status, CallStatus::Started) {
+                    if call.may_run() {
                         let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
                         complete(decision, turn, &call.call.id, outcome);
                     }
@@ -250,10 +247,11 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
 fn close_crashed(decision: &mut Decision, turn: &Turn) {
     for call in turn.calls() {
         let id = &call.call.id;
-        let text = match &call.status {
-            CallStatus::Done => continue,
-            CallStatus::Started => texts::OUTCOME_UNKNOWN,
-            CallStatus::Asking { request } => {
+        let text = match &call.stage {
+            CallStage::Recorded { .. } => continue,
+            CallStage::Requested => texts::INTERRUPTED,
+            CallStage::Intended | CallStage::Decided => texts::OUTCOME_UNKNOWN,
+            CallStage::Asking { request } => {
                 decision.store(Durable::PermissionCompleted(PermissionCompleted {
                     request_id: request.clone(),
                     tool_call_id: Some(id.clone()),
@@ -261,11 +259,11 @@ fn close_crashed(decision: &mut Decision, turn: &Turn) {
                 }));
                 texts::INTERRUPTED
             }
-            CallStatus::External { request } => {
+            CallStage::External { request } => {
                 tell_external_done(decision, request);
                 texts::OUTCOME_UNKNOWN
             }
-            CallStatus::UserInput { request } => {
+            CallStage::UserInput { request } => {
                 decision.store(Durable::Answered(Answered {
                     request_id: request.clone(),
                 }));

@@ -87,6 +87,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
         now: NOW,
         attended: given.attended,
         bypass: given.bypass,
+        has_client_tool: &|_| given.has_client_tools,
         ids: &mut ids,
     };
     decide(state, command, &mut env)

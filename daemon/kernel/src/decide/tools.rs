@@ -1,5 +1,7 @@
 //! Tool calls between the model's wish and their one result.
 
+use std::borrow::Cow;
+
 use loopd_proto::event::ask::{Completed, PermissionRequested, UserInputRequested};
 use loopd_proto::event::fact::Asked;
 use loopd_proto::event::tool::{ExternalToolRequested, ToolComplete, ToolError, ToolResult};
@@ -13,14 +15,17 @@ use super::turn::{self, Stop};
 use crate::command::{
     Assessed, CallNeed, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect,
 };
-use crate::policy::{self, Verdict};
-use crate::state::{CallState, State, Turn, TurnKey};
+use crate::policy::grant::{Grant, NotGranted};
+use crate::policy::{Verdict, managed};
+use crate::state::{State, Turn, TurnKey};
 use crate::texts;
+use crate::tool_call::{Ahead, CallReport, CallState, ToolOrigin, UserQuestion};
 
-/// It is known what the call needs: it runs, is refused, or a client is asked.
+/// It is known what the call needs: it is permitted, refused, or somebody is asked.
 pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
-    let Some((turn, call)) = open_call(state, &assessed.turn, &assessed.call) else {
+    let report = CallReport::Assessed;
+    let Some((turn, call)) = open_call(state, &assessed.turn, &assessed.call, report) else {
         return decision;
     };
     if turn.aborting {
@@ -29,37 +34,54 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
     }
     let permission = match assessed.need {
         CallNeed::Refused(outcome) => return finish(state, turn, call, outcome, env),
-        CallNeed::Nothing => {
-            run(&mut decision, turn, call, None);
+        CallNeed::Answer(question) => {
+            ask_user(&call.call.id, question, &mut decision, env);
             return decision;
         }
-        CallNeed::Permission(permission) => permission.for_call(&call.call.id),
+        CallNeed::Nothing => None,
+        CallNeed::Permission(permission) => Some(permission.for_call(&call.call.id)),
     };
     let mut permissions = match assessed.inherited {
-        Some(inherited) => *inherited,
-        None => state.permissions.clone(),
+        Some(inherited) => Cow::Owned(*inherited),
+        None => Cow::Borrowed(&state.permissions),
     };
-    permissions.approve_all |= assessed.bypass;
-    match policy::judge(&permissions, &state.cwd, &permission) {
-        Verdict::Allow => run(&mut decision, turn, call, Some(permission)),
-        Verdict::Deny(rule) => {
-            let text = texts::denied_by_rule(&rule.kind, rule.argument.as_deref());
-            return finish(state, turn, call, CallOutcome::failure("denied", text), env);
+    if assessed.bypass {
+        permissions.to_mut().approve_all = true;
+    }
+    match Grant::by_rules(&permissions, &state.cwd, permission) {
+        Ok(grant) => {
+            make_ready(assessed.ahead, &mut decision);
+            permitted(
+                state,
+                turn,
+                call,
+                assessed.origin,
+                grant,
+                &mut decision,
+                env,
+            );
         }
-        Verdict::Ask if assessed.can_ask => {
-            let permission =
-                if policy::managed::wants_a_person(&permissions, &state.cwd, &permission) {
-                    permission.for_a_person()
-                } else {
-                    permission
-                };
+        Err(NotGranted {
+            verdict: Verdict::Deny(rules),
+            ..
+        }) => {
+            let outcome = CallOutcome::failure("denied", texts::denied_by_rules(&rules));
+            return finish(state, turn, call, outcome, env);
+        }
+        Err(NotGranted { request, .. }) if assessed.can_ask => {
+            let permission = if managed::wants_a_person(&permissions, &state.cwd, &request) {
+                request.for_a_person()
+            } else {
+                request
+            };
             decision.store(Durable::PermissionRequested(PermissionRequested {
                 request_id: env.request(),
                 prompt_request: Some(PermissionPrompt::from(&permission)),
                 permission_request: permission,
             }));
+            make_ready(assessed.ahead, &mut decision);
         }
-        Verdict::Ask => {
+        Err(_) => {
             let outcome = CallOutcome::failure("denied", texts::COULD_NOT_ASK);
             return finish(state, turn, call, outcome, env);
         }
@@ -67,54 +89,58 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
     decision
 }
 
-/// The tool runs in a client: everyone attached is told, the first answer counts.
-pub(super) fn call_client(
-    state: &State,
-    key: &TurnKey,
-    id: &ToolCallId,
-    env: &mut DecideEnv<'_>,
-) -> Decision {
-    let mut decision = Decision::default();
-    let Some((turn, call)) = open_call(state, key, id) else {
-        return decision;
-    };
-    if turn.aborting {
-        let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
-        return finish(state, turn, call, outcome, env);
+fn make_ready(ahead: Ahead, decision: &mut Decision) {
+    match ahead {
+        Ahead::Nothing => {}
+        Ahead::Shell => {
+            decision.run(Effect::OpenShellAhead);
+        }
     }
-    decision.store(Durable::ExternalToolRequested(ExternalToolRequested {
-        request_id: env.request(),
-        session_id: state.id.clone(),
-        tool_call_id: id.clone(),
-        tool_name: call.call.name.clone(),
-        arguments: Some(call.call.arguments.clone()),
-        working_directory: Some(state.cwd.clone()),
-    }));
-    decision
 }
 
-/// A question that the model has for the user.
-pub(super) struct Question {
-    pub(super) text: String,
-    pub(super) choices: Option<Vec<String>>,
-    pub(super) allow_freeform: bool,
+/// The call is permitted and goes to whoever carries it out. If that is a client, everyone attached
+/// is told, and the first answer counts.
+pub(super) fn permitted(
+    state: &State,
+    turn: &Turn,
+    call: &CallState,
+    origin: ToolOrigin,
+    grant: Grant,
+    decision: &mut Decision,
+    env: &mut DecideEnv<'_>,
+) {
+    match origin {
+        ToolOrigin::BuiltIn => {
+            decision.run(Effect::Run {
+                turn: turn.key.clone(),
+                call: call.call.clone(),
+                origin,
+                grant,
+            });
+        }
+        ToolOrigin::Client if (env.has_client_tool)(&call.call.name) => {
+            decision.store(Durable::ExternalToolRequested(ExternalToolRequested {
+                request_id: env.request(),
+                session_id: state.id.clone(),
+                tool_call_id: call.call.id.clone(),
+                tool_name: call.call.name.clone(),
+                arguments: Some(call.call.arguments.clone()),
+                working_directory: Some(state.cwd.clone()),
+            }));
+        }
+        ToolOrigin::Client => {
+            let outcome = CallOutcome::failure("failure", texts::tool_is_gone(&call.call.name));
+            finish_into(state, turn, call, outcome, decision, env);
+        }
+    }
 }
 
-pub(super) fn ask_user(
-    state: &State,
-    key: &TurnKey,
+fn ask_user(
     id: &ToolCallId,
-    question: Question,
+    question: UserQuestion,
+    decision: &mut Decision,
     env: &mut DecideEnv<'_>,
-) -> Decision {
-    let mut decision = Decision::default();
-    let Some((turn, call)) = open_call(state, key, id) else {
-        return decision;
-    };
-    if turn.aborting {
-        let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
-        return finish(state, turn, call, outcome, env);
-    }
+) {
     let asked = UserInputRequested {
         request_id: env.request(),
         question: question.text,
@@ -126,7 +152,6 @@ pub(super) fn ask_user(
         .store(Durable::Asked(Asked::UserInput(asked.clone())))
         .tell(Ephemeral::UserInputRequested(asked.clone()))
         .run(Effect::AskClients(Asked::UserInput(asked)));
-    decision
 }
 
 /// A call has ended; the last one of its turn moves the loop on.
@@ -137,7 +162,7 @@ pub(super) fn finished(
     outcome: CallOutcome,
     env: &DecideEnv<'_>,
 ) -> Decision {
-    let Some((turn, call)) = open_call(state, key, id) else {
+    let Some((turn, call)) = open_call(state, key, id, CallReport::Finished) else {
         return Decision::default();
     };
     let outcome = if turn.aborting {
@@ -237,32 +262,19 @@ pub(super) fn tell_external_done(decision: &mut Decision, request: &RequestId) {
     }));
 }
 
-/// Lets an allowed call run.
-pub(super) fn run(
-    decision: &mut Decision,
-    turn: &Turn,
-    call: &CallState,
-    grant: Option<loopd_proto::permission::PermissionRequest>,
-) {
-    decision.run(Effect::Run {
-        turn: turn.key.clone(),
-        call: call.call.clone(),
-        grant,
-    });
-}
-
 fn is_rejection(outcome: &CallOutcome) -> bool {
     matches!(&outcome.status, CallStatusReport::Failure { code } if code == texts::REJECTED_CODE)
 }
 
-/// Finds a call of the running turn that has no result yet.
-pub(super) fn open_call<'a>(
+/// Finds the call of the running turn that this report is about, unless the report is late.
+fn open_call<'a>(
     state: &'a State,
     key: &TurnKey,
     id: &ToolCallId,
+    report: CallReport,
 ) -> Option<(&'a Turn, &'a CallState)> {
     let turn = state.turn_named(key)?;
-    let call = turn.call(id).filter(|call| call.is_open())?;
+    let call = turn.call(id).filter(|call| call.stage.expects(report))?;
     Some((turn, call))
 }
 
@@ -270,9 +282,11 @@ pub(super) fn open_call<'a>(
 pub(super) fn waiting_call<'a>(
     state: &'a State,
     request: &RequestId,
+    report: CallReport,
 ) -> Option<(&'a Turn, &'a CallState)> {
     let turn = state.turn()?;
-    let call = turn.calls().iter().find(|call| call.waits_for(request))?;
+    let mut calls = turn.calls().iter();
+    let call = calls.find(|call| call.waits_for(request) && call.stage.expects(report))?;
     Some((turn, call))
 }
 

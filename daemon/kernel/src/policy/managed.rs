@@ -29,6 +29,31 @@ pub(super) fn judge(
     if let Verdict::Deny(_) = verdict {
         return verdict;
     }
+    let admits = |approved: &Vec<PermissionRule>| {
+        let only = Permissions {
+            approved: approved.clone(),
+            denied: own.denied.clone(),
+            // A list speaks of paths itself.
+            unrestricted_paths: true,
+            ..Permissions::default()
+        };
+        judge_by_rules(&only, cwd, request) == Verdict::Allow
+    };
+    let verdict = if managed.allow.is_empty() {
+        verdict
+    } else if managed.allow.iter().all(admits) {
+        Verdict::Allow
+    } else {
+        Verdict::Ask
+    };
+    // A rule that would hit as a deny rule has to be asked about; so has what may hide from it.
+    let asks = !managed.ask.is_empty() && against(&managed.ask, cwd, request) != Verdict::Allow;
+    let asked = if asks { Verdict::Ask } else { Verdict::Allow };
+    verdict.meet(unseen(managed, cwd, request)).meet(asked)
+}
+
+/// What deny rules about files and addresses say of a command, which reaches both by itself.
+fn unseen(managed: &ManagedPermissions, cwd: &str, request: &PermissionRequest) -> Verdict {
     if let PermissionRequest::Shell {
         possible_paths,
         possible_urls,
@@ -52,34 +77,13 @@ pub(super) fn judge(
                 .any(|path| within(argument, &here(path)))
         };
         if let Some(rule) = beyond.clone().find(named) {
-            return Verdict::Deny(rule.clone());
+            return Verdict::denied_by(rule);
         }
         if beyond.next().is_some() {
             return Verdict::Ask;
         }
     }
-    // A rule that would hit as a deny rule has to be asked about; so has what may hide from it.
-    if !managed.ask.is_empty() && against(&managed.ask, cwd, request) != Verdict::Allow {
-        return Verdict::Ask;
-    }
-    if managed.allow.is_empty() {
-        return verdict;
-    }
-    let admits = |approved: &Vec<PermissionRule>| {
-        let only = Permissions {
-            approved: approved.clone(),
-            denied: own.denied.clone(),
-            // A list speaks of paths itself.
-            unrestricted_paths: true,
-            ..Permissions::default()
-        };
-        judge_by_rules(&only, cwd, request) == Verdict::Allow
-    };
-    if managed.allow.iter().all(admits) {
-        Verdict::Allow
-    } else {
-        Verdict::Ask
-    }
+    Verdict::Allow
 }
 
 /// What deny rules alone say of a request: nothing else could keep it from being allowed.

@@ -62,7 +62,7 @@ fn deny_wins_even_over_approve_all() {
             "/project",
             &shell(&["git status", "rm"], false)
         ),
-        Verdict::Deny(rule("shell", Some("rm")))
+        Verdict::Deny(vec![rule("shell", Some("rm"))])
     );
 }
 
@@ -181,7 +181,7 @@ fn every_file_of_a_change_has_to_be_allowed_and_none_denied() {
         &Verdict::Ask,
     );
     let secret = [rule("write", Some("/project/src/secret"))];
-    let denied = Verdict::Deny(rule("write", Some("/project/src/secret")));
+    let denied = Verdict::Deny(vec![rule("write", Some("/project/src/secret"))]);
     check(
         &src,
         &secret,
@@ -193,7 +193,7 @@ fn every_file_of_a_change_has_to_be_allowed_and_none_denied() {
 #[test]
 fn a_deny_rule_hits_under_any_name_of_a_place() {
     let secret = [rule("read", Some("/project/link"))];
-    let denied = Verdict::Deny(rule("read", Some("/project/link")));
+    let denied = Verdict::Deny(vec![rule("read", Some("/project/link"))]);
     check(
         &[],
         &secret,
@@ -214,6 +214,6 @@ fn a_text_that_may_hide_a_denied_command_is_asked_about_even_where_all_is_approv
     assert_eq!(verdict("cargo test > log"), Verdict::Allow);
     assert_eq!(
         verdict("cargo test > log; rm x"),
-        Verdict::Deny(rule("shell", Some("rm")))
+        Verdict::Deny(vec![rule("shell", Some("rm"))])
     );
 }

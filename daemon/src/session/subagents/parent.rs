@@ -19,7 +19,7 @@ use crate::subagent::child::{ChildStatus, RunLink};
 use crate::subagent::definitions::Roster;
 use crate::subagent::inherit::ParentPermissions;
 use crate::subagent::{ChildError, SlotLease, Slots};
-use loopd_kernel::command::Grant;
+use loopd_kernel::command::LastingApproval;
 use loopd_kernel::policy::restrict::EffectivePermissions;
 use loopd_model::client_http::SubagentOrigin;
 
@@ -262,7 +262,7 @@ impl Actor {
     }
 
     /// Lets the session at the top allow something for good.
-    pub(in crate::session) fn grant_above(&self, grant: Grant) {
+    pub(in crate::session) fn grant_above(&self, grant: LastingApproval) {
         let Some(parent) = &self.subagents.parent else {
             return;
         };

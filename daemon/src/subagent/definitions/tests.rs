@@ -43,7 +43,8 @@ fn names<'a>(agents: impl Iterator<Item = &'a Arc<AgentDefinition>>) -> Vec<&'a 
 
 #[test]
 fn all_built_in_agents_can_be_read_and_use_tools_there_are() {
-    let tools = Catalog::new().names();
+    let catalog = Catalog::new();
+    let tools = catalog.names();
     for (file, text) in builtin::FILES {
         let agent = parse(Path::new(file), text, AgentOrigin::BuiltIn).unwrap();
         assert_eq!(format!("{}.md", agent.name), *file);

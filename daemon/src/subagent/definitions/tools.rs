@@ -3,13 +3,7 @@
 //! Agents are written for several programs, which have other names for the same tools.
 
 use crate::discovery::agents::AgentDefinition;
-
-/// Where a tool runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolOrigin {
-    BuiltIn,
-    Client,
-}
+pub use loopd_kernel::tool_call::ToolOrigin;
 
 /// The names of our tools in other programs, in lower case.
 const OTHER_NAMES: &[(&str, &[&str])] = &[

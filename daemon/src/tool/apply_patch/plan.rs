@@ -9,7 +9,7 @@ use crate::tool::diff::{self, Change};
 use crate::tool::disk::batch::Step;
 use crate::tool::disk::{self, MAX_WHOLE_FILE, TextFile};
 use crate::tool::resolved_path::{self, ResolvedPath};
-use crate::tool::{Outcome, ToolContext, texts};
+use crate::tool::{AssessContext, Outcome, texts};
 
 /// How many files one patch may change.
 const MAX_FILES: usize = 200;
@@ -47,7 +47,7 @@ impl Plan {
 }
 
 /// Parses a patch and computes what it would do.
-pub(super) fn make(text: &str, context: &ToolContext) -> Result<Plan, Outcome> {
+pub(super) fn make(text: &str, context: &AssessContext) -> Result<Plan, Outcome> {
     if text.len() as u64 > MAX_WHOLE_FILE {
         return Err(refused(format!(
             "it has {} bytes, more than the limit of {MAX_WHOLE_FILE}",
@@ -92,7 +92,7 @@ fn refused(why: String) -> Outcome {
 }
 
 struct Maker<'a> {
-    context: &'a ToolContext,
+    context: &'a AssessContext,
     /// The real paths that a section already used.
     taken: Vec<PathBuf>,
     lines: Vec<String>,

@@ -3,7 +3,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tool::fixture::{Fixture, names};
+use crate::tool::fixture::{Fixture, granted, names};
 use crate::tool::{DynTool, Status};
 
 fn args(sections: &str) -> Value {
@@ -140,7 +140,7 @@ async fn a_patch_that_nobody_saw_is_not_applied() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "one\ntwo\n");
     let call = args("*** Add File: b.txt\n+b\n*** Update File: a.txt\n@@\n-two\n+2");
-    let grant = Grant::allowed(Some(fixture.request(&ApplyPatch, &call).await));
+    let grant = granted(fixture.request(&ApplyPatch, &call).await);
     fixture.write("a.txt", "zero\ntwo\n");
     let outcome = DynTool::run(&ApplyPatch, &grant, call, &fixture.context).await;
     assert_eq!(outcome.status, Status::Failure);

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{names, words};
-use crate::gate::Grant;
-use crate::tool::{Need, Outcome, Tool, ToolContext};
+use crate::tool::{AssessContext, Need, Outcome, Tool, ToolContext};
 use loopd_exec::shells::{FoundShell, RunIn};
+use loopd_kernel::policy::grant::Grant;
 
 /// The tool `list_bash`.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ impl Tool for List {
     const NAME: &'static str = names::LIST;
     const DESCRIPTION: &'static str = "Lists the shells of this session: their shellIds, what they run, whether it still runs, and whether there is unread output.";
 
-    async fn need(&self, _args: &ListArgs, _context: &ToolContext) -> Need {
+    async fn need(&self, _args: &ListArgs, _context: &AssessContext) -> Need {
         Need::Nothing
     }
 

@@ -8,11 +8,11 @@ use serde::Deserialize;
 use loopd_proto::id::ShellId;
 
 use super::{names, words};
-use crate::gate::Grant;
-use crate::tool::{Need, Outcome, Tool, ToolContext, shell_output};
+use crate::tool::{AssessContext, Need, Outcome, Tool, ToolContext, shell_output};
 use loopd_exec::shells::{
     AttachedCommand, CommandStatus, DetachedCommand, FoundShell, WaitOutcome,
 };
+use loopd_kernel::policy::grant::Grant;
 
 /// How long a read waits unless it says otherwise.
 const DELAY: Duration = Duration::from_secs(5);
@@ -40,7 +40,7 @@ impl Tool for Read {
         - Reading a command to its end counts as being notified of it.\n\
         - Of a detached command, its log is read.";
 
-    async fn need(&self, args: &ReadArgs, _context: &ToolContext) -> Need {
+    async fn need(&self, args: &ReadArgs, _context: &AssessContext) -> Need {
         match delay(args.delay, DELAY) {
             Ok(_) => Need::Nothing,
             Err(outcome) => Need::Refused(outcome),

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use loopd_proto::id::ShellId;
 
 use super::{names, words};
-use crate::gate::Grant;
-use crate::tool::{Need, Outcome, Tool, ToolContext};
+use crate::tool::{AssessContext, Need, Outcome, Tool, ToolContext};
 use loopd_exec::shells::CloseReason;
+use loopd_kernel::policy::grant::Grant;
 
 /// The tool `stop_bash`.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ impl Tool for Stop {
     const NAME: &'static str = names::STOP;
     const DESCRIPTION: &'static str = "Stops the command of a shell with everything it started, and closes the shell. Works for detached commands, too.";
 
-    async fn need(&self, _args: &StopArgs, _context: &ToolContext) -> Need {
+    async fn need(&self, _args: &StopArgs, _context: &AssessContext) -> Need {
         Need::Nothing
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tool::fixture::{Fixture, names};
+use crate::tool::fixture::{Fixture, granted, names};
 use crate::tool::{DynTool, Status};
 
 mod bypasses;
@@ -90,7 +90,7 @@ async fn output_arrives_while_the_command_runs() {
     make_pipe(&pipe);
     let tool = Bash;
     let args = json!({"command": "echo first; read -r line < pipe; echo got $line"});
-    let grant = Grant::allowed(Some(fixture.request(&tool, &args).await));
+    let grant = granted(fixture.request(&tool, &args).await);
     let context = fixture.context.clone();
     let running = tokio::spawn(async move { DynTool::run(&tool, &grant, args, &context).await });
     assert_eq!(first_output(&mut fixture).await, "first\n");
@@ -105,7 +105,7 @@ async fn abort(command: &str) -> (String, Outcome, Fixture) {
     let mut fixture = Fixture::new();
     make_pipe(&fixture.path("pipe"));
     let args = json!({"command": command});
-    let grant = Grant::allowed(Some(fixture.request(&Bash, &args).await));
+    let grant = granted(fixture.request(&Bash, &args).await);
     let context = fixture.context.clone();
     let running = tokio::spawn(async move { DynTool::run(&Bash, &grant, args, &context).await });
     let said = first_output(&mut fixture).await;
@@ -324,7 +324,7 @@ async fn a_dropped_call_takes_its_processes_along() {
     make_pipe(&fixture.path("pipe"));
     let tool = Bash;
     let args = json!({"command": "(trap '' TERM HUP; echo $BASHPID; read -r _ < pipe); true"});
-    let grant = Grant::allowed(Some(fixture.request(&tool, &args).await));
+    let grant = granted(fixture.request(&tool, &args).await);
     let context = fixture.context.clone();
     let running = tokio::spawn(async move { DynTool::run(&tool, &grant, args, &context).await });
     let pid = first_output(&mut fixture).await;
@@ -407,10 +407,8 @@ async fn permission_says_exactly_what_runs() {
 async fn another_command_than_the_allowed_one_does_not_run() {
     let fixture = Fixture::new();
     let tool = Bash;
-    let grant = Grant::allowed(Some(
-        fixture.request(&tool, &json!({"command": "true"})).await,
-    ));
-    for grant in [grant, Grant::allowed(None)] {
+    let grant = granted(fixture.request(&tool, &json!({"command": "true"})).await);
+    for grant in [grant, granted(None)] {
         let args = json!({"command": "touch made"});
         let outcome = DynTool::run(&tool, &grant, args, &fixture.context).await;
         assert_eq!(outcome.status, Status::Failure);

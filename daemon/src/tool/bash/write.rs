@@ -9,10 +9,10 @@ use loopd_proto::id::ShellId;
 use loopd_proto::permission::{PermissionRequest, ShellCommand};
 
 use super::{names, read, words};
-use crate::gate::Grant;
-use crate::tool::{Need, Outcome, Tool, ToolContext, texts};
+use crate::tool::{AssessContext, Need, Outcome, Tool, ToolContext, texts};
 use loopd_exec::shells::{AttachedCommand, FoundShell};
 use loopd_exec::terminal::{Backend, InputError, parse_input};
+use loopd_kernel::policy::grant::Grant;
 use loopd_kernel::policy::shell::analysis::Analysis;
 
 /// How long the call waits for an answer to what it typed unless it says otherwise.
@@ -48,7 +48,7 @@ impl Tool for Write {
         - Use it to answer a command that waits for input, to drive an interactive program, or to interrupt one with {ctrl-c}.\n\
         - End a line with {enter}.";
 
-    async fn need(&self, args: &WriteArgs, context: &ToolContext) -> Need {
+    async fn need(&self, args: &WriteArgs, context: &AssessContext) -> Need {
         match check(args, context) {
             Ok((command, _)) => Need::Permission(request(args, &command)),
             Err(outcome) => Need::Refused(outcome),
@@ -84,7 +84,7 @@ impl Tool for Write {
 /// The command to type to and how long to wait, or why that cannot work.
 fn check(
     args: &WriteArgs,
-    context: &ToolContext,
+    context: &AssessContext,
 ) -> Result<(std::sync::Arc<AttachedCommand>, Duration), Outcome> {
     let delay = read::delay(args.delay, DELAY)?;
     if args.input.is_empty() {
@@ -101,7 +101,7 @@ fn check(
     if let Err(error) = parse_input(&args.input) {
         return Err(Outcome::failure(format!("Nothing was typed: {error}.")));
     }
-    let command = match context.shells.find(&args.shell_id) {
+    let command = match context.open_shells.find(&args.shell_id) {
         Ok(FoundShell::Attached(command)) => command,
         Ok(FoundShell::Detached(command)) => {
             return Err(Outcome::failure(words::detached_takes_no_input(

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tool::fixture::Fixture;
+use crate::tool::fixture::{Fixture, granted};
 
 #[test]
 fn tools_are_listed_in_the_order_models_know() {
@@ -137,7 +137,7 @@ async fn a_question_that_nobody_can_answer_fails_with_advice() {
     let fixture = Fixture::new();
     let tool = Catalog::new().get("ask_user").unwrap();
     let args = json!({"question": "Which?", "choices": ["a", "b"], "allow_freeform": false});
-    let outcome = fixture.call(&*tool, args).await;
+    let outcome = tool.run(&granted(None), args, &fixture.context).await;
     assert_eq!(outcome.status, crate::tool::Status::Failure);
     assert!(outcome.text.contains("no connected client can answer"));
 }

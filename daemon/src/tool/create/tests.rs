@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::tool::fixture::{Fixture, names};
+use crate::tool::fixture::{Fixture, granted, names};
 use crate::tool::{DynTool, Status};
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn permission_is_asked_for_the_exact_content() {
             also_named: Vec::new(),
         }
     );
-    let grant = Grant::allowed(Some(request));
+    let grant = granted(request);
     let other = json!({"path": "a.txt", "file_text": "two\n"});
     let outcome = DynTool::run(&Create, &grant, other, &fixture.context).await;
     assert_eq!(outcome.status, Status::Failure);
@@ -96,7 +96,7 @@ async fn what_is_there_already_is_never_touched() {
 async fn a_file_made_while_permission_was_asked_is_not_overwritten() {
     let fixture = Fixture::new();
     let args = json!({"path": "a.txt", "file_text": "mine"});
-    let grant = Grant::allowed(Some(fixture.request(&Create, &args).await));
+    let grant = granted(fixture.request(&Create, &args).await);
     fixture.write("a.txt", "theirs");
     let outcome = DynTool::run(&Create, &grant, args, &fixture.context).await;
     assert_eq!(outcome.status, Status::Failure);

@@ -3,7 +3,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tool::fixture::{Fixture, names};
+use crate::tool::fixture::{Fixture, granted, names};
 use crate::tool::{DynTool, Status};
 
 fn args(path: &str, old: &str, new: &str) -> Value {
@@ -89,7 +89,7 @@ async fn an_edit_that_nobody_saw_is_not_made() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "one\ntwo\n");
     let edit = args("a.txt", "two", "2");
-    let grant = Grant::allowed(Some(fixture.request(&Edit, &edit).await));
+    let grant = granted(fixture.request(&Edit, &edit).await);
     fixture.write("a.txt", "zero\ntwo\n");
     let outcome = DynTool::run(&Edit, &grant, edit, &fixture.context).await;
     assert_eq!(outcome.status, Status::Failure);

@@ -1,7 +1,7 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::tool::fixture::Fixture;
+use crate::tool::fixture::{Fixture, granted};
 
 #[test]
 fn a_plain_path_is_shown_as_it_was_asked_for() {
@@ -41,7 +41,7 @@ fn a_link_above_the_working_directory_changes_nothing() {
     fixture.write("a.txt", "");
     let link = fixture.context.cwd.with_file_name("link");
     symlink(&fixture.context.cwd, &link).unwrap();
-    fixture.context.cwd.clone_from(&link);
+    fixture.context.assess.cwd.clone_from(&link);
     let place = existing(&fixture.context, "a.txt").unwrap();
     assert_eq!(place.shown, link.join("a.txt"));
     assert_eq!(place.asked, place.shown);
@@ -81,13 +81,10 @@ fn a_grant_for_another_path_does_not_count() {
     let Need::Permission(request) = a.read_need(&fixture.context, String::new()) else {
         unreachable!("a file of the project is asked about");
     };
-    let grant = Grant::allowed(Some(request));
+    let grant = granted(request);
     assert!(a.check_read(&fixture.context, &grant).is_ok());
     assert!(b.check_read(&fixture.context, &grant).is_err());
-    assert!(
-        a.check_read(&fixture.context, &Grant::allowed(None))
-            .is_err()
-    );
+    assert!(a.check_read(&fixture.context, &granted(None)).is_err());
     assert!(a.check_write(&grant, "").is_err());
 }
 
@@ -100,7 +97,7 @@ fn what_the_session_put_aside_is_its_own() {
     let place = existing(&fixture.context, &saved.display().to_string()).unwrap();
     let need = place.read_need(&fixture.context, String::new());
     assert_eq!(need, Need::Nothing);
-    let nothing = Grant::allowed(None);
+    let nothing = granted(None);
     assert!(place.check_read(&fixture.context, &nothing).is_ok());
     // A link out of the folder is not.
     std::os::unix::fs::symlink("/etc/passwd", fixture.context.scratch.join("link")).unwrap();

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::words;
-use crate::gate::Grant;
-use crate::tool::{Need, Outcome, Tool, ToolContext};
+use crate::tool::{AssessContext, Need, Outcome, Tool, ToolContext};
 use loopd_exec::clock::Clock;
+use loopd_kernel::policy::grant::Grant;
 
 /// The tool `list_agents`.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl Tool for List {
     const DESCRIPTION: &'static str =
         "Lists the agents you started, those at work and those that are done, with what they do.";
 
-    async fn need(&self, _args: &ListArgs, _context: &ToolContext) -> Need {
+    async fn need(&self, _args: &ListArgs, _context: &AssessContext) -> Need {
         Need::Nothing
     }
 

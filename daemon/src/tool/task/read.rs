@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::words;
-use crate::gate::Grant;
 use crate::subagent::{RunWait, SubagentRun, first};
-use crate::tool::{Need, Outcome, Tool, ToolContext};
+use crate::tool::{AssessContext, Need, Outcome, Tool, ToolContext};
 use loopd_exec::clock::Clock;
+use loopd_kernel::policy::grant::Grant;
 use loopd_kernel::tasks::Task;
 
 /// How long a call waits unless it says otherwise, and at most.
@@ -43,7 +43,7 @@ impl Tool for Read {
     const DESCRIPTION: &'static str = "Reads what an agent has answered, or how far it is. You are told when an agent in the background \
         has answered; with wait you can wait for it when there is nothing else to do.";
 
-    async fn need(&self, args: &ReadArgs, _context: &ToolContext) -> Need {
+    async fn need(&self, args: &ReadArgs, _context: &AssessContext) -> Need {
         match patience(args) {
             Ok(_) => Need::Nothing,
             Err(outcome) => Need::Refused(outcome),

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use loopd_proto::event::task::Execution;
 
 use super::{TASK, words};
-use crate::gate::Grant;
 use crate::subagent::{CancelledBy, Isolation, RunEnding, RunWait, Started, SubagentOrder, first};
-use crate::tool::{Need, Outcome, Tool, ToolContext};
+use crate::tool::{AssessContext, Need, Outcome, Tool, ToolContext};
+use loopd_kernel::policy::grant::Grant;
 
 /// The tool `task`.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +68,7 @@ impl Tool for Start {
         time (several calls in one message, or mode background), and for a second opinion. Do small things yourself. \
         With background, go on with other work or end your answer: you are told when the agent has answered; do not poll for it.";
 
-    async fn need(&self, _args: &TaskArgs, _context: &ToolContext) -> Need {
+    async fn need(&self, _args: &TaskArgs, _context: &AssessContext) -> Need {
         Need::Nothing
     }
 

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::gate::Grant;
 use crate::subagent::{CancelledBy, RunEnd};
-use crate::tool::{Need, Outcome, Tool, ToolContext};
+use crate::tool::{AssessContext, Need, Outcome, Tool, ToolContext};
+use loopd_kernel::policy::grant::Grant;
 
 /// The tool `stop_agent`.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,7 @@ impl Tool for Stop {
     const DESCRIPTION: &'static str =
         "Stops an agent that is at work, and everything it started. You get the last it said.";
 
-    async fn need(&self, _args: &StopArgs, _context: &ToolContext) -> Need {
+    async fn need(&self, _args: &StopArgs, _context: &AssessContext) -> Need {
         Need::Nothing
     }
 

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::gate::Grant;
 use crate::subagent::{Delivered, SubagentError};
-use crate::tool::{Need, Outcome, Tool, ToolContext};
+use crate::tool::{AssessContext, Need, Outcome, Tool, ToolContext};
+use loopd_kernel::policy::grant::Grant;
 
 /// The tool `write_agent`.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,7 @@ impl Tool for Write {
         one that rests, failed or was stopped goes on with it in the background, knowing everything it knew, and you are told when it \
         has answered.";
 
-    async fn need(&self, args: &WriteArgs, _context: &ToolContext) -> Need {
+    async fn need(&self, args: &WriteArgs, _context: &AssessContext) -> Need {
         if args.message.trim().is_empty() {
             return Need::Refused(Outcome::failure(
                 "The message is empty; say what the agent is to do.",

@@ -5,7 +5,7 @@ use serde_json::json;
 use loopd_proto::permission::PermissionRequest;
 
 use super::*;
-use crate::tool::fixture::Fixture;
+use crate::tool::fixture::{Fixture, granted};
 use crate::tool::{DynTool, Status, ToolImage};
 
 const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
@@ -58,7 +58,7 @@ async fn a_file_that_became_a_link_is_not_read() {
     fixture.write("secret", "secret");
     fixture.write("a.txt", "harmless");
     let args = json!({"path": "a.txt"});
-    let grant = Grant::allowed(Some(fixture.request(&View, &args).await));
+    let grant = granted(fixture.request(&View, &args).await);
     std::fs::remove_file(fixture.path("a.txt")).unwrap();
     symlink(fixture.path("secret"), fixture.path("a.txt")).unwrap();
     let outcome = DynTool::run(&View, &grant, args, &fixture.context).await;

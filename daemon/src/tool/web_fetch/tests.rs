@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::tool::Status;
-use crate::tool::fixture::Fixture;
+use crate::tool::fixture::{Fixture, granted};
 use loopd_model::http_client::{HttpClient, HttpSettings};
 
 type Seen = Arc<Mutex<Vec<String>>>;
@@ -124,10 +124,10 @@ async fn only_the_address_that_was_allowed_is_visited() {
     let (server, seen) = serve(|_| page("text/plain", "secret")).await;
     let fixture = fixture();
     let tool = WebFetch::default();
-    let granted = fixture
+    let request = fixture
         .request(&tool, &json!({"url": format!("{server}/a")}))
         .await;
-    let grant = Grant::allowed(Some(granted));
+    let grant = granted(request);
     let args = json!({"url": format!("{server}/b")});
     let outcome = crate::tool::DynTool::run(&tool, &grant, args, &fixture.context).await;
     assert_eq!(outcome.status, Status::Failure);

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use loopd_kernel::command::{Decision, Effect, Step};
 use loopd_kernel::context;
-use loopd_kernel::state::{CallStatus, Phase, Stage, State};
+use loopd_kernel::state::{Phase, Stage, State};
+use loopd_kernel::tool_call::CallStage;
 use loopd_proto::event::fact::QueueItem;
 use loopd_tests::validator::{as_chat, check_conversation};
 
@@ -22,8 +23,8 @@ pub(in crate::properties) fn check_state(state: &State) {
 
 /// A question to the user is open as long as its call waits for it.
 pub(in crate::properties) fn check_questions(state: &State) {
-    let asking = state.calls().filter_map(|call| match &call.status {
-        CallStatus::UserInput { request } => Some(request),
+    let asking = state.calls().filter_map(|call| match &call.stage {
+        CallStage::UserInput { request } => Some(request),
         _ => None,
     });
     let open = state.questions.user_inputs();
@@ -73,14 +74,15 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
         Effect::Assess { turn, call } | Effect::Run { turn, call, .. } => {
             let turn = after.turn_named(turn).filter(|it| !it.aborting);
             let call = turn.and_then(|it| it.call(&call.id));
-            call.is_some_and(|it| it.status == CallStatus::Started)
+            call.is_some_and(|it| matches!(it.stage, CallStage::Intended | CallStage::Decided))
         }
         Effect::StartGrace(key) => after.turn_named(key).is_some_and(|it| it.aborting),
         Effect::AskClients(asked) => after.questions.get(asked.request_id()).is_some(),
         Effect::Withdraw(request) | Effect::Resolve { request, .. } => {
             after.questions.get(request).is_none()
         }
-        Effect::CancelTurn
+        Effect::OpenShellAhead
+        | Effect::CancelTurn
         | Effect::Remember(..)
         | Effect::GrantAbove(_)
         | Effect::CancelAgents => true,

@@ -2,7 +2,8 @@
 
 use loopd_kernel::command::{Command, Effect};
 use loopd_kernel::model::ToolCall;
-use loopd_kernel::state::{CallStatus, Phase, TurnKey};
+use loopd_kernel::state::{Phase, TurnKey};
+use loopd_kernel::tool_call::CallStage;
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::id::{RequestId, TaskId};
 use loopd_proto::permission::PermissionDecision;
@@ -74,8 +75,6 @@ impl World {
             | Action::ModelReplies(..)
             | Action::CallIsAssessed(..)
             | Action::ToolFinishes(..)
-            | Action::ToolTurnsOutToBeOfAClient(_)
-            | Action::ToolTurnsOutToAskTheUser(_)
             | Action::GraceEnds(_) => self.report(action),
             Action::ClientDecidesPermission(..)
             | Action::ClientFinishesCall(..)
@@ -121,14 +120,6 @@ impl World {
                 let (turn, call) = self.take_call(Work::ToolCall, pick)?;
                 Some(commands::finished(turn, call, outcome))
             }
-            Action::ToolTurnsOutToBeOfAClient(pick) => {
-                let (turn, call) = self.take_call(Work::ToolCall, pick)?;
-                Some(commands::call_client(turn, call))
-            }
-            Action::ToolTurnsOutToAskTheUser(pick) => {
-                let (turn, call) = self.take_call(Work::ToolCall, pick)?;
-                Some(commands::ask_user(turn, call))
-            }
             other => unreachable!("{other:?} is no report"),
         }
     }
@@ -140,14 +131,10 @@ impl World {
         }
     }
 
-    /// The request of one of the open calls whose status is wanted.
-    fn waiting(
-        &self,
-        nth: Nth,
-        wanted: fn(&CallStatus) -> Option<&RequestId>,
-    ) -> Option<RequestId> {
+    /// The request of one of the open calls whose stage is wanted.
+    fn waiting(&self, nth: Nth, wanted: fn(&CallStage) -> Option<&RequestId>) -> Option<RequestId> {
         let open: Vec<_> = self.state.calls().collect();
-        let open: Vec<_> = open.iter().filter_map(|it| wanted(&it.status)).collect();
+        let open: Vec<_> = open.iter().filter_map(|it| wanted(&it.stage)).collect();
         let nth = usize::from(nth.0).checked_rem(open.len())?;
         open.get(nth).map(|request| (*request).clone())
     }
@@ -156,22 +143,22 @@ impl World {
     fn answer(&mut self, action: Action) -> Option<Command> {
         Some(match action {
             Action::ClientDecidesPermission(nth, permit) => Command::AnswerPermission {
-                request: self.waiting(nth, |status| match status {
-                    CallStatus::Asking { request, .. } => Some(request),
+                request: self.waiting(nth, |stage| match stage {
+                    CallStage::Asking { request } => Some(request),
                     _ => None,
                 })?,
                 decision: commands::decision(permit),
             },
             Action::ClientFinishesCall(nth, outcome) => Command::AnswerTool {
-                request: self.waiting(nth, |status| match status {
-                    CallStatus::External { request } => Some(request),
+                request: self.waiting(nth, |stage| match stage {
+                    CallStage::External { request } => Some(request),
                     _ => None,
                 })?,
                 outcome: commands::outcome(outcome),
             },
             Action::UserAnswers(nth) => Command::AnswerUserInput {
-                request: self.waiting(nth, |status| match status {
-                    CallStatus::UserInput { request } => Some(request),
+                request: self.waiting(nth, |stage| match stage {
+                    CallStage::UserInput { request } => Some(request),
                     _ => None,
                 })?,
                 answer: "an answer".to_owned(),

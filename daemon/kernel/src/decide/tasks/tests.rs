@@ -61,6 +61,7 @@ impl World {
             now: Timestamp(1),
             attended: self.attended,
             bypass: false,
+            has_client_tool: &|_| true,
             ids: &mut fresh,
         };
         let decision = decide(&self.state, command, &mut env).unwrap();
@@ -96,6 +97,7 @@ impl World {
             now: Timestamp(1),
             attended: self.attended,
             bypass: false,
+            has_client_tool: &|_| true,
             ids: &mut fresh,
         };
         decide(&self.state, command, &mut env).err()

@@ -15,11 +15,13 @@ use super::{head, through_json};
 use crate::apply::apply;
 use crate::state::State;
 
-/// A log, whether somebody is attached, and whether the launch allows everything.
+/// A log, and what is around the session: whether somebody is attached, whether the launch allows
+/// everything, whether clients run the tools that are called.
 pub(crate) struct Given {
     pub(super) events: Vec<Durable>,
     pub(super) attended: bool,
     pub(super) bypass: bool,
+    pub(super) has_client_tools: bool,
 }
 
 impl Given {
@@ -46,7 +48,13 @@ impl Given {
         self
     }
 
-    pub(super) fn state(&self) -> State {
+    /// The same when the clients that ran tools have left.
+    pub(crate) fn without_client_tools(mut self) -> Self {
+        self.has_client_tools = false;
+        self
+    }
+
+    pub(crate) fn state(&self) -> State {
         let mut state = State::new(SessionId::from("s"));
         for event in &self.events {
             let (head, event) = through_json(&head(&state, Timestamp(0)), event);
@@ -62,6 +70,7 @@ pub(crate) fn nothing() -> Given {
         events: Vec::new(),
         attended: true,
         bypass: false,
+        has_client_tools: true,
     }
 }
 

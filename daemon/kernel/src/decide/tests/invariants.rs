@@ -8,7 +8,8 @@ use loopd_proto::event::{Durable, Ephemeral};
 use crate::command::{Decision, Effect, Step};
 use crate::history::Entry;
 use crate::questions::Asks;
-use crate::state::{CallStatus, Phase, Stage, State};
+use crate::state::{Phase, Stage, State};
+use crate::tool_call::CallStage;
 
 pub(super) fn of_state(state: &State) {
     // A message waits in one place only.
@@ -45,11 +46,14 @@ pub(super) fn of_state(state: &State) {
     }
 
     // A question is open as long as its call waits for it.
-    let waiting = state.calls().filter_map(|call| match &call.status {
-        CallStatus::Asking { request } => Some(("permission", request.as_str())),
-        CallStatus::External { request } => Some(("client tool", request.as_str())),
-        CallStatus::UserInput { request } => Some(("user input", request.as_str())),
-        CallStatus::Started | CallStatus::Done => None,
+    let waiting = state.calls().filter_map(|call| match &call.stage {
+        CallStage::Asking { request } => Some(("permission", request.as_str())),
+        CallStage::External { request } => Some(("client tool", request.as_str())),
+        CallStage::UserInput { request } => Some(("user input", request.as_str())),
+        CallStage::Requested
+        | CallStage::Intended
+        | CallStage::Decided
+        | CallStage::Recorded { .. } => None,
     });
     let asked = state.questions.iter().filter_map(|question| {
         assert!(question.seq <= state.seq, "{question:?} is not in the log");
@@ -143,10 +147,9 @@ fn fits(effect: &Effect, after: &State) {
         Effect::Assess { turn, call } | Effect::Run { turn, call, .. } => {
             let running = after.turn_named(turn).filter(|it| !it.aborting);
             let call = running.and_then(|it| it.call(&call.id));
-            assert!(
-                call.is_some_and(|it| it.status == CallStatus::Started),
-                "{effect:?}"
-            );
+            let intended =
+                |stage: &CallStage| matches!(stage, CallStage::Intended | CallStage::Decided);
+            assert!(call.is_some_and(|it| intended(&it.stage)), "{effect:?}");
         }
         Effect::StartGrace(key) => {
             assert!(
@@ -163,7 +166,8 @@ fn fits(effect: &Effect, after: &State) {
         Effect::Withdraw(request) | Effect::Resolve { request, .. } => {
             assert!(after.questions.get(request).is_none(), "{effect:?}");
         }
-        Effect::CancelTurn
+        Effect::OpenShellAhead
+        | Effect::CancelTurn
         | Effect::Remember(..)
         | Effect::GrantAbove(_)
         | Effect::CancelAgents => {}

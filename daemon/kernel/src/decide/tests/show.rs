@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use super::given::Given;
 use crate::command::{Answer, Decision, Effect, RememberScope, Step};
-use crate::state::{CallStatus, Phase, Stage, State, TurnKey};
+use crate::state::{Phase, Stage, State, TurnKey};
 use crate::tasks::TaskStatus;
 use crate::texts;
+use crate::tool_call::CallStage;
 
 /// The members that matter, by kind: `path` shows the value, `path=label` shows it with a label. Of
 /// kinds that are not listed every member is shown.
@@ -158,7 +159,7 @@ fn phase(phase: &Phase) -> String {
                 Stage::Calling => "model called".to_owned(),
                 Stage::Tools(calls) => {
                     let calls = calls.iter();
-                    list(calls.map(|it| format!("{}:{}", it.call.id, status(&it.status))))
+                    list(calls.map(|it| format!("{}:{}", it.call.id, stage(&it.stage))))
                 }
             };
             let aborting = if running.aborting { " aborting" } else { "" };
@@ -176,13 +177,15 @@ fn beside(label: &str, ids: Vec<String>) -> Option<String> {
     }
 }
 
-fn status(status: &CallStatus) -> &'static str {
-    match status {
-        CallStatus::Started => "started",
-        CallStatus::Asking { .. } => "asking",
-        CallStatus::External { .. } => "at a client",
-        CallStatus::UserInput { .. } => "asking the user",
-        CallStatus::Done => "done",
+fn stage(stage: &CallStage) -> &'static str {
+    match stage {
+        CallStage::Requested => "requested",
+        CallStage::Intended => "started",
+        CallStage::Asking { .. } => "asking",
+        CallStage::Decided => "decided",
+        CallStage::External { .. } => "at a client",
+        CallStage::UserInput { .. } => "asking the user",
+        CallStage::Recorded { .. } => "done",
     }
 }
 
@@ -199,13 +202,15 @@ fn shown_effect(effect: &Effect) -> String {
         Effect::Run {
             turn: key,
             call,
+            origin: _,
             grant,
         } => {
-            let grant = grant.as_ref().map(as_json);
+            let grant = grant.request().map(as_json);
             let kind = grant.as_ref().map(|grant| value(member(grant, "kind")));
             let grant = kind.map(|kind| format!(" granted {kind}"));
             format!("run {} {}{}", turn(key), call.id, grant.unwrap_or_default())
         }
+        Effect::OpenShellAhead => "open shell ahead".to_owned(),
         Effect::CancelTurn => "cancel turn".to_owned(),
         Effect::StartGrace(key) => format!("start grace {}", turn(key)),
         Effect::AskClients(asked) => format!("ask clients {}", short(asked.request_id().as_str())),

@@ -2,7 +2,10 @@
 
 mod verdict;
 
+use serde_json::json;
+
 use crate::decide::tests::prelude::*;
+use crate::model::ModelMessage;
 
 fn one_call() -> Given {
     calls_started(&["a"])
@@ -12,7 +15,7 @@ fn one_call() -> Given {
 fn a_client_runs_its_tool() {
     check(
         &two_calls(),
-        || call_client(0, "a"),
+        || needs_nothing("a").of_a_client(),
         "
         store external_tool.requested #1 a edit
         now turn i/0 [a:at a client b:started]
@@ -22,7 +25,7 @@ fn a_client_runs_its_tool() {
 
 #[test]
 fn the_user_is_asked() {
-    check(&one_call(), || ask_user(0, "a"), "
+    check(&one_call(), || asks_the_user("a"), "
         store loopd.asked kind=userinput requestId=#1 question=Which? choices=[left right] allowFreeform=true toolCallId=a
         tell user_input.requested requestId=#1 question=Which? choices=[left right] allowFreeform=true toolCallId=a
         do ask clients #1
@@ -186,8 +189,8 @@ fn a_rejection_ends_the_loop_once_all_calls_are_done() {
 #[test]
 fn a_report_about_another_turn_changes_nothing() {
     ignores(&one_call(), || needs_nothing("a").of_turn(1));
-    ignores(&one_call(), || call_client(1, "a"));
-    ignores(&one_call(), || ask_user(1, "a"));
+    ignores(&one_call(), || needs_nothing("a").of_a_client().of_turn(1));
+    ignores(&one_call(), || asks_the_user("a").of_turn(1));
     ignores(&one_call(), || finished(1, "a", ok()));
     ignores(&idle(), || finished(0, "a", ok()));
 }
@@ -212,7 +215,7 @@ fn during_an_abort_every_report_ends_its_call_as_interrupted() {
     );
     check(
         &aborting(),
-        || call_client(0, "a"),
+        || needs_nothing("a").of_a_client(),
         "
         store tool.execution_complete a interrupted INTERRUPTED turn=0
         now turn i/0 [a:done b:started] aborting
@@ -220,7 +223,7 @@ fn during_an_abort_every_report_ends_its_call_as_interrupted() {
     );
     check(
         &aborting(),
-        || ask_user(0, "a"),
+        || asks_the_user("a"),
         "
         store tool.execution_complete a interrupted INTERRUPTED turn=0
         now turn i/0 [a:done b:started] aborting
@@ -250,4 +253,30 @@ fn the_last_report_ends_an_abort() {
         now idle
         ",
     );
+}
+
+#[test]
+fn arguments_that_were_changed_run_and_stand_in_the_history() {
+    let changed = json!({ "path": "/work/other" });
+    let intent = event(
+        "tool.execution_start",
+        json!({ "toolCallId": "a", "toolName": "edit", "arguments": changed, "turnId": "0" }),
+    );
+    let request = json!({ "toolCallId": "a", "name": "edit", "arguments": { "path": "/work/file" },
+        "type": "function" });
+    let said = event(
+        "assistant.message",
+        json!({ "messageId": "reply", "content": "", "toolRequests": [request] }),
+    );
+    let given = model_called().and(said).and(intent);
+    let state = given.state();
+    let arguments: Vec<_> = state.calls().map(|it| &it.call.arguments).collect();
+    assert_eq!(arguments, [&changed], "what the tool is given");
+    let told = crate::context::messages(&state).into_iter();
+    let told = told.filter_map(|message| match message {
+        ModelMessage::Assistant(said) => Some(said.calls),
+        ModelMessage::System(_) | ModelMessage::User(_) | ModelMessage::ToolResult { .. } => None,
+    });
+    let told: Vec<_> = told.flatten().map(|call| call.arguments).collect();
+    assert_eq!(told, [changed], "what the model is told that it asked for");
 }

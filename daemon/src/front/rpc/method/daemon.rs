@@ -6,7 +6,8 @@ use loopd_proto::params::server::NoParams;
 use crate::build_id;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use loopd_kernel::state::{CallState, CallStatus, State};
+use loopd_kernel::state::State;
+use loopd_kernel::tool_call::CallState;
 
 pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus, RpcError> {
     let app = &context.app;
@@ -44,10 +45,9 @@ pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus
 
 fn activity(state: &State) -> Activity {
     let mut open = state.calls().filter(|call| call.is_open()).peekable();
-    let starved = |call: &CallState| !matches!(call.status, CallStatus::Started);
     if !state.is_busy() {
         Activity::Idle
-    } else if open.peek().is_some() && open.all(starved) {
+    } else if open.peek().is_some() && open.all(CallState::waits_for_somebody) {
         Activity::Waiting
     } else {
         Activity::Working

@@ -16,6 +16,7 @@ use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::front::rpc::server::Server;
 use crate::session::clients::attach::{Attachment, PendingWork};
+use crate::tool::source::check_client_tools;
 use crate::turn::route::registry;
 use loopd_kernel::command::{Command, Create};
 use loopd_model::secret::Secret;
@@ -32,6 +33,8 @@ pub(super) async fn create(
         params.options.models.as_deref().unwrap_or_default(),
     )
     .map_err(RpcError::InvalidParams)?;
+    let offered = params.offer.tools.as_deref().unwrap_or_default();
+    check_client_tools(offered, &app.services.catalog).map_err(RpcError::InvalidParams)?;
     let id = match params.session_id {
         Some(id) => checked(id)?,
         None => app.services.clock.id().into(),

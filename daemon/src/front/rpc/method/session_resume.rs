@@ -14,6 +14,7 @@ use crate::front::rpc::error::RpcError;
 use crate::session::clients::attach::{Attachment, PendingWork};
 use crate::session::join::Joined;
 use crate::session::{SessionError, SessionHandle};
+use crate::tool::source::check_client_tools;
 use crate::turn::route::registry;
 use loopd_kernel::command::{AgentPick, AgentSources, Resume};
 use loopd_model::secret::Secret;
@@ -30,6 +31,8 @@ pub(super) async fn resume(
         params.options.models.as_deref().unwrap_or_default(),
     )
     .map_err(RpcError::InvalidParams)?;
+    let offered = params.offer.tools.as_deref().unwrap_or_default();
+    check_client_tools(offered, &app.services.catalog).map_err(RpcError::InvalidParams)?;
     let mut params = params;
     if params.disable_resume {
         forget_choices(&mut params.options);

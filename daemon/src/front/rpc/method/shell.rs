@@ -153,10 +153,7 @@ fn check_managed(
     let request = bash::permission(command, "Run a command of the user", None);
     match managed::against(&rules.deny, &cwd.to_string_lossy(), &request) {
         Verdict::Allow => Ok(()),
-        Verdict::Deny(rule) => Err(RpcError::Failed(texts::denied_by_rule(
-            &rule.kind,
-            rule.argument.as_deref(),
-        ))),
+        Verdict::Deny(rules) => Err(RpcError::Failed(texts::denied_by_rules(&rules))),
         Verdict::Ask => Err(RpcError::Failed(
             "managed settings deny some commands, and this one may hide one of them".to_owned(),
         )),

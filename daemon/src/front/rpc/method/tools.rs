@@ -8,6 +8,7 @@ use loopd_proto::params::tool::{
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::tool::source::check_client_tools;
 use loopd_kernel::command::Command;
 
 pub(super) async fn list(context: Context, _params: ListParams) -> Result<ToolList, RpcError> {
@@ -47,21 +48,8 @@ pub(super) async fn initialize(context: Context, params: Of) -> Result<NoResult,
 /// nothing.
 pub(super) async fn set(context: Context, params: SetParams) -> Result<NoResult, RpcError> {
     let session = context.session(&params.session_id)?;
-    let built_in = context.app.services.catalog.names();
-    for (at, tool) in params.tools.iter().enumerate() {
-        let before = params.tools.iter().take(at);
-        let why = if before.clone().any(|other| other.name == tool.name) {
-            "is given twice"
-        } else if built_in.contains(&tool.name.as_str()) && !tool.overrides_built_in_tool {
-            "is the name of a built-in tool; set overridesBuiltInTool to replace it"
-        } else {
-            continue;
-        };
-        return Err(RpcError::InvalidParams(format!(
-            "tools[{at}].name: `{}` {why}",
-            tool.name
-        )));
-    }
+    check_client_tools(&params.tools, &context.app.services.catalog)
+        .map_err(RpcError::InvalidParams)?;
     let client = context.connection.id();
     session.set_tools(client, params.tools).await?;
     Ok(NoResult {})

@@ -130,8 +130,8 @@ async fn request(command: &str) -> Option<PermissionRequest> {
         .need(&json!({"command": command}), &fixture.context)
         .await
     {
-        Need::Permission(request) => Some(request),
-        Need::Nothing | Need::Refused(_) => None,
+        Need::Permission(request) | Need::PermissionForShell(request) => Some(request),
+        Need::Nothing | Need::Answer(_) | Need::Refused(_) => None,
     }
 }
 

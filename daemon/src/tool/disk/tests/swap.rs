@@ -9,11 +9,10 @@ use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 
-use crate::gate::Grant;
 use crate::tool::catalog::Catalog;
 use crate::tool::fixture::{Fixture, names};
 use crate::tool::{Need, Outcome, Status};
-use loopd_kernel::policy::{Verdict, judge};
+use loopd_kernel::policy::grant::Grant;
 
 const SECRET: &str = "the secret outside";
 const ROUNDS: u32 = 300;
@@ -32,13 +31,12 @@ async fn call(fixture: &Fixture, catalog: &Catalog, tool: &str, args: Value) -> 
     let tool = catalog.get(tool).unwrap();
     let request: PermissionRequest = match tool.need(&args, &fixture.context).await {
         Need::Permission(request) => request,
-        Need::Nothing => unreachable!("file tools ask"),
+        other @ (Need::Nothing | Need::PermissionForShell(_) | Need::Answer(_)) => {
+            unreachable!("file tools ask, not {other:?}")
+        }
         Need::Refused(outcome) => return Some(outcome),
     };
-    if judge(&permissions, &cwd, &request) != Verdict::Allow {
-        return None;
-    }
-    let grant = Grant::allowed(Some(request));
+    let grant = Grant::by_rules(&permissions, &cwd, Some(request)).ok()?;
     Some(tool.run(&grant, args, &fixture.context).await)
 }
 

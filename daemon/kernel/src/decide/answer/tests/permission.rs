@@ -22,7 +22,7 @@ fn approved_once_the_call_runs() {
         answer yes
         store permission.completed r-a a approved
         do run i/0 a granted write
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         ",
     );
 }
@@ -37,7 +37,7 @@ fn approved_for_the_session_the_next_call_needs_no_question() {
         store loopd.permissions permissions={"approved":[{"kind":"write"}]}
         store permission.completed r-a a approved-for-session approval={"kind":"write"}
         do run i/0 a granted write
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         "#,
     );
     check(
@@ -48,7 +48,7 @@ fn approved_for_the_session_the_next_call_needs_no_question() {
         store loopd.permissions permissions={"approved":[{"kind":"read"}]}
         store permission.completed r-a a approved-for-session approval={"kind":"read"}
         do run i/0 a granted read
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         "#,
     );
     check(
@@ -59,7 +59,7 @@ fn approved_for_the_session_the_next_call_needs_no_question() {
         store loopd.permissions permissions={"approved":[{"kind":"shell","argument":"git status"}]}
         store permission.completed r-a a approved-for-session approval={"kind":"commands","commandIdentifiers":["git status"]}
         do run i/0 a granted shell
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         "#,
     );
     check(
@@ -70,7 +70,7 @@ fn approved_for_the_session_the_next_call_needs_no_question() {
         store loopd.permissions permissions={"approved":[{"kind":"mcp","argument":"db/query"}]}
         store permission.completed r-a a approved-for-session approval={"kind":"mcp","serverName":"db","toolName":"query"}
         do run i/0 a granted mcp
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         "#,
     );
     check(
@@ -80,8 +80,8 @@ fn approved_for_the_session_the_next_call_needs_no_question() {
         answer yes
         store loopd.permissions permissions={"approved":[{"kind":"custom-tool","argument":"deploy"}]}
         store permission.completed r-a a approved-for-session approval={"kind":"custom-tool","toolName":"deploy"}
-        do run i/0 a granted custom-tool
-        now turn i/0 [a:started]
+        store external_tool.requested #1 a edit
+        now turn i/0 [a:at a client]
         "#,
     );
 }
@@ -95,7 +95,7 @@ fn what_cannot_be_approved_for_the_session_is_approved_once() {
         answer yes
         store permission.completed r-a a approved
         do run i/0 a granted shell
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         ",
     );
     check(
@@ -105,7 +105,7 @@ fn what_cannot_be_approved_for_the_session_is_approved_once() {
         answer yes
         store permission.completed r-a a approved
         do run i/0 a granted url
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         ",
     );
 }
@@ -121,7 +121,7 @@ fn a_domain_is_approved_for_the_session() {
         store loopd.permissions permissions={"allowedUrls":["example.com"]}
         store permission.completed r-a a approved
         do run i/0 a granted url
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         "#,
     );
 }
@@ -137,7 +137,7 @@ fn a_domain_that_is_approved_again_is_listed_once() {
         answer yes
         store permission.completed r-a a approved
         do run i/0 a granted url
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         ",
     );
 }
@@ -153,7 +153,7 @@ fn a_domain_that_is_approved_for_good_is_approved_for_the_session() {
         store loopd.permissions permissions={"allowedUrls":["example.com"]}
         store permission.completed r-a a approved
         do run i/0 a granted url
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         "#,
     );
 }
@@ -169,7 +169,7 @@ fn a_client_may_approve_something_else_than_was_asked() {
         store loopd.permissions permissions={"approved":[{"kind":"read"}]}
         store permission.completed r-a a approved-for-session approval={"kind":"read"}
         do run i/0 a granted write
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         "#,
     );
 }
@@ -184,7 +184,7 @@ fn what_is_approved_already_is_not_stored_again() {
         answer yes
         store permission.completed r-a a approved-for-session approval={"kind":"write"}
         do run i/0 a granted write
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         "#,
     );
 }
@@ -201,7 +201,7 @@ fn an_approval_for_a_place_or_for_good_is_remembered() {
         do remember at /work {"kind":"write"}
         store permission.completed r-a a approved-for-location approval={"kind":"write"}
         do run i/0 a granted write
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         "#,
     );
     check(
@@ -213,7 +213,7 @@ fn an_approval_for_a_place_or_for_good_is_remembered() {
         do remember always {"kind":"write"}
         store permission.completed r-a a approved
         do run i/0 a granted write
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         "#,
     );
     check(
@@ -223,7 +223,7 @@ fn an_approval_for_a_place_or_for_good_is_remembered() {
         answer yes
         store permission.completed r-a a approved
         do run i/0 a granted url
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         ",
     );
 }
@@ -238,7 +238,7 @@ fn what_a_sub_agent_is_allowed_for_good_is_allowed_at_the_top() {
         do grant above {"kind":"write"} -
         store permission.completed r-a a approved-for-session approval={"kind":"write"}
         do run i/0 a granted write
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         "#,
     );
     check(
@@ -248,7 +248,7 @@ fn what_a_sub_agent_is_allowed_for_good_is_allowed_at_the_top() {
         answer yes
         store permission.completed r-a a approved
         do run i/0 a granted write
-        now turn i/0 [a:started]
+        now turn i/0 [a:decided]
         ",
     );
 }

@@ -5,7 +5,7 @@ use loopd_proto::permission::{Approval, PermissionDecision};
 use serde_json::{Value, json};
 
 use super::data;
-use crate::command::{CallOutcome, Command, Grant};
+use crate::command::{CallOutcome, Command, LastingApproval};
 
 /// A client answers with what it sends on the wire.
 pub(crate) fn permit(request: &str, decision: Value) -> Command {
@@ -66,7 +66,7 @@ pub(crate) fn decline(request: &str) -> Command {
 
 /// A client allowed something for good when a sub-agent asked.
 pub(crate) fn grant(approval: Value, domain: Option<&str>) -> Command {
-    Command::Grant(Grant {
+    Command::Grant(LastingApproval {
         approval: data::<Option<Approval>>(approval),
         domain: domain.map(str::to_owned),
     })

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::data;
 use super::turn::turn;
 use crate::command::{Assessed, CallNeed, CallOutcome, Command, CompletionRef};
+use crate::tool_call::{Ahead, ToolOrigin, UserQuestion};
 
 /// The call `a` needs nobody's permission.
 pub(crate) fn needs_nothing(call: &str) -> Assessed {
@@ -27,7 +28,9 @@ fn assessed(call: &str, need: CallNeed) -> Assessed {
     Assessed {
         turn: turn(0),
         call: call.into(),
+        origin: ToolOrigin::BuiltIn,
         need,
+        ahead: Ahead::Nothing,
         can_ask: true,
         bypass: false,
         inherited: None,
@@ -37,6 +40,18 @@ fn assessed(call: &str, need: CallNeed) -> Assessed {
 impl Assessed {
     pub(crate) fn of_turn(mut self, number: u32) -> Self {
         self.turn = turn(number);
+        self
+    }
+
+    /// The tool is a client's.
+    pub(crate) fn of_a_client(mut self) -> Self {
+        self.origin = ToolOrigin::Client;
+        self
+    }
+
+    /// The call could use a shell that is opened ahead.
+    pub(crate) fn wanting_a_shell(mut self) -> Self {
+        self.ahead = Ahead::Shell;
         self
     }
 
@@ -59,21 +74,14 @@ impl Assessed {
     }
 }
 
-pub(crate) fn call_client(number: u32, call: &str) -> Command {
-    Command::CallClient {
-        turn: turn(number),
-        call: call.into(),
-    }
-}
-
-pub(crate) fn ask_user(number: u32, call: &str) -> Command {
-    Command::AskUser {
-        turn: turn(number),
-        call: call.into(),
-        question: "Which?".to_owned(),
+/// The call is a question to the user.
+pub(crate) fn asks_the_user(call: &str) -> Assessed {
+    let question = UserQuestion {
+        text: "Which?".to_owned(),
         choices: Some(vec!["left".to_owned(), "right".to_owned()]),
         allow_freeform: true,
-    }
+    };
+    assessed(call, CallNeed::Answer(question))
 }
 
 pub(crate) fn finished(number: u32, call: &str, outcome: CallOutcome) -> Command {

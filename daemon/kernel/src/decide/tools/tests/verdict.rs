@@ -211,3 +211,83 @@ fn managed_settings_want_a_person() {
         ",
     );
 }
+
+#[test]
+fn a_shell_is_opened_ahead_unless_the_call_is_refused() {
+    let wants = || needs("a", command_line("make")).wanting_a_shell();
+    check(
+        &one_call(),
+        || wants().allowing_all(),
+        "
+        do open shell ahead
+        do run i/0 a granted shell
+        now turn i/0 [a:started]
+        ",
+    );
+    check(
+        &one_call(),
+        wants,
+        "
+        store permission.requested #1 shell a prompt=commands
+        do open shell ahead
+        now turn i/0 [a:asking]
+        ",
+    );
+    let denied = permissions(json!({ "denied": [{ "kind": "shell", "argument": null }] }));
+    check(
+        &two_calls().and(denied),
+        wants,
+        r#"
+        store tool.execution_complete a denied "Permission denied by the rule shell." turn=0
+        now turn i/0 [a:done b:started]
+        "#,
+    );
+    check(
+        &two_calls(),
+        || wants().with_nobody_to_ask(),
+        "
+        store tool.execution_complete a denied COULD_NOT_ASK turn=0
+        now turn i/0 [a:done b:started]
+        ",
+    );
+}
+
+#[test]
+fn the_permission_of_a_clients_tool_hands_the_call_to_the_client() {
+    let lookup = || json!({ "kind": "custom-tool", "toolName": "edit", "toolDescription": "" });
+    check(
+        &one_call(),
+        || needs("a", lookup()).of_a_client().allowing_all(),
+        "
+        store external_tool.requested #1 a edit
+        now turn i/0 [a:at a client]
+        ",
+    );
+    check(
+        &one_call().and(permission_asked("a", lookup())),
+        || permit("r-a", json!({ "kind": "approve-once" })),
+        "
+        answer yes
+        store permission.completed r-a a approved
+        store external_tool.requested #1 a edit
+        now turn i/0 [a:at a client]
+        ",
+    );
+}
+
+#[test]
+fn a_clients_tool_that_left_meanwhile_ends_the_call() {
+    let lookup = json!({ "kind": "custom-tool", "toolName": "edit", "toolDescription": "" });
+    check(
+        &two_calls()
+            .and(permission_asked("a", lookup))
+            .without_client_tools(),
+        || permit("r-a", json!({ "kind": "approve-once" })),
+        r#"
+        answer yes
+        store permission.completed r-a a approved
+        store tool.execution_complete a failure "The tool 'edit' is no longer available: who provided it has left. Go on …" turn=0
+        now turn i/0 [a:done b:started]
+        "#,
+    );
+}

@@ -1,0 +1,155 @@
+//! The two effects of a tool call: finding out what it needs, and running it once it is permitted.
+
+use loopd_proto::id::ToolCallId;
+use tokio::sync::mpsc;
+
+use super::super::actor::Actor;
+use super::super::work::Work;
+use crate::tool::source::ResolvedTool;
+use crate::tool::{AssessContext, ShellLookup, ToolContext, Web};
+use crate::turn::tool_call::{self, CallInput};
+use loopd_kernel::command::{Assessed, CallNeed, CallOutcome, Command};
+use loopd_kernel::model::ToolCall;
+use loopd_kernel::policy;
+use loopd_kernel::policy::grant::Grant;
+use loopd_kernel::state::TurnKey;
+use loopd_kernel::texts;
+use loopd_kernel::tool_call::{Ahead, ToolOrigin};
+
+/// How many pieces of partial output may wait for one call; a tool drops what is more.
+const PARTIAL_OUTPUTS: usize = 16;
+
+impl Actor {
+    /// Finds out what a call needs. The name is resolved here, once.
+    pub(super) fn assess(&self, turn: TurnKey, call: ToolCall) -> Work {
+        let tools = self.toolset();
+        let tool = tools
+            .resolve(&call.name)
+            .ok_or_else(|| tool_call::unknown_tool(&call.name, tools.names()));
+        let origin = tool
+            .as_ref()
+            .map_or(ToolOrigin::BuiltIn, ResolvedTool::origin);
+        let context = self.assess_context();
+        // With nobody attached the question waits for somebody; with people attached who all do
+        // not answer permissions, it would wait for ever.
+        let can_ask = !self.is_attended() || self.clients.answer_permissions();
+        let bypass = self.clients.launch().is_some_and(|launch| launch.yolo);
+        let leave = self.state.subagent.as_ref().map(|_| self.leave());
+        let (can_ask, bypass) = match &leave {
+            // What the launch allows is part of what the session at the top hands down.
+            Some(leave) if self.subagents.is_child() => {
+                (self.can_ask_above() && leave.may_ask, false)
+            }
+            Some(leave) => (can_ask && leave.may_ask, false),
+            None => (can_ask, bypass),
+        };
+        let inherited = leave.map(|leave| Box::new(leave.permissions));
+        let (failed_turn, failed_call) = (turn.clone(), call.id.clone());
+        Work::new(
+            async move {
+                let (need, ahead) = match tool {
+                    Ok(tool) => {
+                        tool_call::in_kernel_words(tool.need(&call.arguments, &context).await)
+                    }
+                    Err(outcome) => (CallNeed::Refused(outcome), Ahead::Nothing),
+                };
+                Some(Command::Assessed(Assessed {
+                    turn,
+                    call: call.id,
+                    origin,
+                    need,
+                    ahead,
+                    can_ask,
+                    bypass,
+                    inherited,
+                }))
+            },
+            move || crashed_call(failed_turn, failed_call),
+        )
+    }
+
+    fn assess_context(&self) -> AssessContext {
+        AssessContext {
+            cwd: self.state.cwd.clone().into(),
+            scratch: self.services.scratch_folder(&self.state.id),
+            unreadable: policy::unreadable(&self.leave().permissions).into(),
+            open_shells: ShellLookup::new(self.shells.clone()),
+        }
+    }
+
+    /// Where and for whom a tool runs, and where its partial output comes out.
+    fn tool_context(&self, call: &ToolCallId) -> (ToolContext, mpsc::Receiver<String>) {
+        let (partial, output) = mpsc::channel(PARTIAL_OUTPUTS);
+        let context = ToolContext {
+            assess: self.assess_context(),
+            env: self.child_environment(),
+            cancel: self.running.turn(),
+            web: self
+                .clients
+                .launch()
+                .map(|launch| Web::new(launch.http.clone())),
+            partial,
+            shells: self.shells.clone(),
+            agents: self.subagents.runs().clone(),
+            lease: self.subagents.parent().map(|parent| parent.lease().clone()),
+            backend: self.shell_backend(),
+            call: call.clone(),
+        };
+        (context, output)
+    }
+
+    /// Runs a call with the tool that it was assessed for, whatever the name stands for by now.
+    pub(super) fn run_call(
+        &self,
+        turn: TurnKey,
+        call: ToolCall,
+        origin: ToolOrigin,
+        grant: Grant,
+    ) -> Work {
+        let tool = match origin {
+            ToolOrigin::BuiltIn => self.services.catalog.get(&call.name),
+            // Clients are asked by an event.
+            ToolOrigin::Client => None,
+        };
+        let id = call.id.clone();
+        let (context, partial) = self.tool_context(&id);
+        let input = CallInput {
+            call,
+            grant,
+            context,
+            partial,
+            session: self.state.id.clone(),
+            tip: self.state.tip.clone(),
+            audience: self.clients.audience().clone(),
+            services: self.services.clone(),
+            redaction: self.redaction(),
+        };
+        let (failed_turn, failed_call) = (turn.clone(), id.clone());
+        Work::new(
+            async move {
+                let outcome = match tool {
+                    Some(tool) => tool_call::run(tool.as_ref(), input).await,
+                    None => CallOutcome::failure("failure", texts::tool_is_gone(&input.call.name)),
+                };
+                Some(finished(turn, id, outcome))
+            },
+            move || crashed_call(failed_turn, failed_call),
+        )
+    }
+}
+
+fn finished(turn: TurnKey, call: ToolCallId, outcome: CallOutcome) -> Command {
+    Command::ToolFinished {
+        turn,
+        call,
+        outcome,
+    }
+}
+
+fn crashed_call(turn: TurnKey, call: ToolCallId) -> Command {
+    let outcome = CallOutcome::failure(
+        "failure",
+        "The tool crashed inside the daemon; this is a bug of loopd. Try another way.",
+    );
+    finished(turn, call, outcome)
+}

@@ -1,0 +1,213 @@
+//! Where tools come from. Each source lists its tools in the same way, and says of a name how a call
+//! of it is carried out. `session/toolset.rs` puts the sources of a session together.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use loopd_proto::permission::PermissionRequest;
+use loopd_proto::session::ClientTool;
+use serde_json::{Value, json};
+
+use super::ask_user::ASK_USER;
+use super::catalog::Catalog;
+use super::task::TASK;
+use super::{AssessContext, DynTool, Need};
+use crate::subagent::definitions::{self, Roster};
+use loopd_exec::terminal::Backend;
+use loopd_kernel::model::ToolSpec;
+use loopd_kernel::tool_call::ToolOrigin;
+
+/// One place that tools come from, as it is at one moment.
+pub trait ToolSource {
+    fn origin(&self) -> ToolOrigin;
+
+    /// The names of its tools, in the order in which models are told of them.
+    fn names(&self) -> Vec<&str>;
+
+    /// What models are told of a tool.
+    fn spec(&self, name: &str) -> Option<Cow<'_, ToolSpec>>;
+
+    /// How a call of a tool is carried out.
+    fn resolve(&self, name: &str) -> Option<ResolvedTool>;
+}
+
+/// A tool that was found by its name. Who has it need not look for the name again.
+pub enum ResolvedTool {
+    BuiltIn(Arc<dyn DynTool>),
+    Client {
+        name: String,
+        description: String,
+        skip_permission: bool,
+    },
+}
+
+impl ResolvedTool {
+    pub fn origin(&self) -> ToolOrigin {
+        match self {
+            Self::BuiltIn(_) => ToolOrigin::BuiltIn,
+            Self::Client { .. } => ToolOrigin::Client,
+        }
+    }
+
+    /// What a call of the tool needs.
+    pub async fn need(&self, arguments: &Value, context: &AssessContext) -> Need {
+        match self {
+            Self::BuiltIn(tool) => tool.need(arguments, context).await,
+            Self::Client {
+                skip_permission: true,
+                ..
+            } => Need::Nothing,
+            Self::Client {
+                name, description, ..
+            } => Need::Permission(PermissionRequest::CustomTool {
+                tool_call_id: None,
+                tool_name: name.clone(),
+                tool_description: description.clone(),
+                args: Some(arguments.clone()),
+            }),
+        }
+    }
+}
+
+/// The tools of the daemon, those for sub-agents among them.
+pub struct BuiltInTools<'a> {
+    pub catalog: &'a Catalog,
+    /// What models are told of all of them.
+    pub specs: &'a [ToolSpec],
+    pub backend: Backend,
+    /// Whether somebody takes questions of the model.
+    pub can_ask: bool,
+    pub roster: Arc<Roster>,
+    /// The agents that the configuration turns off.
+    pub agents_off: &'a [String],
+}
+
+impl BuiltInTools<'_> {
+    fn has(&self, tool: &dyn DynTool) -> bool {
+        let can_run = self.backend == Backend::Terminal || !tool.needs_terminal();
+        can_run && (self.can_ask || tool.name() != ASK_USER)
+    }
+
+    /// The tool `task` with the agents that may be started, so that a model can choose.
+    fn with_agents(&self, spec: &ToolSpec) -> ToolSpec {
+        let is_off = |name: &str| {
+            let mut off = self.agents_off.iter();
+            off.any(|it| definitions::is_same(it, name))
+        };
+        let agents = self.roster.startable();
+        let agents: Vec<_> = agents.filter(|agent| !is_off(&agent.name)).collect();
+        let mut spec = spec.clone();
+        let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        if let Some(kind) = spec.parameters.pointer_mut("/properties/agent_type") {
+            *kind = json!({
+                "type": "string",
+                "enum": names,
+                "description": "Which agent. Of two that fit, prefer one of the project or the user over a built-in one.",
+            });
+        }
+        spec.description.push_str("\n\nThe agents:");
+        for agent in agents {
+            let words: Vec<&str> = agent.description.split_whitespace().collect();
+            // Writing to a string cannot fail.
+            write!(spec.description, "\n- {}: {}", agent.name, words.join(" ")).ok();
+        }
+        spec
+    }
+}
+
+impl ToolSource for BuiltInTools<'_> {
+    fn origin(&self) -> ToolOrigin {
+        ToolOrigin::BuiltIn
+    }
+
+    fn names(&self) -> Vec<&str> {
+        let tools = self.catalog.tools().filter(|tool| self.has(*tool));
+        tools.map(DynTool::name).collect()
+    }
+
+    fn spec(&self, name: &str) -> Option<Cow<'_, ToolSpec>> {
+        let spec = self.specs.iter().find(|spec| spec.name == name)?;
+        Some(if name == TASK {
+            Cow::Owned(self.with_agents(spec))
+        } else {
+            Cow::Borrowed(spec)
+        })
+    }
+
+    fn resolve(&self, name: &str) -> Option<ResolvedTool> {
+        let tool = self.catalog.get(name)?;
+        self.has(tool.as_ref())
+            .then_some(ResolvedTool::BuiltIn(tool))
+    }
+}
+
+/// The tools that clients brought. Of two with one name the first counts.
+pub struct ClientTools<'a>(Vec<&'a ClientTool>);
+
+impl<'a> ClientTools<'a> {
+    pub fn new(offered: impl Iterator<Item = &'a ClientTool>) -> Self {
+        Self(offered.collect())
+    }
+
+    /// Whether one of them replaces the built-in tool of this name.
+    pub fn overrides(&self, name: &str) -> bool {
+        let mut tools = self.0.iter();
+        tools.any(|tool| tool.name == name && tool.overrides_built_in_tool)
+    }
+
+    fn get(&self, name: &str) -> Option<&ClientTool> {
+        self.0.iter().find(|tool| tool.name == name).copied()
+    }
+}
+
+impl ToolSource for ClientTools<'_> {
+    fn origin(&self) -> ToolOrigin {
+        ToolOrigin::Client
+    }
+
+    fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for tool in &self.0 {
+            if !names.contains(&tool.name.as_str()) {
+                names.push(&tool.name);
+            }
+        }
+        names
+    }
+
+    fn spec(&self, name: &str) -> Option<Cow<'_, ToolSpec>> {
+        let tool = self.get(name)?;
+        let parameters = tool.parameters.clone();
+        Some(Cow::Owned(ToolSpec {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            parameters: parameters.unwrap_or_else(|| json!({"type": "object", "properties": {}})),
+        }))
+    }
+
+    fn resolve(&self, name: &str) -> Option<ResolvedTool> {
+        let tool = self.get(name)?;
+        Some(ResolvedTool::Client {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            skip_permission: tool.skip_permission,
+        })
+    }
+}
+
+/// Says what is wrong with the tools that a client offers; the member is named.
+pub fn check_client_tools(tools: &[ClientTool], catalog: &Catalog) -> Result<(), String> {
+    for (at, tool) in tools.iter().enumerate() {
+        let mut before = tools.iter().take(at);
+        let why = if before.any(|other| other.name == tool.name) {
+            "is given twice"
+        } else if catalog.get(&tool.name).is_some() && !tool.overrides_built_in_tool {
+            "is the name of a built-in tool; set overridesBuiltInTool to replace it"
+        } else {
+            continue;
+        };
+        return Err(format!("tools[{at}].name: `{}` {why}", tool.name));
+    }
+    Ok(())
+}
