@@ -126,24 +126,6 @@ fn a_late_preparation_does_not_enter_another_message() {
     );
 }
 
-/// A session whose turn has one call that is being assessed.
-fn world_with_a_call() -> World {
-    let calls = Calls {
-        count: 1,
-        ids: CallIds::Distinct,
-        arguments: Arguments::Object,
-    };
-    let mut world = World::new(Story::untold());
-    for action in [
-        Action::Send(SendPlace::Enqueue, SentId::None),
-        Action::PreparationEnds(Pick::Newest, Preparation::Ready),
-        Action::ModelReplies(Pick::Newest, Reply::Calls(calls)),
-    ] {
-        assert!(world.act(action), "{action:?} found nothing to do");
-    }
-    world
-}
-
 /// Random lives are worth something only if they get to everything that a session can be in.
 #[test]
 #[allow(
