@@ -19,7 +19,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{TestCaseError, TestError, TestRunner};
 
-use action::{Action, Arguments, CallIds, Calls, Pick, Preparation, Reply, SentId};
+use action::{Action, Pick, Preparation, SentId};
 use checks::{check_cuts, check_log};
 use reached::{CONDITIONS, Reached};
 use story::Story;

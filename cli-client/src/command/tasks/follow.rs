@@ -26,7 +26,7 @@ pub(super) async fn run(
     mut watched: Vec<WatchedSession>,
     mut view: impl View,
 ) -> anyhow::Result<Outcome> {
-    let (changed, mut changes) = watch::channel(());
+    let (changed, mut updates) = watch::channel(());
     let mut listening = JoinSet::new();
     for watched in &watched {
         let (mut events, changed) = (watched.session.events(), changed.clone());
@@ -49,7 +49,7 @@ pub(super) async fn run(
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
                 // The sender lives as long as this function.
-                tokio::time::timeout(TICK, changes.changed()).await.ok();
+                tokio::time::timeout(TICK, updates.changed()).await.ok();
             }
             refresh(&mut watched).await
         };
