@@ -67,6 +67,36 @@ async fn while_a_command_runs_it_is_killed_and_its_call_gets_a_result() {
 }
 
 #[tokio::test]
+async fn a_message_that_is_sent_while_the_abort_is_under_way_gets_its_answer() {
+    let script = Script::answering(|request| {
+        if request.last_user_text().contains("next") {
+            return Turn::any().says("fine");
+        }
+        let text = request.last_user_text();
+        let (_, command) = text.split_once("run: ").unwrap();
+        Turn::any().calls([call("c", "bash", json!({"command": command}))])
+    })
+    .await;
+    let daemon = Daemon::builder().script(script).yolo().start().await;
+    let lifeline = Lifeline::new(daemon.work());
+    let mut session = daemon.client().create(json!({})).await;
+    session.send(&format!("run: {}", lifeline.command())).await;
+    let command = lifeline.started().await;
+    // The command has yet to end: nobody waits for the session to be idle.
+    session.call("session.abort", json!({})).await;
+    session.send("next").await;
+    let answer = session.next("assistant.message").await;
+    let answer = match answer["data"]["toolRequests"].as_array() {
+        Some(calls) if !calls.is_empty() => session.next("assistant.message").await,
+        _ => answer,
+    };
+    assert_eq!(answer["data"]["content"], "fine");
+    session.next("session.idle").await;
+    command.ended().await;
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn while_a_permission_is_asked_the_question_is_closed() {
     let daemon = Daemon::playing([
         Turn::user("go").calls([call("c", "bash", json!({"command": "echo never"}))]),

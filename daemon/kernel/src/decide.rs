@@ -144,7 +144,11 @@ fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &Deci
             // A turn that failed would only fail again for a notification.
             LoopOutcome::Done => queue::take_next(state, decision) || tasks::wake(state, decision),
             LoopOutcome::Failed => queue::take_next(state, decision),
-            LoopOutcome::Aborted | LoopOutcome::Interrupted => false,
+            // The abort emptied the queue: what waits after the grace was sent since.
+            LoopOutcome::Aborted => {
+                state.turn().is_some_and(|turn| turn.aborting) && queue::take_next(state, decision)
+            }
+            LoopOutcome::Interrupted => false,
         };
     // Agents at work will be told of, and only then is everything done.
     let deferred = aborted.is_none() && state.tasks.has_agents_at_work();

@@ -267,7 +267,7 @@ fn the_grace_of_another_turn_or_of_no_abort_changes_nothing() {
 }
 
 #[test]
-fn a_message_that_came_during_the_abort_waits_until_somebody_sends_again() {
+fn a_message_that_came_during_the_abort_is_taken_when_the_grace_ends() {
     check(
         &aborting().and(queued("m2")),
         || grace_over(0),
@@ -277,8 +277,10 @@ fn a_message_that_came_during_the_abort_waits_until_somebody_sends_again() {
         store assistant.turn_end turnId=0
         store loopd.loop_ended outcome=aborted
         tell assistant.idle aborted=true
-        tell session.idle aborted=true interactive
-        now idle queue=[m2]
+        store loopd.taken ids=[m2]
+        tell pending_messages.modified
+        do prepare [m2]
+        now preparing [m2]
         ",
     );
     check(
@@ -290,8 +292,10 @@ fn a_message_that_came_during_the_abort_waits_until_somebody_sends_again() {
         store assistant.turn_end turnId=0
         store loopd.loop_ended outcome=aborted
         tell assistant.idle aborted=true
-        tell session.idle aborted=true interactive
-        now idle queue=[m2]
+        store loopd.taken ids=[m2]
+        tell pending_messages.modified
+        do prepare [m2]
+        now preparing [m2]
         ",
     );
 }
