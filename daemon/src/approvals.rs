@@ -12,8 +12,7 @@ use serde_json::Value;
 pub const EVERYWHERE: &str = "*";
 
 const SCOPE: &str = "approval";
-/// Separates the location from the approval in the key of a fact; JSON on one line never contains
-/// it.
+/// Separates the location from the approval in the key of a fact; JSON on one line has none.
 const SEPARATOR: char = '\n';
 const TRUST: &str = "trusted-folder";
 
@@ -57,8 +56,7 @@ fn of_fact(key: &str, value: Value) -> (&str, Vec<Approval>) {
     (location, approval.into_iter().collect())
 }
 
-/// Returns the rules for a session that works in a directory: those of its location, and those that
-/// hold everywhere.
+/// Returns the rules for a session in a directory: those of its location, and those for everywhere.
 pub async fn standing(
     store: &dyn Store,
     directory: &Path,

@@ -87,8 +87,7 @@ pub enum Class {
     Delta,
 }
 
-/// A notification to clients. Its bytes are made once, for the first client, and shared by the
-/// others.
+/// A notification to clients. Its bytes are made once, for the first client, then shared.
 pub struct Notice<'a> {
     content: NoticeContent<'a>,
     bytes: OnceCell<Bytes>,

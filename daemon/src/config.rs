@@ -38,7 +38,7 @@
 //! The provider of a session is the first match of:
 //!
 //! 1. the models `offline` and `replay`, which are built in;
-//! 2. what the session brings: a model of its `providers`, else its `provider`;
+//! 2. the providers of the session: a model of its `providers`, else its `provider`;
 //! 3. the Copilot API at `COPILOT_API_URL`;
 //! 4. a provider of this file, `OPENAI_API_KEY` or `OPENAI_BASE_URL`, `ANTHROPIC_API_KEY` (at
 //!    `ANTHROPIC_BASE_URL`), a local server if `LOOPD_LOCAL` or `local` asks for it; among several

@@ -48,9 +48,9 @@ pub struct OutgoingEvent<'a> {
 }
 
 impl Upstream {
-    /// Tells whether the clients at the top receive this event of a sub-agent. They learn about its
-    /// start and end from its parent. That a sub-agent is idle or has failed must not look like an
-    /// event of the session at the top.
+    /// Returns whether the clients at the top receive this event of a sub-agent. They learn about
+    /// its start and end from its parent. That a sub-agent is idle or has failed must not look like
+    /// an event of the session at the top.
     fn passes(&self, event: &OutgoingEvent<'_>) -> bool {
         let streamed = matches!(
             event.kind,
@@ -129,8 +129,7 @@ impl Audience {
         self.state().clients.retain(|client| client.id() != id);
     }
 
-    /// Queues a notification for all clients; the queue of a client that is too slow disconnects
-    /// it.
+    /// Queues a notification for all clients; a client whose queue is full is disconnected.
     pub fn tell(&self, class: Class, notice: &Notice<'_>) {
         self.state().tell(class, notice);
     }

@@ -140,8 +140,7 @@ impl Pieces {
         let mut rest = self.held.as_str();
         loop {
             let open = self.redaction.open_end(rest);
-            // A value that starts before `open` is complete: otherwise `open` would be where it
-            // starts.
+            // A value that starts before `open` is complete, else `open` would be its start.
             let found = self.redaction.first(rest);
             let (show, skip, mask) = match found.filter(|found| found.start < open) {
                 Some(found) => (found.start, found.end, MASK),

@@ -81,8 +81,7 @@ fn folder_size(folder: &Path) -> u64 {
             if entries > MOST_ENTRIES {
                 return bytes;
             }
-            // This is the metadata of a link itself, so that nothing outside the folder is counted
-            // or visited.
+            // A link has its own metadata here, so that nothing outside the folder is counted.
             match entry.metadata() {
                 Ok(metadata) if metadata.is_dir() => waiting.push(entry.path()),
                 Ok(metadata) if metadata.is_file() => bytes = bytes.saturating_add(metadata.len()),

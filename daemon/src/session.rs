@@ -66,7 +66,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// Tells whether the actor goes on after this error.
+    /// Returns whether the actor goes on after this error.
     fn flow(&self) -> actor::Flow {
         match self {
             Self::Store(_) | Self::Faulted(_) => actor::Flow::Stop,
@@ -158,8 +158,7 @@ enum Message {
         error: Option<String>,
         reply: oneshot::Sender<Result<(), SessionError>>,
     },
-    /// Ends the actor of a session whose log is lost. Clients that wait for the running turn get an
-    /// error.
+    /// Ends the actor because the log is lost. Clients that wait for the running turn get an error.
     Abandon {
         why: String,
         reply: oneshot::Sender<()>,
@@ -182,7 +181,7 @@ impl SessionHandle {
         &self.id
     }
 
-    /// Tells whether the actor has ended.
+    /// Returns whether the actor has ended.
     pub fn is_closed(&self) -> bool {
         self.mailbox.is_closed()
     }
@@ -382,8 +381,7 @@ impl SessionHandle {
         }
     }
 
-    /// Ends the session for all clients; attached clients receive its last event, with the error if
-    /// there is one.
+    /// Ends the session for all clients; they receive its last event, with the error if any.
     pub fn close(
         &self,
         error: Option<String>,

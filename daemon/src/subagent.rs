@@ -241,8 +241,7 @@ impl Subagents {
         self.table().runs.get(id).cloned()
     }
 
-    /// Moves a sub-agent to the background, so that nobody waits for it; returns whether it was in
-    /// the foreground.
+    /// Moves a sub-agent to the background; returns whether it was in the foreground.
     pub async fn promote(&self, id: &TaskId) -> bool {
         let Some(run) = self.run(id) else {
             return false;
@@ -255,8 +254,7 @@ impl Subagents {
         true
     }
 
-    /// Cancels a working sub-agent and everything below it; its end is in the log when this
-    /// resolves.
+    /// Cancels a working sub-agent and all below it; its end is in the log when this resolves.
     pub async fn cancel(&self, id: &TaskId, by: CancelledBy) -> bool {
         let Some(run) = self.run(id) else {
             return false;

@@ -1,7 +1,6 @@
 //! The task that owns one session: takes one message at a time, decides, stores, publishes.
 //!
-//! Nothing else changes the state. Slow work runs as an effect, which reports its result as a
-//! command.
+//! Nothing else changes the state. Slow work runs as an effect and reports its result as a command.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,8 +37,7 @@ use loopd_kernel::tool_call::ToolOrigin;
 pub enum Start {
     New,
     Load,
-    /// The log is a copy of the log of another session, which is about to adopt this one as its
-    /// sub-agent.
+    /// The log is a copy of another session's log; that session is about to adopt this one.
     Copy,
 }
 
@@ -136,8 +134,7 @@ impl Actor {
         self.refuse_all(&SessionError::NotFound(self.state.id.clone()));
     }
 
-    /// Ends the processes and sub-agents, which must not outlive the session. This happens before
-    /// anybody can open the session again.
+    /// Ends the processes and sub-agents, before anybody can open the session again.
     async fn end_processes(&self) {
         self.running.end();
         self.subagents.runs().close().await;
@@ -146,8 +143,7 @@ impl Actor {
         self.report_gone(&SessionError::Ended(self.state.id.clone()));
     }
 
-    /// Waits for the next message. Returns `None` when the session was idle for as long as its
-    /// launch allows.
+    /// Waits for the next message; `None` when the session was idle for as long as it may be.
     async fn next_message(&mut self) -> Option<Message> {
         let limit = self
             .clients
@@ -187,8 +183,7 @@ impl Actor {
         match message {
             Message::Command { command, reply } => match self.execute(*command).await {
                 Ok(done) => {
-                    // The send fails if the caller has stopped waiting; the command is carried out
-                    // all the same.
+                    // The caller may have stopped waiting; the command is carried out all the same.
                     reply.send(Ok(done)).ok();
                     Flow::Go
                 }
@@ -210,8 +205,7 @@ impl Actor {
                 self.attach(*attachment).await;
                 match pending {
                     PendingWork::Waits => Flow::Go,
-                    // The work starts only now, because it needs the tools and settings of the new
-                    // client.
+                    // Only now, because the work needs the tools and settings of the client.
                     PendingWork::Continues => self.report(Command::TakeUp).await,
                 }
             }
@@ -388,8 +382,7 @@ impl Actor {
         self.record.created_ms = state.created.0;
         self.record.modified_ms = self.services.clock.now().0;
         self.record.summary = name.map(|name| name.text.clone());
-        // Only a name that the user gave counts as a name; a derived name is the beginning of the
-        // first message.
+        // Only the user gives a name; a derived one is the beginning of the first message.
         self.record.name = name
             .filter(|name| name.by_user)
             .map(|name| name.text.clone());

@@ -91,12 +91,12 @@ impl Clients {
         self.can_elicit
     }
 
-    /// Tells whether a client is attached that is not just an observer.
+    /// Returns whether a client is attached that is not just an observer.
     pub(super) fn is_attended(&self) -> bool {
         self.offers().any(|offer| !offer.observer)
     }
 
-    /// Tells whether a client other than this one is attached.
+    /// Returns whether a client other than this one is attached.
     pub(super) fn has_others_than(&self, id: ClientId) -> bool {
         self.all().any(|client| client.id() != id)
     }
@@ -127,8 +127,7 @@ impl Clients {
         Some(&mut known.offer)
     }
 
-    /// Sets whether a client answers permission requests; does nothing for a client that is not
-    /// attached.
+    /// Sets whether a client answers permission requests; ignores a client that is not attached.
     pub(super) fn require_permissions(&mut self, id: ClientId, required: bool) {
         if let Some(offer) = self.offer_of(id) {
             offer.request_permission = required;

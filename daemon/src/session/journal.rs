@@ -62,8 +62,7 @@ pub(super) fn record(
 }
 
 /// Returns the sub-agent that an event is about. The start and the end of a sub-agent are about
-/// that sub-agent; every other event is about the sub-agent that owns this session, if there is
-/// one.
+/// that sub-agent; every other event is about the owner of this session.
 fn agent(state: &State, event: &Durable) -> Option<AgentId> {
     let call = match event {
         Durable::SubagentStarted(started) => &started.tool_call_id,

@@ -59,7 +59,7 @@ impl QuestionWaiters {
     }
 }
 
-/// Tells whether a client with this offer is shown the stored event of a question. Questions to
+/// Returns whether a client with this offer is shown the stored event of a question. Questions to
 /// users reach clients in other ways.
 pub(super) fn answers(offer: &ClientOffer, asks: &Asks) -> bool {
     match asks {
@@ -124,8 +124,7 @@ impl Actor {
     ) -> Option<EventId> {
         let parent = self.subagents.parent();
         let tree = parent.map(|parent| parent.tree().clone());
-        // The guard lives until the events are published, so that a client that joins meanwhile
-        // sees a question once.
+        // The guard lives until the events are out: a client that joins sees a question once.
         let _table = tree.as_ref().and_then(|tree| {
             tree.committed(&self.state.id, &self.state.questions, |question| {
                 let mut stored = own
@@ -141,8 +140,7 @@ impl Actor {
         last
     }
 
-    /// Shows the clients of the session at the top what this session asked before it was reopened
-    /// as a sub-agent.
+    /// Shows the clients at the top what this session asked before it was reopened.
     pub(in crate::session) async fn show_questions_above(&self) {
         let Some(parent) = self.subagents.parent() else {
             return;

@@ -62,8 +62,7 @@ fn keys(provider: &ProviderConfig) -> impl Iterator<Item = String> {
     keys.chain(headers).map(str::to_owned)
 }
 
-/// Tells whether a header authenticates the daemon; other headers hold versions and names, which
-/// are no secrets.
+/// Returns whether a header authenticates; others hold versions and names, which are no secrets.
 fn is_identity(header: &str) -> bool {
     let header = header.to_ascii_lowercase();
     ["auth", "key", "token", "secret", "cookie"]

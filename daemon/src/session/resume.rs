@@ -19,8 +19,7 @@ use loopd_kernel::tasks::Task;
 use loopd_kernel::texts;
 
 impl Actor {
-    /// Applies the log to the state. Closes what was running when the log ended, unless it still
-    /// runs elsewhere.
+    /// Applies the log to the state; closes what was running at its end, unless it runs elsewhere.
     pub(super) async fn load(&mut self, start: Start) -> Result<(), SessionError> {
         let id = self.state.id.clone();
         let stored = self
@@ -39,8 +38,7 @@ impl Actor {
                     apply(&mut self.state, &head, &event);
                 }
                 Err(error) => {
-                    // A later version wrote this event, or it is damaged. It is skipped, so that
-                    // the rest loads.
+                    // A later version wrote it, or it is damaged: skipped, so that the rest loads.
                     tracing::warn!(session = %id, kind = %stored.kind, %error, "an event could not be read");
                 }
             }
@@ -110,8 +108,7 @@ fn folded(id: &SessionId, events: &[StoredEvent]) -> Own {
 fn recovered_outcome(task: &Task, own: &Own, multi_turn: bool) -> Option<RecoveredOutcome> {
     let state = &own.state;
     if own.spoken_to < task.active_since {
-        // The sub-agent has not received the latest message, so its last response does not answer
-        // it.
+        // Its last response does not answer the latest message, which it has not received.
         return None;
     }
     let spoken = state.history.last_user().unwrap_or(Seq::START);

@@ -35,8 +35,7 @@ pub(super) struct SessionSubagents {
     early: Option<Inheritance>,
     /// How often the session has handed down changes to its sub-agents.
     handed_down: u64,
-    /// What all sub-agents below share. Made with the first sub-agent, in the session at the top
-    /// only.
+    /// What all sub-agents below share; made with the first one, in the session at the top only.
     tree: Option<Arc<Tree>>,
     /// The sub-agents that can be started, as of the last message.
     roster: RosterCell,
@@ -84,7 +83,7 @@ impl SessionSubagents {
         self.parent.as_ref()
     }
 
-    /// Tells whether the session is a sub-agent of a live session.
+    /// Returns whether the session is a sub-agent of a live session.
     pub(super) fn is_child(&self) -> bool {
         self.parent.is_some()
     }

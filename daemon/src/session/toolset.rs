@@ -31,8 +31,7 @@ impl<'a> Toolset<'a> {
         roster: Arc<Roster>,
     ) -> Self {
         let profile = state.subagent.as_ref().map(|own| &own.profile);
-        // A sub-agent reports to its parent and cannot ask users; a fork has the tools of its
-        // parent.
+        // A sub-agent reports to its parent and asks no users; a fork has its parent's tools.
         let asks = profile.is_none_or(|profile| profile.fork);
         let can_ask = asks
             && state.options.ask_user_disabled != Some(true)
@@ -95,7 +94,7 @@ impl<'a> Toolset<'a> {
         })
     }
 
-    /// Tells whether the model is offered this tool from this source.
+    /// Returns whether the model is offered this tool from this source.
     fn is_offered(&self, source: &dyn ToolSource, name: &str) -> bool {
         let overridden = self.client.overrides(name);
         let counts = match source.origin() {
@@ -106,7 +105,7 @@ impl<'a> Toolset<'a> {
     }
 }
 
-/// Tells whether the configuration allows this tool for the current agent.
+/// Returns whether the configuration allows this tool for the current agent.
 fn lets_through(state: &State, name: &str, origin: ToolOrigin) -> bool {
     let options: &SessionOptions = &state.options;
     let named = |list: &Option<Vec<String>>| {
@@ -133,8 +132,7 @@ fn lets_through(state: &State, name: &str, origin: ToolOrigin) -> bool {
     }
     let agent = state.agent.as_ref().map(|agent| {
         let mut agents = options.custom_agents.iter().flatten();
-        // A client may redefine its agents. An agent from a file keeps the tools that it was
-        // selected with.
+        // A client may redefine its agents. An agent from a file keeps its original tools.
         match agents.find(|known| known.name == *agent) {
             Some(agent) => &agent.tools,
             None => &state.agent_tools,

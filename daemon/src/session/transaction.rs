@@ -102,8 +102,7 @@ impl Actor {
         Ok(Done { answer, event })
     }
 
-    /// Turns decided steps into events and effects. None of the events is published before the
-    /// commit.
+    /// Turns decided steps into events and effects. No event is published before the commit.
     fn write(&mut self, steps: Vec<Step>, written: &mut Written) -> Result<(), SessionError> {
         for step in steps {
             let line = match step {

@@ -163,8 +163,7 @@ impl Waits {
         }
     }
 
-    /// Answers the callers whose wait is over; called after the events of a transaction were
-    /// published.
+    /// Answers the callers whose wait is over; called after a transaction was published.
     pub(super) fn settle(&mut self, state: &State) {
         let news = std::mem::take(&mut self.news);
         if news.ended || news.session_idle.is_some() {
@@ -210,8 +209,7 @@ impl Wait {
             return None;
         }
         let ran = match state.end_of(&self.message) {
-            // The message ended earlier; since then so many have ended that the state has dropped
-            // its end.
+            // The message ended earlier; so many have ended since that the state dropped it.
             None => match self.ran.take() {
                 Some(ran) => ran,
                 None => return Some(self),
@@ -323,8 +321,7 @@ impl Actor {
         } = wanted;
         let new = || self.services.clock.id().into();
         let message = send.id.get_or_insert_with(new).clone();
-        // Registered before the send, because the transaction that takes the message may also end
-        // it.
+        // Before the send, because the transaction that takes the message may also end it.
         self.waits.waiting.push(Wait {
             message,
             until,

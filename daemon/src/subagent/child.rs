@@ -1,5 +1,4 @@
-//! The interface of a child session for the run that drives it. `session` implements [`Child`];
-//! tests may, too.
+//! The interface of a child session for its run. `session` implements [`Child`]; tests may, too.
 //!
 //! The child's session reports its status from its log after each commit. The session alone owns
 //! the [`RunLink`], so that the run also notices an end that is in no log.
@@ -19,7 +18,7 @@ use super::watcher::Watcher;
 
 /// A live child session.
 pub trait Child: Send + Sync + 'static {
-    /// Tells whether the child had received no message when it was made or opened.
+    /// Returns whether the child had received no message when it was made or opened.
     fn is_new(&self) -> bool;
 
     /// Sends the child a message: at once if it is idle, else before its next model call. The child

@@ -13,8 +13,7 @@ pub struct ParentPermissions {
 }
 
 impl ParentPermissions {
-    /// Returns the permissions of a sub-agent with this profile: never more than those of its
-    /// parent.
+    /// Returns the permissions of a sub-agent with this profile: never more than its parent's.
     pub fn for_child(&self, profile: &Profile) -> EffectivePermissions {
         let workspace = match &profile.worktree {
             Some(root) => Workspace::Copy { root },

@@ -20,8 +20,7 @@ pub enum Delivered {
 }
 
 impl Subagents {
-    /// Finds a sub-agent by its id or its name; of several with the same name, the one started
-    /// last.
+    /// Finds a sub-agent by its id or name; of several with that name, the one started last.
     pub async fn find(&self, wanted: &str) -> Result<Task, SubagentError> {
         let tasks = self.tasks().await?;
         if let Some(task) = tasks.iter().find(|task| task.id.as_str() == wanted) {
@@ -58,8 +57,7 @@ impl Subagents {
         message: String,
     ) -> Result<Delivered, SubagentError> {
         let run = loop {
-            // The current run takes the message, or it is about to end and makes room for a new
-            // run.
+            // The current run takes the message, or is about to end and make room for another.
             if let Some(run) = self.run(id) {
                 match run.post(message.clone()) {
                     Posted::Taken => return Ok(Delivered::AtWork),

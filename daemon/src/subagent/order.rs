@@ -10,8 +10,7 @@ use loopd_proto::id::{SessionId, TaskId, ToolCallId};
 /// An order for a sub-agent.
 #[derive(Debug, Clone)]
 pub struct SubagentOrder {
-    /// The definition to start. Without one: a fork if forks are enabled, else the general-purpose
-    /// one.
+    /// The definition to start; without one a fork, if enabled, else the general-purpose one.
     pub agent_type: Option<String>,
     /// The name of the sub-agent; made from the description when absent.
     pub name: Option<String>,

@@ -10,8 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::watcher::Watcher;
 
-/// Writes lines as they arrive until the run is over; logs a warning once if the file cannot be
-/// written.
+/// Writes lines as they arrive until the run is over; logs one warning if the file is not writable.
 pub(super) async fn write(
     file: PathBuf,
     watcher: Arc<Watcher>,

@@ -1,5 +1,4 @@
-//! The interface of the parent session for its sub-agents. `session` implements the traits; tests
-//! may, too.
+//! The interface of the parent for its sub-agents. `session` implements the traits; tests may, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -46,7 +46,7 @@ pub(super) async fn plan(
     }
 }
 
-/// Tells who gave an order.
+/// Returns who gave an order.
 pub(super) fn asked_by(order: &SubagentOrder) -> AskedBy {
     match &order.call {
         Some(_) => AskedBy::Model,

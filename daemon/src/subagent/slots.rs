@@ -1,7 +1,6 @@
 //! Limits how many sub-agents of one tree may work at once, with a fair queue of slots.
 //!
-//! A sub-agent that waits for its own sub-agents holds no slot meanwhile, so that a tree cannot
-//! deadlock.
+//! A sub-agent that waits for its own sub-agents holds no slot, so that a tree cannot deadlock.
 
 use std::sync::Arc;
 
@@ -60,8 +59,7 @@ impl SlotLease {
         held.permit = None;
     }
 
-    /// Gives the slot away for good because the sub-agent is idle, even if others still hold the
-    /// lease.
+    /// Gives the slot away because the sub-agent is idle, even if others still hold the lease.
     pub(super) fn leave(&self) {
         let mut held = self.held.lock();
         held.left = true;

@@ -46,8 +46,7 @@ pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> String {
             } => references.push(format!(
                 "#{number} - {title} [{reference_type}] [{state}] ({url})"
             )),
-            // The bytes of a blob are sent beside the text. Unknown kinds are meant for other
-            // clients.
+            // The bytes of a blob go beside the text. Unknown kinds are for other clients.
             Attachment::Blob { .. } | Attachment::Other(_) => {}
         }
     }

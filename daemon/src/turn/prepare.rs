@@ -1,5 +1,4 @@
-//! Prepares user messages for the model: their text with attachments, the model, and the system
-//! message.
+//! Prepares user messages: their text with attachments, the model, and the system message.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -147,8 +146,7 @@ async fn agent_prompt(input: &PrepareInput, name: &str) -> Option<String> {
     }
 }
 
-/// Lets a client rewrite the sections that the configuration asks it to. Sections without an answer
-/// stay unchanged.
+/// Lets a client rewrite the sections that ask for it; without an answer they stay unchanged.
 async fn transform(
     input: &PrepareInput,
     sections: &mut Sections,

@@ -23,7 +23,7 @@ pub(super) fn strip_images(messages: &mut Vec<ModelMessage>) {
     }
 }
 
-/// Tells whether a message holds an image of a tool. Such a message has only the image, with at
+/// Returns whether a message holds an image of a tool. Such a message has only the image, with at
 /// most a label before it.
 fn is_found_image(message: &ModelMessage) -> bool {
     let ModelMessage::User(parts) = message else {

@@ -81,7 +81,7 @@ impl Actor {
         self.hand_down();
     }
 
-    /// Tells whether the session works for somebody: a parent, or a client that is not an observer.
+    /// Returns whether the session has a parent, or a client that is not just an observer.
     pub(in crate::session) fn is_attended(&self) -> bool {
         // The parent of a sub-agent waits for its result.
         self.subagents.is_child() || self.clients.is_attended()
@@ -136,8 +136,8 @@ impl Actor {
 }
 
 impl Clients {
-    /// Takes the launch and the token that a client brings, and drops its earlier attachment;
-    /// returns whether the client was not attached before.
+    /// Takes the client's token, and its launch if the session needs one; drops its earlier
+    /// attachment. Returns whether the client was not attached before.
     fn make_room_for(&mut self, attachment: &Attachment) -> bool {
         let id = attachment.client.id();
         let before = self.attachments.len();

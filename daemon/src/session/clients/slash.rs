@@ -73,7 +73,7 @@ impl Actor {
         });
         let outgoing = journal::pass(&self.state, &self.services.clock, &event)
             .map_err(|error| format!("the command could not be written as JSON: {error}"))?;
-        // If the client has disconnected already, its connection detaches it, and that ends the
+        // If the client has disconnected already, its connection detaches it; that ends the
         // command.
         let notice = Notice::event(&self.state.id, &outgoing.line);
         owner.client.tell(outgoing.class, &notice);

@@ -1,5 +1,4 @@
-//! The two effects of a tool call: assessing which permission it needs, and running it once
-//! permitted.
+//! The two effects of a tool call: assessing its permission, and running it once permitted.
 
 use loopd_proto::id::ToolCallId;
 use tokio::sync::mpsc;
@@ -99,8 +98,7 @@ impl Actor {
         (context, output)
     }
 
-    /// Runs a call with the tool that it was assessed for, even if the name means another tool by
-    /// now.
+    /// Runs a call with the tool that it was assessed for, even if the name now means another tool.
     pub(super) fn run_call(
         &self,
         turn: TurnKey,

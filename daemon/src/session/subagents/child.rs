@@ -106,7 +106,7 @@ pub(super) fn status(state: &State, since: Seq) -> ChildStatus {
     }
 }
 
-/// Tells whether a session works, or has messages or sub-agents to wait for.
+/// Returns whether a session works, or has messages or sub-agents to wait for.
 pub(in crate::session) fn is_at_work(state: &State) -> bool {
     let waits = !state.queue.is_empty() || !state.steering.is_empty();
     state.is_busy() || waits || state.tasks.has_agents_at_work()

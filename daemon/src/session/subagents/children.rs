@@ -27,7 +27,7 @@ impl Children {
         self.0.lock().live.remove(id);
     }
 
-    /// Tells whether there is no child that the parent must hand changes down to.
+    /// Returns whether there is no child that the parent must hand changes down to.
     pub(super) fn is_empty(&self) -> bool {
         let table = self.0.lock();
         table.live.is_empty() && table.starting == 0

@@ -286,8 +286,8 @@ impl Actor {
         })
     }
 
-    /// Tells whether the clients at the top can be asked: one of them answers permission requests,
-    /// or none is attached yet.
+    /// Returns whether the clients at the top can be asked: one of them answers permission
+    /// requests, or none is attached yet.
     pub(in crate::session) fn can_ask_above(&self) -> bool {
         self.clients.attachments().is_empty() || self.clients.answer_permissions()
     }

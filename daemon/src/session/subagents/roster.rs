@@ -1,5 +1,4 @@
-//! Looks up the sub-agents that a session can start, and reports definition files that are not
-//! usable.
+//! Looks up the sub-agents that a session can start, and reports unusable definition files.
 
 use crate::session::actor::Actor;
 use crate::session::effects::Reporter;

@@ -23,8 +23,7 @@ use loopd_kernel::command::{Command, TaskAnswer, TaskEnd};
 /// How long a cancelled child may take to report its result.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How many bytes of an answer the parent's log keeps; the sub-agent's own log has the whole
-/// answer.
+/// How many bytes of an answer the parent's log keeps; the sub-agent's own log has all of it.
 const LONGEST_ANSWER: usize = 64 * 1024;
 
 impl Subagents {
@@ -55,8 +54,7 @@ impl Subagents {
         self.table().runs.remove(&run.id);
         let failed = matches!(ending.end, RunEnd::Failed(_));
         run.ending.send_replace(Some(ending));
-        // Messages that a failed run did not deliver go to the next run. A cancelled sub-agent gets
-        // none.
+        // Undelivered messages of a failed run go to the next run. A cancelled one gets none.
         for message in unheard.into_iter().filter(|_| failed) {
             if let Err(error) = self.write(&run.id, &work, message).await {
                 tracing::warn!(task = %run.id, %error, "a message to an agent was not delivered");
@@ -124,7 +122,7 @@ impl Subagents {
         let by = run.inner.lock().cancelled;
         let waited_for = execution == Execution::Sync;
         // A caller that waits for the run or cancels it learns about its end from the result of its
-        // tool call, if there will be one. After an abort there is none.
+        // tool call, which marks the end as delivered. After an abort it is marked here.
         let delivered = by == Some(CancelledBy::Abort);
         let result = ending
             .response

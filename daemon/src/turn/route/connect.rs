@@ -105,8 +105,7 @@ impl Route {
     }
 }
 
-/// Returns the base URL of a target. Azure has an additional part between the resource and the path
-/// of the format.
+/// Returns the base URL; Azure has an additional part between the resource and the format's path.
 fn base_url(target: &Target) -> String {
     let base = target.base_url.trim().trim_end_matches('/');
     let resource = base.strip_suffix("/openai").unwrap_or(base);

@@ -60,8 +60,7 @@ impl Route {
         })
     }
 
-    /// Lists the models of all these providers; with several providers, each id is prefixed with
-    /// the provider's name.
+    /// Lists the models of all of them; with several providers, ids begin with the provider's name.
     pub(super) async fn default_models(&self) -> Result<Vec<ModelInfo>, ModelFailure> {
         let defaults = self.defaults()?;
         if let [only] = defaults.as_slice() {
@@ -89,8 +88,7 @@ impl Route {
         }
     }
 
-    /// Returns the model that the launch or the file names, else the default model of the first
-    /// provider.
+    /// Returns the model that the launch or the file names, else that of the first provider.
     pub(super) fn default_model_of_launch(&self) -> Result<Option<String>, ModelFailure> {
         let named = self
             .launch

@@ -91,8 +91,7 @@ pub fn info(model: &ModelConfig) -> ModelInfo {
     }
 }
 
-/// Checks the providers and models of a client; `known` are the options that the session has
-/// already.
+/// Checks the providers and models of a client; `known` are the options of the session so far.
 pub fn check(
     known: &SessionOptions,
     providers: &[ProviderConfig],
