@@ -134,7 +134,7 @@ impl Actor {
         self.refuse_all(&SessionError::NotFound(self.state.id.clone()));
     }
 
-    /// Ends the processes and sub-agents, before anybody can open the session again.
+    /// Ends what must not outlive the session, before anybody can open the session again.
     async fn end_processes(&self) {
         self.running.end();
         self.subagents.runs().close().await;
@@ -143,7 +143,7 @@ impl Actor {
         self.report_gone(&SessionError::Ended(self.state.id.clone()));
     }
 
-    /// Waits for the next message; `None` when the session was idle for as long as it may be.
+    /// Waits for the next message; `None` when the session was idle as long as its launch allows.
     async fn next_message(&mut self) -> Option<Message> {
         let limit = self
             .clients
@@ -382,7 +382,7 @@ impl Actor {
         self.record.created_ms = state.created.0;
         self.record.modified_ms = self.services.clock.now().0;
         self.record.summary = name.map(|name| name.text.clone());
-        // Only the user gives a name; a derived one is the beginning of the first message.
+        // Only a name by the user counts; a derived one is the beginning of the first message.
         self.record.name = name
             .filter(|name| name.by_user)
             .map(|name| name.text.clone());

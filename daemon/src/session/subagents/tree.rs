@@ -96,7 +96,7 @@ impl Tree {
             .retain(|_, asked| asked.session.id() != session);
     }
 
-    /// Adds a client to the audience of the top, and shows it the questions that it can answer.
+    /// Adds a client to the audience at the top, and shows it the questions that it can answer.
     pub(in crate::session) fn join(&self, client: Arc<dyn Client>, offer: &ClientOffer) {
         let table = self.table();
         let asked = table.values();
