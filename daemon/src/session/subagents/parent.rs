@@ -72,7 +72,7 @@ impl ParentLink {
     }
 }
 
-/// The first message to a new or reopened sub-agent.
+/// What a new or reopened sub-agent is given before its first prompt.
 pub(in crate::session) struct Adoption {
     pub(super) inheritance: Inheritance,
     pub(super) tree: Arc<Tree>,
