@@ -1,4 +1,4 @@
-//! The object graph: the one place that puts the parts together.
+//! The one place that puts the parts of the daemon together.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use loopd_exec::worktree::Worktrees;
 /// The daemon's version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The daemon, whole.
+/// The whole daemon.
 pub type App = Server;
 
 /// Why the daemon cannot start.
@@ -35,7 +35,7 @@ pub enum StartError {
 }
 
 impl Server {
-    /// Takes the home and opens its store.
+    /// Locks the home directory and opens its store.
     pub async fn open(home: &Path, socket: Option<&Path>) -> Result<Arc<Self>, StartError> {
         let owner = Owner {
             pid: std::process::id(),
@@ -46,7 +46,7 @@ impl Server {
         };
         let lock = HomeLock::acquire(home, &owner)?;
         let store = SqliteStore::open(Location::File(home.join("loopd.db"))).await?;
-        // A home that was emptied meanwhile may be another daemon's by now.
+        // If the home was emptied meanwhile, it may belong to another daemon by now.
         lock.check()?;
         let app = Self::with_store(home, Arc::new(store), Some(lock))?;
         let found = app.services.processes.recover().await;
@@ -56,7 +56,7 @@ impl Server {
         Ok(app)
     }
 
-    /// Puts the parts together around a store; tests bring their own.
+    /// Puts the parts together around a store; tests pass their own store.
     pub fn with_store(
         home: &Path,
         store: Arc<dyn Store>,

@@ -1,5 +1,5 @@
-//! Approvals that outlive a session, kept per location in the store's facts: a fact for each, so
-//! that adding one never rewrites another.
+//! Approvals that outlive a session, kept per location in the store's facts. Each approval is one
+//! fact, so that adding one never rewrites another.
 
 use std::path::Path;
 
@@ -8,15 +8,15 @@ use loopd_proto::permission::{Approval, PermissionRule};
 use loopd_store::{Store, StoreError, StoreFuture};
 use serde_json::Value;
 
-/// The location of approvals that hold wherever a session works.
+/// The location of approvals that hold everywhere.
 pub const EVERYWHERE: &str = "*";
 
 const SCOPE: &str = "approval";
-/// Between the location and the approval in the key of a fact; JSON on one line has none.
+/// Separates the location from the approval in the key of a fact; JSON on one line has none.
 const SEPARATOR: char = '\n';
 const TRUST: &str = "trusted-folder";
 
-/// What a location is: the root of a repository, or just a directory.
+/// A location: the root of a repository, or a directory outside of repositories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocationKey {
     pub key: String,
@@ -38,15 +38,15 @@ pub fn locate(directory: &Path) -> LocationKey {
     }
 }
 
-/// Adds an approval to a location; one that is there already stays.
+/// Adds an approval to a location; does nothing if it is there already.
 pub fn remember(store: &dyn Store, location: &str, approval: &Approval) -> StoreFuture<()> {
     let value = serde_json::to_value(approval).unwrap_or_default();
     let key = format!("{location}{SEPARATOR}{value}");
     store.put_fact(SCOPE, &key, Some(value))
 }
 
-/// The approvals of a fact, and their location. Earlier versions kept a list under the location
-/// alone. What cannot be read approves nothing.
+/// Returns the approvals of a fact and their location. Earlier versions kept a list under the
+/// location alone. A value that cannot be read approves nothing.
 fn of_fact(key: &str, value: Value) -> (&str, Vec<Approval>) {
     if value.is_array() {
         return (key, serde_json::from_value(value).unwrap_or_default());
@@ -56,7 +56,7 @@ fn of_fact(key: &str, value: Value) -> (&str, Vec<Approval>) {
     (location, approval.into_iter().collect())
 }
 
-/// The rules that hold for a session that works in a directory: its location's, and everywhere's.
+/// Returns the rules for a session in a directory: those of its location, and those for everywhere.
 pub async fn standing(
     store: &dyn Store,
     directory: &Path,

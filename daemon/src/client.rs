@@ -1,7 +1,7 @@
-//! A client as the daemon sees it: who it is, tell it something, ask it something.
+//! The interface of a client: its id, notifications to it, and requests to it.
 //!
-//! `front` implements [`Client`] over a connection; sessions, turns and launches use it. Nothing
-//! here knows what a message looks like on its way, nor which methods a front end calls.
+//! `front` implements [`Client`] over a connection; sessions, turns and launches use it. This
+//! module knows neither the encoding of messages nor the methods of a front end.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -19,12 +19,12 @@ use serde::Serialize;
 
 use loopd_model::client_http::CarryingClient;
 
-/// Tells clients of this process apart.
+/// Identifies a client within this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(u64);
 
 impl ClientId {
-    /// An id that no other client has.
+    /// Returns an id that no other client has.
     pub fn next() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
@@ -39,37 +39,37 @@ impl fmt::Display for ClientId {
 
 /// One client.
 ///
-/// A question is sent by the call that asks it, so that questions keep their order; dropping the
-/// future withdraws the question. Whether the client is there, and its part in model requests, are
-/// in [`CarryingClient`].
+/// The call itself sends a request, so that requests keep their order; dropping the future
+/// withdraws the request. [`CarryingClient`] has whether the client is connected, and its part in
+/// model requests.
 pub trait Client: CarryingClient {
     fn id(&self) -> ClientId;
 
-    /// Queues a notice. A client that is gone misses it: its connection's end takes it out of its
-    /// sessions.
+    /// Queues a notification. A disconnected client misses it; the end of its connection detaches
+    /// it from its sessions.
     fn tell(&self, class: Class, notice: &Notice<'_>);
 
-    /// Asks the user something.
+    /// Asks the user a question.
     fn ask_user(
         &self,
         session: &SessionId,
         question: &UserInputRequested,
     ) -> Asking<UserInputResponse>;
 
-    /// Asks for a token of a provider that the client brought.
+    /// Asks for a token of a provider that the client defined.
     fn ask_token(&self, session: &SessionId, provider: &str) -> Asking<String>;
 
-    /// Asks for other words for sections of the system message.
+    /// Asks the client to rewrite sections of the system message.
     fn ask_sections(&self, session: &SessionId, sections: &SectionTexts) -> Asking<SectionTexts>;
 }
 
 /// Texts of a system message by the names of their sections.
 pub type SectionTexts = BTreeMap<String, String>;
 
-/// The wait for an answer; dropping it withdraws the question.
+/// A pending answer; dropping it withdraws the request.
 pub type Asking<T> = BoxFuture<'static, Result<T, AskError>>;
 
-/// Why a question has no answer.
+/// Why a request has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     #[error("the connection closed before the answer came")]
@@ -78,26 +78,25 @@ pub enum AskError {
     Failed(String),
 }
 
-/// What happens to a notice when its client reads slowly.
+/// How a notification is treated when its client reads slowly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// A fact that must not be lost: a client that is too slow for it is cut off.
+    /// A fact that must not be lost: a client that is too slow for it is disconnected.
     Event,
-    /// A fragment that a later event repeats: left out for a client that is too slow.
+    /// A fragment that a later event repeats: it is dropped for a client that is too slow.
     Delta,
 }
 
-/// Something that clients are told. Its bytes are made once, for the first client that is told, and
-/// shared by the others.
+/// A notification to clients. Its bytes are made once, for the first client, then shared.
 pub struct Notice<'a> {
     content: NoticeContent<'a>,
     bytes: OnceCell<Bytes>,
 }
 
-/// What a notice says.
+/// The content of a notification.
 #[derive(Clone, Copy)]
 pub enum NoticeContent<'a> {
-    /// An event of a session, as its line says it.
+    /// An event of a session, as its log line.
     Event {
         session: &'a SessionId,
         line: &'a str,
@@ -119,13 +118,13 @@ impl<'a> Notice<'a> {
         Self::new(NoticeContent::Event { session, line })
     }
 
-    /// The bytes that carry the notice.
+    /// Returns the encoded notification.
     pub fn bytes(&self, encode: impl FnOnce(NoticeContent<'a>) -> Bytes) -> Bytes {
         self.bytes.get_or_init(|| encode(self.content)).clone()
     }
 }
 
-/// A change in the set of sessions, as told to a launch.
+/// A change in the set of sessions, as sent to the clients of a launch.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lifecycle<'a> {

@@ -1,4 +1,4 @@
-//! Settings of the daemon, and the one file they come from: `config.toml` in the home.
+//! The settings of the daemon, and the one file that they come from: `config.toml` in the home.
 //!
 //! ```toml
 //! model = "work/claude-sonnet-4-5"     # for sessions that name no model
@@ -31,14 +31,14 @@
 //! explore = "small"                    # the model of one agent: a name, inherit, small or other-family
 //! ```
 //!
-//! `LOOPD_SHELL_BACKEND` of a launch wins over `backend`; `LOOPD_AGENTS_MAX_DEPTH`,
+//! `LOOPD_SHELL_BACKEND` of a launch overrides `backend`; `LOOPD_AGENTS_MAX_DEPTH`,
 //! `LOOPD_AGENTS_MAX_CONCURRENT` (or `COPILOT_SUBAGENT_MAX_DEPTH`,
-//! `COPILOT_SUBAGENT_MAX_CONCURRENT`) and `LOOPD_AGENTS_FORK` win over what `[agents]` says.
+//! `COPILOT_SUBAGENT_MAX_CONCURRENT`) and `LOOPD_AGENTS_FORK` override the settings in `[agents]`.
 //!
-//! Which provider answers a session, first match wins:
+//! The provider of a session is the first match of:
 //!
 //! 1. the models `offline` and `replay`, which are built in;
-//! 2. what the session brings: a model of its `providers`, else its `provider`;
+//! 2. the providers of the session: a model of its `providers`, else its `provider`;
 //! 3. the Copilot API at `COPILOT_API_URL`;
 //! 4. a provider of this file, `OPENAI_API_KEY` or `OPENAI_BASE_URL`, `ANTHROPIC_API_KEY` (at
 //!    `ANTHROPIC_BASE_URL`), a local server if `LOOPD_LOCAL` or `local` asks for it; among several
@@ -58,10 +58,10 @@ use serde::Deserialize;
 use crate::subagent::definitions::AgentSettings;
 use loopd_model::retry::RetryPolicy;
 
-/// The file's name in the home.
+/// The name of the file in the home.
 pub const FILE: &str = "config.toml";
 
-/// What can be tuned.
+/// The settings of the daemon.
 #[derive(Debug, Default)]
 pub struct Config {
     pub retry: RetryPolicy,
@@ -70,14 +70,14 @@ pub struct Config {
     pub models: ModelSettings,
 }
 
-/// How sessions run commands.
+/// How sessions run shell commands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShellSettings {
     pub backend: ShellBackend,
 }
 
-/// What commands run on.
+/// Whether shell commands run in a terminal or as plain processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ShellBackend {
@@ -87,7 +87,7 @@ pub enum ShellBackend {
 }
 
 impl ShellBackend {
-    /// Reads the value of a variable; what is neither is ignored, as if it were not set.
+    /// Parses the value of a variable; any other value is ignored, as if the variable were not set.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "terminal" => Some(Self::Terminal),
@@ -97,17 +97,17 @@ impl ShellBackend {
     }
 }
 
-/// Models and providers for sessions that bring none.
+/// Models and providers for sessions that define none.
 #[derive(Debug, Default)]
 pub struct ModelSettings {
     pub model: Option<String>,
     pub local: bool,
     pub providers: BTreeMap<String, ProviderSettings>,
-    /// Why the file could not be used; told to who would have needed it.
+    /// Why the file could not be used; returned to requests that would need it.
     pub problem: Option<String>,
 }
 
-/// A provider of the file.
+/// A provider in the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderSettings {
@@ -135,7 +135,7 @@ struct ConfigFile {
 }
 
 impl Config {
-    /// Reads the file of a home; without one everything is as usual.
+    /// Reads the file of a home; without a file all settings have their defaults.
     pub fn load(home: &Path) -> Self {
         let path = home.join(FILE);
         let config = match std::fs::read_to_string(&path) {
@@ -149,7 +149,7 @@ impl Config {
         config
     }
 
-    /// Reads the text of the file. A mistake is told with the first model request.
+    /// Reads the text of the file. A mistake in it is reported with the first model request.
     fn read(text: &str, path: &str) -> Self {
         let file = match ConfigFile::parse(text) {
             Ok(file) => file,
@@ -189,7 +189,7 @@ impl Config {
         }
     }
 
-    /// The variables that hold keys; children must not see them.
+    /// Lists the variables that hold keys; child processes must not see them.
     pub fn key_variables(&self) -> impl Iterator<Item = &str> {
         self.models
             .providers
@@ -199,14 +199,14 @@ impl Config {
 }
 
 impl ConfigFile {
-    /// Parses the file, or says where the mistake is and what to do about it.
+    /// Parses the file; an error names the line and the fix.
     fn parse(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| {
                 let before = text.get(..span.start).unwrap_or_default();
                 before.matches('\n').count() + 1
             });
-            // Only the message: the line itself may hold a key that does not belong there.
+            // Only the message is used: the line itself may hold a key that does not belong there.
             let message = error.message();
             let hint = if message.contains("`api_key`") {
                 "; keys are never written into this file: put the key into a variable and name that with api_key_env"

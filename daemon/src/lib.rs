@@ -11,27 +11,27 @@
     )
 )]
 
-// The process: from arguments to parts put together.
+// The process: from arguments to the assembled daemon.
 pub mod app;
 pub mod args;
 
-// Ways in, and what is asked for.
+// The front end: connections and the requests that they carry.
 pub mod front;
 
-// Who does it.
+// Carries out the requests.
 pub mod session;
 
 pub mod turn;
 
 pub mod services;
 
-// Who asked.
+// The launch that a request belongs to, and the settings.
 pub mod launch;
 
 pub mod config;
 pub mod home;
 
-// What it is done with.
+// What sessions use.
 pub mod tool;
 
 pub mod subagent;
@@ -43,7 +43,7 @@ pub mod publish;
 
 pub mod client;
 
-// Values and small parts that everyone may use.
+// Values and small parts that every module may use.
 pub mod build_id;
 pub mod redaction;
 pub mod shutdown;

@@ -1,8 +1,8 @@
-//! Fans events out to the clients attached to one session.
+//! Sends events to the clients that are attached to one session.
 //!
-//! The session's actor publishes what is committed; a running model call publishes its deltas
-//! through a clone. Each event is serialised once; its bytes are made once per session and shared
-//! by everyone who listens to that session.
+//! The session's actor publishes committed events; a running model call publishes its deltas
+//! through a clone. Each event is serialised once. Its bytes are made once per session and shared
+//! by all clients of that session.
 
 pub mod recent;
 
@@ -13,7 +13,7 @@ use loopd_proto::id::{AgentId, SessionId};
 
 use crate::client::{Class, Client, ClientId, Notice};
 
-/// Those who listen to one session.
+/// The clients that receive the events of one session.
 #[derive(Clone)]
 pub struct Audience {
     // Locked only to copy or change short lists.
@@ -23,23 +23,23 @@ pub struct Audience {
 struct AudienceState {
     session: SessionId,
     clients: Vec<Arc<dyn Client>>,
-    /// What effects say while the events they follow from are not committed yet.
+    /// Events of effects, held back until the events that caused them are committed.
     held: Option<Vec<OutgoingEvent<'static>>>,
-    /// Set in the session of an agent: those who listen to the session at the top hear it, too.
+    /// Set for a sub-agent: the clients of the session at the top receive its events, too.
     upstream: Option<Upstream>,
 }
 
-/// The session at the top of a tree of agents, as one of them sees it.
+/// The session at the top of a tree of sub-agents, for one of them.
 #[derive(Clone)]
 pub struct Upstream {
     pub session: SessionId,
     pub audience: Audience,
     pub agent: AgentId,
-    /// Whether what an agent says is passed on word by word.
+    /// Whether the deltas of a sub-agent are passed on.
     pub streaming: bool,
 }
 
-/// One event on its way to those who listen.
+/// An event that is about to be sent to clients.
 #[derive(Debug)]
 pub struct OutgoingEvent<'a> {
     pub class: Class,
@@ -48,8 +48,9 @@ pub struct OutgoingEvent<'a> {
 }
 
 impl Upstream {
-    /// Whether the clients at the top are shown this event of an agent. Its beginning and end they
-    /// learn from its parent; that it rests or has failed must not look like the session's own.
+    /// Returns whether the clients at the top receive this event of a sub-agent. They learn about
+    /// its start and end from its parent. That a sub-agent is idle or has failed must not look like
+    /// an event of the session at the top.
     fn passes(&self, event: &OutgoingEvent<'_>) -> bool {
         let streamed = matches!(
             event.kind,
@@ -128,32 +129,32 @@ impl Audience {
         self.state().clients.retain(|client| client.id() != id);
     }
 
-    /// Queues a notice for everyone; who is too slow is cut off by their own queue.
+    /// Queues a notification for all clients; a client whose queue is full is disconnected.
     pub fn tell(&self, class: Class, notice: &Notice<'_>) {
         self.state().tell(class, notice);
     }
 
-    /// Queues an event for everyone.
+    /// Queues an event for all clients.
     pub fn publish(&self, event: &OutgoingEvent<'_>) {
         self.state().deliver(event);
     }
 
-    /// Queues what an effect says, after the events that the effect follows from.
+    /// Queues an event of an effect, after the events that caused the effect.
     pub fn say(&self, event: OutgoingEvent<'static>) {
         let mut state = self.state();
         match &mut state.held {
-            // Bounded by the time of one commit.
+            // The list is short: it grows only during one commit.
             Some(held) => held.push(event),
             None => state.deliver(&event),
         }
     }
 
-    /// Lets those who listen to the session at the top hear this one, too.
+    /// Passes the events of this session on to the clients of the session at the top.
     pub fn pass_on_to(&self, upstream: Upstream) {
         self.state().upstream = Some(upstream);
     }
 
-    /// Names the agent whose session this is.
+    /// Returns the sub-agent that owns this session, if there is one.
     pub fn agent(&self) -> Option<AgentId> {
         let state = self.state();
         state
@@ -162,7 +163,7 @@ impl Audience {
             .map(|upstream| upstream.agent.clone())
     }
 
-    /// Keeps back what effects say until [`Audience::release`].
+    /// Holds back the events of effects until [`Audience::release`].
     pub fn hold(&self) {
         self.state().held.get_or_insert_default();
     }

@@ -1,7 +1,7 @@
-//! Takes secret values out of text: whole texts, and texts that come in pieces.
+//! Masks secret values in text: in whole texts, and in texts that arrive in pieces.
 //!
-//! `session` builds one from what it knows and passes every tool outcome through it; `agent` does
-//! so with partial output. It never stores, prints or logs a value.
+//! `session` builds a [`Redaction`] from the secrets that it knows and passes every tool outcome
+//! through it; `turn` does so with partial output. A value is never stored, printed or logged.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -10,17 +10,17 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// What stands in the place of a secret.
+/// Replaces a secret in a text.
 pub const MASK: &str = "[redacted]";
-/// Shorter values would blank ordinary words.
+/// The shortest value that is masked; shorter values would mask ordinary words.
 pub const SHORTEST: usize = 6;
-/// Longer values are no secrets but documents, and make the search dear.
+/// The longest value that is masked; longer values are documents, not secrets, and slow the search.
 pub const LONGEST: usize = 64 * 1024;
 
-/// How many values are searched for one by one.
+/// The most values that are searched for one by one.
 const FEW: usize = 32;
 
-/// The values to take out, ready to be searched for.
+/// The values to mask, prepared for the search.
 #[derive(Clone, Default)]
 pub struct Redaction {
     values: Vec<String>,
@@ -34,7 +34,7 @@ impl fmt::Debug for Redaction {
 }
 
 impl Redaction {
-    /// Searches for these values; those that are too short or too long are left out.
+    /// Makes a search for these values, without those that are too short or too long.
     pub fn of(values: impl IntoIterator<Item = String>) -> Self {
         let mut values: Vec<String> = values
             .into_iter()
@@ -42,7 +42,7 @@ impl Redaction {
             .collect();
         values.sort_unstable();
         values.dedup();
-        // Few values are found faster one by one than a search for all of them is built.
+        // Searching for a few values one by one takes less time than building a combined search.
         if values.len() <= FEW {
             return Self {
                 values,
@@ -58,7 +58,7 @@ impl Redaction {
         if self.first(text).is_none() {
             return Cow::Borrowed(text);
         }
-        // There is something to mask, perhaps often: now the search for all at once pays.
+        // At least one value occurs, maybe many times, so the combined search pays off now.
         if let Some(search) = self.search.clone().or_else(|| search(&self.values)) {
             return Cow::Owned(search.replace_all(text, &vec![MASK; self.values.len()]));
         }
@@ -73,14 +73,14 @@ impl Redaction {
         Cow::Owned(cleaned)
     }
 
-    /// Masks a text in its place.
+    /// Masks the values in a text in place.
     pub fn clean_in_place(&self, text: &mut String) {
         if let Cow::Owned(cleaned) = self.clean(text) {
             *text = cleaned;
         }
     }
 
-    /// Where the first value is, the longest of those that begin there.
+    /// Finds the first occurrence of a value; of several that start there, the longest.
     fn first(&self, text: &str) -> Option<Range<usize>> {
         if let Some(search) = &self.search {
             return search.find(text).map(|found| found.range());
@@ -92,7 +92,7 @@ impl Redaction {
         places.min_by_key(|place| (place.start, Reverse(place.end)))
     }
 
-    /// Where the end of a text begins that may be the beginning of a value.
+    /// Returns where the end of the text starts to be a possible beginning of a value.
     fn open_end(&self, text: &str) -> usize {
         let longest = self.values.iter().map(String::len).max().unwrap_or(0);
         let from = text.len().saturating_sub(longest.saturating_sub(1));
@@ -107,7 +107,7 @@ impl Redaction {
     }
 }
 
-/// The search for all values at once; `None` when they are too many for one.
+/// Builds the combined search; `None` if there are too many values for one.
 fn search(values: &[String]) -> Option<AhoCorasick> {
     let search = AhoCorasick::builder()
         .match_kind(MatchKind::LeftmostLongest)
@@ -117,11 +117,11 @@ fn search(values: &[String]) -> Option<AhoCorasick> {
         .ok()
 }
 
-/// A text that comes in pieces; a value that is cut between them is found all the same.
+/// Masks a text that arrives in pieces; a value that is split between pieces is found as well.
 #[derive(Debug)]
 pub struct Pieces {
     redaction: Redaction,
-    /// The end of what came, which may be the beginning of a value.
+    /// The end of the text so far that may be the beginning of a value.
     held: String,
 }
 
@@ -133,15 +133,14 @@ impl Pieces {
         }
     }
 
-    /// Takes a piece and gives what is safe to show by now, which may be nothing.
+    /// Takes a piece; returns the text that is safe to show by now, which may be empty.
     pub fn next(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         let mut shown = String::new();
         let mut rest = self.held.as_str();
         loop {
             let open = self.redaction.open_end(rest);
-            // What begins before the open end is whole: otherwise its beginning would be the
-            // open end.
+            // A value that starts before `open` is complete, else `open` would be its start.
             let found = self.redaction.first(rest);
             let (show, skip, mask) = match found.filter(|found| found.start < open) {
                 Some(found) => (found.start, found.end, MASK),
@@ -158,7 +157,7 @@ impl Pieces {
         shown
     }
 
-    /// Gives what was held back, since nothing follows.
+    /// Returns the text that was held back; called after the last piece.
     pub fn rest(self) -> String {
         self.redaction.clean(&self.held).into_owned()
     }

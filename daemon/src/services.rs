@@ -1,6 +1,6 @@
-//! What every part of the daemon may need: the store, the clock, the tools, the settings.
+//! What all parts of the daemon share: the store, the clock, the tools, the settings.
 //!
-//! Built once by `app`, shared by all sessions; holds nothing of any connection.
+//! `app` builds it once for all sessions. It holds nothing that belongs to a connection.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,33 +23,33 @@ pub struct Services {
     pub store: Arc<dyn Store>,
     pub clock: Clock,
     pub catalog: Catalog,
-    /// What models are told of the built-in tools; schemas are made once.
+    /// The descriptions of the built-in tools for models; their schemas are made once.
     pub tool_specs: Vec<ToolSpec>,
     pub config: Config,
     pub model_lists: Arc<ModelLists>,
-    /// Keeps recordings of conversations from each other.
+    /// Serialises the writing of recorded conversations.
     pub recording: RecordingLock,
     pub home: PathBuf,
     pub keep_alive: KeepAlive,
-    /// Every program that is started is started here.
+    /// Starts every process of the daemon.
     pub processes: Processes,
-    /// Copies of repositories in which agents work alone.
+    /// The worktrees that isolated sub-agents work in.
     pub worktrees: Worktrees,
     pub version: &'static str,
 }
 
 impl Services {
-    /// The folder of a session; it exists once something is kept in it.
+    /// Returns the folder of a session; it is created when the first file is stored in it.
     pub fn session_folder(&self, id: &SessionId) -> PathBuf {
         self.home.join("session-state").join(id.as_str())
     }
 
-    /// Where large outputs of a session go.
+    /// Returns the folder for large outputs of a session.
     pub fn scratch_folder(&self, id: &SessionId) -> PathBuf {
         self.session_folder(id).join("temp")
     }
 
-    /// How many bytes the files of a session's folder take; links count as nothing.
+    /// Returns how many bytes the files in a session's folder take; links count as 0.
     pub async fn session_folder_size(&self, id: &SessionId) -> u64 {
         let folder = self.session_folder(id);
         let counted = tokio::task::spawn_blocking(move || folder_size(&folder));
@@ -68,10 +68,10 @@ impl Services {
     }
 }
 
-/// How many entries of a folder are counted; what is more is not.
+/// The most entries of a folder that are counted.
 const MOST_ENTRIES: usize = 100_000;
 
-/// Adds up the files of a folder. What cannot be read takes no room that we know of.
+/// Adds up the sizes of the files in a folder. Entries that cannot be read count as 0.
 fn folder_size(folder: &Path) -> u64 {
     let mut waiting = vec![folder.to_owned()];
     let (mut bytes, mut entries) = (0_u64, 0_usize);
@@ -81,7 +81,7 @@ fn folder_size(folder: &Path) -> u64 {
             if entries > MOST_ENTRIES {
                 return bytes;
             }
-            // Of the link itself, so that nothing outside is counted or walked.
+            // A link has its own metadata here, so that nothing outside the folder is counted.
             match entry.metadata() {
                 Ok(metadata) if metadata.is_dir() => waiting.push(entry.path()),
                 Ok(metadata) if metadata.is_file() => bytes = bytes.saturating_add(metadata.len()),

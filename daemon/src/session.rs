@@ -1,7 +1,7 @@
-//! A session as the rest of the daemon sees it: a handle whose calls are commands in a mailbox.
+//! The public side of a session: a handle that sends commands to the mailbox of its actor.
 //!
-//! `rpc` calls it; `session::actor` answers. Every call queues its message before its first wait,
-//! so that two requests of one connection keep their order.
+//! `rpc` calls the handle and `session::actor` replies. Every call queues its message before its
+//! first `await`, so that two requests of one connection keep their order.
 
 pub mod actor;
 mod ask;
@@ -39,10 +39,10 @@ use loopd_kernel::command::{Answer, Command, Refusal};
 use loopd_kernel::state::State;
 use provide::ProviderChange;
 
-/// How many messages may wait for one session.
+/// The most messages that may wait in the mailbox of one session.
 const MAILBOX: usize = 1_024;
 
-/// Why a session could not do what was asked.
+/// Why a session did not carry out a request.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SessionError {
     #[error("Session not found: {0}")]
@@ -66,7 +66,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// Whether the session can go on after it.
+    /// Returns whether the actor goes on after this error.
     fn flow(&self) -> actor::Flow {
         match self {
             Self::Store(_) | Self::Faulted(_) => actor::Flow::Stop,
@@ -81,24 +81,24 @@ impl SessionError {
     }
 }
 
-/// What a command came to.
+/// The reply to a command.
 #[derive(Debug, Clone)]
 pub struct Done {
     pub answer: Answer,
-    /// The last event that the command made.
+    /// The last event that the command published.
     pub event: Option<EventId>,
 }
 
-/// What reaches the actor.
+/// A message to the actor.
 enum Message {
     Command {
         command: Box<Command>,
         reply: oneshot::Sender<Result<Done, SessionError>>,
     },
     SendAndWait(Box<waits::SendAndWait>),
-    /// An effect of the session reports.
+    /// The result of one of the session's effects.
     Report(Box<Command>),
-    /// Looks at the session without changing it.
+    /// Reads the session without changing it.
     View(Box<dyn FnOnce(&view::View<'_>) + Send>),
     Join(Box<join::Join>),
     Attach(Box<Attachment>),
@@ -107,69 +107,69 @@ enum Message {
         reason: DetachReason,
         reply: Option<oneshot::Sender<()>>,
     },
-    /// Wants an elicitation answered, or learns that nobody can.
+    /// Shows a form to the clients; the reply is the first answer, or that no client can answer.
     Elicit {
         message: String,
         schema: serde_json::Value,
         reply: oneshot::Sender<ElicitationAnswer>,
     },
-    /// Wants a client's slash command run, and learns how that ended.
+    /// Lets a client run its slash command; the reply says how the command ended.
     RunClientCommand {
         name: String,
         args: String,
         reply: oneshot::Sender<ClientRan>,
     },
-    /// A client reports how its slash command ended; the reply says whether anybody waited.
+    /// A client reports how its slash command ended; the reply says whether a caller still waited.
     ClientCommandRan {
         request: RequestId,
         ran: ClientRan,
         reply: oneshot::Sender<bool>,
     },
-    /// A client changes its mind about answering permission questions.
+    /// A client says anew whether it answers permission requests.
     RequirePermissions {
         client: ClientId,
         required: bool,
         reply: oneshot::Sender<()>,
     },
-    /// A client replaces the tools that it runs; the reply says whether it is attached.
+    /// A client replaces the tools that it runs; the reply says whether the client is attached.
     SetTools {
         client: ClientId,
         tools: Vec<ClientTool>,
         reply: oneshot::Sender<bool>,
     },
-    /// Providers or what is known of the model change.
+    /// Changes the providers, or what the session knows of its model.
     Provide {
         change: Box<ProviderChange>,
         reply: oneshot::Sender<Result<(), SessionError>>,
     },
-    /// Changes a file of the session after those before it.
+    /// Changes a file of the session, after all changes that were queued before.
     ChangeFile(files::FileChange),
-    /// Wants to know what an agent of the session is made from.
+    /// Asks for what the session hands to a sub-agent that starts.
     ParentAtStart {
         reply: oneshot::Sender<Box<subagents::spawn::ParentAtStart>>,
     },
-    /// Makes the session an agent of a live one.
+    /// Makes this session a sub-agent of a live session.
     Adopt(Box<subagents::parent::Adoption>),
-    /// What the session has from its parent has changed.
+    /// The parent of this sub-agent hands down its changed settings.
     Inherit(Box<subagents::parent::Inheritance>),
-    /// Ends the session for everybody who is attached, and says so in its log.
+    /// Ends the session for every attached client and stores its end in the log.
     Close {
-        /// Why, if that is an error.
+        /// The reason, if the end is an error.
         error: Option<String>,
         reply: oneshot::Sender<Result<(), SessionError>>,
     },
-    /// Ends the actor, whose log is lost; who waits for the turn under way is told that it failed.
+    /// Ends the actor because the log is lost. Clients that wait for the running turn get an error.
     Abandon {
         why: String,
         reply: oneshot::Sender<()>,
     },
-    /// Ends the actor; its log stays.
+    /// Ends the actor without changing the log.
     Stop {
         reply: oneshot::Sender<()>,
     },
 }
 
-/// A cheap reference to a live session.
+/// A handle to a live session; cheap to clone.
 #[derive(Clone)]
 pub struct SessionHandle {
     id: SessionId,
@@ -181,7 +181,7 @@ impl SessionHandle {
         &self.id
     }
 
-    /// Whether the actor has ended.
+    /// Returns whether the actor has ended.
     pub fn is_closed(&self) -> bool {
         self.mailbox.is_closed()
     }
@@ -193,7 +193,7 @@ impl SessionHandle {
         })
     }
 
-    /// Gives a command and waits until what it caused is committed.
+    /// Sends a command and waits until its events are committed.
     pub fn command(
         &self,
         command: Command,
@@ -210,7 +210,7 @@ impl SessionHandle {
         }
     }
 
-    /// Reads something out of the session.
+    /// Reads from the session.
     pub fn view<T, F>(
         &self,
         look: F,
@@ -221,7 +221,7 @@ impl SessionHandle {
     {
         let (reply, answer) = oneshot::channel();
         let posted = self.post(Message::View(Box::new(move |view| {
-            // The asker may have gone; then nobody wants to know.
+            // The send fails if the caller has stopped waiting.
             reply.send(look(view)).ok();
         })));
         let id = self.id.clone();
@@ -231,7 +231,7 @@ impl SessionHandle {
         }
     }
 
-    /// Reads something out of the session's state.
+    /// Reads from the state of the session.
     pub fn state<T, F>(
         &self,
         look: F,
@@ -243,12 +243,12 @@ impl SessionHandle {
         self.view(move |view| look(view.state))
     }
 
-    /// Lets a client hear the session from a position on.
+    /// Attaches a client, which receives the events from a position on.
     pub fn attach(&self, attachment: Attachment) -> Result<(), SessionError> {
         self.post(Message::Attach(Box::new(attachment)))
     }
 
-    /// A client leaves; resolves when that is settled.
+    /// Detaches a client; resolves when the actor has done so.
     pub fn detach(
         &self,
         client: ClientId,
@@ -262,13 +262,13 @@ impl SessionHandle {
         });
         async move {
             posted?;
-            // The actor may end while it settles this: then it is settled.
+            // The actor may end before it replies; then the client is detached as well.
             answer.await.ok();
             Ok(())
         }
     }
 
-    /// Puts a form to the clients and waits for the first answer.
+    /// Shows a form to the clients and waits for the first answer.
     pub fn elicit(
         &self,
         message: String,
@@ -287,7 +287,7 @@ impl SessionHandle {
         }
     }
 
-    /// Lets the client that brought a slash command run it, and waits for its end.
+    /// Lets the client that offers a slash command run it, and waits until it has ended.
     pub fn run_client_command(
         &self,
         name: String,
@@ -302,7 +302,7 @@ impl SessionHandle {
         }
     }
 
-    /// Reports how such a command ended; whether anybody waited for it.
+    /// Reports how a client's slash command ended; returns whether a caller still waited for it.
     pub fn client_command_ran(
         &self,
         request: RequestId,
@@ -322,7 +322,7 @@ impl SessionHandle {
         }
     }
 
-    /// Says whether a client answers permission questions.
+    /// Sets whether a client answers permission requests.
     pub fn require_permissions(
         &self,
         client: ClientId,
@@ -381,8 +381,7 @@ impl SessionHandle {
         }
     }
 
-    /// Ends the session for everybody; whoever is attached hears its end, and the error if there is
-    /// one.
+    /// Ends the session for all clients; they receive its last event, with the error if any.
     pub fn close(
         &self,
         error: Option<String>,
@@ -391,7 +390,7 @@ impl SessionHandle {
         let posted = self.post(Message::Close { error, reply });
         async move {
             match posted {
-                // Somebody else has ended it.
+                // The session has ended already.
                 Err(SessionError::NotFound(_)) => Ok(()),
                 Err(error) => Err(error),
                 Ok(()) => closed.await.unwrap_or(Ok(())),
@@ -399,26 +398,26 @@ impl SessionHandle {
         }
     }
 
-    /// Ends the actor of a session whose log is lost; resolves when its clients were told.
+    /// Ends the actor of a session whose log is lost; resolves when its clients were notified.
     pub fn abandon(&self, why: &str) -> impl Future<Output = ()> + Send + use<> {
         let (reply, told) = oneshot::channel();
         let mailbox = self.mailbox.clone();
         let why = why.to_owned();
         async move {
             if mailbox.send(Message::Abandon { why, reply }).await.is_ok() {
-                // An error means that it has ended already.
+                // An error means that the actor has ended already.
                 told.await.ok();
             }
         }
     }
 
-    /// Ends the actor without touching the log.
+    /// Ends the actor without changing the log.
     pub fn stop(&self) -> impl Future<Output = ()> + Send + use<> {
         let (reply, stopped) = oneshot::channel();
         let mailbox = self.mailbox.clone();
         async move {
             if mailbox.send(Message::Stop { reply }).await.is_ok() {
-                // An error means that it has ended already.
+                // An error means that the actor has ended already.
                 stopped.await.ok();
             }
         }

@@ -1,13 +1,14 @@
-//! The agents of one session: who works, who waits for whom, who is given more to do.
+//! The sub-agents of one session: starting them, waiting for them, sending them messages.
 //!
-//! The agent tools and the task methods call it; it drives child sessions through the traits of
-//! `parent` and `child`, which `session` implements, and tells the parent's log what comes of them.
-//! `definitions` says what can be started, `order` and `plan` what an order comes to, `run` is one
-//! prompt to one agent, `slots` how many work at once, `inherit` what a child has from its parent.
-//! Nothing here decides a permission or words what a model reads.
+//! The agent tools and the task methods call this module. It drives child sessions through the
+//! traits of `parent` and `child`, which `session` implements, and records their results in the
+//! parent's log. `definitions` has the sub-agents that can be started, `order` and `plan` turn a
+//! request into a plan, `run` is one prompt to one sub-agent, `slots` limits how many work at once,
+//! `inherit` computes the permissions of a child. This module decides no permission and writes no
+//! text for a model.
 //!
-//! Three verbs stay apart: to stop waiting ([`Subagents::promote`]), to interrupt
-//! ([`child::Child::abort`], which a run uses), to cancel ([`Subagents::cancel`]).
+//! Three operations are distinct: [`Subagents::promote`] ends the waiting, [`child::Child::abort`],
+//! which a run uses, interrupts, and [`Subagents::cancel`] cancels.
 
 pub mod child;
 pub mod definitions;
@@ -51,24 +52,24 @@ pub use slots::{SlotLease, Slots};
 use table::RunTable;
 pub use watcher::{Activity, RunProgress};
 
-/// How many agents of one session may be at work or wait for a slot.
+/// The most sub-agents of one session that may work or wait for a slot.
 const MOST_RUNS: usize = 256;
 
-/// What the agents of a session need.
+/// What the sub-agents of a session need.
 pub struct SubagentsSetup {
     pub session: SessionId,
-    /// Where output files go.
+    /// The folder of the output files.
     pub folder: PathBuf,
     pub log: Arc<dyn TaskLog>,
     pub parent: Arc<dyn ParentSession>,
-    /// The copies of repositories in which agents work alone.
+    /// The worktrees that isolated sub-agents work in.
     pub worktrees: Worktrees,
     pub keep_alive: KeepAlive,
-    /// Whether agents take more than one message.
+    /// Whether a sub-agent takes further messages after its first answer.
     pub multi_turn: bool,
 }
 
-/// The agents of one session.
+/// The sub-agents of one session.
 #[derive(Clone)]
 pub struct Subagents(Arc<SubagentsInner>);
 
@@ -88,17 +89,17 @@ impl fmt::Debug for Subagents {
     }
 }
 
-/// An agent that was started.
+/// A sub-agent that was started.
 pub struct Started {
     pub id: TaskId,
     pub work: AgentWork,
     pub run: Arc<SubagentRun>,
-    /// What the caller should know, such as a model that was not to be had.
+    /// A note for the caller, for example about a model that was not available.
     pub note: Option<String>,
 }
 
 impl Subagents {
-    /// The agents of a session, until `ended` is cancelled.
+    /// Makes the sub-agents of a session; they live until `ended` is cancelled.
     pub fn new(setup: SubagentsSetup, ended: CancellationToken) -> Self {
         Self(Arc::new(SubagentsInner {
             setup,
@@ -113,10 +114,10 @@ impl Subagents {
         self.0.table.lock()
     }
 
-    /// Starts an agent; it is on record when this resolves.
+    /// Starts a sub-agent; its start is in the log when this resolves.
     pub async fn start(&self, order: SubagentOrder) -> Result<Started, SubagentError> {
         self.check_room()?;
-        // Everything below is computed from this one look at the session.
+        // Everything below is computed from this one snapshot of the session.
         let spawner = self.0.setup.parent.look(plan::asked_by(&order)).await?;
         let plan = plan::plan(spawner.parent(), spawner.models(), &order);
         let plan = Box::pin(plan).await?;
@@ -207,7 +208,7 @@ impl Subagents {
         self.0.setup.folder.join(format!("{id}.md"))
     }
 
-    /// Puts a run on the table.
+    /// Adds a run to the table.
     fn enroll(&self, id: &TaskId, execution: Execution) -> Result<Arc<SubagentRun>, SubagentError> {
         let run = Arc::new(SubagentRun::new(id.clone(), execution));
         let mut table = self.table();
@@ -218,7 +219,7 @@ impl Subagents {
         Ok(run)
     }
 
-    /// Lets a run go.
+    /// Starts the task of a run.
     fn launch(
         &self,
         run: &Arc<SubagentRun>,
@@ -235,12 +236,12 @@ impl Subagents {
         });
     }
 
-    /// The run of an agent that is at work.
+    /// Returns the run of a sub-agent that is at work.
     pub fn run(&self, id: &TaskId) -> Option<Arc<SubagentRun>> {
         self.table().runs.get(id).cloned()
     }
 
-    /// Lets an agent that is waited for go on by itself; says whether there was anything to do.
+    /// Moves a sub-agent to the background; returns whether it was in the foreground.
     pub async fn promote(&self, id: &TaskId) -> bool {
         let Some(run) = self.run(id) else {
             return false;
@@ -253,7 +254,7 @@ impl Subagents {
         true
     }
 
-    /// Cancels an agent that is at work, and everything below it; it is on record when this resolves.
+    /// Cancels a working sub-agent and all below it; its end is in the log when this resolves.
     pub async fn cancel(&self, id: &TaskId, by: CancelledBy) -> bool {
         let Some(run) = self.run(id) else {
             return false;
@@ -263,13 +264,13 @@ impl Subagents {
         true
     }
 
-    /// Cancels all agents that nobody waits for; says how many there were.
+    /// Cancels all sub-agents in the background; returns how many there were.
     pub async fn cancel_background(&self, by: CancelledBy) -> usize {
         let is_background = |run: &SubagentRun| run.execution() == Execution::Background;
         self.cancel_where(is_background, by).await
     }
 
-    /// Cancels all agents that are at work.
+    /// Cancels all sub-agents that are at work.
     pub async fn cancel_all(&self, by: CancelledBy) {
         self.cancel_where(|_| true, by).await;
     }
@@ -286,7 +287,7 @@ impl Subagents {
         runs.len()
     }
 
-    /// Tells the log, unless the session ends: then nobody reads what it is told.
+    /// Records a command in the log. Fails if the session ends, because it then no longer replies.
     async fn record(&self, command: Command) -> Result<(), TaskLogError> {
         tokio::select! {
             stored = self.0.setup.log.record(command) => stored,
@@ -302,7 +303,7 @@ impl Subagents {
         }
     }
 
-    /// Ends all agents; they are gone when this resolves.
+    /// Ends all sub-agents; they have ended when this resolves.
     pub async fn close(&self) {
         self.table().ended = true;
         self.0.ended.cancel();

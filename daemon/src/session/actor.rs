@@ -1,6 +1,6 @@
-//! The task that owns one session: takes messages one at a time, decides, stores, publishes.
+//! The task that owns one session: takes one message at a time, decides, stores, publishes.
 //!
-//! Nothing else touches the state. Slow work is started as an effect and comes back as a command.
+//! Nothing else changes the state. Slow work runs as an effect and reports its result as a command.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,12 +32,12 @@ use loopd_kernel::decide::decide;
 use loopd_kernel::state::State;
 use loopd_kernel::tool_call::ToolOrigin;
 
-/// Whether there is a log to begin with.
+/// How the actor gets its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     New,
     Load,
-    /// The log is a copy of another session's and is about to become an agent of that one.
+    /// The log is a copy of another session's log; that session is about to adopt this one.
     Copy,
 }
 
@@ -49,17 +49,17 @@ pub(super) struct Actor {
     inbox: mpsc::Receiver<Message>,
     pub(super) record: SessionRecord,
     pub(super) clients: Clients,
-    /// The configuration with its secrets; never stored.
+    /// The configuration with its secrets, which are never stored.
     pub(super) options: SessionOptions,
     pub(super) recent: Recent,
     pub(super) ticks: watch::Sender<u64>,
     pub(super) running: RunningEffects,
-    /// Those who wait for answers to questions; which are open, the state says.
+    /// The callers that wait for answers to questions. Which questions are open is in the state.
     pub(super) question_waiters: QuestionWaiters,
-    /// Those who wait for what becomes of a message.
+    /// The callers that wait until a message was dealt with.
     pub(super) waits: Waits,
     files: FileWriter,
-    /// The commands that run in shells.
+    /// The shell commands of the session.
     pub(super) shells: Shells,
     pub(super) subagents: SessionSubagents,
 }
@@ -116,7 +116,7 @@ impl Actor {
         }
     }
 
-    /// Lives until the session is closed; then leaves the registry by itself.
+    /// Runs until the session is closed, then removes itself from the registry.
     pub(super) async fn run(mut self, start: Start) {
         if start != Start::New
             && let Err(error) = self.load(start).await
@@ -134,7 +134,7 @@ impl Actor {
         self.refuse_all(&SessionError::NotFound(self.state.id.clone()));
     }
 
-    /// Ends what must not outlive the session, before anybody can open it anew.
+    /// Ends what must not outlive the session, before anybody can open the session again.
     async fn end_processes(&self) {
         self.running.end();
         self.subagents.runs().close().await;
@@ -143,7 +143,7 @@ impl Actor {
         self.report_gone(&SessionError::Ended(self.state.id.clone()));
     }
 
-    /// The next message; `None` when the session was idle for as long as its launch lets it.
+    /// Waits for the next message; `None` when the session was idle as long as its launch allows.
     async fn next_message(&mut self) -> Option<Message> {
         let limit = self
             .clients
@@ -164,7 +164,7 @@ impl Actor {
         None
     }
 
-    /// Answers what still waits, so that nobody hangs.
+    /// Answers all pending requests with an error, so that no caller hangs.
     fn refuse_all(&mut self, error: &SessionError) {
         self.sessions.forget(&self.state.id, &self.mailbox);
         let ended = SessionError::Ended(self.state.id.clone());
@@ -183,7 +183,7 @@ impl Actor {
         match message {
             Message::Command { command, reply } => match self.execute(*command).await {
                 Ok(done) => {
-                    // The asker may have gone; what it asked for is done all the same.
+                    // The caller may have stopped waiting; the command is carried out all the same.
                     reply.send(Ok(done)).ok();
                     Flow::Go
                 }
@@ -205,7 +205,7 @@ impl Actor {
                 self.attach(*attachment).await;
                 match pending {
                     PendingWork::Waits => Flow::Go,
-                    // Only now: the work needs what the newcomer brought.
+                    // Only now, because the work needs the tools and settings of the client.
                     PendingWork::Continues => self.report(Command::TakeUp).await,
                 }
             }
@@ -275,7 +275,7 @@ impl Actor {
             }
             Message::ParentAtStart { reply } => {
                 let parent = self.parent_at_start();
-                // The order that wanted it may have been given up.
+                // The send fails if the start of the sub-agent was cancelled.
                 reply.send(Box::new(parent)).ok();
                 Flow::Go
             }
@@ -302,7 +302,7 @@ impl Actor {
                     }));
                 }
                 self.sessions.forget(&self.state.id, &self.mailbox);
-                // Who asked may have stopped waiting.
+                // The send fails if the caller has stopped waiting.
                 reply.send(()).ok();
                 Flow::Stop
             }
@@ -315,7 +315,7 @@ impl Actor {
         }
     }
 
-    /// Carries out a command that nobody waits for.
+    /// Carries out a command that has no caller.
     async fn report(&mut self, command: Command) -> Flow {
         match self.execute(command).await {
             Ok(_) => Flow::Go,
@@ -327,7 +327,7 @@ impl Actor {
         }
     }
 
-    /// Decides a command and carries it out: store, apply, commit, publish, start.
+    /// Decides a command and carries it out: store, apply, commit, publish, start effects.
     pub(super) async fn execute(&mut self, command: Command) -> Result<Done, SessionError> {
         let command = self.without_secrets(command);
         let headers = match &command {
@@ -382,7 +382,7 @@ impl Actor {
         self.record.created_ms = state.created.0;
         self.record.modified_ms = self.services.clock.now().0;
         self.record.summary = name.map(|name| name.text.clone());
-        // Only a name that a person gave is one; the other is the first message's beginning.
+        // Only a name by the user counts; a derived one is the beginning of the first message.
         self.record.name = name
             .filter(|name| name.by_user)
             .map(|name| name.text.clone());
@@ -400,7 +400,7 @@ impl Actor {
     }
 
     pub(super) fn announce_update(&self) {
-        // Clients know the sessions they opened; agents they know by their events.
+        // Clients know the sessions that they opened. They know sub-agents from their events.
         if let Some(launch) = self.clients.launch()
             && self.state.subagent.is_none()
         {

@@ -1,4 +1,4 @@
-//! Questions that go to clients as requests, and forms that wait for whoever answers first.
+//! Questions that clients receive as requests, and forms that the first client to answer fills in.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::journal;
 use crate::client::{Client, Notice};
 use loopd_kernel::command::Command;
 
-/// What came of a form.
+/// The answer to a form.
 #[derive(Debug, Clone)]
 pub struct ElicitationAnswer {
     pub action: ElicitationAction,
@@ -21,7 +21,7 @@ pub struct ElicitationAnswer {
 }
 
 impl Actor {
-    /// Sends a question as a request; the first answer of any client counts.
+    /// Sends a question to a client as a request; the first answer of any client counts.
     pub(super) fn ask(&mut self, client: &Arc<dyn Client>, asked: &UserInputRequested) {
         let asking = client.ask_user(&self.state.id, asked);
         let request = asked.request_id.clone();
@@ -37,7 +37,7 @@ impl Actor {
                         })
                         .await;
                 }
-                // The question stays open for others and for later.
+                // The question stays open: another client may answer it, or this one later.
                 Err(error) => tracing::debug!(%error, "a client did not answer a question"),
             }
         });
@@ -45,7 +45,7 @@ impl Actor {
         self.question_waiters.sent(request, waiting);
     }
 
-    /// Puts the questions that are open to somebody who just came.
+    /// Sends the open questions to a client that has just attached.
     pub(super) fn ask_late_joiner(&mut self, client: &Arc<dyn Client>) {
         let open: Vec<_> = self.state.questions.user_inputs().cloned().collect();
         for asked in open {
@@ -53,7 +53,7 @@ impl Actor {
         }
     }
 
-    /// Shows the forms that wait to somebody who just came and can fill them in.
+    /// Shows the open forms to a client that has just attached and can fill them in.
     pub(super) fn show_open_forms(&self, client: &Arc<dyn Client>) {
         for form in self.state.questions.forms() {
             let event = Ephemeral::ElicitationRequested(form.clone());

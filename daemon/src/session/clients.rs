@@ -1,7 +1,8 @@
-//! The clients of a session: who is attached, what they brought, and who hears what.
+//! The clients of a session: which are attached, what they offer, and which receive its events.
 //!
-//! In the session of a sub-agent it holds those of the session at the top, as the parent hands them
-//! down. `clients/attach` lets clients come and go, `clients/slash` lets them run slash commands.
+//! In the session of a sub-agent these are the clients of the session at the top, as the parent
+//! hands them down. `clients/attach` attaches and detaches clients, `clients/slash` lets them run
+//! slash commands.
 
 pub mod attach;
 pub mod slash;
@@ -24,22 +25,22 @@ pub(super) struct Clients {
     attachments: Vec<Attachment>,
     audience: Audience,
     launch: Option<Arc<Launch>>,
-    /// Whether the launch is that of somebody who only looks on.
+    /// Whether the launch belongs to an observer.
     borrowed_launch: bool,
     api_token: Option<Secret>,
     tokens: TokenClients,
-    /// Whether a form can be shown to somebody, as clients were told last.
+    /// Whether a client can show forms, as last announced to the clients.
     can_elicit: bool,
     running_commands: RunningCommands,
 }
 
-/// What a session gives its sub-agents of its clients.
+/// The part of a session's clients that it hands down to its sub-agents.
 #[derive(Clone)]
 pub(super) struct SharedClients {
     pub(super) launch: Option<Arc<Launch>>,
     api_token: Option<Secret>,
     tokens: TokenClients,
-    /// Those that bring tools and answer questions.
+    /// The clients that offer tools and answer questions.
     attachments: Vec<Attachment>,
 }
 
@@ -73,7 +74,7 @@ impl Clients {
         &self.audience
     }
 
-    /// The launch whose environment the session uses.
+    /// Returns the launch whose environment the session uses.
     pub(super) fn launch(&self) -> Option<&Arc<Launch>> {
         self.launch.as_ref()
     }
@@ -90,12 +91,12 @@ impl Clients {
         self.can_elicit
     }
 
-    /// Whether somebody is there for whom the session works; who only looks on does not count.
+    /// Returns whether a client is attached that is not just an observer.
     pub(super) fn is_attended(&self) -> bool {
         self.offers().any(|offer| !offer.observer)
     }
 
-    /// Whether somebody else is attached.
+    /// Returns whether a client other than this one is attached.
     pub(super) fn has_others_than(&self, id: ClientId) -> bool {
         self.all().any(|client| client.id() != id)
     }
@@ -104,7 +105,7 @@ impl Clients {
         self.offers().any(|offer| offer.request_permission)
     }
 
-    /// Those that put questions to their users.
+    /// Returns the clients that can ask their users.
     pub(super) fn answering_users(&self) -> Vec<Arc<dyn Client>> {
         let attachments = self.attachments.iter();
         attachments
@@ -113,7 +114,7 @@ impl Clients {
             .collect()
     }
 
-    /// The slash commands that clients run.
+    /// Lists the slash commands that clients run.
     pub(super) fn commands(&self) -> impl Iterator<Item = &ClientCommand> {
         self.offers()
             .filter_map(|it| it.commands.as_ref())
@@ -126,21 +127,20 @@ impl Clients {
         Some(&mut known.offer)
     }
 
-    /// A client says whether it answers permission questions; nothing changes for one that is not
-    /// attached.
+    /// Sets whether a client answers permission requests; ignores a client that is not attached.
     pub(super) fn require_permissions(&mut self, id: ClientId, required: bool) {
         if let Some(offer) = self.offer_of(id) {
             offer.request_permission = required;
         }
     }
 
-    /// Replaces the tools that a client runs; tells whether it is attached.
+    /// Replaces the tools that a client runs; returns whether the client is attached.
     pub(super) fn set_tools(&mut self, id: ClientId, tools: Vec<ClientTool>) -> bool {
         let offer = self.offer_of(id);
         offer.map(|offer| offer.tools = Some(tools)).is_some()
     }
 
-    /// Remembers whom to ask for the tokens of which provider.
+    /// Records which client supplies the tokens of which provider.
     pub(super) fn learn_tokens(&mut self, options: &SessionOptions, client: &Arc<dyn Client>) {
         let named = options.providers.iter().flatten();
         for provider in options.provider.iter().chain(named) {
@@ -153,7 +153,7 @@ impl Clients {
         }
     }
 
-    /// What sub-agents of the session are given.
+    /// Returns what the session hands down to its sub-agents.
     pub(super) fn shared(&self) -> SharedClients {
         SharedClients {
             launch: self.launch.clone(),
@@ -163,7 +163,7 @@ impl Clients {
         }
     }
 
-    /// Takes over what the parent of a sub-agent gives.
+    /// Replaces the clients of a sub-agent by those that its parent hands down.
     pub(super) fn inherit(&mut self, shared: SharedClients) {
         self.launch = shared.launch;
         self.api_token = shared.api_token;

@@ -1,5 +1,5 @@
-//! Starts what the kernel wants done. Each effect is a task of the session's own set; it reports
-//! back as a command, also when it panics.
+//! Starts the effects that the kernel asks for. Each effect is a task of the session and reports a
+//! command, also when it panics.
 
 mod tool_calls;
 
@@ -25,29 +25,29 @@ use loopd_kernel::context;
 use loopd_kernel::model::{Delivery, ModelRequest};
 use loopd_kernel::state::TurnKey;
 
-/// How long an abort waits for running tools to say how they ended.
+/// How long an abort waits for running tools to report how they ended.
 const ABORT_GRACE: Duration = Duration::from_millis(250);
 
-/// Reports into the session's mailbox.
+/// Sends the results of effects to the mailbox of the session.
 #[derive(Clone)]
 pub(super) struct Reporter(pub(super) mpsc::Sender<Message>);
 
 impl Reporter {
     pub(super) async fn report(&self, command: Command) {
-        // A session that has ended does not want to know.
+        // The send fails if the session has ended.
         self.0.send(Message::Report(Box::new(command))).await.ok();
     }
 }
 
 impl Actor {
-    /// Starts an effect; what it comes to is reported into the mailbox.
+    /// Starts an effect, which reports its result to the mailbox.
     pub(super) fn start(&mut self, effect: Effect) {
         if let Some(work) = self.begin(effect) {
             self.spawn_reporting(work);
         }
     }
 
-    /// Begins an effect: does it if that takes no time, or gives back the work that it is.
+    /// Begins an effect. Carries it out if that takes no time, else returns the work that remains.
     pub(super) fn begin(&mut self, effect: Effect) -> Option<Work> {
         match effect {
             Effect::Prepare { messages } => return Some(self.prepare(messages)),
@@ -68,7 +68,7 @@ impl Actor {
                 }
             }
             Effect::AskClients(Asked::Elicitation(_)) => {
-                // The event that announced it is the question.
+                // Clients see the form in the event that announced it.
             }
             Effect::Withdraw(request) => {
                 self.question_waiters.withdraw(&request);
@@ -93,7 +93,7 @@ impl Actor {
         None
     }
 
-    /// Keeps an approval beyond this session.
+    /// Stores an approval that outlasts this session.
     fn remember(&mut self, approval: Approval, scope: RememberScope) {
         let scope = match scope {
             RememberScope::Location(key) => key,
@@ -116,7 +116,7 @@ impl Actor {
     pub(super) fn route(&self) -> Route {
         Route {
             session: Some(match self.subagents.parent() {
-                // The one that clients know.
+                // Clients know only the session at the top.
                 Some(parent) => parent.top().clone(),
                 None => self.state.id.clone(),
             }),
@@ -141,7 +141,7 @@ impl Actor {
         )
     }
 
-    /// Runs work beside the session and reports what it came to.
+    /// Runs work beside the actor and reports its result.
     pub(super) fn spawn_reporting(&mut self, work: Work) {
         let reporter = self.reporter();
         let at_work = self.services.keep_alive.work();
@@ -170,7 +170,7 @@ impl Actor {
             model: self.state.model.clone(),
             reasoning_effort: self.state.reasoning_effort.clone(),
             profile: self.state.subagent.as_ref().map(|own| own.profile.clone()),
-            // A fork goes on with what its parent was told, to the letter.
+            // A fork continues with exactly the system message of its parent.
             system: self.state.system.clone().filter(|_| self.is_fork()),
             tools_gone: gone,
             tool_names: tools.names().map(str::to_owned).collect(),
@@ -178,7 +178,7 @@ impl Actor {
             route: self.route(),
         };
         if !input.messages.is_empty() {
-            // A notification tells nothing of tools; the next message will.
+            // A notification does not tell the model about tools; the next message does.
             self.running.tell_tools(client_tools);
         }
         let roster_lookup = self.roster_lookup();
@@ -251,7 +251,7 @@ impl Actor {
     }
 }
 
-/// Gives running tools a moment to say how they ended.
+/// Gives running tools a moment to report how they ended.
 fn grace(turn: TurnKey) -> Work {
     let over = turn.clone();
     Work::new(
@@ -263,7 +263,7 @@ fn grace(turn: TurnKey) -> Work {
     )
 }
 
-/// Makes messages ready while the agents are looked up.
+/// Prepares messages while the sub-agent definitions are looked up.
 async fn prepared(
     input: PrepareInput,
     roster_lookup: Option<RosterLookup>,

@@ -1,7 +1,7 @@
-//! Changes of a session's own files, one after the other, each with its event.
+//! Changes of a session's own files, made one at a time, each followed by its event.
 //!
-//! Whether a file is new is found out while nobody else writes, and the log tells the changes in
-//! the order in which they were made.
+//! No other change runs while a change finds out whether its file is new. The log has the changes
+//! in the order in which they were made.
 
 use super::running::RunningEffects;
 use futures::FutureExt;
@@ -11,25 +11,25 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{Message, SessionError, SessionHandle};
 
-/// How many changes may wait.
+/// The most changes that may wait.
 const MOST_WAITING: usize = 256;
 
-/// A change with its event and its reply.
+/// A change together with its event and its reply.
 pub(super) type FileChange = BoxFuture<'static, ()>;
 
-/// The task that makes the changes; there is none before the first change.
+/// The task that makes the changes; it starts with the first change.
 #[derive(Default)]
 pub(super) struct FileWriter {
     queue: Option<mpsc::Sender<FileChange>>,
 }
 
 impl FileWriter {
-    /// Queues a change. One that finds no room is dropped, and with it its reply.
+    /// Queues a change. If the queue is full, the change and its reply are dropped.
     pub(super) fn push(&mut self, mut change: FileChange, tasks: &mut RunningEffects) {
         if let Some(queue) = &self.queue {
             match queue.try_send(change) {
                 Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => return,
-                // The task panicked.
+                // The task has panicked, so a new one starts.
                 Err(mpsc::error::TrySendError::Closed(back)) => change = back,
             }
         }
@@ -45,8 +45,8 @@ impl FileWriter {
 }
 
 impl SessionHandle {
-    /// Changes a file of the session, then stores the event that tells of it, if there is one to
-    /// tell. `change` may block.
+    /// Changes a file of the session, then stores the event of the change, if there is one.
+    /// `change` may block.
     pub fn change_file<E, F>(
         &self,
         change: F,
@@ -59,7 +59,7 @@ impl SessionHandle {
         let session = self.clone();
         let work = async move {
             let done = session.make(change).await;
-            // Who asked may have gone; the file is changed all the same.
+            // The send fails if the caller has stopped waiting; the file is changed all the same.
             reply.send(done).ok();
         };
         let posted = self.post(Message::ChangeFile(work.boxed()));

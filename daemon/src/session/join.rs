@@ -1,4 +1,4 @@
-//! Joining a session: what a resume finds is seen and decided in one message.
+//! Joining a session: one message reads the log's end and carries out the resume.
 
 use loopd_proto::id::Seq;
 use tokio::sync::oneshot;
@@ -8,15 +8,15 @@ use super::{Message, SessionError, SessionHandle};
 use crate::client::ClientId;
 use loopd_kernel::command::{Command, Resume};
 
-/// What a connection has to know before it attaches.
+/// What a connection must know before it attaches.
 pub struct Joined {
-    /// Where the log ended before the resume.
+    /// The last position of the log before the resume.
     pub from: Seq,
-    /// Whether somebody fills in forms.
+    /// Whether a client can fill in forms.
     pub elicitation: bool,
 }
 
-/// A connection that wants to join.
+/// The request of a connection to join.
 pub(super) struct Join {
     client: ClientId,
     resume: Resume,
@@ -57,7 +57,7 @@ impl Actor {
             Ok(_) => Flow::Go,
             Err(error) => error.flow(),
         };
-        // The asker may have gone; the session is resumed all the same.
+        // The send fails if the caller has stopped waiting; the session is resumed all the same.
         join.reply.send(done.map(|_| joined)).ok();
         flow
     }

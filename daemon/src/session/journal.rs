@@ -1,4 +1,4 @@
-//! From decided steps to stored, applied and published events: one function, one order.
+//! Turns decided steps into stored, applied and published events.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use loopd_exec::clock::Clock;
 use loopd_kernel::apply::apply;
 use loopd_kernel::state::State;
 
-/// An event on its way to those who listen.
+/// An event that is ready to be published.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     pub(super) id: EventId,
@@ -23,10 +23,10 @@ pub(super) struct Outgoing {
     pub(super) line: Arc<str>,
 }
 
-/// Writes a durable event's line and folds it into the state.
+/// Writes a durable event as a log line and applies it to the state.
 ///
-/// The state runs ahead of the disk by one transaction; the actor publishes nothing of it before
-/// the commit and throws the state away when the commit fails.
+/// The state is ahead of the disk by one transaction. The actor publishes none of its events before
+/// the commit, and drops the state if the commit fails.
 pub(super) fn record(
     state: &mut State,
     clock: &Clock,
@@ -61,8 +61,8 @@ pub(super) fn record(
     Ok((stored, outgoing))
 }
 
-/// Whom an event is about: an agent's beginning and end are about that agent, all else about the one
-/// whose session this is.
+/// Returns the sub-agent that an event is about. The start and the end of a sub-agent are about
+/// that sub-agent; every other event is about the owner of this session.
 fn agent(state: &State, event: &Durable) -> Option<AgentId> {
     let call = match event {
         Durable::SubagentStarted(started) => &started.tool_call_id,
@@ -75,7 +75,7 @@ fn agent(state: &State, event: &Durable) -> Option<AgentId> {
     task.map(|task| AgentId::new(task.id.as_str()))
 }
 
-/// Writes an ephemeral event's line.
+/// Writes an ephemeral event as a line.
 pub(super) fn pass(
     state: &State,
     clock: &Clock,

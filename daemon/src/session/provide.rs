@@ -1,4 +1,4 @@
-//! Providers and models that clients bring while a session runs, in memory only.
+//! Providers and models that clients add while a session runs; kept in memory only.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::client::Client;
 use crate::turn::route::registry;
 use loopd_kernel::command::Command;
 
-/// What changes.
+/// A change of the providers.
 pub enum ProviderChange {
-    /// More providers and models, from a client that hands out their tokens.
+    /// Adds providers and models of a client that supplies their tokens.
     Add {
         providers: Vec<ProviderConfig>,
         models: Vec<ModelConfig>,
@@ -21,7 +21,7 @@ pub enum ProviderChange {
 }
 
 impl Actor {
-    /// The configuration with its secrets after a command, if the command changes it.
+    /// Returns the configuration with its secrets after a command, if the command changes it.
     pub(super) fn options_after(&self, command: &Command) -> Option<SessionOptions> {
         match command {
             Command::UpdateOptions(patch) => Some(patch.applied_to(self.options.clone())),

@@ -1,7 +1,7 @@
-//! The open questions of a session towards its clients: what somebody who joins is shown, what the
-//! clients above are shown, and who waits for the answers.
+//! The open questions of a session to its clients: which a joining client is shown, which the
+//! clients of the session at the top are shown, and which callers wait for the answers.
 //!
-//! Which questions are open is said by the state alone. This part keeps only what cannot be stored.
+//! Only the state says which questions are open. This module keeps what cannot be stored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use super::subagents::tree::TreeQuestion;
 use crate::client::{Class, Client, Notice};
 use loopd_kernel::questions::{Asks, OpenQuestion};
 
-/// Those who wait for answers in this process.
+/// The callers in this process that wait for answers.
 #[derive(Default)]
 pub(super) struct QuestionWaiters {
-    /// The requests that clients were sent.
+    /// The tasks that wait for the clients' replies.
     requests: HashMap<RequestId, Vec<AbortHandle>>,
-    /// Those who want a form filled in.
+    /// The callers that wait for a form.
     forms: HashMap<RequestId, oneshot::Sender<ElicitationAnswer>>,
 }
 
@@ -43,7 +43,7 @@ impl QuestionWaiters {
         self.forms.insert(request, reply);
     }
 
-    /// Nobody waits for the answer any more.
+    /// Stops waiting for the answer to a question.
     pub(super) fn withdraw(&mut self, request: &RequestId) {
         for reply in self.requests.remove(request).unwrap_or_default() {
             reply.abort();
@@ -53,14 +53,14 @@ impl QuestionWaiters {
 
     pub(super) fn form_answered(&mut self, request: &RequestId, answer: ElicitationAnswer) {
         if let Some(reply) = self.forms.remove(request) {
-            // Whoever asked may have given up.
+            // The send fails if the caller has stopped waiting.
             reply.send(answer).ok();
         }
     }
 }
 
-/// Whether a client that offers this is shown the stored event of a question. Questions to people
-/// are put to clients in other ways.
+/// Returns whether a client with this offer is shown the stored event of a question. Questions to
+/// users reach clients in other ways.
 pub(super) fn answers(offer: &ClientOffer, asks: &Asks) -> bool {
     match asks {
         Asks::Permission(_) => offer.request_permission,
@@ -73,8 +73,8 @@ pub(super) fn answers(offer: &ClientOffer, asks: &Asks) -> bool {
 }
 
 impl Actor {
-    /// Shows somebody who joins the events since it asked to, and the questions from before them
-    /// that are still open and that it can answer.
+    /// Shows a joining client the events after its position, and the older questions that are still
+    /// open and that it can answer.
     pub(super) async fn show_missed(&self, client: &Arc<dyn Client>, attachment: &Attachment) {
         let mut first_missed = None;
         for event in self.recent.durable_after(attachment.from) {
@@ -92,7 +92,7 @@ impl Actor {
         }
     }
 
-    /// The event that asks, as it was stored; none for one that clients do not see.
+    /// Returns the stored event of a question; `None` if clients do not see that event.
     async fn stored_line(&self, question: &OpenQuestion) -> Option<Arc<str>> {
         if let Some(line) = self.recent.line(question.seq) {
             return Some(line);
@@ -114,9 +114,9 @@ impl Actor {
         None
     }
 
-    /// Publishes what a transaction committed: the events of its command, then those of what was
-    /// decided along with it. Says which event of the command was the last. The clients above learn
-    /// of a question only now.
+    /// Publishes the events of a transaction: first those of its command, then those that were
+    /// decided within it. Returns the last event of the command. The clients of the session at the
+    /// top see a question only now, after the commit.
     pub(super) fn publish_committed(
         &mut self,
         own: Vec<Outgoing>,
@@ -124,7 +124,7 @@ impl Actor {
     ) -> Option<EventId> {
         let parent = self.subagents.parent();
         let tree = parent.map(|parent| parent.tree().clone());
-        // Held until the events are out: who joins meanwhile is shown a question once.
+        // The guard lives until the events are out: a client that joins sees a question once.
         let _table = tree.as_ref().and_then(|tree| {
             tree.committed(&self.state.id, &self.state.questions, |question| {
                 let mut stored = own
@@ -140,7 +140,7 @@ impl Actor {
         last
     }
 
-    /// Shows the clients above what this session asked before it was reopened as their agent.
+    /// Shows the clients at the top what this session asked before it was reopened.
     pub(in crate::session) async fn show_questions_above(&self) {
         let Some(parent) = self.subagents.parent() else {
             return;

@@ -1,7 +1,7 @@
-//! What the session knows to be secret, and its removal from what tools say.
+//! Removes the session's secrets from the output of tools.
 //!
-//! Every outcome of a tool, ours or a client's, passes here on its way into the state, the log and
-//! the model's context.
+//! Every tool outcome, from a built-in tool or a client's, passes through here before it reaches
+//! the state, the log and the model's context.
 
 use loopd_proto::session::ProviderConfig;
 
@@ -11,7 +11,7 @@ use loopd_kernel::command::{CallNeed, CallOutcome, Command};
 use loopd_model::secret::Secret;
 
 impl Actor {
-    /// Searches for everything secret that this session and its launches hold now.
+    /// Returns a search for all secrets that this session and its launches hold now.
     pub(super) fn redaction(&self) -> Redaction {
         let mut values: Vec<String> = Vec::new();
         if let Some(launch) = self.clients.launch() {
@@ -33,7 +33,7 @@ impl Actor {
         Redaction::of(values)
     }
 
-    /// The command, with every secret masked in the outcome that it reports.
+    /// Masks every secret in the outcome that a command reports.
     pub(super) fn without_secrets(&self, mut command: Command) -> Command {
         let outcome = match &mut command {
             Command::ToolFinished { outcome, .. } | Command::AnswerTool { outcome, .. } => outcome,
@@ -50,19 +50,19 @@ impl Actor {
     }
 }
 
-/// The keys of a provider, and the values of the headers that it wants.
+/// Returns the keys of a provider, and the values of its secret headers.
 fn keys(provider: &ProviderConfig) -> impl Iterator<Item = String> {
     let headers = provider.headers.iter().flatten();
     let headers = headers
         .filter(|(name, _)| is_identity(name))
-        // What comes before the last word names the scheme.
+        // The words before the last one name the scheme.
         .filter_map(|(_, value)| value.split_whitespace().next_back());
     let keys = [&provider.api_key, &provider.bearer_token];
     let keys = keys.into_iter().flatten().map(String::as_str);
     keys.chain(headers).map(str::to_owned)
 }
 
-/// Whether a header says who we are; others hold versions and names that are no secrets.
+/// Returns whether a header authenticates; others hold versions and names, which are no secrets.
 fn is_identity(header: &str) -> bool {
     let header = header.to_ascii_lowercase();
     ["auth", "key", "token", "secret", "cookie"]

@@ -1,4 +1,4 @@
-//! From a session's id to its live actor: at most one per session, started on demand.
+//! Maps the id of a session to its live actor: at most one per session, started on demand.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use super::actor::{Actor, Start};
 use super::{MAILBOX, Message, SessionHandle};
 use crate::services::Services;
 
-/// The sessions that live in this daemon.
+/// The live sessions of this daemon.
 pub struct Sessions {
     services: Arc<Services>,
     live: Mutex<LiveSessions>,
@@ -28,12 +28,12 @@ struct LiveSession {
     role: Role,
 }
 
-/// Who ends a session.
+/// Which side ends a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// Its clients, or the daemon.
+    /// The clients of the session, or the daemon.
     Top,
-    /// The session whose agent it is.
+    /// The parent session of the sub-agent.
     Subagent,
 }
 
@@ -50,15 +50,15 @@ impl Sessions {
         self.live.lock()
     }
 
-    /// The session, if it is live.
+    /// Returns the session if it is live.
     pub fn get(&self, id: &SessionId) -> Option<SessionHandle> {
         let live = self.live();
         let handle = live.get(id).map(|session| &session.handle);
         handle.filter(|handle| !handle.is_closed()).cloned()
     }
 
-    /// The live sessions, those of agents last: who stops all of them one by one stops an agent by
-    /// its parent, which then does not take the end of the agent for a failure.
+    /// Lists the live sessions, sub-agents last. A caller that stops all of them one by one then
+    /// stops each sub-agent through its parent, which does not take that end for a failure.
     pub fn ids(&self) -> Vec<SessionId> {
         let live = self.live();
         let of = |role| move |(_, session): &(&SessionId, &LiveSession)| session.role == role;
@@ -67,12 +67,12 @@ impl Sessions {
         all.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Starts a session that has no log yet, unless one with this id is live.
+    /// Starts a session that has no log yet, unless a session with this id is live.
     pub fn start_new(self: &Arc<Self>, id: SessionId) -> Option<SessionHandle> {
         self.start_as(id, Role::Top)
     }
 
-    /// The same for the session of an agent.
+    /// Starts the session of a sub-agent, unless a session with this id is live.
     pub(super) fn start_subagent(self: &Arc<Self>, id: SessionId) -> Option<SessionHandle> {
         self.start_as(id, Role::Subagent)
     }
@@ -86,7 +86,7 @@ impl Sessions {
         Some(self.spawn(&mut live, id, Start::New, role))
     }
 
-    /// The live session, or one that starts by loading its log.
+    /// Returns the live session, or starts it by loading its log.
     pub fn open(self: &Arc<Self>, id: SessionId) -> SessionHandle {
         let mut live = self.live();
         let known = live.get(&id).map(|session| &session.handle);
@@ -96,7 +96,7 @@ impl Sessions {
         }
     }
 
-    /// The session of an agent that works again, which from now on its parent ends.
+    /// Opens the session of a sub-agent that works again; from now on its parent ends it.
     pub(super) fn open_subagent(self: &Arc<Self>, id: SessionId) -> SessionHandle {
         let mut live = self.live();
         let known = live.get_mut(&id);
@@ -109,7 +109,7 @@ impl Sessions {
         }
     }
 
-    /// A session that starts from the copy of another one's log, to become an agent of that one.
+    /// Starts a session from a copied log, to become a sub-agent of the session that was copied.
     pub(super) fn open_copy(self: &Arc<Self>, id: SessionId) -> SessionHandle {
         self.spawn(&mut self.live(), id, Start::Copy, Role::Subagent)
     }
@@ -139,7 +139,7 @@ impl Sessions {
             inbox,
         );
         let sessions = self.clone();
-        // One session's panic must not take the others along.
+        // A panic in one session must not end the others.
         self.tasks.spawn(async move {
             if AssertUnwindSafe(Box::pin(actor.run(start)))
                 .catch_unwind()
@@ -154,7 +154,7 @@ impl Sessions {
         handle
     }
 
-    /// An actor has ended.
+    /// Removes a session whose actor has ended.
     pub(super) fn forget(&self, id: &SessionId, mailbox: &mpsc::Sender<Message>) {
         let mut live = self.live();
         if live

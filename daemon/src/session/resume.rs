@@ -1,4 +1,4 @@
-//! From a stored log to a live state.
+//! Loads a stored log into a live state.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use loopd_kernel::tasks::Task;
 use loopd_kernel::texts;
 
 impl Actor {
-    /// Folds the log; what was in flight when it ended is closed, unless it goes on elsewhere.
+    /// Applies the log to the state; closes what was running at its end, unless it runs elsewhere.
     pub(super) async fn load(&mut self, start: Start) -> Result<(), SessionError> {
         let id = self.state.id.clone();
         let stored = self
@@ -38,7 +38,7 @@ impl Actor {
                     apply(&mut self.state, &head, &event);
                 }
                 Err(error) => {
-                    // Written by a later version, or damaged: skipped, so that the rest loads.
+                    // A later version wrote it, or it is damaged: skipped, so that the rest loads.
                     tracing::warn!(session = %id, kind = %stored.kind, %error, "an event could not be read");
                 }
             }
@@ -56,8 +56,8 @@ impl Actor {
 }
 
 impl Actor {
-    /// What became of the agents that this log believes to be at work: their own logs may know of an
-    /// answer that the last daemon had no time to hand on.
+    /// Returns the outcomes of sub-agents that are still running according to this log. Their own
+    /// logs may have an answer that the last daemon had no time to deliver.
     async fn recovered(&self) -> Vec<RecoveredOutcome> {
         let multi_turn = self.services.config.agents.multi_turn;
         let mut recovered = Vec::new();
@@ -80,10 +80,10 @@ impl Actor {
     }
 }
 
-/// An agent by its own log.
+/// A sub-agent according to its own log.
 struct Own {
     state: State,
-    /// When it was last spoken to.
+    /// When the sub-agent last received a message.
     spoken_to: Option<Timestamp>,
 }
 
@@ -103,11 +103,12 @@ fn folded(id: &SessionId, events: &[StoredEvent]) -> Own {
     own
 }
 
-/// What an agent's own log says, if it says more than that it was interrupted.
+/// Returns the outcome in a sub-agent's own log, unless the log says no more than that the
+/// sub-agent was interrupted.
 fn recovered_outcome(task: &Task, own: &Own, multi_turn: bool) -> Option<RecoveredOutcome> {
     let state = &own.state;
     if own.spoken_to < task.active_since {
-        // What it said before is no answer to what it has not heard.
+        // Its last response does not answer the latest message, which it has not received.
         return None;
     }
     let spoken = state.history.last_user().unwrap_or(Seq::START);

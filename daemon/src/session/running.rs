@@ -1,4 +1,4 @@
-//! What runs for a session beside its actor, and what only lives as long as it does.
+//! The effects that run beside a session's actor, and data that lives as long as they do.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -6,20 +6,20 @@ use loopd_proto::id::MessageId;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-/// The effects that run, and what the turn that runs was started with.
+/// The running effects, and the data of the running turn.
 #[derive(Default)]
 pub(super) struct RunningEffects {
     turn: CancellationToken,
     effects: JoinSet<()>,
     /// The client tools that the model was last told about.
     told_tools: BTreeSet<String>,
-    /// Extra request headers of messages that wait, and of the interaction that runs.
+    /// The extra request headers of waiting messages and of the running interaction.
     waiting_headers: HashMap<MessageId, BTreeMap<String, String>>,
     headers: BTreeMap<String, String>,
 }
 
 impl RunningEffects {
-    /// Runs an effect beside the actor, until it is over or the session ends.
+    /// Runs an effect beside the actor until the effect or the session ends.
     pub(super) fn spawn(
         &mut self,
         effect: impl Future<Output = ()> + Send + 'static,
@@ -27,22 +27,22 @@ impl RunningEffects {
         self.effects.spawn(effect)
     }
 
-    /// Forgets the effects that are over.
+    /// Drops the effects that have ended.
     pub(super) fn forget_ended(&mut self) {
         while self.effects.try_join_next().is_some() {}
     }
 
-    /// What is cancelled when the turn is.
+    /// Returns the token that is cancelled with the turn.
     pub(super) fn turn(&self) -> CancellationToken {
         self.turn.clone()
     }
 
-    /// Cancels what runs for the turn; what starts from now on is for the next one.
+    /// Cancels the running turn; effects that start from now on belong to the next turn.
     pub(super) fn cancel_turn(&mut self) {
         std::mem::take(&mut self.turn).cancel();
     }
 
-    /// Cancels what runs for the turn, for good.
+    /// Cancels the running turn and every effect that would still start.
     pub(super) fn end(&self) {
         self.turn.cancel();
     }
@@ -54,7 +54,7 @@ impl RunningEffects {
         }
     }
 
-    /// The messages' own headers become those of the interaction they start.
+    /// Makes the headers of these messages those of the interaction that they start.
     pub(super) fn take_headers<'a>(&mut self, ids: impl Iterator<Item = &'a MessageId>) {
         self.headers.clear();
         for id in ids {
@@ -63,7 +63,7 @@ impl RunningEffects {
         }
     }
 
-    /// The headers of the interaction that runs.
+    /// Returns the headers of the running interaction.
     pub(super) fn headers(&self) -> Vec<(String, String)> {
         let headers = self.headers.iter();
         headers
@@ -71,13 +71,13 @@ impl RunningEffects {
             .collect()
     }
 
-    /// The client tools that the model was told about and that are not among these.
+    /// Lists the client tools that the model was told about and that are not in `client_tools`.
     pub(super) fn tools_gone(&self, client_tools: &BTreeSet<String>) -> Vec<String> {
         let gone = self.told_tools.difference(client_tools);
         gone.cloned().collect()
     }
 
-    /// The model is told about these client tools.
+    /// Records that the model is told about these client tools.
     pub(super) fn tell_tools(&mut self, client_tools: BTreeSet<String>) {
         self.told_tools = client_tools;
     }

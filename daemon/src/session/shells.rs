@@ -1,4 +1,4 @@
-//! How a session's commands in shells and its actor reach each other.
+//! Connects the shell commands of a session with its actor.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -13,7 +13,7 @@ use loopd_exec::shells::{CommandContext, Shells, ShellsSetup, TaskLog, TaskLogEr
 use loopd_exec::terminal::Backend;
 use loopd_kernel::command::Command;
 
-/// The mailbox as the shells see it.
+/// The mailbox of the session, as a log for shells and sub-agents.
 struct Mailbox(mpsc::Sender<Message>);
 
 impl TaskLog for Mailbox {
@@ -40,12 +40,12 @@ impl TaskLog for Mailbox {
     }
 }
 
-/// The way from what goes on beside the loop to the session's log.
+/// Returns the log for what runs beside the agent loop.
 pub(super) fn log(mailbox: &mpsc::Sender<Message>) -> std::sync::Arc<dyn TaskLog> {
     std::sync::Arc::new(Mailbox(mailbox.clone()))
 }
 
-/// The commands of a new session.
+/// Makes the shells of a new session.
 pub(super) fn shells(
     id: &loopd_proto::id::SessionId,
     services: &Services,
@@ -61,7 +61,7 @@ pub(super) fn shells(
 }
 
 impl Actor {
-    /// How commands of this moment are run: as the launch says, else as the file does.
+    /// Returns how shell commands run now: as the launch says, else as the configuration file says.
     pub(super) fn shell_backend(&self) -> Backend {
         let named = self
             .clients
@@ -74,7 +74,7 @@ impl Actor {
         }
     }
 
-    /// Where a command of this moment runs.
+    /// Returns where a shell command runs now.
     pub(super) fn command_context(&self) -> CommandContext {
         CommandContext {
             backend: self.shell_backend(),
@@ -83,7 +83,7 @@ impl Actor {
         }
     }
 
-    /// What children of this session may see of the launch's environment.
+    /// Returns the part of the launch's environment that child processes of this session may see.
     pub(super) fn child_environment(&self) -> std::collections::BTreeMap<String, String> {
         let mut env = self
             .clients

@@ -1,5 +1,5 @@
-//! The sub-agents of a session, and the session as one of another: the sessions behind the room
-//! `subagent`.
+//! The sub-agents of a session, and the session as a sub-agent of another one. Implements with
+//! sessions what the module `subagent` drives.
 
 mod child;
 mod children;
@@ -25,24 +25,24 @@ use children::Children;
 use parent::{Inheritance, ParentLink};
 use tree::Tree;
 
-/// What a session has to do with sub-agents.
+/// The sub-agents of a session, and its link to a parent.
 pub(super) struct SessionSubagents {
     runs: Subagents,
     children: Children,
-    /// Set in the session of an agent.
+    /// The parent, if the session is a sub-agent.
     parent: Option<ParentLink>,
-    /// What a parent handed down before the session knew whose agent it is.
+    /// What a parent handed down before it adopted this session.
     early: Option<Inheritance>,
-    /// How often something was handed down to the agents.
+    /// How often the session has handed down changes to its sub-agents.
     handed_down: u64,
-    /// What the agents below share; made with the first of them, at the top only.
+    /// What all sub-agents below share; made with the first one, in the session at the top only.
     tree: Option<Arc<Tree>>,
-    /// The agents that can be started, as of the last message.
+    /// The sub-agents that can be started, as of the last message.
     roster: RosterCell,
 }
 
 impl SessionSubagents {
-    /// Those of a new session.
+    /// Makes those of a new session.
     pub(super) fn new(
         id: &SessionId,
         services: &Arc<Services>,
@@ -63,27 +63,27 @@ impl SessionSubagents {
         }
     }
 
-    /// The agents of the session and what they do.
+    /// Returns the runs of the session's sub-agents.
     pub(super) fn runs(&self) -> &Subagents {
         &self.runs
     }
 
-    /// The agents that can be started.
+    /// Returns the sub-agents that can be started.
     pub(super) fn roster(&self) -> Arc<Roster> {
         self.roster.get()
     }
 
-    /// What the agents below share, once there are any; at the top only.
+    /// Returns what all sub-agents below share, if there are any; only in the session at the top.
     pub(super) fn tree(&self) -> Option<&Arc<Tree>> {
         self.tree.as_ref()
     }
 
-    /// Set in the session of an agent.
+    /// Returns the link to the parent, if the session is a sub-agent.
     pub(super) fn parent(&self) -> Option<&ParentLink> {
         self.parent.as_ref()
     }
 
-    /// Whether the session is an agent of a live one.
+    /// Returns whether the session is a sub-agent of a live session.
     pub(super) fn is_child(&self) -> bool {
         self.parent.is_some()
     }

@@ -1,5 +1,6 @@
-//! The tools a session offers its model right now: built in, plus what its clients brought, less
-//! what the configuration filters out. Computed when needed, kept nowhere.
+//! The tools that a session offers its model now: the built-in tools and those of its clients,
+//! without those that the configuration filters out. The set is computed when needed and never
+//! stored.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use loopd_exec::terminal::Backend;
 use loopd_kernel::model::ToolSpec;
 use loopd_kernel::state::State;
 
-/// The tools of one moment.
+/// The tools of a session at one moment.
 pub(super) struct Toolset<'a> {
     state: &'a State,
     built_in: BuiltInTools<'a>,
@@ -30,7 +31,7 @@ impl<'a> Toolset<'a> {
         roster: Arc<Roster>,
     ) -> Self {
         let profile = state.subagent.as_ref().map(|own| &own.profile);
-        // Subagents answer to who started them, and ask nobody; a fork is given what its parent was.
+        // A sub-agent reports to its parent and asks no users; a fork has its parent's tools.
         let asks = profile.is_none_or(|profile| profile.fork);
         let can_ask = asks
             && state.options.ask_user_disabled != Some(true)
@@ -52,7 +53,7 @@ impl<'a> Toolset<'a> {
         }
     }
 
-    /// What a name stands for.
+    /// Returns the tool with this name.
     pub(super) fn resolve(&self, name: &str) -> Option<ResolvedTool> {
         let source = self
             .sources()
@@ -71,7 +72,7 @@ impl<'a> Toolset<'a> {
         self.offered().map(|(_, name)| name)
     }
 
-    /// The names of tools that run in a client, and so may leave with it.
+    /// Returns the names of tools that run in a client. These tools go away when the client leaves.
     pub(super) fn client_names(&self) -> BTreeSet<String> {
         self.offered()
             .filter(|(source, _)| source.origin() == ToolOrigin::Client)
@@ -79,7 +80,7 @@ impl<'a> Toolset<'a> {
             .collect()
     }
 
-    /// The sources, in the order in which models are told of their tools.
+    /// Lists the sources in the order in which the model sees their tools.
     fn sources(&self) -> impl Iterator<Item = &dyn ToolSource> {
         [&self.built_in as &dyn ToolSource, &self.client].into_iter()
     }
@@ -93,7 +94,7 @@ impl<'a> Toolset<'a> {
         })
     }
 
-    /// Whether the model is told of this tool, and of it from this source.
+    /// Returns whether the model is offered this tool from this source.
     fn is_offered(&self, source: &dyn ToolSource, name: &str) -> bool {
         let overridden = self.client.overrides(name);
         let counts = match source.origin() {
@@ -104,7 +105,7 @@ impl<'a> Toolset<'a> {
     }
 }
 
-/// Whether the configuration lets the agent that answers now see this tool.
+/// Returns whether the configuration allows this tool for the current agent.
 fn lets_through(state: &State, name: &str, origin: ToolOrigin) -> bool {
     let options: &SessionOptions = &state.options;
     let named = |list: &Option<Vec<String>>| {
@@ -131,7 +132,7 @@ fn lets_through(state: &State, name: &str, origin: ToolOrigin) -> bool {
     }
     let agent = state.agent.as_ref().map(|agent| {
         let mut agents = options.custom_agents.iter().flatten();
-        // A client may define its agents anew; those of files keep what they were selected with.
+        // A client may redefine its agents. An agent from a file keeps its original tools.
         match agents.find(|known| known.name == *agent) {
             Some(agent) => &agent.tools,
             None => &state.agent_tools,
@@ -153,7 +154,7 @@ fn lets_through(state: &State, name: &str, origin: ToolOrigin) -> bool {
     }
 }
 
-/// A pattern is a name, or `builtin:` / `custom:` followed by a name or `*`.
+/// Matches a tool against a pattern: a name, or `builtin:` / `custom:` followed by a name or `*`.
 fn matches(pattern: &str, tool: &str, origin: ToolOrigin) -> bool {
     let names = |name: &str| name == "*" || name == tool;
     match pattern.split_once(':') {

@@ -1,7 +1,7 @@
-//! One transaction of a session: decide, store, publish, start.
+//! One transaction of a session: store, publish and start what was decided.
 //!
-//! The one order in which anything happens to a session. The actor calls it with each decision;
-//! nothing is published before its commit.
+//! Every change of a session happens in this order. The actor calls it with each decision. No event
+//! is published before its commit.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -19,22 +19,22 @@ use crate::client::Class;
 use crate::publish::OutgoingEvent;
 use loopd_kernel::command::{Answer, Effect, EffectStart, Step};
 
-/// What the steps of one transaction came to.
+/// The events and effects of one transaction.
 #[derive(Default)]
 struct Written {
     events: Vec<StoredEvent>,
     outgoing: Vec<Outgoing>,
-    /// Effects that may be over within the transaction.
+    /// Effects that may finish within the transaction.
     within: VecDeque<Effect>,
     /// Effects that start before the commit.
     before: Vec<Effect>,
-    /// Effects that start after it.
+    /// Effects that start after the commit.
     after: Vec<Effect>,
 }
 
 impl Written {
     fn put(&mut self, effect: Effect) {
-        // What starts before the turn is cancelled would be cancelled, too.
+        // An effect that starts before the turn is cancelled would be cancelled as well.
         let mut after = self.after.iter();
         let cancels = after.any(|effect| matches!(effect, Effect::CancelTurn));
         match effect.starts() {
@@ -54,7 +54,7 @@ impl Actor {
         answer: Answer,
     ) -> Result<Done, SessionError> {
         let after = self.state.seq;
-        // What agents are given anew when it changes.
+        // These events change what sub-agents inherit.
         let changes = |step: &Step| {
             matches!(
                 step,
@@ -102,7 +102,7 @@ impl Actor {
         Ok(Done { answer, event })
     }
 
-    /// Writes down what was decided; nothing of it is out before it is committed.
+    /// Turns decided steps into events and effects. No event is published before the commit.
     fn write(&mut self, steps: Vec<Step>, written: &mut Written) -> Result<(), SessionError> {
         for step in steps {
             let line = match step {
@@ -135,9 +135,10 @@ impl Actor {
         Ok(())
     }
 
-    /// The one rule by which a report shares the transaction of what asked for it: its effect only
-    /// looks, and is over without waiting. Preparing a plain message and assessing a plain call are
-    /// such effects, and save a commit each. An effect that has to wait goes on by itself.
+    /// Decides the reports of effects that finish at once in the transaction that asked for them.
+    /// This is allowed only for an effect that only reads and finishes without waiting. Preparing a
+    /// plain message and assessing a plain call are such effects; each saves a commit. An effect
+    /// that has to wait goes on as a task.
     fn decide_within(&mut self, written: &mut Written) -> Result<(), SessionError> {
         while let Some(effect) = written.within.pop_front() {
             let command = match self.begin(effect).map(Work::at_once) {
@@ -165,7 +166,7 @@ impl Actor {
         }
     }
 
-    /// Sends what is committed, in order; says which event was the last.
+    /// Publishes committed events in order; returns the id of the last one.
     pub(super) fn publish(&mut self, outgoing: Vec<Outgoing>) -> Option<EventId> {
         let mut last = None;
         for event in outgoing {

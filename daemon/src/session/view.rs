@@ -1,4 +1,4 @@
-//! What can be looked at from outside without changing the session.
+//! The parts of a session that others may read but not change.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use loopd_kernel::model::ToolSpec;
 use loopd_kernel::state::State;
 use loopd_model::secret::Secret;
 
-/// What can be looked at from outside.
+/// A read-only view of a session.
 pub struct View<'a> {
     pub state: &'a State,
     pub recent: &'a Recent,
-    /// Ticks with everything published.
+    /// Counts up with each event that is published.
     pub ticks: &'a watch::Sender<u64>,
-    /// Whether anybody is attached.
+    /// Whether any client is attached.
     pub in_use: bool,
     pub launch: Option<&'a Arc<Launch>>,
     /// The configuration with its secrets.
@@ -33,18 +33,18 @@ pub struct View<'a> {
     pub tools: &'a dyn Fn() -> Vec<ToolSpec>,
     pub commands: &'a dyn Fn() -> Vec<ClientCommand>,
     pub elicitation: bool,
-    /// How the session's model calls find their provider.
+    /// How model calls of the session find their provider.
     pub route: &'a dyn Fn() -> Route,
-    /// The commands of the session.
+    /// The shell commands of the session.
     pub shells: &'a Shells,
-    /// The agents of the session.
+    /// The sub-agents of the session.
     pub agents: &'a Subagents,
-    /// What the agents below share, once there are any.
+    /// What all sub-agents below this session share, once there are any.
     pub tree: Option<&'a Arc<Tree>>,
-    /// The agents that may be started.
+    /// The sub-agents that may be started.
     pub roster: &'a dyn Fn() -> Arc<Roster>,
     pub command_context: &'a dyn Fn() -> CommandContext,
-    /// Those who listen.
+    /// The clients that receive the events.
     pub audience: &'a Audience,
 }
 

@@ -1,8 +1,9 @@
-//! Those who wait for what becomes of a message (`session.sendAndWait`).
+//! Callers that wait until a message was dealt with (`session.sendAndWait`).
 //!
-//! How a message ended is in the state; what is kept here is who wants to know, and what only the
-//! moment has: the event that ends a wait and the line of the answer. A wait never holds up the loop,
-//! and giving it up changes nothing. Called by the actor and its transactions.
+//! The state has how a message ended. This module keeps the callers that wait, and two things that
+//! the state does not have: the event that ends a wait, and the line of the answer. A wait never
+//! blocks the agent loop, and cancelling it changes nothing. The actor and its transactions call
+//! this module.
 
 use std::sync::Arc;
 
@@ -19,21 +20,21 @@ use crate::client::ClientId;
 use loopd_kernel::command::{Command, Send};
 use loopd_kernel::state::{MessageEnd, State};
 
-/// What became of a message.
+/// How a message was dealt with.
 #[derive(Debug, Clone)]
 pub struct Completion {
     pub message: MessageId,
     pub aborted: bool,
     pub response: Option<Response>,
-    /// The event that ended the wait; none when it was sent before the wait began.
+    /// The event that ended the wait; `None` if it was published before the wait began.
     pub event: Option<EventId>,
 }
 
-/// Where the event is that answers a message.
+/// The place of the event that answers a message.
 #[derive(Debug, Clone)]
 pub enum Response {
     Line(Arc<str>),
-    /// In the log, at this position.
+    /// The event is in the log, at this position.
     Stored(Seq),
 }
 
@@ -42,7 +43,7 @@ pub enum Response {
 pub enum WaitError {
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// Its run failed, as an event of the session says.
+    /// The run of the message failed, as a `session.error` event says.
     #[error("{message}")]
     Failed {
         message: String,
@@ -52,7 +53,7 @@ pub enum WaitError {
 
 type WaitReply = oneshot::Sender<Result<Completion, WaitError>>;
 
-/// A message to send, and who wants to know what becomes of it.
+/// A message to send, and the caller that waits for its end.
 pub(super) struct SendAndWait {
     send: Send,
     until: Until,
@@ -60,52 +61,52 @@ pub(super) struct SendAndWait {
     reply: WaitReply,
 }
 
-/// One who waits.
+/// A caller that waits.
 struct Wait {
     message: MessageId,
     until: Until,
     client: ClientId,
     reply: WaitReply,
-    /// What the message came to, when its run has ended and the session goes on.
+    /// How the run of the message ended, if the session has not become idle yet.
     ran: Option<Ran>,
 }
 
 struct Ran {
     aborted: bool,
-    /// Where in the log the answer stands, and its line if that is at hand.
+    /// The position of the answer in the log, and its line if the line is in memory.
     answer: Option<(Seq, Option<Arc<str>>)>,
 }
 
-/// All who wait for messages of one session.
+/// All callers that wait for messages of one session.
 #[derive(Default)]
 pub(super) struct Waits {
     waiting: Vec<Wait>,
     news: News,
-    /// The last thing the model said while somebody waited.
+    /// The latest message of the model while a caller waited.
     said: Option<Said>,
 }
 
-/// What the transaction under way says that concerns those who wait.
+/// The events of the running transaction that concern waiting callers.
 #[derive(Default)]
 struct News {
-    /// Whether messages may have ended.
+    /// Whether a message may have ended.
     ended: bool,
     errors: Vec<(EventId, String)>,
     loop_idle: Option<EventId>,
     session_idle: Option<EventId>,
-    /// Set for who asks about a message that ended before: no event of theirs is to come.
+    /// Set when a caller waits for a message that ended earlier: no event will end that wait.
     late: bool,
 }
 
-/// An `assistant.message`.
+/// An `assistant.message` event.
 struct Said {
     at: Seq,
     line: Arc<str>,
 }
 
 impl SessionHandle {
-    /// Sends a message and waits for what becomes of it, on behalf of a client. Dropping the
-    /// future ends the wait and nothing else.
+    /// Sends a message for a client and waits until it was dealt with. Dropping the future ends the
+    /// wait and nothing else.
     pub fn send_and_wait(
         &self,
         send: Send,
@@ -129,7 +130,7 @@ impl SessionHandle {
 }
 
 impl Waits {
-    /// Takes note of an event that is being stored.
+    /// Records an event that is being stored.
     pub(super) fn stored(&mut self, event: &Durable, outgoing: &Outgoing) {
         if self.waiting.is_empty() {
             return;
@@ -150,7 +151,7 @@ impl Waits {
         }
     }
 
-    /// Takes note of an event that is being told.
+    /// Records an ephemeral event that is being published.
     pub(super) fn told(&mut self, event: &Ephemeral, outgoing: &Outgoing) {
         if self.waiting.is_empty() {
             return;
@@ -162,7 +163,7 @@ impl Waits {
         }
     }
 
-    /// Answers those whose wait is over; called when the events of a transaction are out.
+    /// Answers the callers whose wait is over; called after a transaction was published.
     pub(super) fn settle(&mut self, state: &State) {
         let news = std::mem::take(&mut self.news);
         if news.ended || news.session_idle.is_some() {
@@ -181,7 +182,7 @@ impl Waits {
         }
     }
 
-    /// Answers all who wait, or those of one client, with an error.
+    /// Answers the callers of one client, or all of them, with an error.
     pub(super) fn refuse(&mut self, whose: Whose, error: &SessionError) {
         let all = std::mem::take(&mut self.waiting).into_iter();
         let (refused, kept): (Vec<_>, _) = all.partition(|wait| match &whose {
@@ -195,20 +196,20 @@ impl Waits {
     }
 }
 
-/// Whose waits are meant.
+/// Whose waits are refused.
 pub(super) enum Whose {
     All,
     Of(ClientId),
 }
 
 impl Wait {
-    /// Answers if the wait is over, else goes on.
+    /// Answers the caller if the wait is over, else returns the wait.
     fn settled(mut self, state: &State, news: &News, said: Option<&Said>) -> Option<Self> {
         if self.reply.is_closed() {
             return None;
         }
         let ran = match state.end_of(&self.message) {
-            // Its end was remembered, and so many messages have ended since that it was forgotten.
+            // The message ended earlier; so many have ended since that the state dropped it.
             None => match self.ran.take() {
                 Some(ran) => ran,
                 None => return Some(self),
@@ -253,13 +254,13 @@ impl Wait {
     }
 
     fn end(self, outcome: Result<Completion, WaitError>) {
-        // Whoever has given up does not want to know.
+        // The send fails if the caller has stopped waiting.
         self.reply.send(outcome).ok();
     }
 }
 
 impl News {
-    /// What a run failed with.
+    /// Returns the error that a run failed with.
     fn failure(&self, error: Option<&EventId>) -> WaitError {
         let told = error.and_then(|error| self.errors.iter().find(|(id, _)| id == error));
         match told {
@@ -291,7 +292,7 @@ impl Ran {
         Self { aborted, answer }
     }
 
-    /// With the line of the answer, where that is the last thing that was said.
+    /// Adds the line of the answer, if the answer is the model's latest message.
     fn with(mut self, said: Option<&Said>) -> Self {
         if let (Some((at, line)), Some(said)) = (&mut self.answer, said)
             && said.at == *at
@@ -310,7 +311,7 @@ impl Ran {
 }
 
 impl Actor {
-    /// Sends a message for somebody who waits for what becomes of it.
+    /// Sends a message for a caller that waits until it was dealt with.
     pub(super) async fn send_and_wait(&mut self, wanted: SendAndWait) -> Flow {
         let SendAndWait {
             mut send,
@@ -320,7 +321,7 @@ impl Actor {
         } = wanted;
         let new = || self.services.clock.id().into();
         let message = send.id.get_or_insert_with(new).clone();
-        // Before it is sent: all may be over with the transaction that takes it.
+        // Before the send, because the transaction that takes the message may also end it.
         self.waits.waiting.push(Wait {
             message,
             until,
@@ -335,7 +336,7 @@ impl Actor {
             }
             Err(error) => {
                 let flow = error.flow();
-                // Nothing was settled meanwhile, so the last one is the one that was refused.
+                // No wait was settled meanwhile, so the last one belongs to the refused message.
                 if let Some(wait) = self.waits.waiting.pop() {
                     wait.end(Err(error.into()));
                 }
@@ -344,8 +345,8 @@ impl Actor {
         }
     }
 
-    /// Answers those who ask again, after a broken connection, about messages that have ended since.
-    /// While the session works on what a message set off, the wait for idle goes on.
+    /// Answers callers that ask again, after a broken connection, about messages that have ended
+    /// since. While the session still works because of a message, a wait for idle goes on.
     fn answer_late(&mut self) {
         if self.state.is_busy() || self.state.tasks.has_agents_at_work() {
             return;

@@ -1,4 +1,4 @@
-//! Work of an effect that ends in one command, also when it panics. Made and driven by `effects`.
+//! The work of an effect, which ends in a command even if it panics. `effects` makes and drives it.
 
 use std::panic::AssertUnwindSafe;
 
@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 
 use loopd_kernel::command::Command;
 
-/// Work that ends in one command or none, and in another one if it panics.
+/// Work that ends in one command or none, and in a fallback command if it panics.
 pub(super) struct Work {
     ending: BoxFuture<'static, std::thread::Result<Option<Command>>>,
     on_panic: Box<dyn FnOnce() -> Command + Send>,
@@ -24,7 +24,7 @@ impl Work {
         }
     }
 
-    /// Gives the work one chance to be over; gives it back when it has to wait for something.
+    /// Polls the work once; returns it if it is not finished.
     pub(super) fn at_once(mut self) -> Result<Option<Command>, Self> {
         match (&mut self.ending).now_or_never() {
             Some(ended) => Ok(command(ended, self.on_panic)),
@@ -32,7 +32,7 @@ impl Work {
         }
     }
 
-    /// Waits for the end.
+    /// Waits until the work has ended.
     pub(super) async fn done(self) -> Option<Command> {
         command(self.ending.await, self.on_panic)
     }

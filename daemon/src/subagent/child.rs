@@ -1,7 +1,7 @@
-//! A child session as the run that drives it sees it. `session` implements [`Child`]; a test may, too.
+//! The interface of a child session for its run. `session` implements [`Child`]; tests may, too.
 //!
-//! How a child stands comes from its log: its session reports it after each commit. The run learns
-//! also of an end that is in no log, because the session alone owns the [`RunLink`].
+//! The child's session reports its status from its log after each commit. The session alone owns
+//! the [`RunLink`], so that the run also notices an end that is in no log.
 
 use std::sync::Arc;
 
@@ -18,42 +18,42 @@ use super::watcher::Watcher;
 
 /// A live child session.
 pub trait Child: Send + Sync + 'static {
-    /// Whether nobody had spoken to it when it was made or opened.
+    /// Returns whether the child had received no message when it was made or opened.
     fn is_new(&self) -> bool;
 
-    /// Gives it a message: at once when it rests, else before its next model call. How the child
-    /// stands after that is reported before this resolves.
+    /// Sends the child a message: at once if it is idle, else before its next model call. The child
+    /// reports its new status before this resolves.
     fn say(&self, message: String) -> BoxFuture<'static, Result<(), ChildError>>;
 
-    /// Interrupts what it does.
+    /// Interrupts the work of the child.
     fn abort(&self) -> BoxFuture<'static, ()>;
 
-    /// Ends it; its log stays.
+    /// Ends the child; its log stays.
     fn stop(&self) -> BoxFuture<'static, ()>;
 }
 
-/// How a child stands, by what is committed in its log.
+/// The status of a child, from what is committed in its log.
 #[derive(Debug, Clone)]
 pub enum ChildStatus {
     AtWork,
-    /// Its loop ended, and nothing waits for it.
+    /// The agent loop of the child has ended, and no message waits.
     Rests(Arc<ChildResult>),
-    /// Its session is gone without having come to rest.
+    /// The session ended before the child had finished its work.
     Gone(ChildError),
 }
 
-/// How a child came to rest, and what it said since its run began.
+/// How a child's work ended, and its response since its run began.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChildResult {
-    /// As `loopd.loop_ended` has it.
+    /// The outcome in `loopd.loop_ended`.
     pub outcome: Option<LoopOutcome>,
-    /// The last thing it said.
+    /// The last text of the model.
     pub response: Option<String>,
     pub error: Option<String>,
     pub usage: WorkUsage,
 }
 
-/// What ties a child's session to the run that drives it.
+/// Links a child's session to the run that drives it.
 #[derive(Debug)]
 pub struct RunLink {
     watcher: Arc<Watcher>,
@@ -62,7 +62,7 @@ pub struct RunLink {
 }
 
 impl RunLink {
-    /// A link, and what the run learns through it.
+    /// Makes a link, and the receiver of the status for the run.
     pub(super) fn new(watcher: Arc<Watcher>, lease: Arc<SlotLease>) -> (Self, StatusUpdates) {
         let (status, updates) = watch::channel(ChildStatus::AtWork);
         let link = Self {
@@ -77,12 +77,12 @@ impl RunLink {
         &self.lease
     }
 
-    /// Something is being stored in the child's log.
+    /// Passes on an event that is being stored in the child's log.
     pub fn stored(&self, at: Timestamp, event: &Durable) {
         self.watcher.stored(at, event);
     }
 
-    /// Says how the child stands; what is gone stays gone.
+    /// Reports the status of the child; a child that is gone stays gone.
     pub fn report(&self, status: ChildStatus) {
         self.status
             .send_if_modified(|known| match (&known, &status) {
@@ -95,18 +95,18 @@ impl RunLink {
     }
 }
 
-/// How a child stands, for its run.
+/// The status of a child, for its run.
 pub(super) struct StatusUpdates(watch::Receiver<ChildStatus>);
 
 impl StatusUpdates {
-    /// How the child stands now.
+    /// Returns the current status of the child.
     pub(super) fn now(&mut self) -> ChildStatus {
         self.0.borrow_and_update().clone()
     }
 
-    /// Waits until the child stands otherwise than at the last call of [`StatusUpdates::now`].
+    /// Waits until the status differs from that of the last call of [`StatusUpdates::now`].
     pub(super) async fn changed(&mut self) -> Result<(), ChildError> {
-        // The link was dropped without a word: its session panicked.
+        // The session dropped the link without a last report, so it panicked.
         self.0.changed().await.map_err(|_| ChildError::Crashed)
     }
 }

@@ -12,7 +12,7 @@ use loopd_store::StoreError;
 use super::definitions::model::ModelRefusal;
 use super::definitions::start::StartRefusal;
 
-/// Why an agent could not be started or reached, in words that a caller can act on.
+/// Why a sub-agent could not be started or reached, with what the caller can do about it.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SubagentError {
     #[error(transparent)]
@@ -47,12 +47,12 @@ impl From<ParentEnded> for SubagentError {
     }
 }
 
-/// The session that agents belong to has ended and answers nobody any more.
+/// The parent session has ended and no longer replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the session has ended")]
 pub struct ParentEnded;
 
-/// Why an order is not carried out, in words for who gave it.
+/// Why an order for a sub-agent is refused; the text is for the caller.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum PlanRefusal {
     #[error(
@@ -85,7 +85,7 @@ pub enum PlanRefusal {
     ForkElsewhere,
 }
 
-/// Why a child session could not be made, opened or spoken to, or how it ended before its time.
+/// Why a child session could not be made, opened or sent a message, or why it ended early.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ChildError {
     #[error(transparent)]
@@ -104,26 +104,26 @@ pub enum ChildError {
     NoWorktree(#[source] Arc<WorktreeError>),
     #[error("The worktree {0} that it worked in is gone.")]
     WorktreeGone(String),
-    /// What it was told or did could not be stored, or its log not be read.
+    /// An event of the child could not be stored, or its log could not be read.
     #[error("the session's log could not be read or written: {0}")]
     Log(#[source] Arc<StoreError>),
     #[error(transparent)]
     Refused(#[from] Refusal),
     #[error("its session has more requests waiting than it can take; try again")]
     Overloaded,
-    /// Somebody closed its session.
+    /// The child's session was closed from outside.
     #[error("its session ended unexpectedly")]
     Ended,
     #[error("its session failed inside the daemon and was closed; this is a bug of loopd")]
     Crashed,
 }
 
-/// Why a run did not come to an answer.
+/// Why a run ended without an answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RunFailure {
     #[error(transparent)]
     Child(#[from] ChildError),
-    /// What its own log says it failed with.
+    /// The error in the sub-agent's own log.
     #[error("{0}")]
     Loop(String),
     #[error("it was interrupted")]

@@ -1,4 +1,4 @@
-//! Subagents without sessions: children that do what a test tells them.
+//! Sub-agents without sessions: their child sessions do what a test tells them.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -26,7 +26,7 @@ use loopd_kernel::command::{Command, ModelFailure};
 use loopd_kernel::model::ModelInfo;
 use loopd_kernel::tasks::Task;
 
-/// What the log was told, and every child that was made, in order.
+/// Records the commands to the log, and every child that was made, in order.
 pub(crate) struct Home {
     pub(crate) told: watch::Sender<Vec<String>>,
     pub(crate) children: watch::Sender<Vec<Arc<FakeChild>>>,
@@ -35,10 +35,10 @@ pub(crate) struct Home {
     looks: Mutex<usize>,
 }
 
-/// A child that rests when the test says so.
+/// A child that becomes idle when the test says so.
 pub(crate) struct FakeChild {
     delivered: Mutex<Vec<String>>,
-    /// None when its session is gone.
+    /// `None` when its session is gone.
     run_link: Mutex<Option<RunLink>>,
 }
 
@@ -47,7 +47,7 @@ impl FakeChild {
         self.delivered.lock().clone()
     }
 
-    /// Waits until it was spoken to.
+    /// Waits for the first message that the child received.
     pub(crate) async fn heard_first(&self) -> String {
         loop {
             if let Some(first) = self.delivered().into_iter().next() {
@@ -62,7 +62,7 @@ impl FakeChild {
         link.as_ref().unwrap().lease().clone()
     }
 
-    /// Answers and rests.
+    /// Answers and becomes idle.
     pub(crate) fn answer(&self, text: &str) {
         self.rest(LoopOutcome::Done, text);
     }
@@ -82,7 +82,7 @@ impl FakeChild {
         }
     }
 
-    /// Its session ends without a word.
+    /// Ends the session without a last report.
     pub(crate) fn vanish(&self) {
         self.run_link.lock().take();
     }
@@ -138,24 +138,24 @@ impl Home {
         Subagents::new(setup, CancellationToken::new())
     }
 
-    /// The next child that is to be made cannot be.
+    /// Makes the start of the next child fail.
     pub(crate) fn lose_the_next_child(&self) {
         *self.loses.lock() = true;
     }
 
-    /// How often the session was looked at.
+    /// Returns how many snapshots of the session were taken.
     pub(crate) fn looks(&self) -> usize {
         *self.looks.lock()
     }
 
-    /// Waits until so many children were made; the last of them.
+    /// Waits until this many children were made; returns the last of them.
     pub(crate) async fn child(&self, count: usize) -> Arc<FakeChild> {
         let mut children = self.children.subscribe();
         let made = children.wait_for(|made| made.len() >= count).await.unwrap();
         made.get(count - 1).unwrap().clone()
     }
 
-    /// Waits until the log was told something that begins like this.
+    /// Waits until a command was recorded whose debug text begins with `what`.
     pub(crate) async fn told(&self, what: &str) -> String {
         let mut told = self.told.subscribe();
         let has = |all: &Vec<String>| all.iter().any(|line| line.starts_with(what));
@@ -263,7 +263,7 @@ impl ChildSpawner for FakeSpawner {
     }
 }
 
-/// An order for an agent of this name.
+/// Makes an order for a sub-agent of this name.
 pub(crate) fn order(name: &str, execution: Execution) -> SubagentOrder {
     SubagentOrder {
         agent_type: None,

@@ -1,19 +1,19 @@
-//! What an agent may do, computed from what its parent may do.
+//! The permissions of a sub-agent, computed from those of its parent.
 
 use loopd_proto::event::agent::Profile;
 
 use loopd_kernel::policy::restrict::{EffectivePermissions, Workspace, restrict_for_child};
 
-/// What a parent may do, and where.
+/// The permissions of a parent, and its working directory.
 #[derive(Debug, Clone)]
 pub struct ParentPermissions {
     pub effective: EffectivePermissions,
-    /// The folder in which the parent works.
+    /// The working directory of the parent.
     pub cwd: String,
 }
 
 impl ParentPermissions {
-    /// What an agent with this profile may do: never more than its parent.
+    /// Returns the permissions of a sub-agent with this profile: never more than its parent's.
     pub fn for_child(&self, profile: &Profile) -> EffectivePermissions {
         let workspace = match &profile.worktree {
             Some(root) => Workspace::Copy { root },

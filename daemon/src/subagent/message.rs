@@ -1,4 +1,4 @@
-//! Finding an agent that was started before, and giving it more to do.
+//! Finds a sub-agent that was started earlier, and sends it a message.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use super::{SubagentError, Subagents};
 use loopd_kernel::command::Command;
 use loopd_kernel::tasks::Task;
 
-/// What became of a message to an agent.
+/// How a message to a sub-agent was delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivered {
-    /// The agent is at work and hears it at its next safe point.
+    /// The sub-agent is at work and receives the message at its next safe point.
     AtWork,
-    /// The agent rested and works again.
+    /// The sub-agent was idle and works again.
     Resumed,
 }
 
 impl Subagents {
-    /// Finds an agent by its id or by its name; the one started last counts.
+    /// Finds a sub-agent by its id or name; of several with that name, the one started last.
     pub async fn find(&self, wanted: &str) -> Result<Task, SubagentError> {
         let tasks = self.tasks().await?;
         if let Some(task) = tasks.iter().find(|task| task.id.as_str() == wanted) {
@@ -43,13 +43,13 @@ impl Subagents {
         })
     }
 
-    /// The tasks of the session, its agents among them.
+    /// Lists the tasks of the session, including its sub-agents.
     pub async fn tasks(&self) -> Result<Vec<Task>, SubagentError> {
         Ok(self.0.setup.parent.tasks().await?)
     }
 
-    /// Gives an agent more to do: at its next safe point if it is at work, else at once and in the
-    /// background.
+    /// Sends a sub-agent a message. If it is at work, it receives the message at its next safe
+    /// point, else it starts at once and in the background.
     pub async fn write(
         &self,
         id: &TaskId,
@@ -57,7 +57,7 @@ impl Subagents {
         message: String,
     ) -> Result<Delivered, SubagentError> {
         let run = loop {
-            // The run that is there takes it, or is about to make room for a new one.
+            // The current run takes the message, or is about to end and make room for another.
             if let Some(run) = self.run(id) {
                 match run.post(message.clone()) {
                     Posted::Taken => return Ok(Delivered::AtWork),
@@ -95,7 +95,7 @@ impl Subagents {
         Ok(Delivered::Resumed)
     }
 
-    /// Puts a run of an agent on the table that has none; none when somebody was faster.
+    /// Adds a run for a sub-agent that has none; returns `None` if another caller was faster.
     fn enroll_if_free(&self, id: &TaskId) -> Result<Option<Arc<SubagentRun>>, SubagentError> {
         let mut table = self.table();
         if table.ended {
@@ -110,7 +110,7 @@ impl Subagents {
     }
 }
 
-/// The agents there are, for an error.
+/// Lists the sub-agents of the session, for an error message.
 fn known(tasks: &[Task]) -> String {
     const MOST: usize = 20;
     let agents = tasks.iter().filter(|task| task.shell().is_none());

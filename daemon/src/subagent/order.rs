@@ -1,4 +1,4 @@
-//! What is asked of a sub-agent, and what the order comes to.
+//! The order for a sub-agent, and the plan that it becomes.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,31 +7,31 @@ use loopd_proto::event::agent::Profile;
 use loopd_proto::event::task::{Execution, WorktreeWork};
 use loopd_proto::id::{SessionId, TaskId, ToolCallId};
 
-/// What is asked of an agent.
+/// An order for a sub-agent.
 #[derive(Debug, Clone)]
 pub struct SubagentOrder {
-    /// Which agent; without one, a fork where that is switched on, else the general one.
+    /// The definition to start; without one a fork, if enabled, else the general-purpose one.
     pub agent_type: Option<String>,
-    /// What to call it; made from the description when absent.
+    /// The name of the sub-agent; made from the description when absent.
     pub name: Option<String>,
     pub description: String,
     pub prompt: String,
     pub model: Option<String>,
-    /// How the caller wants to wait; the agent's definition may say otherwise.
+    /// Whether the caller wants to wait; the definition of the sub-agent may override this.
     pub execution: Option<Execution>,
     pub isolation: Option<Isolation>,
     pub cwd: Option<String>,
-    /// The call that starts it; none when a client does.
+    /// The tool call that starts it; `None` if a client does.
     pub call: Option<ToolCallId>,
 }
 
-/// How an agent is kept apart from its parent's files.
+/// How a sub-agent is kept apart from its parent's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
     Worktree,
 }
 
-/// What an order comes to, once everything it names is known to be there.
+/// A checked order: everything that the order names exists.
 #[derive(Debug, Clone)]
 pub struct SubagentPlan {
     pub profile: Profile,
@@ -40,11 +40,11 @@ pub struct SubagentPlan {
     pub reasoning_effort: Option<String>,
     pub isolation: Option<Isolation>,
     pub cwd: PathBuf,
-    /// Said before the prompt.
+    /// Text that is put before the prompt.
     pub preface: Option<String>,
-    /// The id of the parent, which every id below begins with; none at the top.
+    /// The id of the parent, which every id below begins with; `None` at the top.
     pub prefix: Option<TaskId>,
-    /// The ids that the session's registry knows, those of removed agents among them.
+    /// The ids that the session's registry knows, including those of removed sub-agents.
     pub taken: BTreeSet<TaskId>,
     pub note: Option<String>,
 }
@@ -53,7 +53,7 @@ pub struct SubagentPlan {
 #[derive(Debug, Clone)]
 pub struct SpawnSpec {
     pub task: TaskId,
-    /// The call that asked for it; none when a client did.
+    /// The tool call that asked for it; `None` if a client did.
     pub call: Option<ToolCallId>,
     pub session: SessionId,
     pub plan: SubagentPlan,

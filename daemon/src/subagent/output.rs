@@ -1,4 +1,4 @@
-//! The output file of one run: what the agent says and does, readable while it works.
+//! The output file of one run: the texts and tool calls of a sub-agent, readable while it works.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::watcher::Watcher;
 
-/// Writes lines as they come, until the run is over; a file that cannot be written is told of once.
+/// Writes lines as they arrive until the run is over; logs one warning if the file is not writable.
 pub(super) async fn write(
     file: PathBuf,
     watcher: Arc<Watcher>,

@@ -1,4 +1,4 @@
-//! The session that agents belong to, as they see it. `session` implements the traits; a test may, too.
+//! The interface of the parent for its sub-agents. `session` implements the traits; tests may, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,24 +19,24 @@ use loopd_kernel::command::ModelFailure;
 use loopd_kernel::model::ModelInfo;
 use loopd_kernel::tasks::Task;
 
-/// The session that agents belong to.
+/// The parent session of sub-agents.
 pub trait ParentSession: Send + Sync + 'static {
-    /// Looks at the session, once for each start or reopening of an agent. For a person the agents
-    /// that can be started are looked up anew: a model chooses among those it was told of.
+    /// Takes a snapshot of the session, once for each start or reopening of a sub-agent. For a user
+    /// the definitions are looked up again. A model chooses among those that it was told about.
     fn look(&self, asked_by: AskedBy) -> BoxFuture<'_, Result<Arc<dyn ChildSpawner>, ParentEnded>>;
 
-    /// The tasks that the session's log knows.
+    /// Lists the tasks that are in the session's log.
     fn tasks(&self) -> BoxFuture<'_, Result<Vec<Task>, ParentEnded>>;
 }
 
-/// Makes child sessions from the parent as it was at one moment.
+/// Makes child sessions from one snapshot of the parent.
 pub trait ChildSpawner: Send + Sync + 'static {
     fn parent(&self) -> &ParentSnapshot;
 
-    /// The models that the parent can reach.
+    /// Returns the models that the parent can reach.
     fn models(&self) -> &dyn ReachableModels;
 
-    /// What programs that are started for an agent may see of the environment.
+    /// Returns the part of the environment that programs of a sub-agent may see.
     fn environment(&self) -> BTreeMap<String, String>;
 
     /// Makes the child's session.
@@ -56,38 +56,38 @@ pub trait ChildSpawner: Send + Sync + 'static {
 
 /// The models that a session can reach.
 pub trait ReachableModels: Send + Sync {
-    /// The model that answers when nobody chose one.
+    /// Returns the model to use when none was chosen.
     fn default_model(&self) -> BoxFuture<'_, Result<String, ModelFailure>>;
 
-    /// All of them; none when there is no list.
+    /// Lists all models; empty if there is no list.
     fn list(&self) -> BoxFuture<'_, Vec<ModelInfo>>;
 }
 
-/// A session at one moment: everything that an order for an agent is judged by.
+/// A snapshot of a session: everything that decides about an order for a sub-agent.
 #[derive(Debug, Clone)]
 pub struct ParentSnapshot {
-    /// Set when the session is an agent itself.
+    /// The identity of the session, if it is a sub-agent itself.
     pub identity: Option<SubagentIdentity>,
     pub cwd: String,
-    /// The model that was chosen for the session; none when nobody chose.
+    /// The model that was chosen for the session; `None` if none was chosen.
     pub model: Option<String>,
     pub reasoning_effort: Option<String>,
     /// The ids of tasks that are or were in use.
     pub taken: BTreeSet<TaskId>,
-    /// What the session may not do.
+    /// The rules that deny a permission.
     pub denied: Vec<PermissionRule>,
-    /// What its clients say about single agents.
+    /// The clients' settings for single sub-agents.
     pub subagents: Option<SubagentSettings>,
-    /// How agents are run, by the file, the launch and the clients.
+    /// The settings for all sub-agents, from the file, the launch and the clients.
     pub settings: AgentSettings,
-    /// The agents that can be started.
+    /// The sub-agents that can be started.
     pub roster: Arc<Roster>,
-    /// The slots of the tree of agents that the session is part of.
+    /// The slots of the tree of sub-agents that the session belongs to.
     pub slots: Slots,
 }
 
 impl ParentSnapshot {
-    /// How deep an agent of this session is.
+    /// Returns the depth of a sub-agent of this session.
     pub fn child_depth(&self) -> u32 {
         self.identity.as_ref().map_or(0, |own| own.depth) + 1
     }

@@ -1,6 +1,6 @@
-//! What an order for an agent comes to: which agent, which model, where, and whether it may be.
+//! Plans an order for a sub-agent: its definition, its model, its folder, and whether it may start.
 //!
-//! The answer depends on the order and on the parent as it was at one moment, and on nothing else.
+//! The plan depends only on the order, on one snapshot of the parent and on the reachable models.
 
 use std::path::PathBuf;
 
@@ -16,12 +16,12 @@ use super::parent::{ParentSnapshot, ReachableModels};
 use crate::discovery::agents::{self, AgentDefinition, ModelPolicy, PermissionMode};
 use loopd_kernel::model::ModelInfo;
 
-/// The agent for calls that name none.
+/// The definition for calls that name none.
 const GENERAL: &str = "general-purpose";
-/// What a fork is called where agents have their type.
+/// The agent type of a fork.
 const FORK: &str = "fork";
 
-/// Finds what the order names, or says what is wrong with it.
+/// Resolves what the order names, or refuses the order with the reason.
 pub(super) async fn plan(
     parent: &ParentSnapshot,
     models: &dyn ReachableModels,
@@ -46,7 +46,7 @@ pub(super) async fn plan(
     }
 }
 
-/// Who gave an order.
+/// Returns who gave an order.
 pub(super) fn asked_by(order: &SubagentOrder) -> AskedBy {
     match &order.call {
         Some(_) => AskedBy::Model,
@@ -68,7 +68,7 @@ async fn named(
     let cwd = folder(parent, order)?;
     let isolation = isolation(order, agent)?;
     let choice = model(parent, models, order, agent).await?;
-    // Who works for somebody waits for those who work for it.
+    // A sub-agent always waits for its own sub-agents, so they never run in the background.
     let waits = parent.identity.is_some();
     let background = order.execution == Some(Execution::Background) || agent.background;
     let execution = if background && !waits {
@@ -102,7 +102,7 @@ async fn named(
     })
 }
 
-/// What the order calls the agent.
+/// Returns the name that the order gives the sub-agent.
 fn own_name(order: &SubagentOrder) -> Option<&str> {
     let name = order.name.as_deref().map(str::trim);
     name.filter(|name| !name.is_empty())
@@ -112,7 +112,7 @@ fn prefix(parent: &ParentSnapshot) -> Option<TaskId> {
     parent.identity.as_ref().map(|own| own.task.clone())
 }
 
-/// Refuses an agent that a rule of the session denies, by its name or with all others.
+/// Refuses a sub-agent that a rule of the session denies, by its name or together with all others.
 fn check_rules(parent: &ParentSnapshot, agent: &str) -> Result<(), PlanRefusal> {
     let mut denied = parent.denied.iter().filter(|rule| rule.kind == "agent");
     let hit = denied.any(|rule| {
@@ -129,7 +129,7 @@ fn stance(mode: Option<PermissionMode>) -> Stance {
     match mode {
         Some(PermissionMode::Plan) => Stance::Plan,
         Some(PermissionMode::DontAsk) => Stance::NeverAsk,
-        // None of these may be more than the parent's, so all are the parent's.
+        // None of these modes may allow more than the parent's permissions, so all of them inherit.
         Some(
             PermissionMode::Default
             | PermissionMode::AcceptEdits
@@ -183,7 +183,7 @@ async fn model(
     let available: Vec<ModelInfo> = if plain {
         Vec::new()
     } else {
-        // Without a list any name is taken at its word.
+        // Without a list of models every name is accepted.
         models.list().await
     };
     let wish = Wish {
@@ -202,7 +202,7 @@ async fn default_model(models: &dyn ReachableModels) -> Result<String, PlanRefus
     model.map_err(|failure| PlanRefusal::NoDefaultModel(Box::new(failure)))
 }
 
-/// A copy of the conversation so far goes on with the prompt.
+/// Plans a fork: a copy of the conversation so far, which continues with the prompt.
 fn fork(parent: &ParentSnapshot, order: &SubagentOrder) -> Result<SubagentPlan, PlanRefusal> {
     let own = parent.identity.as_ref();
     if own.is_some_and(|own| own.profile.fork) {
@@ -243,7 +243,7 @@ fn fork(parent: &ParentSnapshot, order: &SubagentOrder) -> Result<SubagentPlan, 
     })
 }
 
-/// Said to a fork before its prompt.
+/// The text before the prompt of a fork.
 const FORK_DIRECTIVE: &str = "You are a fork of this conversation: you know everything above, and you work beside it on one part. \
 Others work on the other parts. Do only what follows, by yourself, without asking back and without starting agents; \
 change nothing that it does not ask you to change. Your last message is handed to the conversation you come from: make it a short report \

@@ -1,4 +1,4 @@
-//! One run: one prompt to one agent, from its slot to its rest.
+//! One run of a sub-agent: one prompt, from taking a slot until the sub-agent is idle.
 
 mod drive;
 
@@ -15,10 +15,10 @@ use super::order::SpawnSpec;
 use super::parent::ChildSpawner;
 use super::watcher::{RunProgress, Watcher};
 
-/// How many messages may wait for an agent that is at work.
+/// The most messages that may wait for a working sub-agent.
 const MOST_MESSAGES: usize = 64;
 
-/// Whether the agent's session is new.
+/// Whether the run makes a new session or reopens one.
 pub(super) enum RunStart {
     New(Box<SpawnSpec>, Arc<dyn ChildSpawner>),
     Again,
@@ -28,10 +28,10 @@ pub(super) enum RunStart {
 #[derive(Debug, Clone)]
 pub struct RunEnding {
     pub end: RunEnd,
-    /// What the agent answered, or the last it said.
+    /// The answer of the sub-agent, or its last text.
     pub response: Option<String>,
     pub usage: WorkUsage,
-    /// What became of the copy it worked in.
+    /// A text about the worktree, if it was not removed.
     pub worktree: Option<String>,
 }
 
@@ -60,7 +60,7 @@ pub enum RunEnd {
     Cancelled,
 }
 
-/// One prompt to one agent.
+/// One prompt to one sub-agent.
 pub struct SubagentRun {
     pub id: TaskId,
     inner: Mutex<RunState>,
@@ -73,19 +73,19 @@ pub struct SubagentRun {
 
 struct RunState {
     execution: Execution,
-    /// Messages for the agent; none once it takes no more.
+    /// Messages for the sub-agent; `None` once the run takes no more.
     inbox: Option<Vec<String>>,
     cancelled: Option<CancelledBy>,
 }
 
-/// What became of a message.
+/// Whether a run took a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Posted {
     Taken,
     Full {
         limit: usize,
     },
-    /// The run takes no more.
+    /// The run takes no more messages.
     Closed,
 }
 
@@ -106,7 +106,7 @@ impl SubagentRun {
         }
     }
 
-    /// Stops the waiting; false when nobody waits or the agent is done.
+    /// Moves the run to the background; returns false if it was there already or is done.
     pub(super) fn release(&self) -> bool {
         let mut inner = self.inner.lock();
         if inner.execution == Execution::Background || inner.inbox.is_none() {
@@ -120,7 +120,7 @@ impl SubagentRun {
         self.promoted.send_replace(true);
     }
 
-    /// Resolves when somebody moved the agent to the background.
+    /// Resolves when the sub-agent was moved to the background.
     pub async fn promoted(&self) {
         let mut promoted = self.promoted.subscribe();
         // The sender lives as long as the run.
@@ -136,7 +136,7 @@ impl SubagentRun {
         self.cancel.cancel();
     }
 
-    /// Resolves when the run is over and on record.
+    /// Resolves when the run has ended and its end is in the log.
     pub async fn end(&self) -> RunEnding {
         let mut ending = self.ending.subscribe();
         let ended = ending.wait_for(Option::is_some).await;
@@ -144,7 +144,7 @@ impl SubagentRun {
         ended.unwrap_or_else(RunEnding::cancelled)
     }
 
-    /// Leaves a message for the agent.
+    /// Queues a message for the sub-agent.
     pub(super) fn post(&self, message: String) -> Posted {
         let mut inner = self.inner.lock();
         let Some(inbox) = inner.inbox.as_mut() else {
@@ -161,7 +161,7 @@ impl SubagentRun {
         Posted::Taken
     }
 
-    /// The run will not take place.
+    /// Ends a run that was never started.
     pub(super) fn give_up(&self) {
         self.inner.lock().inbox = None;
         self.ending.send_replace(Some(RunEnding::cancelled()));
@@ -172,7 +172,7 @@ impl SubagentRun {
         inner.inbox.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Takes no more messages, unless some wait.
+    /// Closes the inbox; if messages wait, leaves it open and returns them.
     fn close_inbox(&self) -> Result<(), Vec<String>> {
         let mut inner = self.inner.lock();
         match inner.inbox.take() {
@@ -184,13 +184,13 @@ impl SubagentRun {
         }
     }
 
-    /// The run is over: takes no more messages, and gives back those that were never heard.
+    /// Closes the inbox at the end of the run; returns the messages that were not delivered.
     fn finish(&self) -> (Execution, Vec<String>) {
         let mut inner = self.inner.lock();
         (inner.execution, inner.inbox.take().unwrap_or_default())
     }
 
-    /// How the agent gets on.
+    /// Returns the progress of the sub-agent.
     pub fn progress(&self) -> RunProgress {
         let watcher = self.watcher.lock().clone();
         watcher
@@ -199,21 +199,21 @@ impl SubagentRun {
     }
 }
 
-/// Who cancels an agent.
+/// Who cancels a sub-agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelledBy {
-    /// The model, which learns the end from the result of its call.
+    /// The model, which learns about the end from the result of its tool call.
     Model,
-    /// A client; the model is told.
+    /// A client; the model is told about it.
     Client,
-    /// The turn that waits for it is aborted.
+    /// The abort of the turn that waits for the sub-agent.
     Abort,
-    /// The session ends and has said so.
+    /// The end of the session, which is in its log already.
     SessionEnds,
 }
 
 impl CancelledBy {
-    /// Why the agent did not finish.
+    /// Returns the reason why the sub-agent did not finish.
     fn reason(self) -> &'static str {
         match self {
             Self::Model => "who started it stopped it",
@@ -224,7 +224,7 @@ impl CancelledBy {
     }
 }
 
-/// Waits for whichever comes first.
+/// Waits until the run ends, is moved to the background, or the wait is cancelled.
 pub async fn first(cancel: &CancellationToken, run: &SubagentRun) -> RunWait {
     tokio::select! {
         biased;
@@ -234,11 +234,11 @@ pub async fn first(cancel: &CancellationToken, run: &SubagentRun) -> RunWait {
     }
 }
 
-/// What a caller that waits for an agent learns.
+/// The result of waiting for a run.
 #[derive(Debug, Clone)]
 pub enum RunWait {
     Ended(RunEnding),
-    /// Somebody moved the agent to the background.
+    /// The sub-agent was moved to the background.
     Promoted,
     Cancelled,
 }

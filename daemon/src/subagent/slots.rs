@@ -1,14 +1,13 @@
-//! How many agents of one tree may be at work at once: a fair queue of slots.
+//! Limits how many sub-agents of one tree may work at once, with a fair queue of slots.
 //!
-//! An agent that waits for one of its own holds no slot meanwhile, so that a tree can never wait for
-//! itself.
+//! A sub-agent that waits for its own sub-agents holds no slot, so that a tree cannot deadlock.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The slots of one tree of agents.
+/// The slots of one tree of sub-agents.
 #[derive(Debug, Clone)]
 pub struct Slots(Arc<Semaphore>);
 
@@ -17,14 +16,14 @@ impl Slots {
         Self(Arc::new(Semaphore::new(limit.max(1))))
     }
 
-    /// Waits in line for a slot.
+    /// Waits in the queue for a slot.
     async fn take(&self) -> Option<OwnedSemaphorePermit> {
-        // Nobody closes the semaphore.
+        // The semaphore is never closed.
         self.0.clone().acquire_owned().await.ok()
     }
 }
 
-/// One agent's place among the slots: held while it works, lent while it waits for its own agents.
+/// The slot of one sub-agent: held while it works, lent while it waits for its own sub-agents.
 #[derive(Debug)]
 pub struct SlotLease {
     slots: Slots,
@@ -34,14 +33,14 @@ pub struct SlotLease {
 #[derive(Debug, Default)]
 struct Held {
     permit: Option<OwnedSemaphorePermit>,
-    /// How many of its calls wait for agents.
+    /// How many of its tool calls wait for sub-agents.
     lent: usize,
-    /// It works no more.
+    /// Whether the sub-agent has stopped working.
     left: bool,
 }
 
 impl SlotLease {
-    /// Waits in line until the agent may work.
+    /// Waits in the queue until the sub-agent may work.
     pub async fn take(slots: Slots) -> Arc<Self> {
         let permit = slots.take().await;
         Arc::new(Self {
@@ -53,21 +52,21 @@ impl SlotLease {
         })
     }
 
-    /// Gives the slot away for as long as somebody waits; take it back with [`SlotLease::resume`].
+    /// Gives the slot away while a tool call waits; [`SlotLease::resume`] takes it back.
     pub fn lend(&self) {
         let mut held = self.held.lock();
         held.lent += 1;
         held.permit = None;
     }
 
-    /// The agent rests: the slot is for others, whoever still holds on to the lease.
+    /// Gives the slot away because the sub-agent is idle, even if others still hold the lease.
     pub(super) fn leave(&self) {
         let mut held = self.held.lock();
         held.left = true;
         held.permit = None;
     }
 
-    /// One wait is over; the last one waits in line for a slot again.
+    /// Ends one wait; the last wait to end waits in the queue for a slot again.
     pub async fn resume(&self) {
         {
             let mut held = self.held.lock();

@@ -1,4 +1,4 @@
-//! The agents of a session that are at work, and how new ones get their ids.
+//! The working sub-agents of a session, and how new sub-agents get their ids.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use loopd_proto::id::TaskId;
 
 use super::{SubagentOrder, SubagentPlan, SubagentRun};
 
-/// How long the readable part of an id may be.
+/// The longest readable part of an id.
 const LONGEST_NAME: usize = 40;
 
 #[derive(Default)]
 pub(super) struct RunTable {
     pub(super) runs: BTreeMap<TaskId, Arc<SubagentRun>>,
-    /// Given out, but not on record yet.
+    /// Ids that were given out and are not in the log yet.
     pub(super) reserved: BTreeSet<TaskId>,
     pub(super) ended: bool,
 }
 
 impl RunTable {
-    /// Gives out an id that no task of the session has.
+    /// Reserves an id that no task of the session has.
     pub(super) fn reserve(&mut self, plan: &SubagentPlan, order: &SubagentOrder) -> TaskId {
         let words = [
             order.name.as_deref().unwrap_or_default(),
@@ -45,7 +45,7 @@ impl RunTable {
     }
 }
 
-/// Words as part of an id: small letters, digits and dashes.
+/// Turns a text into part of an id: small letters, digits, underscores and hyphens.
 fn slug(text: &str) -> String {
     let mut slug = String::new();
     for c in text.chars() {

@@ -6,7 +6,7 @@ use super::fixture::{Home, order};
 use super::{CancelledBy, ChildError, Delivered, RunEnd, RunFailure, RunWait, first};
 
 #[tokio::test]
-async fn ids_are_made_of_names_and_no_two_are_alike() {
+async fn ids_come_from_names_and_are_unique() {
     let home = Home::new(8);
     let agents = home.agents();
     let mut ids = Vec::new();
@@ -22,7 +22,7 @@ async fn ids_are_made_of_names_and_no_two_are_alike() {
 }
 
 #[tokio::test]
-async fn one_that_is_waited_for_is_told_by_its_call_and_one_in_the_background_by_the_log() {
+async fn a_synchronous_run_is_recorded_as_ended_and_a_background_run_as_answered() {
     let home = Home::new(8);
     let agents = home.agents();
     let waited = agents.start(order("sync", Execution::Sync)).await.unwrap();
@@ -49,7 +49,7 @@ async fn one_that_is_waited_for_is_told_by_its_call_and_one_in_the_background_by
 }
 
 #[tokio::test]
-async fn who_is_moved_to_the_background_is_not_waited_for_and_told_later() {
+async fn a_promoted_sub_agent_is_no_longer_waited_for_and_its_answer_is_undelivered() {
     let home = Home::new(8);
     let agents = home.agents();
     let started = agents.start(order("a", Execution::Sync)).await.unwrap();
@@ -67,7 +67,7 @@ async fn who_is_moved_to_the_background_is_not_waited_for_and_told_later() {
 }
 
 #[tokio::test]
-async fn a_slot_is_taken_in_turn_and_an_idle_agent_holds_none() {
+async fn slots_are_taken_in_order_and_an_idle_sub_agent_holds_none() {
     let home = Home::new(1);
     let agents = home.agents();
     let one = agents
@@ -94,7 +94,7 @@ async fn a_slot_is_taken_in_turn_and_an_idle_agent_holds_none() {
 }
 
 #[tokio::test]
-async fn who_waits_for_its_own_agents_lends_its_slot() {
+async fn a_sub_agent_that_waits_for_its_own_sub_agents_lends_its_slot() {
     let home = Home::new(1);
     let agents = home.agents();
     agents
@@ -120,7 +120,7 @@ async fn who_waits_for_its_own_agents_lends_its_slot() {
 }
 
 #[tokio::test]
-async fn a_message_to_one_at_work_reaches_it_and_it_rests_only_after_that() {
+async fn a_message_to_a_working_sub_agent_is_delivered_before_its_run_ends() {
     let home = Home::new(8);
     let agents = home.agents();
     let started = agents
@@ -145,7 +145,7 @@ async fn a_message_to_one_at_work_reaches_it_and_it_rests_only_after_that() {
 }
 
 #[tokio::test]
-async fn one_that_is_cancelled_says_how_far_it_got() {
+async fn a_cancelled_sub_agent_keeps_its_partial_response() {
     let home = Home::new(1);
     let agents = home.agents();
     let started = agents
@@ -170,7 +170,7 @@ async fn one_that_is_cancelled_says_how_far_it_got() {
 }
 
 #[tokio::test]
-async fn a_session_that_ends_leaves_nobody_at_work() {
+async fn closing_a_session_ends_all_its_sub_agents() {
     let home = Home::new(2);
     let agents = home.agents();
     for name in ["a", "b", "c"] {
@@ -185,7 +185,7 @@ async fn a_session_that_ends_leaves_nobody_at_work() {
 }
 
 #[tokio::test]
-async fn what_a_run_that_fails_has_not_heard_is_for_the_next_one() {
+async fn an_undelivered_message_of_a_failed_run_goes_to_the_next_run() {
     let home = Home::new(1);
     let agents = home.agents();
     let first = agents
@@ -211,7 +211,7 @@ async fn what_a_run_that_fails_has_not_heard_is_for_the_next_one() {
 }
 
 #[tokio::test]
-async fn the_session_is_looked_at_once_per_start_and_once_per_reopening() {
+async fn each_start_and_each_reopening_takes_one_snapshot_of_the_session() {
     let home = Home::new(1);
     let agents = home.agents();
     let started = agents.start(order("a", Execution::Sync)).await.unwrap();
@@ -228,7 +228,7 @@ async fn the_session_is_looked_at_once_per_start_and_once_per_reopening() {
 }
 
 #[tokio::test]
-async fn one_whose_session_is_gone_has_failed_and_says_why() {
+async fn a_run_whose_session_is_gone_fails_with_the_reason() {
     let home = Home::new(1);
     let agents = home.agents();
     let reported = agents.start(order("a", Execution::Sync)).await.unwrap();

@@ -1,5 +1,5 @@
-//! What an agent is doing right now, as its own session reports it: for people who look, and for the
-//! output file.
+//! The progress of a sub-agent, taken from the events of its session: for clients that ask for it,
+//! and for the output file.
 
 use std::collections::VecDeque;
 
@@ -9,14 +9,14 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-/// How many steps are remembered.
+/// How many steps are kept.
 const RECENT: usize = 20;
-/// How much of one step is told.
+/// How many characters of one step are kept.
 const STEP_CHARS: usize = 160;
-/// How many lines may wait to be written; more are left out and counted.
+/// The most lines that may wait to be written; further lines are dropped and counted.
 const LINES: usize = 4_096;
 
-/// How an agent gets on.
+/// The progress of a sub-agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunProgress {
     pub latest_intent: Option<String>,
@@ -26,14 +26,14 @@ pub struct RunProgress {
     pub turns: u64,
 }
 
-/// One step of an agent.
+/// One step of a sub-agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Activity {
     pub message: String,
     pub at: Timestamp,
 }
 
-/// Sees what a child session stores.
+/// Observes the events that a child session stores.
 #[derive(Debug)]
 pub(super) struct Watcher {
     progress: Mutex<RunProgress>,
@@ -42,7 +42,7 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// A watcher, and the lines for the output file.
+    /// Makes a watcher, and the receiver of the lines for the output file.
     pub(super) fn new() -> (Self, mpsc::Receiver<String>) {
         let (lines, written) = mpsc::channel(LINES);
         let watcher = Self {
@@ -61,14 +61,14 @@ impl Watcher {
         self.progress_mut().clone()
     }
 
-    /// A line for the output file.
+    /// Queues a line for the output file.
     pub(super) fn write(&self, line: String) {
         if self.lines.try_send(line).is_err() {
             *self.lost.lock() += 1;
         }
     }
 
-    /// How many lines the output file is missing.
+    /// Returns how many lines are missing in the output file.
     pub(super) fn lost(&self) -> u64 {
         *self.lost.lock()
     }
@@ -84,7 +84,7 @@ impl Watcher {
         progress.recent.push_back(Activity { message, at });
     }
 
-    /// Something was stored in the child's log.
+    /// Records an event that was stored in the child's log.
     pub(super) fn stored(&self, at: Timestamp, event: &Durable) {
         match event {
             Durable::UserMessage(message) => {
@@ -127,14 +127,14 @@ impl Watcher {
         }
     }
 
-    /// The agent waits for others to finish first.
+    /// Records that the sub-agent waits for a slot.
     pub(super) fn queues(&self, at: Timestamp) {
         let text = "waits for a free slot".to_owned();
         self.step(at, text.clone(), Some(text));
     }
 }
 
-/// A tool call in a few words: the tool and the argument that says most.
+/// Describes a tool call in a few words: the tool and its most informative argument.
 fn describe(tool: &str, arguments: Option<&Value>) -> String {
     let telling = [
         "intent",

@@ -1,4 +1,4 @@
-//! The copy of a repository that an agent works in alone: made, found again, removed if unchanged.
+//! The git worktree of an isolated sub-agent: made, restored, and removed if unchanged.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use loopd_proto::id::SessionId;
 use super::error::ChildError;
 use loopd_exec::worktree::{Settled, Worktree, WorktreeError, Worktrees};
 
-/// What became of a copy of a repository, in words for the model.
+/// Whether a worktree was removed, with a text for the model if it was not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum WorktreeEnd {
     Removed,
@@ -18,7 +18,7 @@ pub(super) enum WorktreeEnd {
     Failed(String),
 }
 
-/// Makes a copy of the repository for an agent.
+/// Makes a worktree of the repository for a sub-agent.
 pub(super) async fn make(
     worktrees: &Worktrees,
     session: &SessionId,
@@ -35,7 +35,7 @@ pub(super) async fn make(
     })
 }
 
-/// Makes the copy of an agent that works again, if it was removed for want of changes.
+/// Makes the worktree of a sub-agent that works again, if it was removed because it had no changes.
 pub(super) async fn restore(
     worktrees: &Worktrees,
     session: &SessionId,
@@ -54,7 +54,7 @@ pub(super) async fn restore(
     }
 }
 
-/// The agent has come to rest: removes a copy that was not changed.
+/// Removes the worktree of an idle sub-agent if it is unchanged.
 pub(super) async fn settle(
     worktrees: &Worktrees,
     work: &WorktreeWork,

@@ -1,14 +1,14 @@
-//! Writes a user message with its attachments as the text the model reads.
+//! Writes a user message with its attachments as the text that the model reads.
 //!
-//! The shapes are a contract with recorded conversations.
+//! Recorded conversations depend on the exact form of this text.
 
 use loopd_proto::attachment::{Attachment, LineRange};
 use tokio::io::AsyncReadExt;
 
-/// Counting lines stops here; a file that long is worth no more detail.
+/// Line counting stops after this many bytes; a more exact count of a longer file has no use.
 const COUNT_LIMIT: usize = 8 * 1024 * 1024;
 
-/// Puts references before and after the prompt.
+/// Puts the attachments before and after the prompt.
 pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> String {
     let mut before = String::new();
     let mut files = Vec::new();
@@ -46,7 +46,7 @@ pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> String {
             } => references.push(format!(
                 "#{number} - {title} [{reference_type}] [{state}] ({url})"
             )),
-            // Bytes travel beside the text; unknown kinds are for other clients.
+            // The bytes of a blob go beside the text. Unknown kinds are for other clients.
             Attachment::Blob { .. } | Attachment::Other(_) => {}
         }
     }

@@ -1,7 +1,7 @@
-//! The instructions that people wrote for agents, as a section of the system message.
+//! The custom instructions of users and projects, as a section of the system message.
 //!
-//! Read anew with every message, so that an edited file counts at once; an unchanged one gives the
-//! same text, which lets providers reuse their cache.
+//! The files are read again for every message, so that an edit takes effect at once. Unchanged
+//! files give the same text, which lets providers reuse their cache.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use crate::approvals;
 use crate::discovery::Host;
 use crate::discovery::instructions::{InstructionFile, InstructionPlace, discover, places};
 
-/// How much of one file, and of all together, the model is given.
+/// How many bytes of one file, and of all files together, the model is given.
 const LARGEST_FILE: usize = 64 * 1024;
 const LARGEST_TEXT: usize = 256 * 1024;
 
-/// The section's text; empty without instructions.
+/// Returns the text of the section; empty if there are no instructions.
 pub(super) async fn text(options: &SessionOptions, cwd: &str, home: &Path) -> String {
     let places = places_of(options, cwd, home);
     match tokio::task::spawn_blocking(move || given(&places)).await {
@@ -28,7 +28,7 @@ pub(super) async fn text(options: &SessionOptions, cwd: &str, home: &Path) -> St
     }
 }
 
-/// Where the instructions of a session are looked for.
+/// Lists the places where the instructions of a session are looked up.
 pub fn places_of(options: &SessionOptions, cwd: &str, home: &Path) -> Vec<InstructionPlace> {
     let named = options.instruction_directories.iter().flatten();
     let mut folders: Vec<PathBuf> = Vec::new();
@@ -48,7 +48,7 @@ pub fn places_of(options: &SessionOptions, cwd: &str, home: &Path) -> Vec<Instru
     places(host.as_ref(), &folders)
 }
 
-/// The files that the model is given, each text once. Reads the disk.
+/// Returns the files that the model is given, without duplicate texts. Reads the disk.
 pub fn given(places: &[InstructionPlace]) -> Vec<InstructionFile> {
     let found = discover(places);
     for problem in &found.problems {

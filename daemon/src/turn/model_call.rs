@@ -22,10 +22,10 @@ use loopd_kernel::state::TurnKey;
 use loopd_model::DeltaSink;
 use loopd_model::retry::{RetryNotice, RetrySink, call_with_retries};
 
-/// The context size assumed for a model that does not say.
+/// The context size that is assumed for a model that does not state one.
 const DEFAULT_CONTEXT: u64 = 128_000;
 
-/// How many bytes arrive between two notices of progress.
+/// How many bytes arrive between two progress events.
 const PROGRESS_STEP: u64 = 4 * 1024;
 
 pub struct ModelCallInput {
@@ -116,7 +116,7 @@ fn initiator(request: &ModelRequest) -> &'static str {
     }
 }
 
-/// Turns an id's random half into a number from 0 to 1.
+/// Turns the random half of an id into a number from 0 to 1.
 fn fraction(id: u128) -> f64 {
     #[expect(
         clippy::cast_possible_truncation,
@@ -155,7 +155,7 @@ fn usage_info(input: &ModelCallInput) -> UsageInfo {
     }
 }
 
-/// Tells the audience what arrives while it arrives.
+/// Publishes the parts of a reply as they arrive.
 struct DeltaPublisher {
     session: SessionId,
     tip: Option<EventId>,

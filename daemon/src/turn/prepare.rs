@@ -1,5 +1,4 @@
-//! Makes user messages ready for the model: what they carry, which model answers, what the system
-//! message says.
+//! Prepares user messages: their text with attachments, the model, and the system message.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ use crate::discovery::Host;
 use crate::subagent::definitions::{self, RosterInput};
 use loopd_kernel::command::{ModelFailure, Prepared, PreparedMessage};
 
-/// How long a client may take to rewrite a section.
+/// How long a client may take to rewrite sections.
 const TRANSFORM_WAIT: Duration = Duration::from_secs(30);
 
 pub struct PrepareInput {
@@ -34,11 +33,11 @@ pub struct PrepareInput {
     pub mode: Mode,
     pub model: Option<String>,
     pub reasoning_effort: Option<String>,
-    /// Set when the session is an agent of another one.
+    /// The profile, if the session is a sub-agent.
     pub profile: Option<Profile>,
-    /// A system message that is kept as it is.
+    /// A system message that is used unchanged.
     pub system: Option<String>,
-    /// Client tools that the model knew and that are gone.
+    /// Client tools that the model was told about and that are gone.
     pub tools_gone: Vec<String>,
     pub tool_names: Vec<String>,
     /// Clients that may rewrite sections of the system message.
@@ -46,7 +45,7 @@ pub struct PrepareInput {
     pub route: Route,
 }
 
-/// Does all of it; nothing here changes anything.
+/// Prepares the messages; changes nothing outside its result.
 pub async fn prepare(input: PrepareInput) -> Result<Prepared, ModelFailure> {
     let model = match input.model.clone().or_else(|| input.options.model.clone()) {
         Some(model) => model,
@@ -120,9 +119,9 @@ async fn system_message(input: &PrepareInput, model: &str) -> String {
     }
 }
 
-/// The prompt of the agent that answers; none when nobody defines it any more.
+/// Returns the prompt of the selected agent; `None` if its definition is gone.
 ///
-/// A file is read anew with every message, so that an edit counts at once.
+/// The file is read again for every message, so that an edit takes effect at once.
 async fn agent_prompt(input: &PrepareInput, name: &str) -> Option<String> {
     let mut agents = input.options.custom_agents.iter().flatten();
     if let Some(agent) = agents.find(|agent| agent.name == name) {
@@ -135,7 +134,7 @@ async fn agent_prompt(input: &PrepareInput, name: &str) -> Option<String> {
             .and_then(|launch| launch.variable("HOME"))
             .map(PathBuf::from),
     };
-    // Trust is about what runs and grants; a prompt does neither.
+    // Trust decides what may run and which permissions are granted; a prompt does neither.
     let agents = RosterInput::of_session(&input.options, Path::new(&input.cwd), host, false);
     let reading = tokio::task::spawn_blocking(move || definitions::load(&agents)).await;
     match reading {
@@ -147,7 +146,7 @@ async fn agent_prompt(input: &PrepareInput, name: &str) -> Option<String> {
     }
 }
 
-/// Lets the client that asked for it rewrite sections; without an answer they stay as they are.
+/// Lets a client rewrite the sections that ask for it; without an answer they stay unchanged.
 async fn transform(
     input: &PrepareInput,
     sections: &mut Sections,

@@ -1,24 +1,24 @@
-//! The system message, section by section, so that clients can change each on its own.
+//! The system message, divided into sections so that clients can change each one separately.
 
 use std::fmt::Write as _;
 
 use loopd_proto::session::{Mode, SectionAction, SectionOverride};
 
-/// What the sections depend on. No clock and nothing else that changes from call to call: an equal
-/// beginning lets providers reuse their cache.
+/// What the sections depend on. It has no time and nothing else that changes from call to call,
+/// because an unchanged beginning lets providers reuse their cache.
 pub struct PromptInput<'a> {
     pub cwd: &'a str,
     pub model: &'a str,
     pub tool_names: &'a [String],
     pub mode: Mode,
     pub agent_prompt: Option<&'a str>,
-    /// Whether another agent reads the answer.
+    /// Whether the session is a sub-agent, so that another agent reads its answer.
     pub works_for_another: bool,
-    /// What people wrote for all agents, ready to be read.
+    /// The custom instructions as text.
     pub instructions: String,
 }
 
-/// The named sections in the order they are read.
+/// The named sections, in the order in which the model reads them.
 #[derive(Debug, Clone)]
 pub struct Sections {
     parts: Vec<(&'static str, String)>,
@@ -55,7 +55,7 @@ pub fn sections(input: &PromptInput<'_>) -> Sections {
 }
 
 impl Sections {
-    /// The whole text, empty sections left out.
+    /// Returns the whole text without empty sections.
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self
             .parts
@@ -70,13 +70,13 @@ impl Sections {
         part == name || (name == "identity" && IDENTITY_GROUP.contains(&part))
     }
 
-    /// A section's text; of a group, its first part's.
+    /// Returns the text of a section; for a group, that of its first part.
     pub fn get(&self, name: &str) -> String {
         let covered = self.parts.iter().find(|(part, _)| Self::covers(name, part));
         covered.map(|(_, text)| text.clone()).unwrap_or_default()
     }
 
-    /// Gives a section this text, and takes the rest of a group away.
+    /// Replaces the text of a section; for a group, empties its other parts.
     pub fn set(&mut self, name: &str, content: String) {
         let mut content = Some(content);
         for (part, text) in &mut self.parts {
@@ -84,13 +84,13 @@ impl Sections {
                 *text = content.take().unwrap_or_default();
             }
         }
-        // A section that we do not have still carries what the client wants said.
+        // A section that does not exist here is added, so that the client's text is not lost.
         if let Some(content) = content {
             self.parts.push(("client", content));
         }
     }
 
-    /// Applies a client's wish; transforms are asked of the client elsewhere.
+    /// Applies a client's override. The caller asks the client for transforms.
     pub fn change(&mut self, name: &str, wish: &SectionOverride) {
         let content = wish.content.clone().unwrap_or_default();
         match wish.action {
@@ -111,12 +111,12 @@ fn join(first: &str, second: &str) -> String {
     }
 }
 
-/// Adds what the client wants said at the end.
+/// Appends the client's text.
 pub fn with_appended(text: String, content: &str) -> String {
     join(&text, content)
 }
 
-/// Tells the model that tools have left with their client.
+/// Tells the model which tools are gone because their client has left.
 pub fn tools_gone_notice(names: &[String]) -> String {
     format!(
         "<tools_changed_notice>\nTools no longer available: {}\n\nImportant: Do not attempt to call tools that are \

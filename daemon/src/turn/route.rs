@@ -1,11 +1,11 @@
-//! Chooses which provider answers for a session, under which name it knows the model, and which
-//! model answers when nobody chose one.
+//! Chooses the provider for a session's model calls, the name of the model at that provider, and
+//! the default model.
 //!
-//! `agent` and `rpc` ask it; what it needs is handed in with [`Route`]. First come the built-in
+//! `turn` and `front/rpc` use it; [`Route`] holds all that it needs. First come the built-in
 //! models, then the session's own providers (`route/registry`, `provider`), then the Copilot API of
-//! the launch, then the launch's environment and the configuration file (`route/defaults`), at
-//! last the offline model. `route/target` says what a choice is, `route/connect` makes a provider
-//! of it, `route/token` asks clients for tokens.
+//! the launch, then the launch's environment and the configuration file (`route/defaults`), and
+//! last the offline model. `route/target` defines a choice, `route/connect` makes a provider from
+//! it, `route/token` asks clients for tokens.
 
 mod connect;
 mod defaults;
@@ -31,24 +31,24 @@ use loopd_model::secret::Secret;
 use loopd_model::{Provider, ProviderError, offline};
 use target::{Facts, Format, Key, Target};
 
-/// Where the API of Copilot is, when a launch has it.
+/// The variable with the address of the Copilot API.
 const COPILOT_API_URL: &str = "COPILOT_API_URL";
-/// Where recorded conversations are, for the model `replay`.
+/// The variable with the path of the recorded conversations for the model `replay`.
 const REPLAY: &str = "LOOPD_REPLAY";
-/// Where the conversations of a launch are recorded.
+/// The variable with the path where the conversations of a launch are recorded.
 const RECORD: &str = "LOOPD_REPLAY_RECORD";
 
-/// The clients that hand out tokens, by the provider they brought.
+/// The clients that supply tokens, by provider.
 pub type TokenClients = BTreeMap<String, Arc<dyn Client>>;
 
 /// What a session's configuration and its launch say about providers.
 #[derive(Clone)]
 pub struct Route {
-    /// None for requests that belong to no session.
+    /// `None` for requests that belong to no session.
     pub session: Option<SessionId>,
-    /// Set for requests of an agent that works for another.
+    /// The sub-agent that makes the requests, if it is one.
     pub agent: Option<SubagentOrigin>,
-    /// With secrets.
+    /// The configuration with its secrets.
     pub options: SessionOptions,
     pub cwd: String,
     pub launch: Option<Arc<Launch>>,
@@ -57,7 +57,7 @@ pub struct Route {
     pub services: Arc<Services>,
 }
 
-/// A provider for one model, and how it is to be asked.
+/// A provider for one model, the name of the model there, and what is known about the model.
 pub struct Chosen {
     pub provider: Arc<dyn Provider>,
     pub wire_model: String,
@@ -65,7 +65,7 @@ pub struct Chosen {
 }
 
 impl Route {
-    /// The provider for the next call to a model.
+    /// Returns the provider for the next call to a model.
     pub async fn choose(&self, model: &str) -> Result<Chosen, ModelFailure> {
         self.look_for_local_server().await;
         let target = self.target(model)?;
@@ -84,7 +84,7 @@ impl Route {
         })
     }
 
-    /// Finds the way to a model in what is known now.
+    /// Finds the target of a model from what is known now, without a request.
     pub fn target(&self, model: &str) -> Result<Target, ModelFailure> {
         let mut target = self.found(model)?;
         if let Some(capabilities) = &self.options.model_capabilities {
@@ -146,19 +146,19 @@ impl Route {
         Ok(Arc::new(ReplayModel::new(&path, &self.cwd)))
     }
 
-    /// A path that a variable names, seen from where the launch was started.
+    /// Returns the path in a variable, relative to the directory of the launch.
     fn path_in(&self, variable: &str) -> Option<PathBuf> {
         let launch = self.launch.as_ref()?;
         Some(launch.cwd.join(launch.variable(variable)?))
     }
 
-    /// The models on offer: those of the provider that answers by default, and the session's own.
+    /// Lists the available models: those of the default provider, and the session's own.
     pub async fn models(&self) -> Result<Vec<ModelInfo>, ModelFailure> {
         self.look_for_local_server().await;
         let own = registry::listed(&self.options);
         let mut models = match self.listed_by_providers().await {
             Ok(models) => models,
-            // A list that cannot be had does not hide what the session itself brings.
+            // A failed list must not hide the models that the session itself defines.
             Err(failure) if !own.is_empty() => {
                 tracing::debug!(message = %failure.message, "a list of models is left out");
                 Vec::new()
@@ -175,7 +175,7 @@ impl Route {
             let target = Target::of_provider(config, model.unwrap_or_default())?;
             return match (self.list(&target).await, model) {
                 (Ok(list), _) => Ok(list.to_vec()),
-                // Many small servers have no list; the model in use exists all the same.
+                // Many small servers have no list of models; the model in use exists all the same.
                 (Err(_), Some(model)) => Ok(vec![described(model, target.facts)]),
                 (Err(failure), None) => Err(failure),
             };
@@ -190,7 +190,7 @@ impl Route {
         }
     }
 
-    /// A provider's list, asked once per address.
+    /// Returns a provider's list of models; asks once per address.
     async fn list(&self, target: &Target) -> Result<Arc<Vec<ModelInfo>>, ModelFailure> {
         let provider = self.connect(target)?;
         let key = list_key(target);
@@ -207,7 +207,7 @@ impl Route {
         Ok(list)
     }
 
-    /// What is known about a model without asking anybody.
+    /// Returns what is known about a model without a request.
     pub fn known_model(&self, id: &str) -> Option<ModelInfo> {
         let target = self.target(id).ok()?;
         let facts = target.facts;
@@ -230,7 +230,7 @@ impl Route {
         Some(known)
     }
 
-    /// The model to use when nobody chose one.
+    /// Returns the model to use when none was chosen.
     pub async fn default_model(&self) -> Result<String, ModelFailure> {
         if let Some(config) = &self.options.provider
             && let Some(model) = config.model_id.as_ref().or(config.wire_model.as_ref())
@@ -257,7 +257,7 @@ impl Route {
     }
 }
 
-/// The name under which a provider that serves a whole session knows its model.
+/// Returns the name of the model at a provider that serves a whole session.
 fn own_model(config: &ProviderConfig) -> Option<&str> {
     let model = config.wire_model.as_ref().or(config.model_id.as_ref());
     model.map(String::as_str)
@@ -278,7 +278,7 @@ fn described(id: &str, facts: Facts) -> ModelInfo {
     }
 }
 
-/// A failure that is the configuration's fault.
+/// Makes a failure that is caused by the configuration.
 fn refused(message: String) -> ModelFailure {
     ModelFailure {
         kind: "configuration".to_owned(),
@@ -290,7 +290,7 @@ fn refused(message: String) -> ModelFailure {
     }
 }
 
-/// A provider's error in the words of the log.
+/// Turns a provider's error into the form that the log stores.
 pub(super) fn failure(error: &ProviderError, model: Option<&str>) -> ModelFailure {
     ModelFailure {
         kind: error.kind().as_str().to_owned(),

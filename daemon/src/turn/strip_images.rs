@@ -1,14 +1,14 @@
-//! Conversations for models that cannot see: images go, and the model is told so.
+//! Removes images from conversations for models that cannot see, and tells the model so.
 
 use loopd_kernel::model::{ModelMessage, Part};
 
-/// Stands in a user's message where an image was.
+/// Replaces an image in a user's message.
 const NOTE: &str = "[An image was attached here. This model cannot see images.]";
 
-/// How a user's own message begins; what tools found has no date.
+/// The beginning of a user's own message; messages with images of tools have no date.
 const USER_MESSAGE: &str = "<current_datetime>";
 
-/// Leaves out the images that tools found, and puts a note in the place of those users attached.
+/// Removes the images of tools, and replaces images that users attached by a note.
 pub(super) fn strip_images(messages: &mut Vec<ModelMessage>) {
     messages.retain(|message| !is_found_image(message));
     for message in messages {
@@ -23,7 +23,8 @@ pub(super) fn strip_images(messages: &mut Vec<ModelMessage>) {
     }
 }
 
-/// An image that a tool found is a message of its own, with at most a label before it.
+/// Returns whether a message holds an image of a tool. Such a message has only the image, with at
+/// most a label before it.
 fn is_found_image(message: &ModelMessage) -> bool {
     let ModelMessage::User(parts) = message else {
         return false;
@@ -51,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn found_images_go_and_attached_ones_leave_a_note() {
+    fn images_of_tools_are_removed_and_attached_images_become_a_note() {
         let asked = "<current_datetime>now</current_datetime>\n\nwhat is it?";
         let mut messages = vec![
             ModelMessage::User(vec![text(asked), text("a.png"), image()]),

@@ -1,4 +1,4 @@
-//! Runs one tool call and says in the log's words how it ended.
+//! Runs one tool call and turns its outcome into the form that the log stores.
 
 use std::sync::Arc;
 
@@ -29,11 +29,11 @@ pub struct CallInput {
     pub tip: Option<EventId>,
     pub audience: Audience,
     pub services: Arc<Services>,
-    /// What partial output must not show.
+    /// The secrets that partial output must not show.
     pub redaction: Redaction,
 }
 
-/// What a tool needs, and what may be made ready for it, in the words of the kernel.
+/// Translates what a tool needs, and what may be prepared for it, into the types of the kernel.
 pub fn in_kernel_words(need: Need) -> (CallNeed, Ahead) {
     let need = match need {
         Need::PermissionForShell(request) => return (CallNeed::Permission(request), Ahead::Shell),
@@ -45,7 +45,7 @@ pub fn in_kernel_words(need: Need) -> (CallNeed, Ahead) {
     (need, Ahead::Nothing)
 }
 
-/// Runs a built-in tool, passing on what it shows while it runs.
+/// Runs a built-in tool and publishes its partial output while it runs.
 pub async fn run(tool: &dyn DynTool, input: CallInput) -> CallOutcome {
     let CallInput {
         call,
@@ -65,7 +65,7 @@ pub async fn run(tool: &dyn DynTool, input: CallInput) -> CallOutcome {
     let id = call.id.clone();
     let work = async move {
         let outcome = tool.run(&grant, call.arguments, &context).await;
-        // Closes the channel of partial output, which ends the loop below.
+        // Dropping the context closes the channel of partial output, which ends the loop below.
         drop(context);
         outcome
     };
@@ -129,7 +129,7 @@ fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutcome {
     }
 }
 
-/// Counts the lines of a diff, for the totals of the session.
+/// Counts the added and removed lines of a diff, for the totals of the session.
 fn change_telemetry(path: &str, diff: &str) -> Map<String, Value> {
     let body = |marker: char, header: &str| {
         diff.lines()
@@ -145,7 +145,7 @@ fn change_telemetry(path: &str, diff: &str) -> Map<String, Value> {
     telemetry
 }
 
-/// The model asked for a tool that is not there.
+/// Makes the outcome of a call to a tool that does not exist.
 pub fn unknown_tool<'a>(name: &str, available: impl Iterator<Item = &'a str>) -> CallOutcome {
     let list = available.collect::<Vec<_>>().join(", ");
     CallOutcome::failure(

@@ -1,4 +1,4 @@
-//! What a client brings to a session and how it takes it away again.
+//! Attaches a client with what it offers to a session, and detaches it again.
 
 use std::sync::Arc;
 
@@ -17,35 +17,35 @@ use crate::session::waits::Whose;
 use loopd_kernel::command::Command;
 use loopd_model::secret::Secret;
 
-/// A client that listens to a session and answers for it.
+/// A client that receives the events of a session and answers its requests.
 #[derive(Clone)]
 pub struct Attachment {
     pub client: Arc<dyn Client>,
     pub launch: Arc<Launch>,
     pub offer: ClientOffer,
-    /// The configuration as the client gave it, secrets included; kept in memory only.
+    /// The configuration as the client gave it, with its secrets; kept in memory only.
     pub options: SessionOptions,
     pub api_token: Option<Secret>,
-    /// Durable events after this one are sent first.
+    /// The client is first sent the durable events after this one.
     pub from: Seq,
     pub pending: PendingWork,
 }
 
-/// What becomes of messages that wait in an idle session when somebody comes.
+/// Whether attaching a client continues the messages that wait in an idle session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PendingWork {
-    /// They are taken up at once.
+    /// The session takes up the messages at once.
     Continues,
-    /// They wait for the next prompt.
+    /// The messages wait for the next prompt.
     Waits,
 }
 
-/// How a client leaves.
+/// Why a client is detached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DetachReason {
-    /// It said so: the last one out ends the session.
+    /// The client asked for it. When it was the last client, the session ends.
     Destroy,
-    /// It vanished: the session goes on as far as it can without anybody.
+    /// Its connection was lost. The session goes on as far as it can without a client.
     ConnectionLost,
 }
 
@@ -55,7 +55,7 @@ impl Actor {
         self.options = std::mem::take(&mut self.options).updated_by(attachment.options.clone());
         self.clients.learn_tokens(&attachment.options, &client);
         let newcomer = self.clients.make_room_for(&attachment);
-        // Who listened already has heard all of this.
+        // A client that was attached already has received all of these events.
         if newcomer {
             self.show_missed(&client, &attachment).await;
         }
@@ -65,7 +65,7 @@ impl Actor {
         let asks = attachment.offer.request_user_input;
         let brings_commands = attachment.offer.commands.is_some();
         self.clients.attachments.push(attachment);
-        // The newcomer learns what the session can do from its reply; the others from an event.
+        // The new client learns the capabilities from its reply, the other clients from an event.
         self.capabilities_may_have_changed();
         let joined = self.clients.attachments.last().filter(|_| newcomer);
         match (self.subagents.tree(), joined) {
@@ -81,9 +81,9 @@ impl Actor {
         self.hand_down();
     }
 
-    /// Whether somebody is there for whom the session works.
+    /// Returns whether the session has a parent, or a client that is not just an observer.
     pub(in crate::session) fn is_attended(&self) -> bool {
-        // The parent of a sub-agent wants to know what it comes to.
+        // The parent of a sub-agent waits for its result.
         self.subagents.is_child() || self.clients.is_attended()
     }
 
@@ -93,7 +93,7 @@ impl Actor {
         reason: DetachReason,
     ) -> Flow {
         let ends = !self.clients.has_others_than(client) && reason == DetachReason::Destroy;
-        // The last one out still hears the end.
+        // The last client is still attached, so that it receives the final event.
         if ends && let Err(error) = self.execute(Command::Shutdown { error: None }).await {
             tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
         }
@@ -113,7 +113,7 @@ impl Actor {
         Flow::Go
     }
 
-    /// Tells everyone which commands the clients of the session run.
+    /// Tells all clients which slash commands the clients of the session run.
     fn tell_commands(&mut self) {
         let commands = self.clients.commands();
         let commands = commands.map(|command| CommandName {
@@ -136,14 +136,15 @@ impl Actor {
 }
 
 impl Clients {
-    /// Takes what a client brings for the session as a whole, and forgets what it brought before;
-    /// tells whether it was not attached yet.
+    /// Takes the client's token, and its launch if the session needs one; drops its earlier
+    /// attachment. Returns whether the client was not attached before.
     fn make_room_for(&mut self, attachment: &Attachment) -> bool {
         let id = attachment.client.id();
         let before = self.attachments.len();
         self.attachments.retain(|known| known.client.id() != id);
-        // The launch of who only looks on serves until another one comes; that of who was here
-        // before serves while they are here: nobody's environment is put upon them.
+        // A session uses the launch of an observer only until another client attaches. It keeps the
+        // launch of a client while that client is attached, so that it does not change environments
+        // under that client.
         let served = attachment.offer.observer || self.is_attended();
         if self.launch.is_none() || self.borrowed_launch || !served {
             self.launch = Some(attachment.launch.clone());
@@ -155,7 +156,7 @@ impl Clients {
         self.attachments.len() == before
     }
 
-    /// Lets a client go; tells whether slash commands went with it.
+    /// Detaches a client; returns whether it offered slash commands.
     fn remove(&mut self, id: ClientId) -> bool {
         self.audience.leave(id);
         let mut leaving = self.attachments.iter();
@@ -165,7 +166,7 @@ impl Clients {
         took_commands
     }
 
-    /// When who brought the launch has left, that of somebody who is here serves.
+    /// Replaces a launch whose client has left by that of a client that is still attached.
     fn take_launch_of_those_left(&mut self) {
         let here = |launch: &Arc<Launch>| {
             let mut attachments = self.attachments.iter();

@@ -1,6 +1,6 @@
-//! Slash commands that a client runs: each is handed to the one that brought it, which reports once.
+//! Slash commands that run in a client: the client that offers a command runs it and reports once.
 //!
-//! They belong to connections that are there now, so that nothing of them is stored.
+//! These commands belong to open connections, so none of them is stored.
 
 use std::collections::HashMap;
 
@@ -13,34 +13,34 @@ use crate::client::{ClientId, Notice};
 use crate::session::actor::Actor;
 use crate::session::journal;
 
-/// How many commands may run in clients at a time.
+/// The most slash commands that may run in clients at a time.
 const MOST_RUNNING: usize = 100;
 
-/// Whether a client's command worked, and if not, why.
+/// The result of a client's slash command, or why it failed.
 pub type ClientRan = Result<(), String>;
 
-/// The commands that clients run now.
+/// The slash commands that run in clients now.
 pub(super) type RunningCommands = HashMap<RequestId, RunningCommand>;
 
-/// A command that a client runs.
+/// A slash command that runs in a client.
 pub(super) struct RunningCommand {
     client: ClientId,
     reply: oneshot::Sender<ClientRan>,
 }
 
 impl Actor {
-    /// Hands a command to the client that brought it last.
+    /// Hands a slash command to the client that attached last among those that offer it.
     pub(in crate::session) fn run_client_command(
         &mut self,
         name: &str,
         args: String,
         reply: oneshot::Sender<ClientRan>,
     ) {
-        // Nobody wants to know how these end.
+        // The callers of these commands have stopped waiting.
         let known = &mut self.clients.running_commands;
         known.retain(|_, running| !running.reply.is_closed());
         match self.hand_over(name, args) {
-            // An asker that has gone is no reason to keep the command from running.
+            // The send fails if the caller has stopped waiting.
             Err(why) => drop(reply.send(Err(why))),
             Ok((request, client)) => {
                 let running = RunningCommand { client, reply };
@@ -73,13 +73,14 @@ impl Actor {
         });
         let outgoing = journal::pass(&self.state, &self.services.clock, &event)
             .map_err(|error| format!("the command could not be written as JSON: {error}"))?;
-        // A client that is gone already is detached by its connection's end, which ends the command.
+        // If the client has disconnected already, its connection detaches it; that ends the
+        // command.
         let notice = Notice::event(&self.state.id, &outgoing.line);
         owner.client.tell(outgoing.class, &notice);
         Ok((request, owner.client.id()))
     }
 
-    /// A client reports; whether anybody waited for it.
+    /// Takes the report of a client; returns whether the command was known as running.
     pub(in crate::session) fn client_command_ran(
         &mut self,
         request: RequestId,
@@ -91,12 +92,12 @@ impl Actor {
         self.tell(&Ephemeral::CommandCompleted(Completed {
             request_id: request,
         }));
-        // Whoever asked may have given up.
+        // The send fails if the caller has stopped waiting.
         running.reply.send(ran).ok();
         true
     }
 
-    /// What ran in a client that left has ended with it.
+    /// Ends the slash commands of a client that was detached.
     pub(in crate::session) fn end_commands_of(&mut self, client: ClientId) {
         let running = self.clients.running_commands.iter();
         let lost: Vec<RequestId> = running

@@ -1,4 +1,4 @@
-//! The two effects of a tool call: finding out what it needs, and running it once it is permitted.
+//! The two effects of a tool call: assessing its permission, and running it once permitted.
 
 use loopd_proto::id::ToolCallId;
 use tokio::sync::mpsc;
@@ -16,11 +16,11 @@ use loopd_kernel::state::TurnKey;
 use loopd_kernel::texts;
 use loopd_kernel::tool_call::{Ahead, ToolOrigin};
 
-/// How many pieces of partial output may wait for one call; a tool drops what is more.
+/// The most pieces of partial output that may wait for one call; the tool drops further pieces.
 const PARTIAL_OUTPUTS: usize = 16;
 
 impl Actor {
-    /// Finds out what a call needs. The name is resolved here, once.
+    /// Finds out which permission a call needs. The tool's name is resolved here and nowhere else.
     pub(super) fn assess(&self, turn: TurnKey, call: ToolCall) -> Work {
         let tools = self.toolset();
         let tool = tools
@@ -30,13 +30,13 @@ impl Actor {
             .as_ref()
             .map_or(ToolOrigin::BuiltIn, ResolvedTool::origin);
         let context = self.assess_context();
-        // With nobody attached the question waits for somebody; with people attached who all do
-        // not answer permissions, it would wait for ever.
+        // With no client attached, the request waits for one. If clients are attached but none
+        // answers permission requests, it would wait for ever.
         let can_ask = !self.is_attended() || self.clients.answer_permissions();
         let bypass = self.clients.launch().is_some_and(|launch| launch.yolo);
         let leave = self.state.subagent.as_ref().map(|_| self.leave());
         let (can_ask, bypass) = match &leave {
-            // What the launch allows is part of what the session at the top hands down.
+            // The permissions that the session at the top hands down include those of the launch.
             Some(leave) if self.subagents.is_child() => {
                 (self.can_ask_above() && leave.may_ask, false)
             }
@@ -77,7 +77,7 @@ impl Actor {
         }
     }
 
-    /// Where and for whom a tool runs, and where its partial output comes out.
+    /// Returns the context that a tool runs in, and the receiver of its partial output.
     fn tool_context(&self, call: &ToolCallId) -> (ToolContext, mpsc::Receiver<String>) {
         let (partial, output) = mpsc::channel(PARTIAL_OUTPUTS);
         let context = ToolContext {
@@ -98,7 +98,7 @@ impl Actor {
         (context, output)
     }
 
-    /// Runs a call with the tool that it was assessed for, whatever the name stands for by now.
+    /// Runs a call with the tool that it was assessed for, even if the name now means another tool.
     pub(super) fn run_call(
         &self,
         turn: TurnKey,
@@ -108,7 +108,7 @@ impl Actor {
     ) -> Work {
         let tool = match origin {
             ToolOrigin::BuiltIn => self.services.catalog.get(&call.name),
-            // Clients are asked by an event.
+            // A client receives its tool calls by an event.
             ToolOrigin::Client => None,
         };
         let id = call.id.clone();

@@ -1,4 +1,4 @@
-//! A live child session, as the run of its parent drives it.
+//! A live child session, which a run of its parent drives.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use loopd_kernel::command::{Command, Send, SendPlace};
 use loopd_kernel::history::Entry;
 use loopd_kernel::state::State;
 
-/// How an agent's session is when a run of it begins, which decides how it is spoken to.
+/// The state of a sub-agent's session when a run begins; it decides how messages are sent.
 pub(in crate::session) struct Beginning {
-    /// Nobody had spoken to it.
+    /// The sub-agent has never received a message.
     is_new: bool,
-    /// Where messages go: behind those that it had no time to read before.
+    /// Where new messages go: behind messages that the sub-agent has not read yet.
     place: SendPlace,
 }
 
@@ -65,7 +65,7 @@ impl Child for ChildSession {
     fn abort(&self) -> BoxFuture<'static, ()> {
         let aborted = self.handle.command(Command::Abort);
         async move {
-            // A child that is gone needs no interruption.
+            // A child session that has ended needs no abort.
             aborted.await.ok();
         }
         .boxed()
@@ -97,7 +97,7 @@ impl From<SessionError> for ChildError {
     }
 }
 
-/// How a session stands that was spoken to when its log ended there.
+/// Returns the status of a session for the run that began at this position of its log.
 pub(super) fn status(state: &State, since: Seq) -> ChildStatus {
     if is_at_work(state) {
         ChildStatus::AtWork
@@ -106,13 +106,13 @@ pub(super) fn status(state: &State, since: Seq) -> ChildStatus {
     }
 }
 
-/// Whether a session works or has something to work on.
+/// Returns whether a session works, or has messages or sub-agents to wait for.
 pub(in crate::session) fn is_at_work(state: &State) -> bool {
     let waits = !state.queue.is_empty() || !state.steering.is_empty();
     state.is_busy() || waits || state.tasks.has_agents_at_work()
 }
 
-/// What a session came to that was spoken to when its log ended there.
+/// Returns the result of a session for the run that began at this position of its log.
 pub(in crate::session) fn result(state: &State, since: Seq) -> ChildResult {
     let mut said = state.history.after(since).rev();
     let response = said.find_map(|entry| match entry {

@@ -1,4 +1,4 @@
-//! The child sessions of a session, and what their parent hands down to them.
+//! The child sessions of a session, and what the session hands down to them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use parking_lot::Mutex;
 use super::parent::Inheritance;
 use crate::session::{Message, SessionHandle};
 
-/// The child sessions that live now or are on their way.
+/// The child sessions that are live or about to start.
 #[derive(Clone, Default)]
 pub(super) struct Children(Arc<Mutex<ChildTable>>);
 
 #[derive(Default)]
 struct ChildTable {
     live: BTreeMap<SessionId, SessionHandle>,
-    /// How many may be made from what the parent had at an earlier moment.
+    /// How many children are starting from an earlier snapshot of the parent.
     starting: usize,
-    /// What was handed down last, for those.
+    /// What was handed down last; kept for the children that are starting.
     latest: Option<Inheritance>,
 }
 
@@ -27,13 +27,13 @@ impl Children {
         self.0.lock().live.remove(id);
     }
 
-    /// Whether anybody wants to know what the parent hands down.
+    /// Returns whether there is no child that the parent must hand changes down to.
     pub(super) fn is_empty(&self) -> bool {
         let table = self.0.lock();
         table.live.is_empty() && table.starting == 0
     }
 
-    /// Hands something down to live children, and keeps it for those on their way.
+    /// Hands a change down to the live children, and keeps it for those that are starting.
     pub(super) fn hand_down(&self, inheritance: Inheritance) {
         let mut table = self.0.lock();
         for child in table.live.values() {
@@ -47,14 +47,14 @@ impl Children {
         }
     }
 
-    /// From now on what is handed down is kept, until the guard is dropped.
+    /// Keeps what is handed down from now on, until the guard is dropped.
     pub(super) fn starting(&self) -> Starting {
         self.0.lock().starting += 1;
         Starting(self.clone())
     }
 
-    /// Takes in a child that is made from what the parent had at an earlier moment. Returns what the
-    /// child is to be given: that, or what was handed down since.
+    /// Adds a child that starts from an earlier snapshot of the parent. Returns what the child
+    /// inherits: that snapshot, or what was handed down since.
     pub(super) fn take_in(&self, child: &SessionHandle, earlier: &Inheritance) -> Inheritance {
         let mut table = self.0.lock();
         table.live.insert(child.id().clone(), child.clone());
@@ -64,7 +64,7 @@ impl Children {
     }
 }
 
-/// Held while a child may be made from what the parent had when this was made.
+/// A guard that is held while a child may start from an earlier snapshot of the parent.
 pub(super) struct Starting(Children);
 
 impl Drop for Starting {

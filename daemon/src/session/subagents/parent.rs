@@ -1,5 +1,5 @@
-//! A session that is an agent of another one: what it has from its parent, and what its parent's run
-//! and the clients at the top see of it.
+//! A session that is a sub-agent of another one: what it inherits from its parent, and what its
+//! parent's run and the clients of the session at the top see of it.
 
 use std::sync::Arc;
 
@@ -23,19 +23,19 @@ use loopd_kernel::command::LastingApproval;
 use loopd_kernel::policy::restrict::EffectivePermissions;
 use loopd_model::client_http::SubagentOrigin;
 
-/// What a session hands down to its agents; anew whenever it changes.
+/// What a session hands down to its sub-agents, again whenever it changes.
 #[derive(Clone)]
 pub(in crate::session) struct Inheritance {
-    /// The session that the clients know.
+    /// The session at the top, which the clients know.
     pub(in crate::session) top: SessionId,
     pub(in crate::session) clients: SharedClients,
-    /// With secrets.
+    /// The configuration with its secrets.
     pub(in crate::session) options: SessionOptions,
     pub(in crate::session) permissions: ParentPermissions,
     pub(in crate::session) streaming: bool,
-    /// The agents that may be started.
+    /// The sub-agents that may be started.
     pub(in crate::session) roster: Arc<Roster>,
-    /// Counts what the parent handed down: of two, the later counts.
+    /// Counts how often the parent has handed down changes; the higher number is the newer one.
     generation: u64,
 }
 
@@ -45,11 +45,11 @@ impl Inheritance {
     }
 }
 
-/// Ties a session to the one whose agent it is.
+/// The link of a sub-agent's session to its parent.
 pub(in crate::session) struct ParentLink {
     tree: Arc<Tree>,
     run_link: RunLink,
-    /// Where the log ended when the run began.
+    /// The last position of the log when the run began.
     since: Seq,
     top: SessionId,
     generation: u64,
@@ -57,7 +57,7 @@ pub(in crate::session) struct ParentLink {
 }
 
 impl ParentLink {
-    /// The session that the clients know.
+    /// Returns the session at the top, which the clients know.
     pub(in crate::session) fn top(&self) -> &SessionId {
         &self.top
     }
@@ -66,13 +66,13 @@ impl ParentLink {
         &self.tree
     }
 
-    /// The slot that the agent works in.
+    /// Returns the lease of the slot that the sub-agent works in.
     pub(in crate::session) fn lease(&self) -> &Arc<SlotLease> {
         self.run_link.lease()
     }
 }
 
-/// What a new or reopened agent is given before anything else.
+/// What a new or reopened sub-agent is given before its first prompt.
 pub(in crate::session) struct Adoption {
     pub(super) inheritance: Inheritance,
     pub(super) tree: Arc<Tree>,
@@ -81,15 +81,15 @@ pub(in crate::session) struct Adoption {
 }
 
 impl Adoption {
-    /// The session has ended before it could become an agent.
+    /// Replies that the session ended before it became a sub-agent.
     pub(in crate::session) fn refuse(self, error: &SessionError) {
-        // Who wanted the agent may have given up.
+        // The send fails if the caller has stopped waiting.
         self.reply.send(Err(error.clone().into())).ok();
     }
 }
 
 impl Actor {
-    /// Becomes the agent of a live session.
+    /// Makes this session a sub-agent of a live session.
     pub(in crate::session) async fn adopt(&mut self, adoption: Adoption) {
         let Adoption {
             inheritance,
@@ -97,7 +97,7 @@ impl Actor {
             run_link,
             reply,
         } = adoption;
-        // What changed while it was on its way may have come first.
+        // A change that was handed down during the start may have arrived before the adoption.
         let early = self.subagents.early.take();
         let later = early.filter(|early| early.is_later_than(&inheritance));
         let inheritance = later.unwrap_or(inheritance);
@@ -111,11 +111,11 @@ impl Actor {
         });
         self.inherit(inheritance);
         self.show_questions_above().await;
-        // Who wanted the agent may have given up.
+        // The send fails if the caller has stopped waiting.
         reply.send(Ok(Beginning::of(&self.state))).ok();
     }
 
-    /// Takes over what the parent has now, and hands it down.
+    /// Takes over what the parent hands down, and hands it down in turn.
     pub(in crate::session) fn inherit(&mut self, inheritance: Inheritance) {
         match &self.subagents.parent {
             None => {
@@ -151,8 +151,9 @@ impl Actor {
         }
     }
 
-    /// What this session may do: by its own rules at the top, by what its parent may do below. The
-    /// session of an agent that people opened themselves keeps to what the agent was made for.
+    /// Returns the permissions of this session. At the top its own rules decide, below it those of
+    /// its parent. A sub-agent's session that a user opened directly stays within the sub-agent's
+    /// profile.
     pub(in crate::session) fn leave(&self) -> EffectivePermissions {
         let own = || {
             let mut permissions = self.state.permissions.clone();
@@ -164,7 +165,7 @@ impl Actor {
         };
         match (&self.subagents.parent, &self.state.subagent) {
             (None, None) => own(),
-            // The fork that is not told yet what it was made for has what its parent has.
+            // A fork that does not have its profile yet has the permissions of its parent.
             (Some(parent), None) => parent.permissions.effective.clone(),
             (Some(parent), Some(subagent)) => parent.permissions.for_child(&subagent.profile),
             (None, Some(subagent)) => {
@@ -181,7 +182,7 @@ impl Actor {
         Some((self.subagents.parent()?, self.state.subagent.as_deref()?))
     }
 
-    /// The tree of agents that this session is the top or a part of.
+    /// Returns the tree of sub-agents that this session belongs to, as its top or below.
     pub(in crate::session) fn tree(&mut self) -> Arc<Tree> {
         if let Some(parent) = &self.subagents.parent {
             return parent.tree.clone();
@@ -203,12 +204,12 @@ impl Actor {
         tree.clone()
     }
 
-    /// What agents of this session are given.
+    /// Returns what sub-agents of this session inherit.
     pub(in crate::session) fn inheritance(&self) -> Inheritance {
         let streaming = self.state.options.include_sub_agent_streaming_events;
         let subagents = match self.subagents.parent() {
             Some(_) => self.options.subagents.clone(),
-            // Clients change them, and the log knows.
+            // Clients change these settings, and the log has the current ones.
             None => self.state.options.subagents.clone(),
         };
         Inheritance {
@@ -231,7 +232,7 @@ impl Actor {
         }
     }
 
-    /// Tells the agents what has changed.
+    /// Hands the current settings down to the sub-agents.
     pub(in crate::session) fn hand_down(&mut self) {
         self.subagents.handed_down += 1;
         if !self.subagents.children.is_empty() {
@@ -239,21 +240,21 @@ impl Actor {
         }
     }
 
-    /// Something of this session is about to be stored: the run that drives it sees it.
+    /// Shows the parent's run an event of this session that is about to be stored.
     pub(in crate::session) fn show_stored(&self, event: &Durable) {
         if let Some(parent) = &self.subagents.parent {
             parent.run_link.stored(self.services.clock.now(), event);
         }
     }
 
-    /// Tells the run of the parent how this session stands; called after each commit.
+    /// Reports the status of this session to the parent's run; called after each commit.
     pub(in crate::session) fn report_status(&self) {
         if let Some(parent) = &self.subagents.parent {
             parent.run_link.report(status(&self.state, parent.since));
         }
     }
 
-    /// Tells the run of the parent that this session cannot go on.
+    /// Reports to the parent's run that this session has ended or failed.
     pub(in crate::session) fn report_gone(&self, error: &SessionError) {
         if let Some(parent) = &self.subagents.parent {
             let status = ChildStatus::Gone(error.clone().into());
@@ -261,7 +262,7 @@ impl Actor {
         }
     }
 
-    /// Lets the session at the top allow something for good.
+    /// Asks the session at the top to store a lasting approval.
     pub(in crate::session) fn grant_above(&self, grant: LastingApproval) {
         let Some(parent) = &self.subagents.parent else {
             return;
@@ -272,7 +273,7 @@ impl Actor {
         }
     }
 
-    /// Whom requests are made for, if it is an agent.
+    /// Returns the sub-agent that model requests are made for, if this session is one.
     pub(in crate::session) fn origin(&self) -> Option<SubagentOrigin> {
         let (parent_link, subagent) = self.as_subagent()?;
         let parent = subagent.task.as_str().rsplit_once('.');
@@ -285,12 +286,13 @@ impl Actor {
         })
     }
 
-    /// Whether the clients at the top can be asked: one of them answers, or nobody is there yet.
+    /// Returns whether the clients at the top can be asked: one of them answers permission
+    /// requests, or none is attached yet.
     pub(in crate::session) fn can_ask_above(&self) -> bool {
         self.clients.attachments().is_empty() || self.clients.answer_permissions()
     }
 
-    /// Forgets what this session asked the clients at the top.
+    /// Withdraws the questions of this session to the clients at the top.
     pub(in crate::session) fn leave_tree(&self) {
         if let Some(parent) = &self.subagents.parent {
             parent.tree.left(&self.state.id);

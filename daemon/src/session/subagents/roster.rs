@@ -1,11 +1,11 @@
-//! How a session looks up the agents that can be started, and tells of files that cannot be used.
+//! Looks up the sub-agents that a session can start, and reports unusable definition files.
 
 use crate::session::actor::Actor;
 use crate::session::effects::Reporter;
 use crate::subagent::definitions::refresh::RosterRefresh;
 use loopd_kernel::command::{Command, LogLevel};
 
-/// A lookup whose findings the session is told.
+/// A lookup that reports its warnings to the session.
 pub(in crate::session) struct RosterLookup {
     refresh: RosterRefresh,
     reporter: Reporter,
@@ -29,7 +29,7 @@ impl RosterLookup {
 }
 
 impl Actor {
-    /// How the agents are looked up; an agent finds those that its parent found.
+    /// Returns a lookup of the sub-agents; a sub-agent has none and uses the roster of its parent.
     pub(in crate::session) fn roster_lookup(&self) -> Option<RosterLookup> {
         if self.subagents.is_child() {
             return None;

@@ -1,7 +1,7 @@
-//! Makes and reopens the child sessions of a session.
+//! Starts and reopens the child sessions of a session.
 //!
-//! The session is looked at once per start; the child is made from what was seen then, and given what
-//! its parent has handed down since.
+//! Each start takes one snapshot of the parent. The child starts from that snapshot, updated by
+//! what the parent has handed down since.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,19 +38,19 @@ use loopd_kernel::command::{AdoptAsSubagent, Command, Create, ModelFailure};
 use loopd_kernel::model::ModelInfo;
 use loopd_kernel::tasks::Task;
 
-/// A session at the moment when an agent of it is started.
+/// A snapshot of a session, taken when one of its sub-agents starts.
 pub(in crate::session) struct ParentAtStart {
     snapshot: ParentSnapshot,
     inheritance: Inheritance,
     tree: Arc<Tree>,
-    /// As the log has them.
+    /// The options as they are in the log.
     options: SessionOptions,
     route: Route,
     roster_lookup: Option<RosterLookup>,
     _starting: Starting,
 }
 
-/// The session that agents belong to.
+/// The parent session of the sub-agents.
 struct Parent(Arc<ParentParts>);
 
 struct ParentParts {
@@ -60,17 +60,17 @@ struct ParentParts {
     services: Arc<Services>,
     children: Children,
     roster: RosterCell,
-    /// Cancelled when the session ends and answers nobody any more.
+    /// Cancelled when the session ends and no longer replies.
     ended: CancellationToken,
 }
 
-/// Makes children of one session from what it was at one moment.
+/// Starts children of one session from one snapshot of it.
 struct SessionSpawner {
     parts: Arc<ParentParts>,
     at: ParentAtStart,
 }
 
-/// The agents of a new session.
+/// Makes the sub-agents of a new session.
 pub(super) fn subagents(
     id: &SessionId,
     services: &Arc<Services>,
@@ -103,7 +103,7 @@ pub(super) fn subagents(
 
 impl Actor {
     pub(in crate::session) fn parent_at_start(&mut self) -> ParentAtStart {
-        // First, so that nothing that changes from here on is missed.
+        // This comes first, so that no later change is missed.
         let starting = self.subagents.children.starting();
         let tree = self.tree();
         let inheritance = self.inheritance();
@@ -135,7 +135,7 @@ impl Actor {
 }
 
 impl ParentParts {
-    /// Asks the session something, unless it has ended.
+    /// Sends a request to the session; fails if the session has ended.
     async fn ask<T>(
         &self,
         message: impl FnOnce(oneshot::Sender<T>) -> Message,
@@ -172,7 +172,7 @@ impl ParentSession for Parent {
     fn tasks(&self) -> BoxFuture<'_, Result<Vec<Task>, ParentEnded>> {
         let look = |reply: oneshot::Sender<Vec<Task>>| {
             Message::View(Box::new(move |view| {
-                // Who wanted to know may have given up.
+                // The send fails if the caller has stopped waiting.
                 reply.send(view.state.tasks.iter().cloned().collect()).ok();
             }))
         };
@@ -259,7 +259,7 @@ impl SessionSpawner {
         let options = SessionOptions {
             model: plan.model.clone(),
             reasoning_effort: plan.reasoning_effort.clone(),
-            // It answers for itself; how its parent was told to speak is not for it.
+            // The sub-agent has its own system message; that of its parent does not apply to it.
             system_message: None,
             agent: None,
             default_agent: None,
@@ -291,7 +291,7 @@ impl SessionSpawner {
         }
     }
 
-    /// Starts from the parent's log as it was when the model asked for the fork.
+    /// Starts from the parent's log up to the message in which the model asked for the fork.
     async fn fork(
         &self,
         spec: &SpawnSpec,
@@ -359,8 +359,8 @@ impl SessionSpawner {
     }
 }
 
-/// Where in a log the model made this call. The parent may have gone on since: the fork waited for a
-/// slot.
+/// Returns the position in a log of the message with this tool call. The parent may have gone on
+/// since, while the fork waited for a slot.
 fn asked_at(events: &[StoredEvent], call: Option<&ToolCallId>) -> Option<Seq> {
     let said = events.iter().rev();
     let mut said = said.filter(|event| &*event.kind == "assistant.message");

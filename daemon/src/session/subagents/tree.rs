@@ -1,5 +1,5 @@
-//! What a session shares with all agents below it: those who listen, the slots, and the questions
-//! that agents have for its clients.
+//! What a session shares with all sub-agents below it: the audience, the slots, and the questions
+//! of the sub-agents to its clients.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use crate::session::questions::answers;
 use crate::subagent::Slots;
 use loopd_kernel::questions::{OpenQuestion, Questions};
 
-/// One tree of agents, made with the first of them.
+/// One tree of sub-agents; made with the first of them.
 pub struct Tree {
     /// The session at the top.
     pub(in crate::session) top: SessionHandle,
     pub(in crate::session) audience: Audience,
     pub(in crate::session) slots: Slots,
-    /// What the agents' states have open, as far as it is committed.
+    /// The questions that are open in the committed states of the sub-agents.
     questions: Mutex<Table>,
 }
 
-/// A committed question of an agent that the clients at the top have to answer.
+/// A committed question of a sub-agent that the clients of the session at the top must answer.
 #[derive(Clone)]
 pub struct TreeQuestion {
     /// The session that waits for the answer. Its state says whether the question is open.
     pub session: SessionHandle,
     pub(in crate::session) question: OpenQuestion,
-    /// The event that asks, as it was stored, if it is shown to clients.
+    /// The stored event of the question, if clients see it.
     pub(in crate::session) line: Option<Arc<str>>,
 }
 
@@ -56,9 +56,10 @@ impl Tree {
         self.questions.lock()
     }
 
-    /// Takes over the questions that an agent has open after a commit; `new` tells of one that was
-    /// not open before. Nobody joins as long as the guard lives, so that the table and the events
-    /// that the agent publishes are one to those who do. No guard when nothing has changed.
+    /// Replaces the open questions of a sub-agent after a commit; `new` makes the entry of a
+    /// question that was not open before. No client can join while the guard lives, so that a
+    /// joining client finds table and published events consistent. Returns no guard if nothing has
+    /// changed.
     pub(in crate::session) fn committed(
         &self,
         session: &SessionId,
@@ -78,7 +79,7 @@ impl Tree {
         changed.then_some(table)
     }
 
-    /// Shows everybody what an agent had asked before it was reopened.
+    /// Shows all clients the questions of a reopened sub-agent.
     pub(in crate::session) fn reopened(&self, asked: Vec<TreeQuestion>) {
         let mut table = self.table();
         for asked in asked {
@@ -89,13 +90,13 @@ impl Tree {
         }
     }
 
-    /// An agent has ended, and nobody waits for what it asked.
+    /// Drops the questions of a sub-agent that has ended.
     pub(in crate::session) fn left(&self, session: &SessionId) {
         self.table()
             .retain(|_, asked| asked.session.id() != session);
     }
 
-    /// Lets somebody listen to the session at the top, and shows it what it can answer.
+    /// Adds a client to the audience at the top, and shows it the questions that it can answer.
     pub(in crate::session) fn join(&self, client: Arc<dyn Client>, offer: &ClientOffer) {
         let table = self.table();
         let asked = table.values();
@@ -107,14 +108,14 @@ impl Tree {
         self.audience.join(client);
     }
 
-    /// Who waits for the answer to a request.
+    /// Returns the session that waits for the answer to a request.
     pub fn who_asked(&self, request: &RequestId) -> Option<SessionHandle> {
         self.table()
             .get(request)
             .map(|question| question.session.clone())
     }
 
-    /// All open questions, in the order of their ids.
+    /// Lists all open questions, ordered by id.
     pub fn questions(&self) -> Vec<(RequestId, TreeQuestion)> {
         let table = self.table();
         table
@@ -125,12 +126,12 @@ impl Tree {
 }
 
 impl TreeQuestion {
-    /// The permission that is asked for, if it is one.
+    /// Returns the permission that the question asks for, if it asks for one.
     pub fn permission(&self) -> Option<&PermissionRequest> {
         self.question.asks.permission()
     }
 
-    /// Shows the question to clients of the session at the top.
+    /// Makes the notification that shows the question to clients of the session at the top.
     fn notice<'a>(&'a self, top: &'a SessionHandle) -> Option<Notice<'a>> {
         let line = self.line.as_ref()?;
         Some(Notice::event(top.id(), line))

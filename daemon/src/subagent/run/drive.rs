@@ -1,4 +1,4 @@
-//! What a run does: takes a slot, lets the child work until it rests, records what came of it.
+//! Drives a run: takes a slot, lets the child work until it is idle, records the result.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use crate::subagent::worktree::{self, WorktreeEnd};
 use crate::subagent::{Subagents, output};
 use loopd_kernel::command::{Command, TaskAnswer, TaskEnd};
 
-/// How long a cancelled child may take to say how it ended.
+/// How long a cancelled child may take to report its result.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How much of an answer the parent's log keeps; the whole is in the agent's own.
+/// How many bytes of an answer the parent's log keeps; the sub-agent's own log has all of it.
 const LONGEST_ANSWER: usize = 64 * 1024;
 
 impl Subagents {
-    /// Lets the agent work until it rests, and puts on record what came of it.
+    /// Lets the sub-agent work until it is idle, and records the result.
     pub(in crate::subagent) async fn drive(
         &self,
         run: Arc<SubagentRun>,
@@ -54,7 +54,7 @@ impl Subagents {
         self.table().runs.remove(&run.id);
         let failed = matches!(ending.end, RunEnd::Failed(_));
         run.ending.send_replace(Some(ending));
-        // What came too late for a run that failed is for the next one; who was stopped needs none.
+        // Undelivered messages of a failed run go to the next run. A cancelled one gets none.
         for message in unheard.into_iter().filter(|_| failed) {
             if let Err(error) = self.write(&run.id, &work, message).await {
                 tracing::warn!(task = %run.id, %error, "a message to an agent was not delivered");
@@ -121,7 +121,8 @@ impl Subagents {
         let multi_turn = self.0.setup.multi_turn;
         let by = run.inner.lock().cancelled;
         let waited_for = execution == Execution::Sync;
-        // Whoever waits for it or stops it hears of it by the result of the call, if that gets so far.
+        // A caller that waits for the run or cancels it learns about its end from the result of its
+        // tool call, which marks the end as delivered. After an abort it is marked here.
         let delivered = by == Some(CancelledBy::Abort);
         let result = ending
             .response
@@ -163,7 +164,7 @@ impl Subagents {
     }
 }
 
-/// An answer as the parent's log keeps it.
+/// Shortens an answer to the form that the parent's log keeps.
 fn kept(text: &str, worktree: Option<&str>) -> String {
     let ends = (0..=LONGEST_ANSWER.min(text.len())).rev();
     let shown = ends.into_iter().find_map(|end| text.get(..end));
@@ -178,7 +179,7 @@ fn kept(text: &str, worktree: Option<&str>) -> String {
     kept
 }
 
-/// Makes the child's session; with what it is told first.
+/// Makes the child's session; returns it with its first prompt.
 async fn first_words(
     spawner: &dyn ChildSpawner,
     spec: SpawnSpec,
@@ -192,7 +193,7 @@ async fn first_words(
     Ok((spawner.spawn(spec, link).await?, prompt))
 }
 
-/// Opens the child's session again; with what it is told now.
+/// Reopens the child's session; returns it with its next prompt.
 async fn more_words(
     spawner: &dyn ChildSpawner,
     work: &AgentWork,
@@ -200,7 +201,7 @@ async fn more_words(
     prompt: String,
 ) -> Result<(Arc<dyn Child>, String), ChildError> {
     let child = spawner.reopen(work, link).await?;
-    // One that was interrupted before it was told anything is told everything now.
+    // A child that was interrupted before its first message gets the original prompt as well.
     let prompt = if child.is_new() {
         format!("{}\n\n{prompt}", work.prompt)
     } else {
@@ -209,8 +210,8 @@ async fn more_words(
     Ok((child, prompt))
 }
 
-/// Speaks to the child and waits until it rests and nobody has anything more to say to it. Nothing
-/// when the run is cancelled and the child does not say how far it got.
+/// Sends the child its prompt and waits until it is idle and no message waits for it. Returns
+/// `None` if the run is cancelled and the child does not report a result in time.
 async fn until_rest(
     run: &SubagentRun,
     child: &dyn Child,
@@ -249,7 +250,7 @@ async fn until_rest(
     }
 }
 
-/// How far a child got that was interrupted; none when its session is gone.
+/// Waits for the result of an interrupted child; `None` if its session is gone.
 async fn last_words(mut updates: StatusUpdates) -> Option<Arc<ChildResult>> {
     loop {
         match updates.now() {

@@ -1,4 +1,4 @@
-//! Makes a provider of a target: address, credential and headers in the way its format wants them.
+//! Makes a provider from a target: address, credential and headers as the format requires them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use loopd_model::offline::OfflineModel;
 use loopd_model::vendor_api::{self, Citations, Flavor, VendorFormat};
 
 impl Route {
-    /// Builds the provider; nothing is sent.
+    /// Builds the provider without sending anything.
     pub(super) fn connect(&self, target: &Target) -> Result<Arc<dyn Provider>, ModelFailure> {
         let limit = target.facts.max_output_tokens;
         let (format, limit) = match target.format {
@@ -71,7 +71,7 @@ impl Route {
             .ok_or_else(|| refused("no client has opened this session yet; resume it".to_owned()))
     }
 
-    /// Who asks: the client's name where it gave one, and we.
+    /// Returns the user agent: the client's name, if it gave one, and that of loopd.
     pub(super) fn user_agent(&self) -> String {
         let own = format!("loopd/{}", self.services.version);
         match self.options.client_name.as_deref().map(str::trim) {
@@ -105,7 +105,7 @@ impl Route {
     }
 }
 
-/// Azure's address has a part of its own between the resource and the path of the format.
+/// Returns the base URL; Azure has an additional part between the resource and the format's path.
 fn base_url(target: &Target) -> String {
     let base = target.base_url.trim().trim_end_matches('/');
     let resource = base.strip_suffix("/openai").unwrap_or(base);
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn azure_addresses_get_their_part() {
+    fn azure_base_urls_get_the_openai_path() {
         let cases = [
             (
                 Format::AzureCompletions,

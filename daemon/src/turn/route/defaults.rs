@@ -1,7 +1,7 @@
-//! The providers of a launch whose sessions bring none: configuration file, keys in the
-//! environment, a local server.
+//! The providers for sessions that define none: from the configuration file, from keys in the
+//! environment of the launch, or a local server.
 //!
-//! The order is written down in `config`.
+//! The header of `config` documents the order.
 
 use std::time::Duration;
 
@@ -17,27 +17,27 @@ use loopd_model::secret::Secret;
 
 const OPENAI_URL: &str = "https://api.openai.com/v1";
 const ANTHROPIC_URL: &str = "https://api.anthropic.com";
-/// OpenAI lists its models in no useful order.
+/// The default model of OpenAI, because OpenAI lists its models in no useful order.
 const OPENAI_MODEL: &str = "gpt-5";
 
-/// Switches the search for a local server on: `1`, or the server's address.
+/// The variable that enables the search for a local server: `1`, or the address of the server.
 const LOCAL: &str = "LOOPD_LOCAL";
-/// Where Ollama and llama.cpp listen unless told otherwise.
+/// The default addresses of Ollama and llama.cpp.
 const LOCAL_SERVERS: [&str; 2] = ["http://127.0.0.1:11434/v1", "http://127.0.0.1:8080/v1"];
-/// How long a local server may take to show that it is there.
+/// How long a local server may take to answer.
 const LOCAL_WAIT: Duration = Duration::from_millis(150);
-/// The model for sessions that name none.
+/// The variable with the model for sessions that name none.
 const MODEL: &str = "LOOPD_MODEL";
 
 /// A provider of the launch.
 struct Default {
-    /// Its model's name is still missing.
+    /// The target without the name of a model.
     target: Target,
     model: Option<String>,
 }
 
 impl Route {
-    /// The way to a model by what the launch has.
+    /// Finds the target of a model among the providers of the launch.
     pub(super) fn default_target(&self, model: &str) -> Result<Target, ModelFailure> {
         let defaults = self.defaults()?;
         let named = model.split_once('/').and_then(|(prefix, rest)| {
@@ -60,7 +60,7 @@ impl Route {
         })
     }
 
-    /// All models of all of them; named with their provider where there are several.
+    /// Lists the models of all of them; with several providers, ids begin with the provider's name.
     pub(super) async fn default_models(&self) -> Result<Vec<ModelInfo>, ModelFailure> {
         let defaults = self.defaults()?;
         if let [only] = defaults.as_slice() {
@@ -78,7 +78,7 @@ impl Route {
                     id: format!("{}/{}", known.target.name, model.id),
                     ..model
                 })),
-                // One provider that is down does not hide the others.
+                // A failing provider must not hide the others.
                 Err(failure) => last_failure = Some(failure),
             }
         }
@@ -88,7 +88,7 @@ impl Route {
         }
     }
 
-    /// The model that the launch or the file names, or that its first provider is known for.
+    /// Returns the model that the launch or the file names, else that of the first provider.
     pub(super) fn default_model_of_launch(&self) -> Result<Option<String>, ModelFailure> {
         let named = self
             .launch
@@ -134,7 +134,7 @@ impl Route {
         Ok(defaults)
     }
 
-    /// Finds a local server once, if anybody wants one; nothing is probed otherwise.
+    /// Looks for a local server once, and only if that is enabled.
     pub(super) async fn look_for_local_server(&self) {
         let Some(launch) = &self.launch else { return };
         let wanted = launch.variable(LOCAL);
@@ -153,7 +153,7 @@ impl Route {
         };
         for address in candidates {
             if answers(launch, address).await {
-                // Somebody else may have found it in the meantime.
+                // Another task may have found the server in the meantime.
                 launch.local_server.set(address.to_owned()).ok();
                 return;
             }
@@ -225,7 +225,7 @@ fn from_file(
 fn openai(launch: &Launch) -> Option<Default> {
     let key = launch.variable("OPENAI_API_KEY");
     let address = launch.variable("OPENAI_BASE_URL");
-    // Many servers of one's own take no key, so that their address is enough.
+    // Many self-hosted servers need no key, so their address is enough.
     if key.is_none() && address.is_none() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! The named providers of a session and their models: finding one by its id, and checking them.
+//! The named providers of a session and their models: finding a model by its id, and checking them.
 
 use loopd_proto::session::{ModelConfig, ProviderConfig, SessionOptions};
 
@@ -7,7 +7,7 @@ use super::target::{Facts, Target};
 use loopd_kernel::command::ModelFailure;
 use loopd_kernel::model::ModelInfo;
 
-/// Finds the named provider that a model id means; none when it means something else.
+/// Finds the named provider that a model id refers to; `None` if the id does not refer to one.
 pub(super) fn find(options: &SessionOptions, model: &str) -> Result<Option<Target>, ModelFailure> {
     let providers = options.providers.as_deref().unwrap_or_default();
     let models = options.models.as_deref().unwrap_or_default();
@@ -36,7 +36,7 @@ pub(super) fn find(options: &SessionOptions, model: &str) -> Result<Option<Targe
     }
 }
 
-/// Says what there is, for those who asked for something else.
+/// Makes the failure for an unknown model; it lists the providers and models of the session.
 pub(super) fn unknown(options: &SessionOptions, model: &str) -> ModelFailure {
     let providers = options.providers.as_deref().unwrap_or_default();
     let models = options.models.as_deref().unwrap_or_default();
@@ -52,7 +52,7 @@ pub(super) fn unknown(options: &SessionOptions, model: &str) -> ModelFailure {
     }
 }
 
-/// The entry that an id means: its full id, or the short one where only one provider has it.
+/// Finds the entry of an id: its full id, or its short id if only one provider has it.
 fn entry<'a>(models: &'a [ModelConfig], id: &str) -> Option<&'a ModelConfig> {
     let full = models.iter().find(|model| model.selection_id() == id);
     full.or_else(|| {
@@ -61,12 +61,12 @@ fn entry<'a>(models: &'a [ModelConfig], id: &str) -> Option<&'a ModelConfig> {
     })
 }
 
-/// The models of the named providers as they are listed.
+/// Lists the models of the named providers.
 pub(super) fn listed(options: &SessionOptions) -> Vec<ModelInfo> {
     options.models.iter().flatten().map(info).collect()
 }
 
-/// One such model.
+/// Describes one model of a named provider.
 pub fn info(model: &ModelConfig) -> ModelInfo {
     let facts = Facts::of_model(model);
     let id = model.selection_id();
@@ -91,7 +91,7 @@ pub fn info(model: &ModelConfig) -> ModelInfo {
     }
 }
 
-/// Checks what a client brings; `known` are the options the session has already.
+/// Checks the providers and models of a client; `known` are the options of the session so far.
 pub fn check(
     known: &SessionOptions,
     providers: &[ProviderConfig],

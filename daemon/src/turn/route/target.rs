@@ -1,7 +1,7 @@
-//! One way to a model: which provider, in which format, with which key and under which name.
+//! The target of a model call: the provider, its format, the key and the name of the model.
 //!
-//! `route` finds it in a configuration, `route/connect` makes a provider of it. Plain data, with
-//! secrets in memory only.
+//! `route` finds the target in a configuration, `route/connect` makes a provider from it. A target
+//! is plain data; its secrets are kept in memory only.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,29 @@ use super::refused;
 use loopd_kernel::command::ModelFailure;
 use loopd_model::secret::Secret;
 
-/// The format that a provider speaks.
+/// The API format of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// The Copilot API's dialect of chat completions.
+    /// The Copilot API's variant of chat completions.
     Copilot,
     Completions,
     Responses,
     AzureCompletions,
     AzureResponses,
     Anthropic,
-    /// The built-in model that obeys commands.
+    /// The built-in model that carries out commands.
     Offline,
-    /// The built-in model that repeats recorded conversations.
+    /// The built-in model that replays recorded conversations.
     Replay,
 }
 
-/// How requests prove who sends them.
+/// How requests authenticate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
     None,
     ApiKey(Secret),
     Bearer(Secret),
-    /// The client that brought the provider is asked before each request.
+    /// The client that defined the provider is asked for a token before each request.
     Asked,
 }
 
@@ -46,12 +46,12 @@ pub struct Target {
     pub key: Key,
     pub headers: BTreeMap<String, String>,
     pub api_version: Option<String>,
-    /// The name of the model as the provider knows it.
+    /// The name of the model at the provider.
     pub wire_model: String,
     pub facts: Facts,
 }
 
-/// What is known about the model beyond the provider's own list.
+/// What is known about the model besides the provider's own list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Facts {
     pub vision: Option<bool>,
@@ -61,7 +61,7 @@ pub struct Facts {
 }
 
 impl Target {
-    /// A model that needs no server.
+    /// Makes the target of a model that needs no server.
     pub fn built_in(format: Format, model: &str) -> Self {
         Self {
             name: model.to_owned(),
@@ -75,7 +75,7 @@ impl Target {
         }
     }
 
-    /// Reads a provider's configuration for one of its models.
+    /// Reads the configuration of a provider for one of its models.
     pub fn of_provider(config: &ProviderConfig, model: &str) -> Result<Self, ModelFailure> {
         let name = config.name();
         let Some(base_url) = config.base_url.as_ref().filter(|url| !url.is_empty()) else {
@@ -103,7 +103,7 @@ impl Target {
         })
     }
 
-    /// Takes over what the configuration says about one model.
+    /// Adds what the configuration says about one model.
     #[must_use]
     pub fn for_model(mut self, model: &ModelConfig) -> Self {
         self.wire_model = model.wire_model.clone().unwrap_or_else(|| model.id.clone());
@@ -126,7 +126,7 @@ impl Facts {
         }
     }
 
-    /// These facts, and the others where nothing is known.
+    /// Returns these facts, with gaps filled from `others`.
     #[must_use]
     pub fn over(self, others: Self) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl Facts {
     }
 }
 
-/// Reads the words for a format.
+/// Parses the type and the wire API of a provider.
 pub fn format(
     name: &str,
     kind: Option<&str>,

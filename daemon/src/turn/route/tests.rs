@@ -1,4 +1,4 @@
-//! Which provider answers, by configuration and launch.
+//! Which provider is chosen, depending on configuration and launch.
 
 use std::path::PathBuf;
 
@@ -113,7 +113,7 @@ async fn one_provider_serves_the_whole_session_under_its_own_name() {
 }
 
 #[tokio::test]
-async fn the_launch_decides_when_the_session_does_not() {
+async fn the_launch_chooses_the_provider_if_the_session_defines_none() {
     let openai = ("OPENAI_API_KEY", "k1");
     let anthropic = ("ANTHROPIC_API_KEY", "k2");
     let copilot = ("COPILOT_API_URL", "http://c");
@@ -186,7 +186,7 @@ async fn a_local_server_is_found_only_when_wanted() {
 }
 
 #[tokio::test]
-async fn a_stored_provider_without_its_key_says_so() {
+async fn a_stored_provider_without_its_key_fails_with_an_authentication_error() {
     let options = SessionOptions {
         provider: Some(provider("default", "http://x")),
         ..SessionOptions::default()
@@ -198,7 +198,7 @@ async fn a_stored_provider_without_its_key_says_so() {
 }
 
 #[tokio::test]
-async fn wrong_words_are_refused_with_the_right_ones() {
+async fn an_unknown_provider_type_or_wire_api_is_refused_with_the_allowed_values() {
     for (kind, wire, word) in [
         ("gemini", None, "anthropic"),
         ("openai", Some("soap"), "responses"),
@@ -216,7 +216,7 @@ async fn wrong_words_are_refused_with_the_right_ones() {
 }
 
 #[tokio::test]
-async fn the_client_is_named_in_the_user_agent_and_the_wire_gets_the_key() {
+async fn requests_have_the_client_in_the_user_agent_and_the_key_in_a_header() {
     let list = serde_json::json!({ "data": [{ "id": "m" }] });
     let server = TestServer::start([Scripted::json(200, &list)]).await;
     let options = SessionOptions {
@@ -238,7 +238,7 @@ async fn the_client_is_named_in_the_user_agent_and_the_wire_gets_the_key() {
 }
 
 #[test]
-fn what_clients_bring_is_checked() {
+fn providers_and_models_of_clients_are_checked() {
     let known = SessionOptions {
         providers: Some(vec![provider("old", "http://old")]),
         ..SessionOptions::default()
@@ -265,7 +265,7 @@ fn what_clients_bring_is_checked() {
 }
 
 #[tokio::test]
-async fn what_a_launch_records_another_one_repeats() {
+async fn a_recorded_conversation_can_be_replayed_by_another_launch() {
     use loopd_kernel::model::{Delivery, ModelMessage, ModelRequest, Part};
     use loopd_model::NoDeltas;
 

@@ -1,4 +1,4 @@
-//! Bearer tokens that the client which brought a provider hands out, one per request.
+//! Bearer tokens that the client that defined a provider supplies, one per request.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use loopd_model::ProviderError;
 use loopd_model::endpoint::TokenSource;
 use loopd_model::secret::Secret;
 
-/// Asks a client; nothing is remembered between requests.
+/// Asks a client for tokens; keeps none between requests.
 pub(super) struct ClientToken {
     session: SessionId,
     provider: String,
-    /// None when nobody who could be asked is here.
+    /// `None` if no attached client can be asked.
     client: Option<Arc<dyn Client>>,
 }
 
