@@ -149,9 +149,9 @@ enum Message {
         reply: oneshot::Sender<Box<subagents::spawn::ParentAtStart>>,
     },
     /// Makes this session a sub-agent of a live session.
-    Adopt(Box<subagents::parent::Adoption>),
+    Adopt(Box<subagents::as_child::Adoption>),
     /// The parent of this sub-agent hands down its changed settings.
-    Inherit(Box<subagents::parent::Inheritance>),
+    Inherit(Box<subagents::as_child::Inheritance>),
     /// Ends the session for every attached client and stores its end in the log.
     Close {
         /// The reason, if the end is an error.

@@ -15,11 +15,11 @@ pub mod definitions;
 mod error;
 #[cfg(test)]
 pub(crate) mod fixture;
-pub mod inherit;
 mod message;
 mod order;
 mod output;
 pub mod parent;
+pub mod permissions;
 mod plan;
 mod run;
 mod slots;

@@ -13,9 +13,9 @@ mod directory;
 mod error;
 mod git;
 mod making;
-mod removal;
 mod repository;
 mod settings;
+mod settle;
 #[cfg(test)]
 #[cfg(unix)]
 #[expect(

@@ -1,9 +1,9 @@
 //! The sub-agents of a session, and the session as a sub-agent of another one. Implements with
 //! sessions what the module `subagent` drives.
 
+pub(super) mod as_child;
 mod child;
 mod children;
-pub(super) mod parent;
 pub(super) mod roster;
 pub(super) mod spawn;
 pub mod tree;
@@ -21,8 +21,8 @@ use crate::services::Services;
 use crate::subagent::Subagents;
 use crate::subagent::definitions::Roster;
 use crate::subagent::definitions::refresh::RosterCell;
+use as_child::{Inheritance, ParentLink};
 use children::Children;
-use parent::{Inheritance, ParentLink};
 use tree::Tree;
 
 /// The sub-agents of a session, and its link to a parent.

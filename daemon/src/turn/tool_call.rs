@@ -34,7 +34,7 @@ pub struct CallInput {
 }
 
 /// Translates what a tool needs, and what may be prepared for it, into the types of the kernel.
-pub fn in_kernel_words(need: Need) -> (CallNeed, Ahead) {
+pub fn to_call_need(need: Need) -> (CallNeed, Ahead) {
     let need = match need {
         Need::PermissionForShell(request) => return (CallNeed::Permission(request), Ahead::Shell),
         Need::Nothing => CallNeed::Nothing,

@@ -34,23 +34,25 @@ impl Actor {
         // answers permission requests, it would wait for ever.
         let can_ask = !self.is_attended() || self.clients.answer_permissions();
         let bypass = self.clients.launch().is_some_and(|launch| launch.yolo);
-        let leave = self.state.subagent.as_ref().map(|_| self.leave());
-        let (can_ask, bypass) = match &leave {
+        let permissions = self
+            .state
+            .subagent
+            .as_ref()
+            .map(|_| self.effective_permissions());
+        let (can_ask, bypass) = match &permissions {
             // The permissions that the session at the top hands down include those of the launch.
-            Some(leave) if self.subagents.is_child() => {
-                (self.can_ask_above() && leave.may_ask, false)
+            Some(permissions) if self.subagents.is_child() => {
+                (self.can_ask_above() && permissions.may_ask, false)
             }
-            Some(leave) => (can_ask && leave.may_ask, false),
+            Some(permissions) => (can_ask && permissions.may_ask, false),
             None => (can_ask, bypass),
         };
-        let inherited = leave.map(|leave| Box::new(leave.permissions));
+        let inherited = permissions.map(|permissions| Box::new(permissions.permissions));
         let (failed_turn, failed_call) = (turn.clone(), call.id.clone());
         Work::new(
             async move {
                 let (need, ahead) = match tool {
-                    Ok(tool) => {
-                        tool_call::in_kernel_words(tool.need(&call.arguments, &context).await)
-                    }
+                    Ok(tool) => tool_call::to_call_need(tool.need(&call.arguments, &context).await),
                     Err(outcome) => (CallNeed::Refused(outcome), Ahead::Nothing),
                 };
                 Some(Command::Assessed(Assessed {
@@ -72,7 +74,7 @@ impl Actor {
         AssessContext {
             cwd: self.state.cwd.clone().into(),
             scratch: self.services.scratch_folder(&self.state.id),
-            unreadable: policy::unreadable(&self.leave().permissions).into(),
+            unreadable: policy::unreadable(&self.effective_permissions().permissions).into(),
             open_shells: ShellLookup::new(self.shells.clone()),
         }
     }

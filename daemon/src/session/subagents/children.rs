@@ -6,7 +6,7 @@ use std::sync::Arc;
 use loopd_proto::id::SessionId;
 use parking_lot::Mutex;
 
-use super::parent::Inheritance;
+use super::as_child::Inheritance;
 use crate::session::{Message, SessionHandle};
 
 /// The child sessions that are live or about to start.

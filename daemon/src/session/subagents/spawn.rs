@@ -19,9 +19,9 @@ use loopd_store::StoredEvent;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::as_child::{Adoption, Inheritance};
 use super::child::ChildSession;
 use super::children::{Children, Starting};
-use super::parent::{Adoption, Inheritance};
 use super::roster::RosterLookup;
 use super::tree::Tree;
 use crate::services::Services;

@@ -17,7 +17,7 @@ use crate::session::clients::SharedClients;
 use crate::session::{Message, SessionError, SessionHandle};
 use crate::subagent::child::{ChildStatus, RunLink};
 use crate::subagent::definitions::Roster;
-use crate::subagent::inherit::ParentPermissions;
+use crate::subagent::permissions::ParentPermissions;
 use crate::subagent::{ChildError, SlotLease, Slots};
 use loopd_kernel::command::LastingApproval;
 use loopd_kernel::policy::restrict::EffectivePermissions;
@@ -154,7 +154,7 @@ impl Actor {
     /// Returns the permissions of this session. At the top its own rules decide, below it those of
     /// its parent. A sub-agent's session that a user opened directly stays within the sub-agent's
     /// profile.
-    pub(in crate::session) fn leave(&self) -> EffectivePermissions {
+    pub(in crate::session) fn effective_permissions(&self) -> EffectivePermissions {
         let own = || {
             let mut permissions = self.state.permissions.clone();
             permissions.approve_all |= self.clients.launch().is_some_and(|launch| launch.yolo);
@@ -223,7 +223,7 @@ impl Actor {
                 ..self.options.clone()
             },
             permissions: ParentPermissions {
-                effective: self.leave(),
+                effective: self.effective_permissions(),
                 cwd: self.state.cwd.clone(),
             },
             streaming: streaming.unwrap_or(true),
