@@ -4,7 +4,7 @@
 //!
 //! | stage | what happens | in the log |
 //! |---|---|---|
-//! | requested | the model asks for the call | `assistant.message`, with the arguments of the model |
+//! | requested | the model asks for the call | `assistant.message`, with the model's arguments |
 //! | guarded | hooks may change the arguments, deny or ask (to come) | nothing |
 //! | intended | nothing starts outside the kernel before this is committed | `tool.execution_start`, with the arguments that run |
 //! | permitted | every judge gives a verdict, the strictest one wins | `permission.requested` and `permission.completed`, if a person is asked |
