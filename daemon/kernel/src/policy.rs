@@ -172,7 +172,7 @@ fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest)
     }
 }
 
-/// Returns the paths that deny and ask rules keep from being read without a decision.
+/// Returns the paths that deny rules or managed ask rules name for reading.
 pub fn unreadable(permissions: &Permissions) -> Vec<String> {
     let managed = permissions.managed.iter();
     let managed = managed.flat_map(|managed| managed.deny.iter().chain(&managed.ask));

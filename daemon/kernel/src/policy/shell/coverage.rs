@@ -14,7 +14,7 @@
 //! [max=N]     at most N operands                  [no=]      no operand with =
 //! [no:]       no word with :                      [no::]     no operand with ::
 //! [no+]       no operand that begins with + or :  [no@]      no @file
-//! [no-text=T] no word that contains T             [old]      options without a dash, as in tar
+//! [no-text=T] no word that contains T             [old]      options may lack a dash, as in tar
 //! [+]         a word with + may come before the subcommand
 //! [after=T]   after -- only the word T
 //! [lints]     after -- only lints                 [sed] [awk] the first operand is a program text
