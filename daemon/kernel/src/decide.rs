@@ -135,7 +135,7 @@ pub fn decide(
     }
 }
 
-/// Ends a run of the loop. Stores and sends that, then starts on waiting work or reports the
+/// Ends a run of the loop. Stores and announces the end, then starts on waiting work or reports the
 /// session idle.
 fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &DecideEnv<'_>) {
     decision.store(Durable::LoopEnded(LoopEnded { outcome }));

@@ -1,8 +1,8 @@
 //! The permissions of an agent, which never exceed those of its parent.
 //!
-//! Only this function derives an agent's permissions from its parent's. `tests/it/leave.rs` checks
-//! with random rules and requests that no child is allowed what its parent would be asked about or
-//! denied.
+//! Only [`restrict_for_child`] derives an agent's permissions from its parent's.
+//! `tests/it/leave.rs` checks with random rules and requests that no child is allowed what its
+//! parent would be asked about or denied.
 
 use loopd_proto::event::agent::Stance;
 use loopd_proto::permission::{PermissionRule, Permissions};

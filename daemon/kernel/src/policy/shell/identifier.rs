@@ -123,8 +123,7 @@ fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Quotes a word that would otherwise read as something else, so that `'git status'` is not `git
-/// status`.
+/// Quotes a word that would otherwise read as something else: `'git status'` is not `git status`.
 fn quoted(word: &str) -> String {
     let is_simple =
         |character: char| character.is_ascii_alphanumeric() || "_-./:@%+,=".contains(character);
