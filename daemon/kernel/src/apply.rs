@@ -1,4 +1,4 @@
-//! Folds one stored event into the state. Total: whatever the log holds, the state goes on.
+//! Folds one stored event into the state. `apply` cannot fail, whatever the log holds.
 
 mod runs;
 
@@ -19,10 +19,11 @@ use super::state::{
 use super::texts;
 use super::tool_call::{CallEvent, CallState};
 
-/// How many ids of accepted messages are remembered, so that a repeated send is harmless.
+/// How many ids of accepted messages are kept, so that a repeated send is harmless.
 const ACCEPTED_KEPT: usize = 256;
 
-/// Takes the event in. Events that do not fit the phase change nothing: old logs must load.
+/// Applies an event to the state. An event that does not fit the phase changes nothing, because old
+/// logs must load.
 pub fn apply(state: &mut State, head: &Head, event: &Durable) {
     state.seq = state.seq.next();
     if event.visibility() == Visibility::Public {
@@ -42,8 +43,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::SessionResume(_) => state.closed = false,
         Durable::ContextChanged(context) => state.context = context.clone(),
         Durable::SessionShutdown(_) => state.closed = true,
-        // Said to people; or told already by the event before: the call by the message that asked
-        // for it, the end of a turn by what comes next.
+        // These events change no state. Some are only for people. The others repeat what the events
+        // around them say: a call is known from the message that asked for it, and the end of a
+        // turn from the event that follows.
         Durable::SessionInfo(_)
         | Durable::SessionWarning(_)
         | Durable::SubagentStarted(_)
@@ -64,7 +66,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 call.advance(CallEvent::Intended);
                 intended(state, start);
             } else {
-                // A call that no message asked for is a person's own.
+                // A call that no message of the model asked for is a command of a person.
                 state.user_calls.insert(start.tool_call_id.clone());
             }
         }
@@ -127,7 +129,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         }
         Durable::TasksRemoved(removed) => {
             for id in &removed.ids {
-                // What it took stays taken.
+                // The totals keep what a removed task used.
                 let usage = state.tasks.removed(id).map(|task| task.usage);
                 state.totals.add(&usage.unwrap_or_default());
             }
@@ -190,7 +192,8 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             }
         }
         Durable::SubagentIdentity(subagent) => {
-            // A fork starts from its parent's log, but what that took and asked is its parent's.
+            // A fork starts with a copy of its parent's log. The usage and the open forms in it
+            // belong to the parent.
             state.totals = Totals::default();
             state.questions.close_forms();
             state.subagent = Some(subagent.clone());
@@ -261,7 +264,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.totals.last_call = usage.tokens;
         }
     }
-    // A call says what it waits for. Whatever ended that has closed the question, too.
+    // A call knows the request that it waits for. Once the call waits no more, its question closes.
     if !state.questions.is_empty() {
         let calls = match &state.phase {
             Phase::Turn(turn) => turn.calls(),
@@ -283,7 +286,7 @@ fn call_of(request: &loopd_proto::permission::PermissionRequest) -> Option<ToolC
     }
 }
 
-/// The message as the model reads it: its text, then what was attached as bytes.
+/// Returns the parts of a message as the model reads them: the text, then attached bytes.
 fn parts(message: &UserMessage) -> Vec<Part> {
     let text = message
         .transformed_content
@@ -384,7 +387,8 @@ fn finished(state: &mut State, complete: &ToolComplete) {
     }
 }
 
-/// The arguments that run may be others than the model's: the history goes on with them.
+/// Takes over the arguments that run. They may differ from the model's, and the history continues
+/// with them.
 fn intended(state: &mut State, start: &ToolStart) {
     let (Some(arguments), Some(call)) = (
         &start.arguments,
@@ -403,7 +407,7 @@ fn intended(state: &mut State, start: &ToolStart) {
     }
 }
 
-/// A call of the running turn.
+/// Returns a call of the running turn.
 fn turn_call<'a>(state: &'a mut State, id: &ToolCallId) -> Option<&'a mut CallState> {
     let Phase::Turn(turn) = &mut state.phase else {
         return None;
@@ -414,7 +418,7 @@ fn turn_call<'a>(state: &'a mut State, id: &ToolCallId) -> Option<&'a mut CallSt
     calls.iter_mut().find(|call| call.call.id == *id)
 }
 
-/// Adds up what file tools report about the lines they changed.
+/// Adds up the changed lines that file tools report.
 fn count_changes(changes: &mut CodeChanges, complete: &ToolComplete) {
     let Some(telemetry) = &complete.tool_telemetry else {
         return;

@@ -1,4 +1,4 @@
-//! What can be asked of a session, and what it wants done in return.
+//! The commands that a session accepts, and the decisions that follow from them.
 
 mod calls;
 mod life;
@@ -35,14 +35,14 @@ pub use settings::{
 };
 pub use tasks::{RecoveredOutcome, TaskAnswer, TaskEnd, TaskStart};
 
-/// The outside world as values: the time, and ids that were not used before.
+/// The inputs of `decide` from outside, as values: the time and fresh ids, for example.
 pub struct DecideEnv<'a> {
     pub now: Timestamp,
-    /// Whether somebody is attached; without anybody no new turn begins.
+    /// Whether a client is attached. No new turn begins without one.
     pub attended: bool,
-    /// Whether the launch was started with everything allowed.
+    /// Whether the launch of this session allows everything without asking.
     pub bypass: bool,
-    /// Whether a client that is attached runs the tool of this name.
+    /// Whether an attached client runs the tool of this name.
     pub has_client_tool: &'a dyn Fn(&str) -> bool,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
@@ -61,21 +61,22 @@ impl DecideEnv<'_> {
     }
 }
 
-/// Something that happened to a session or is asked of it.
+/// A request to a session, or a report of something that happened to it.
 #[derive(Debug)]
 pub enum Command {
     Create(Create),
     Resume(Resume),
-    /// Take what waits, if nothing runs: the queue, then notifications.
+    /// If the loop is idle, start on the queue, and after that on undelivered notifications.
     TakeUp,
-    /// The log was loaded; close what was in flight. Agents may have got further than this log says.
+    /// The log was loaded: close the work that was in flight. The outcomes come from the logs of
+    /// agents, which may be ahead of this log.
     Recover(Vec<RecoveredOutcome>),
-    /// The log is a copy of another session's, and becomes an agent of that one.
+    /// The log is a copy of another session's log. This session becomes an agent of that one.
     AdoptAsSubagent(Box<AdoptAsSubagent>),
     Send(Send),
     Abort,
     Suspend,
-    /// The session ends for now, because of an error if one is named.
+    /// The session shuts down; its log stays. `error` says why, if an error is the reason.
     Shutdown {
         error: Option<String>,
     },
@@ -103,7 +104,7 @@ pub enum Command {
         call: ToolCallId,
         outcome: CallOutcome,
     },
-    /// The time that an abort gives to running tools is over.
+    /// The grace time that an abort gives to running tools has passed.
     GraceOver {
         turn: TurnKey,
     },
@@ -140,18 +141,18 @@ pub enum Command {
     SetModel(Box<ModelChoice>),
     SetReasoningEffort {
         effort: String,
-        /// The model that answers if none was chosen.
+        /// The model in use if none was chosen.
         default_model: String,
     },
     UpdateOptions(Box<OptionsPatch>),
     ChangePermissions(PermissionChange),
-    /// A client allowed something for good when an agent of this session asked.
+    /// A client gave a lasting approval when an agent of this session asked.
     Grant(LastingApproval),
     SelectAgent(Option<Box<AgentPick>>),
     PlanChanged(FileOperation),
     FileChanged(FileChanged),
     SetWorkingDirectory(String),
-    /// Somebody looked at where the session works.
+    /// The facts about the working directory were read again.
     RecordContext(WorkContext),
     SetSubagents(Option<SubagentSettings>),
     TaskStarted(Box<TaskStart>),
@@ -176,7 +177,7 @@ pub enum Command {
         id: TaskId,
         note: String,
     },
-    /// The model learnt by other means how tasks ended.
+    /// The model learnt in another way how these tasks ended.
     TasksDelivered(Vec<TaskId>),
     RemoveTask(TaskId),
     UserCommandStarted {
@@ -188,7 +189,7 @@ pub enum Command {
         call: ToolCallId,
         outcome: CallOutcome,
     },
-    /// A command in a shell waits for somebody to type.
+    /// A command in a shell waits for input.
     ShellWaits(ShellWaiting),
     Log {
         level: LogLevel,
@@ -204,16 +205,16 @@ pub enum Command {
 pub struct Assessed {
     pub turn: TurnKey,
     pub call: ToolCallId,
-    /// Where the tool comes from, and so who carries the call out once it is permitted.
+    /// Where the tool comes from. The origin says who runs the call once it is permitted.
     pub origin: ToolOrigin,
     pub need: CallNeed,
-    /// What may be made ready unless the call is refused.
+    /// What may be prepared early, unless the call is refused.
     pub ahead: Ahead,
-    /// Whether somebody who is attached answers permission questions, or nobody is attached at all.
+    /// Whether an attached client answers permission questions, or no client is attached at all.
     pub can_ask: bool,
-    /// Whether the launch was started with everything allowed.
+    /// Whether the launch of this session allows everything without asking.
     pub bypass: bool,
-    /// What an agent may do by its parents' leave; its own session has no say.
+    /// For an agent, the permissions that it gets from its parents. They replace its session's own.
     pub inherited: Option<Box<Permissions>>,
 }
 
@@ -221,12 +222,12 @@ pub struct Assessed {
 pub enum CallNeed {
     Nothing,
     Permission(PermissionRequest),
-    /// The call is this question, and the answer its result.
+    /// The call is a question to the user. The answer is its result.
     Answer(UserQuestion),
     Refused(CallOutcome),
 }
 
-/// What follows from a command, in order.
+/// The steps that follow from a command, in order, and the answer to its sender.
 #[derive(Debug, Default)]
 pub struct Decision {
     pub steps: Vec<Step>,
@@ -240,13 +241,13 @@ pub enum Step {
     Do(Effect),
 }
 
-/// What the asker is told.
+/// The answer to the sender of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Answer {
     #[default]
     Done,
     Message(MessageId),
-    /// Whether the command found what it was for.
+    /// Whether the command applied to something, such as an open question or a running task.
     Accepted(bool),
     /// Whether a change of permissions changed anything, and whether people are asked now.
     Permissions {
@@ -255,7 +256,7 @@ pub enum Answer {
     },
 }
 
-/// Why a command was refused; nothing changed.
+/// Why a command was refused. A refused command changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("Session not found: {0}")]

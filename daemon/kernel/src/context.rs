@@ -1,8 +1,8 @@
-//! The conversation for the model: a pure function of the state.
+//! The conversation for the model, as a pure function of the state.
 //!
-//! Whatever the history looks like (cut short by a crash, an abort, a fork), what comes out is a
-//! conversation that a provider accepts: every tool call has exactly one result, right after the
-//! message that asked for it and in the order of the calls.
+//! The history may be cut short by a crash, an abort or a fork. The result is always a conversation
+//! that a provider accepts: every tool call has exactly one result, directly after the message that
+//! asked for it and in the order of the calls.
 
 use std::collections::HashMap;
 
@@ -54,19 +54,20 @@ pub fn messages(state: &State) -> Vec<ModelMessage> {
                     out.push(ModelMessage::User(parts));
                 }
             }
-            // A result without the message that asked for it has no place in a conversation.
+            // A result without the message that asked for it is left out, because no provider
+            // accepts one.
             Entry::Result { .. } | Entry::Image { .. } => {}
         }
     }
     out
 }
 
-/// Roughly how many tokens a text is, for figures shown to people.
+/// Estimates how many tokens a text has, for figures shown to people.
 pub fn estimate_tokens(text: &str) -> u64 {
     (text.len() as u64).div_ceil(4)
 }
 
-/// Roughly how many tokens the conversation is, without the system message.
+/// Estimates how many tokens the conversation has, without the system message.
 pub fn conversation_tokens(state: &State) -> u64 {
     state
         .history
@@ -77,7 +78,8 @@ pub fn conversation_tokens(state: &State) -> u64 {
                 .map(|part| match part {
                     Part::Text(text) => estimate_tokens(text),
                     Part::Image { .. } => 1_000,
-                    // About four bytes of base64 are three of the file, most of them not text.
+                    // Four bytes of base64 are three bytes of the file, and most of those are not
+                    // text.
                     Part::Document { base64, .. } => (base64.len() as u64).div_ceil(16),
                 })
                 .sum(),

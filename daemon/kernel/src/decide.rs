@@ -1,6 +1,7 @@
-//! Turns a command into what follows from it: events to store and tell, effects to start.
+//! Turns a command into the events to store, the events to send and the effects to start.
 //!
-//! Pure: looks at the state, changes nothing. One file below per kind of command.
+//! `decide` is pure: it reads the state and changes nothing. Each kind of command has its own file
+//! below.
 
 mod abort;
 mod agents;
@@ -23,7 +24,7 @@ use loopd_proto::event::{Durable, Ephemeral};
 use super::command::{Command, DecideEnv, Decision, Refusal};
 use super::state::State;
 
-/// Decides one command.
+/// Decides one command against the state.
 pub fn decide(
     state: &State,
     command: Command,
@@ -134,14 +135,15 @@ pub fn decide(
     }
 }
 
-/// The loop comes to rest: says so in the log and to everyone who listens, or takes what waits.
+/// Ends a run of the loop. Stores and announces the end, then starts on waiting work or reports the
+/// session idle.
 fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &DecideEnv<'_>) {
     decision.store(Durable::LoopEnded(LoopEnded { outcome }));
     let aborted = matches!(outcome, LoopOutcome::Aborted).then_some(true);
     decision.tell(Ephemeral::AssistantIdle(AssistantIdle { aborted }));
     let goes_on = env.attended
         && match outcome {
-            // A turn that failed would only fail again for a notification.
+            // After a failed turn, a turn for a notification would fail as well.
             LoopOutcome::Done => queue::take_next(state, decision) || tasks::wake(state, decision),
             LoopOutcome::Failed => queue::take_next(state, decision),
             // The abort emptied the queue: what waits after the grace was sent since.
@@ -150,7 +152,7 @@ fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &Deci
             }
             LoopOutcome::Interrupted => false,
         };
-    // Agents at work will be told of, and only then is everything done.
+    // The model will be notified of agents that still work. The session is idle only after that.
     let deferred = aborted.is_none() && state.tasks.has_agents_at_work();
     if !goes_on && !deferred {
         decision.tell(Ephemeral::SessionIdle(Idle {

@@ -1,4 +1,4 @@
-//! What a session wants done beside it, and when each such thing may start.
+//! Work that a session wants done outside of it, and when each effect may start.
 
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{Asked, PendingMessage};
@@ -12,18 +12,19 @@ use super::policy::grant::Grant;
 use super::state::TurnKey;
 use super::tool_call::ToolOrigin;
 
-/// Slow work that the actor starts; its end comes back as a command.
+/// Slow work that the actor starts. Its result comes back as a command.
 #[derive(Debug)]
 pub enum Effect {
-    /// Make messages ready: attachments, model, system message; without any, only the latter two.
+    /// Prepare messages: attachments, model and system message. Without messages, prepare only the
+    /// latter two.
     Prepare { messages: Vec<PendingMessage> },
-    /// Call the model with the context of the state as it is then.
+    /// Call the model with the context that the state gives when the call starts.
     CallModel(TurnKey),
-    /// Find out what a call needs.
+    /// Find out what a tool call needs.
     Assess { turn: TurnKey, call: ToolCall },
-    /// Open an empty shell for a call that may be about to run.
+    /// Open an empty shell for a call that may run soon.
     OpenShellAhead,
-    /// Run a call that is permitted.
+    /// Run a permitted call.
     Run {
         turn: TurnKey,
         call: ToolCall,
@@ -34,19 +35,19 @@ pub enum Effect {
     CancelTurn,
     /// Report `GraceOver` when the grace time has passed.
     StartGrace(TurnKey),
-    /// Put the question to the clients that answer such questions by request.
+    /// Send the question to the clients that answer such questions by request.
     AskClients(Asked),
-    /// The question is closed; whoever was asked need not answer.
+    /// Tell the clients that were asked that the question is closed.
     Withdraw(RequestId),
-    /// Hand the answer of an elicitation to the one that waits for it.
+    /// Pass the answer of an elicitation to the caller that waits for it.
     Resolve {
         request: RequestId,
         action: ElicitationAction,
         content: Option<Value>,
     },
-    /// Remember an approval beyond this session.
+    /// Store an approval that holds beyond this session.
     Remember(Approval, RememberScope),
-    /// Allow something in the session at the top, whose agent this one is.
+    /// Give a lasting approval to the top-level session. This session is an agent below it.
     GrantAbove(LastingApproval),
     /// Stop all agents of the session.
     CancelAgents,
@@ -61,12 +62,12 @@ pub enum RememberScope {
 /// When an effect starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffectStart {
-    /// It changes nothing and asks nobody unless it has to. If it is over without waiting, what it
-    /// reports is decided in the same transaction.
+    /// The effect changes nothing, and asks nobody unless it has to. If it completes without
+    /// waiting, its report is decided in the same transaction.
     WithinTransaction,
-    /// It harms nobody, so it need not wait for the disk.
+    /// The effect does no harm if the commit fails, so it need not wait for the disk.
     BeforeCommit,
-    /// It touches the world, so the events that intend it are committed first.
+    /// The effect changes the outside world, so the events that announce it are committed first.
     AfterCommit,
 }
 
@@ -74,7 +75,7 @@ impl Effect {
     pub fn starts(&self) -> EffectStart {
         match self {
             Self::Prepare { .. } | Self::Assess { .. } => EffectStart::WithinTransaction,
-            // A model request only reads; a shell opened ahead runs nothing that anybody asked for.
+            // A model request only reads. A shell that is opened ahead runs no command yet.
             Self::CallModel(_) | Self::OpenShellAhead => EffectStart::BeforeCommit,
             Self::Run { .. }
             | Self::CancelTurn

@@ -1,8 +1,8 @@
-//! The conversation as the log tells it, oldest entry first.
+//! The conversation as the log records it, oldest entry first.
 //!
-//! Each entry carries the position of its event in the log, and nobody refers to an entry by its
-//! place in the list: compaction may take entries out of the front, and what others remember of the
-//! conversation stays true.
+//! Each entry carries the position of its event in the log. Nothing refers to an entry by its
+//! index: compaction may remove entries at the front, and positions that others hold must stay
+//! valid.
 
 use loopd_proto::id::{Seq, ToolCallId};
 
@@ -17,7 +17,7 @@ pub enum Entry {
         call: ToolCallId,
         text: String,
     },
-    /// What a tool showed besides its text; comes after all results of its turn.
+    /// What a tool returned besides its text. It comes after all results of its turn.
     Image {
         label: Option<String>,
         part: Part,
@@ -30,7 +30,7 @@ pub struct History {
     entries: Vec<Stored>,
 }
 
-/// An entry and the event that it comes from.
+/// An entry and the position of its event.
 #[derive(Debug, Clone, PartialEq)]
 struct Stored {
     seq: Seq,
@@ -38,23 +38,23 @@ struct Stored {
 }
 
 impl History {
-    /// Adds what an event says. Events come in the order of the log.
+    /// Adds an entry of an event. Events come in the order of the log.
     pub(crate) fn push(&mut self, seq: Seq, entry: Entry) {
         self.entries.push(Stored { seq, entry });
     }
 
-    /// All entries, oldest first.
+    /// Returns all entries, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry> + ExactSizeIterator {
         self.entries.iter().map(|stored| &stored.entry)
     }
 
-    /// The entries of events after a position in the log, oldest first.
+    /// Returns the entries of events after a position in the log, oldest first.
     pub fn after(&self, seq: Seq) -> impl DoubleEndedIterator<Item = &Entry> {
         let first = self.entries.partition_point(|stored| stored.seq <= seq);
         self.entries.iter().skip(first).map(|stored| &stored.entry)
     }
 
-    /// What the model said last.
+    /// Returns the last thing that the model said.
     pub(crate) fn last_assistant_mut(&mut self) -> Option<&mut AssistantTurn> {
         let mut newest = self.entries.iter_mut().rev();
         newest.find_map(|stored| match &mut stored.entry {
@@ -63,7 +63,7 @@ impl History {
         })
     }
 
-    /// Where in the log the last message of a user stands.
+    /// Returns the position in the log of the last user message.
     pub fn last_user(&self) -> Option<Seq> {
         let mut newest = self.entries.iter().rev();
         let found = newest.find(|stored| matches!(stored.entry, Entry::User(_)));

@@ -1,8 +1,8 @@
-//! The functional core: what a session is and how it changes, free of IO, clocks and randomness.
+//! Defines what a session is and how it changes, without IO, clocks or randomness.
 //!
-//! `decide` turns a command into steps, `apply` folds stored events into the state, `context` reads
-//! the conversation for the model out of it. Imports `proto` and `std` (and serde for its data),
-//! nothing else of the daemon.
+//! `decide` turns a command into steps. `apply` folds stored events into the state. `context`
+//! builds the conversation for the model from the state. The crate imports `proto`, `std` and serde
+//! (for its data), and nothing else of the daemon.
 
 #![cfg_attr(
     test,

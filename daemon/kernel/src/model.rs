@@ -1,13 +1,13 @@
-//! The conversation as a model sees it, free of any vendor's format.
+//! The conversation as a model sees it, independent of any vendor's format.
 //!
-//! `kernel::context` builds it from the state; `provider/*` turns it into vendor JSON and back.
+//! `kernel::context` builds it from the state. `provider/*` turns it into vendor JSON and back.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use loopd_proto::id::ToolCallId;
 
-/// One request to a model: everything a provider needs besides its own address and keys.
+/// One request to a model: everything that a provider needs besides its own address and keys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
     pub model: String,
@@ -32,7 +32,7 @@ pub enum ModelMessage {
     System(String),
     User(Vec<Part>),
     Assistant(AssistantTurn),
-    /// The result of one call; every call of an assistant turn gets exactly one.
+    /// The result of one call. Every call of an assistant turn gets exactly one.
     ToolResult {
         call: ToolCallId,
         text: String,
@@ -63,7 +63,7 @@ pub struct AssistantTurn {
     pub calls: Vec<ToolCall>,
 }
 
-/// A model's thinking, readable or opaque; sent back to the model that made it.
+/// A model's thinking, readable or opaque. It is sent back to the model that produced it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reasoning {
     pub text: Option<String>,
@@ -78,7 +78,7 @@ pub struct ToolCall {
     pub arguments: Value,
 }
 
-/// What a model is told about a tool.
+/// The description of a tool for the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     pub name: String,
@@ -109,7 +109,7 @@ pub enum Finish {
     ContentFilter,
 }
 
-/// Tokens of one model call, zero where the provider did not say.
+/// The tokens of one model call, zero where the provider reports none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
@@ -118,7 +118,7 @@ pub struct Usage {
     pub cache_read_tokens: u64,
     pub cache_write_tokens: u64,
     pub reasoning_tokens: u64,
-    /// What the provider says it charged, in billionths of a credit.
+    /// The charge that the provider reports, in billionths of a credit.
     pub nano_credits: u64,
 }
 

@@ -1,9 +1,10 @@
-//! Permission rules: the one place that says allow, deny or ask.
+//! Permission rules: the only place that decides allow, deny or ask.
 //!
-//! Deny wins over everything, then the allowances, then a question. Order of rules never matters.
-//! `policy/shell.rs` knows how rules name commands, `policy/url.rs` how they name addresses,
-//! `policy/managed.rs` what stands above a session's own rules, `policy/verdict.rs` what several
-//! judges come to, `policy/grant.rs` the right to run that follows.
+//! Deny rules win over everything, then come the allow rules; what is left is asked about. The
+//! order of rules never matters. `policy/shell.rs` matches rules with commands and `policy/url.rs`
+//! with URLs. `policy/managed.rs` holds the settings above a session's own rules.
+//! `policy/verdict.rs` combines the verdicts of several judges, and `policy/grant.rs` is the
+//! resulting right to run.
 
 pub mod grant;
 pub mod managed;
@@ -19,7 +20,7 @@ use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions, Sh
 use self::shell::Denial;
 pub use self::verdict::Verdict;
 
-/// Judges a request; `cwd` is where the session works.
+/// Judges a request. `cwd` is the working directory of the session.
 pub fn judge(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> Verdict {
     match &permissions.managed {
         Some(managed) => managed::judge(managed, permissions, cwd, request),
@@ -59,7 +60,7 @@ fn judge_by_rules(permissions: &Permissions, cwd: &str, request: &PermissionRequ
     }
 }
 
-/// Says what is wrong with a deny rule that cannot be understood.
+/// Returns an error for a deny rule that cannot be understood.
 pub fn check_denied(rule: &PermissionRule) -> Result<(), shell::rule::RuleError> {
     match rule.argument.as_deref() {
         Some(argument) if canonical(&rule.kind) == "shell" => {
@@ -69,7 +70,7 @@ pub fn check_denied(rule: &PermissionRule) -> Result<(), shell::rule::RuleError>
     }
 }
 
-/// A deny rule hits when any part of the request matches it, under any of its names.
+/// Whether a deny rule matches any part of the request, under any of its names.
 fn denies(rule: &PermissionRule, request: &PermissionRequest) -> bool {
     if canonical(&rule.kind) != kind(request) {
         return false;
@@ -78,7 +79,7 @@ fn denies(rule: &PermissionRule, request: &PermissionRequest) -> bool {
         return true;
     };
     match request {
-        // Compared with what the text runs, all rules at once: see `shell::denial`.
+        // `shell::denial` compares all shell rules at once with what the text runs.
         PermissionRequest::Shell { .. } => false,
         PermissionRequest::Write {
             file_name,
@@ -104,7 +105,7 @@ fn denies(rule: &PermissionRule, request: &PermissionRequest) -> bool {
     }
 }
 
-/// An allowance has to cover every part of the request.
+/// Whether allow rules cover every part of the request.
 fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> bool {
     let rules = || {
         permissions
@@ -134,7 +135,7 @@ fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest)
                         *can_offer_session_approval,
                     ))
         }
-        // What lies outside the session's directories needs a rule of its own.
+        // A path outside the session's directories needs a rule that names it.
         PermissionRequest::Write {
             file_name,
             other_files,
@@ -171,7 +172,7 @@ fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest)
     }
 }
 
-/// The places that deny rules keep from being read.
+/// Returns the paths that deny rules or managed ask rules name for reading.
 pub fn unreadable(permissions: &Permissions) -> Vec<String> {
     let managed = permissions.managed.iter();
     let managed = managed.flat_map(|managed| managed.deny.iter().chain(&managed.ask));
@@ -191,7 +192,7 @@ fn is_inside(permissions: &Permissions, cwd: &str, path: &str) -> bool {
             .any(|directory| within(directory, path))
 }
 
-/// The kind of rule that speaks about this request.
+/// Returns the kind of rule that applies to this request.
 pub fn kind(request: &PermissionRequest) -> &'static str {
     match request {
         PermissionRequest::Shell { .. } => "shell",
@@ -220,7 +221,7 @@ const KINDS: [&str; 9] = [
     "memory",
 ];
 
-/// Says what is wrong with a kind that no request has: such a rule would do nothing.
+/// Returns an error for a kind that no request has. Such a rule would do nothing.
 pub fn check_kind(rule: &PermissionRule) -> Result<(), String> {
     if KINDS.contains(&rule.kind.as_str()) {
         return Ok(());
@@ -232,7 +233,8 @@ pub fn check_kind(rule: &PermissionRule) -> Result<(), String> {
     ))
 }
 
-/// Whether text is typed into a shell without the end of its line: what it becomes is not known yet.
+/// Whether text is typed into a shell without the end of its line. It is not known yet what the
+/// line becomes.
 fn is_typed_in_part(commands: &[ShellCommand], text: &str) -> bool {
     let typed = commands
         .first()
@@ -249,15 +251,16 @@ fn is_typed_in_part(commands: &[ShellCommand], text: &str) -> bool {
     typed && words && !text.ends_with("{enter}") && !text.ends_with('\n')
 }
 
-/// What requests to type into a shell are known by.
+/// The identifiers of requests that type into a shell.
 const TYPED: [&str; 2] = ["write_bash", "write_powershell"];
 
-/// Whether a path is this one or lies below it, part by part; `..` climbs, as it does on disk.
+/// Whether a path is this directory or lies below it, compared part by part. `..` goes up, as on
+/// disk.
 pub fn within(directory: &str, path: &str) -> bool {
     plain(path).starts_with(plain(directory))
 }
 
-/// The path without `.` and `..`, links left alone.
+/// Returns the path without `.` and `..`. Links are not resolved.
 fn plain(path: &str) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in Path::new(path).components() {

@@ -1,8 +1,8 @@
-//! The questions that a session has for its clients.
+//! The open questions of a session to its clients.
 //!
-//! A question is open from the stored event that asks it until the stored event that closes it. The
-//! log is the only list of them: [`apply`](crate::apply::apply) opens and closes, and what clients
-//! are shown of a question is the stored event at its position.
+//! A question is open from the stored event that asks it to the stored event that closes it. The
+//! log is the only list of questions: [`apply`](crate::apply::apply) opens and closes them. Clients
+//! are shown the stored event at the position of the question.
 
 use loopd_proto::event::ask::{ElicitationRequested, UserInputRequested};
 use loopd_proto::event::fact::Asked;
@@ -21,19 +21,19 @@ pub struct Questions {
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenQuestion {
     pub request: RequestId,
-    /// Where in the log the event stands that asks.
+    /// The position in the log of the event that asks.
     pub seq: Seq,
     pub asks: Asks,
 }
 
-/// What is asked, as far as it decides who can answer.
+/// What a question asks, in as much detail as is needed to find out who can answer it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asks {
-    /// A client has to allow a tool call.
+    /// A client has to permit a tool call.
     Permission(Box<PermissionRequest>),
-    /// A client has to run this tool of its own.
+    /// A client has to run its tool of this name.
     ClientTool(String),
-    /// A person has to answer the model.
+    /// A person has to answer a question of the model.
     UserInput(Box<UserInputRequested>),
     /// A person has to fill in a form. No tool call waits for it.
     Elicitation(Box<ElicitationRequested>),
@@ -52,7 +52,7 @@ impl Questions {
         self.iter().find(|question| question.request == *request)
     }
 
-    /// The forms that are open.
+    /// Returns the open forms.
     pub fn forms(&self) -> impl Iterator<Item = &ElicitationRequested> {
         self.iter().filter_map(|question| match &question.asks {
             Asks::Elicitation(form) => Some(&**form),
@@ -60,7 +60,7 @@ impl Questions {
         })
     }
 
-    /// What the model asked people and nobody answered yet.
+    /// Returns the open questions of the model to people.
     pub fn user_inputs(&self) -> impl Iterator<Item = &UserInputRequested> {
         self.iter().filter_map(|question| match &question.asks {
             Asks::UserInput(asked) => Some(&**asked),
@@ -68,7 +68,7 @@ impl Questions {
         })
     }
 
-    /// The event at this position asks.
+    /// Opens a question that the event at this position asks.
     pub(super) fn open(&mut self, request: &RequestId, seq: Seq, asks: Asks) {
         self.close(request);
         self.open.push(OpenQuestion {
@@ -86,7 +86,7 @@ impl Questions {
         self.open.retain(|question| !question.asks.is_form());
     }
 
-    /// Closes the questions of calls that no call waits for any more.
+    /// Closes the questions that belong to tool calls and that no call waits for any more.
     pub(super) fn keep_awaited_by(&mut self, calls: &[CallState]) {
         let awaited = |request: &RequestId| calls.iter().any(|call| call.waits_for(request));
         let open = |question: &OpenQuestion| question.asks.is_form() || awaited(&question.request);
@@ -102,7 +102,7 @@ impl Asks {
         }
     }
 
-    /// The permission that is asked for, if it is one.
+    /// Returns the permission that is asked for, if the question is about one.
     pub fn permission(&self) -> Option<&PermissionRequest> {
         match self {
             Self::Permission(permission) => Some(permission),

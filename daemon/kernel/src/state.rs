@@ -1,4 +1,4 @@
-//! A session's state: the fold of its log and nothing else.
+//! The state of a session, which is folded from its log and from nothing else.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -23,7 +23,7 @@ pub struct State {
     pub created: Timestamp,
     pub options: SessionOptions,
     pub cwd: String,
-    /// What was last said of the directory: its repository, its branch.
+    /// The last known facts about the directory, such as its repository and branch.
     pub context: WorkContext,
     pub name: Option<Name>,
     pub mode: Mode,
@@ -31,30 +31,30 @@ pub struct State {
     pub reasoning_effort: Option<String>,
     /// The custom agent that answers instead of the default one.
     pub agent: Option<String>,
-    /// The tools it had when it was selected; all when absent.
+    /// The tools that this agent had when it was selected. `None` means all tools.
     pub agent_tools: Option<Vec<String>>,
     pub permissions: Permissions,
-    /// The system message the model was last given.
+    /// The system message that the model got last.
     pub system: Option<String>,
     pub history: History,
-    /// FIFO; steering messages wait apart, before the next model call.
+    /// First in, first out. Steering messages wait in a list of their own, for the next model call.
     pub queue: Vec<QueueItem>,
     pub steering: Vec<PendingMessage>,
-    /// The messages accepted last, oldest first.
+    /// The most recently accepted messages, oldest first.
     pub accepted: VecDeque<Accepted>,
-    /// How the messages that left the loop last ended, oldest first.
+    /// How the messages that left the loop most recently ended, oldest first.
     pub ended: VecDeque<EndedMessage>,
     pub phase: Phase,
-    /// How the loop last came to rest, and what it failed with.
+    /// How the last run of the loop ended, and its error if it failed.
     pub last_outcome: Option<LoopOutcome>,
     pub last_error: Option<String>,
-    /// What clients have to answer.
+    /// The open questions to clients.
     pub questions: Questions,
     /// Set when the session is an agent of another one.
     pub subagent: Option<Box<SubagentIdentity>>,
-    /// What goes on beside the loop, and what ended.
+    /// The background tasks, running and ended.
     pub tasks: Tasks,
-    /// Commands that people run themselves right now.
+    /// The commands that people run themselves and that have not ended.
     pub user_calls: BTreeSet<ToolCallId>,
     pub plan_exists: bool,
     pub totals: Totals,
@@ -73,7 +73,7 @@ pub struct Name {
     pub by_user: bool,
 }
 
-/// Sums over the session's life.
+/// Sums over the whole life of the session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Totals {
     pub user_requests: u64,
@@ -88,7 +88,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Adds what agents took.
+    /// Adds what agents used.
     pub(super) fn add(&mut self, usage: &WorkUsage) {
         self.tool_calls += usage.tool_calls;
         self.api_duration_ms += usage.api_duration_ms;
@@ -103,7 +103,7 @@ impl Totals {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Phase {
     Idle,
-    /// Messages, or notifications that woke the session, are being made ready for the model.
+    /// Messages, or notifications that woke the session, are being prepared for the model.
     Preparing(Preparing),
     /// A slash command was handed to the clients.
     Commanding(PendingCommand),
@@ -111,11 +111,11 @@ pub enum Phase {
     Turn(Turn),
 }
 
-/// Messages on their way into the conversation.
+/// Messages that are being prepared for the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preparing {
     pub messages: Vec<PendingMessage>,
-    /// Set when they join a loop that is already running.
+    /// Set when the messages join a loop that is already running.
     pub joins: Option<TurnKey>,
     pub run: Run,
 }
@@ -123,34 +123,34 @@ pub struct Preparing {
 /// One run of the loop, from the message that started it to the loop's end.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Run {
-    /// Whether a notification started it, and not a message.
+    /// Whether a notification, and not a message, started the run.
     pub woken: bool,
-    /// The message that started it, or whose work it goes on with; none when there is no such one.
+    /// The message that started the run, or the one message whose work the run continues, if any.
     pub origin: Option<MessageId>,
-    /// The messages it works on: the one that started it and those that joined it.
+    /// The messages that the run works on: the one that started it and those that joined it.
     pub messages: Vec<MessageId>,
-    /// Where in the log the last thing stands that the model said in it.
+    /// The position in the log of the last thing that the model said in this run.
     pub answer: Option<Seq>,
-    /// What it failed with.
+    /// The error event of a failed run.
     pub error: Option<EventId>,
 }
 
-/// A message that was accepted, as far as a repetition has to be known.
+/// A message that was accepted. Its fingerprint shows whether a second send repeats it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
     pub id: MessageId,
-    /// Tells its text from others.
+    /// Tells the text of this message from other texts.
     pub fingerprint: u64,
 }
 
-/// A number that tells one text from others (FNV-1a); the same in every build.
+/// Returns a number that tells one text from others (FNV-1a). It is the same in every build.
 pub fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// A message that the loop is done with.
+/// A message that the loop has finished with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedMessage {
     pub id: MessageId,
@@ -160,9 +160,9 @@ pub struct EndedMessage {
 /// How a message ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageEnd {
-    /// It left the queue without being worked on.
+    /// The message left the queue before the loop worked on it.
     Removed,
-    /// The loop worked on it.
+    /// The loop worked on the message.
     Ran {
         outcome: LoopOutcome,
         answer: Option<Seq>,
@@ -170,7 +170,7 @@ pub enum MessageEnd {
     },
 }
 
-/// Names one turn of one interaction, so that a late report cannot enter another turn.
+/// Names one turn of one interaction. The key keeps a late report out of another turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnKey {
     pub interaction: InteractionId,
@@ -191,7 +191,7 @@ impl TurnKey {
     }
 }
 
-/// One model call and the tools it asked for.
+/// One model call and the tool calls that it asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     pub key: TurnKey,
@@ -202,7 +202,7 @@ pub struct Turn {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
-    /// Waiting for the model.
+    /// The model has not answered yet.
     Calling,
     /// The model asked for tools.
     Tools(Vec<CallState>),
@@ -245,7 +245,7 @@ impl State {
         }
     }
 
-    /// Adds what the event that is being applied says to the conversation.
+    /// Adds an entry of the event that is being applied to the conversation.
     pub(crate) fn remember(&mut self, entry: Entry) {
         self.history.push(self.seq, entry);
     }
@@ -257,12 +257,12 @@ impl State {
         }
     }
 
-    /// The running turn, if it is this one.
+    /// Returns the running turn if it has this key.
     pub fn turn_named(&self, key: &TurnKey) -> Option<&Turn> {
         self.turn().filter(|turn| turn.key == *key)
     }
 
-    /// The run that is under way.
+    /// Returns the current run.
     pub fn run(&self) -> Option<&Run> {
         match &self.phase {
             Phase::Preparing(preparing) => Some(&preparing.run),
@@ -271,23 +271,23 @@ impl State {
         }
     }
 
-    /// The message that started the run that is under way.
+    /// Returns the message that started the current run.
     pub fn origin(&self) -> Option<MessageId> {
         self.run().and_then(|run| run.origin.clone())
     }
 
-    /// How a message ended, if the loop is done with it.
+    /// Returns how a message ended, if the loop has finished with it.
     pub fn end_of(&self, id: &MessageId) -> Option<&MessageEnd> {
         let ended = self.ended.iter().rev().find(|ended| ended.id == *id);
         ended.map(|ended| &ended.end)
     }
 
-    /// Whether the loop is at work or waits for a client in the middle of it.
+    /// Whether the loop works, or waits for a client in the middle of a turn.
     pub fn is_busy(&self) -> bool {
         !matches!(self.phase, Phase::Idle)
     }
 
-    /// What the session and all its agents took.
+    /// Returns what the session and all its agents used.
     pub fn usage(&self) -> WorkUsage {
         let mut usage = WorkUsage {
             tool_calls: self.totals.tool_calls,
@@ -301,12 +301,12 @@ impl State {
         usage
     }
 
-    /// The message with this id, if it was accepted before.
+    /// Returns the message with this id, if it was accepted before.
     pub fn accepted(&self, id: &MessageId) -> Option<&Accepted> {
         self.accepted.iter().find(|accepted| accepted.id == *id)
     }
 
-    /// Open permission questions, oldest first.
+    /// Returns the open permission questions, oldest first.
     pub fn open_permissions(&self) -> impl Iterator<Item = (&RequestId, &PermissionRequest)> {
         self.questions.iter().filter_map(|question| {
             let permission = question.asks.permission()?;
@@ -314,7 +314,7 @@ impl State {
         })
     }
 
-    /// The tool calls of the running turn.
+    /// Returns the tool calls of the running turn.
     pub fn calls(&self) -> impl Iterator<Item = &CallState> {
         self.turn().map(Turn::calls).unwrap_or_default().iter()
     }
@@ -328,7 +328,7 @@ impl Turn {
         }
     }
 
-    /// Whether a person said no to any of the calls so far.
+    /// Whether a person has rejected any of the calls so far.
     pub fn was_rejected(&self) -> bool {
         let rejected = CallStage::Recorded { rejected: true };
         self.calls().iter().any(|call| call.stage == rejected)

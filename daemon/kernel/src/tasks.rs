@@ -1,6 +1,8 @@
-//! The one registry of what goes on beside the loop: a projection of the log, never told anything
-//! but by events. `decide/tasks.rs` decides about it; `rpc`, the session's jobs and its agents read
-//! it.
+//! The only registry of a session's background tasks. It is a projection of the log and changes
+//! only through events.
+//!
+//! `decide/tasks.rs` decides about tasks. `rpc`, the session's shells and its agents read the
+//! registry.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,19 +13,19 @@ use loopd_proto::event::task::{
 use loopd_proto::id::{MessageId, TaskId, ToolCallId};
 use loopd_proto::time::Timestamp;
 
-/// The tasks of a session, in the order of their ids.
+/// The tasks of a session, ordered by id.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tasks {
     all: BTreeMap<TaskId, Task>,
-    /// The ids of agents that are no longer listed; no other agent gets them.
+    /// The ids of agents that are no longer listed. No other agent gets them.
     removed: BTreeSet<TaskId>,
 }
 
-/// One piece of work beside the loop.
+/// One background task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     pub id: TaskId,
-    /// The message whose run started it, or last gave it something to do.
+    /// The message whose run started the task, or last gave it something to do.
     pub origin: Option<MessageId>,
     pub call: Option<ToolCallId>,
     pub description: String,
@@ -31,15 +33,15 @@ pub struct Task {
     pub work: TaskWork,
     pub status: TaskStatus,
     pub told: Told,
-    /// What an agent answered so far, the first answer first.
+    /// The answers of an agent so far, oldest first.
     pub turns: Vec<Answered>,
-    /// What it took so far, as last reported.
+    /// What the task used so far, as last reported.
     pub usage: WorkUsage,
-    /// Since when it works; none while it rests.
+    /// When the task began to work; `None` while it does not.
     pub active_since: Option<Timestamp>,
-    /// How long it worked before that.
+    /// How long the task worked before `active_since`.
     pub active_ms: u64,
-    /// The last thing that whoever does the work said about it.
+    /// The last progress note about the task.
     pub note: Option<String>,
 }
 
@@ -50,11 +52,12 @@ pub struct Answered {
     pub at: Timestamp,
 }
 
-/// How far a task is.
+/// The state of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskStatus {
     Running,
-    /// It has answered and waits for more; it takes no room.
+    /// The agent has answered and waits for more. It does not count against the limit on running
+    /// agents.
     Idle {
         since: Timestamp,
     },
@@ -74,12 +77,12 @@ pub struct Ending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     NotYet,
-    /// By a notification, by the result of the call that waited for it, or because it looked or
-    /// stopped the task itself.
+    /// The model knows from a notification or from the result of the call that waited for the task,
+    /// or because the model looked at the task or stopped it.
     Yes,
 }
 
-/// How many answers of one agent are kept; earlier ones are in its own log.
+/// How many answers of one agent are kept. Earlier ones are in its own log.
 const TURNS_KEPT: usize = 64;
 
 impl Task {
@@ -137,13 +140,13 @@ impl Task {
         }
     }
 
-    /// Whether the task lives in a process of its own that outlives the daemon.
+    /// Whether the task is a process that outlives the daemon.
     pub fn is_detached(&self) -> bool {
         self.shell()
             .is_some_and(|shell| shell.attachment == ShellAttachment::Detached)
     }
 
-    /// Whether the loop waits for it.
+    /// Whether the loop waits for the task.
     pub fn is_waited_for(&self) -> bool {
         self.is_running()
             && self
@@ -151,12 +154,12 @@ impl Task {
                 .is_some_and(|agent| agent.execution == Execution::Sync)
     }
 
-    /// Whether the model still has to be told of the task's end or answer.
+    /// Whether the model still has to be notified of the task's end or answer.
     pub fn is_undelivered(&self) -> bool {
         self.told == Told::NotYet && !self.is_running()
     }
 
-    /// When the task came to rest or to its end.
+    /// Returns when the task ended or became idle.
     pub fn rested_at(&self) -> Option<Timestamp> {
         match &self.status {
             TaskStatus::Running => None,
@@ -165,7 +168,7 @@ impl Task {
         }
     }
 
-    /// For how long it has worked.
+    /// Returns how long the task has worked.
     pub fn worked_ms(&self, now: Timestamp) -> u64 {
         let current = self.active_since.map_or(0, |since| between(since, now));
         self.active_ms + current
@@ -202,12 +205,12 @@ impl Tasks {
         self.all.get(id)
     }
 
-    /// The task that a call started.
+    /// Returns the task that a call started.
     pub fn by_call(&self, call: &ToolCallId) -> Option<&Task> {
         self.iter().find(|task| task.call.as_ref() == Some(call))
     }
 
-    /// The ids that are or were in use.
+    /// Returns the ids that are or were in use.
     pub fn ids(&self) -> impl Iterator<Item = &TaskId> {
         self.all.keys().chain(&self.removed)
     }
@@ -224,17 +227,17 @@ impl Tasks {
         self.all.is_empty()
     }
 
-    /// The tasks that run, those that outlive the daemon among them.
+    /// Returns the running tasks, including those that outlive the daemon.
     pub fn running(&self) -> impl Iterator<Item = &Task> {
         self.iter().filter(|task| task.is_running())
     }
 
-    /// Whether agents are at work whose answers the model will be told.
+    /// Whether agents are working. The model will be notified of their answers.
     pub fn has_agents_at_work(&self) -> bool {
         self.running().any(|task| task.agent().is_some())
     }
 
-    /// The tasks whose end or answer the model has not heard of, the first first.
+    /// Returns the tasks whose end or answer the model does not know yet, oldest completion first.
     pub fn undelivered(&self) -> Vec<&Task> {
         let mut undelivered: Vec<&Task> =
             self.iter().filter(|task| task.is_undelivered()).collect();
@@ -279,7 +282,7 @@ impl Tasks {
             task.status = TaskStatus::Running;
             task.active_since = Some(continued.continued_at);
             task.told = Told::NotYet;
-            // Whoever waited for it at first does so no more.
+            // The call that waited for the agent at first no longer does.
             if let TaskWork::Agent(agent) = &mut task.work {
                 agent.execution = Execution::Background;
             }

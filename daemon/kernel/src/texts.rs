@@ -1,7 +1,6 @@
 //! The short sentences that the kernel writes into the conversation.
 //!
-//! They are part of the contract with recorded conversations: change one and old recordings no
-//! longer match.
+//! Recorded conversations contain them. If a sentence changes, old recordings no longer match.
 
 mod notice;
 
@@ -9,34 +8,34 @@ use loopd_proto::permission::PermissionRule;
 
 pub use notice::{READ_SHELL, task_rested};
 
-/// Stands in for the result of a call that an abort or a crash cut short.
+/// The result of a call that an abort or a crash interrupted.
 pub const INTERRUPTED: &str = "The execution of this tool, or a previous tool was interrupted.";
 
-/// A call was cut short by a crash after it may have started.
+/// The result of a call that may have started before a crash interrupted it.
 pub const OUTCOME_UNKNOWN: &str = "The daemon stopped while this tool was running, so its outcome is unknown. \
      It may have taken effect in whole or in part; check before running it again.";
 
-/// Why a command in the background has no exit code: it died with the daemon.
+/// Why a background command has no exit code: it ended with the daemon.
 pub const SHELL_LOST: &str =
     "it was interrupted because the daemon stopped, and its outcome is unknown";
 
-/// Why a command in the background has no exit code: it died with the session.
+/// Why a background command has no exit code: it ended with the session.
 pub const SHELL_CLOSED: &str = "it was stopped because the session was closed";
 
-/// Why an agent has no answer: it died with the daemon.
+/// Why an agent has no answer: it ended with the daemon.
 pub const AGENT_LOST: &str = "it was interrupted because the daemon stopped";
 
 /// Why an agent has no answer: its session was closed.
 pub const AGENT_CLOSED: &str = "it was stopped because the session was closed";
 
-/// Stands in a fork for the results of the calls that made it: the same in each, so that all forks
-/// share one beginning.
+/// The result, in a fork, of the calls that created it. It is the same in each fork, so that all
+/// forks share one beginning.
 pub const FORKED: &str = "This call continues in the conversation that this one was forked from. Its result is not needed here.";
 
-/// Tells an agent that it may not go on for much longer.
+/// Tells an agent that its next turn is the last one.
 pub const LAST_TURN: &str = "<system_reminder>\nThis is your last step: no tool will run after it. Answer now with what you have, and say what is missing.\n</system_reminder>";
 
-/// The code of a result that ends the loop: a person said no.
+/// The error code of a call that a person rejected. Such a result ends the loop.
 pub const REJECTED_CODE: &str = "rejected";
 
 pub const REJECTED_BY_USER: &str = "The user rejected this tool call.";
@@ -60,17 +59,17 @@ pub fn denied_by_rules(rules: &[PermissionRule]) -> String {
     )
 }
 
-/// A tool went away between the verdict and its run.
+/// The result of a call whose tool was removed between the verdict and the run.
 pub fn tool_is_gone(name: &str) -> String {
     format!("The tool '{name}' is no longer available: who provided it has left. Go on without it.")
 }
 
-/// A person chose one of the offered answers.
+/// The result of a question whose answer is one of the choices.
 pub fn user_selected(answer: &str) -> String {
     format!("User selected: {answer}")
 }
 
-/// A person answered in their own words.
+/// The result of a question whose answer is in a person's own words.
 pub fn user_responded(answer: &str) -> String {
     format!("User responded: {answer}")
 }
@@ -85,7 +84,7 @@ pub fn limits_left(credits: f64) -> String {
     )
 }
 
-/// A number with at most two decimals, and none that say nothing.
+/// Formats a number with at most two decimals and without trailing zeros.
 pub fn short_number(number: f64) -> String {
     let text = format!("{number:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

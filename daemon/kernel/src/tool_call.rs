@@ -1,56 +1,57 @@
-//! One tool call on its way from the model's wish to its one result.
+//! One tool call, from the model's request to its only result.
 //!
-//! The stages, and what the log says of each:
+//! These are the stages and the events that record them:
 //!
 //! | stage | what happens | in the log |
 //! |---|---|---|
-//! | requested | the model wants it | `assistant.message`, with the arguments of the model |
+//! | requested | the model asks for the call | `assistant.message`, with the model's arguments |
 //! | guarded | hooks may change the arguments, deny or ask (to come) | nothing |
-//! | intended | nothing outside starts before this is committed | `tool.execution_start`, with the arguments that run |
-//! | permitted | every judge is heard, the strictest verdict wins | `permission.requested` and `permission.completed`, if a person is asked |
-//! | running | here, in a client, or as a question to the user | `external_tool.requested` or `loopd.asked`, if not here |
+//! | intended | nothing starts outside the kernel before this is committed | `tool.execution_start`, with the arguments that run |
+//! | permitted | every judge gives a verdict, the strictest one wins | `permission.requested` and `permission.completed`, if a person is asked |
+//! | running | in the daemon, in a client, or as a question to the user | `external_tool.requested` or `loopd.asked`, if not in the daemon |
 //! | finished, reviewed | hooks may change the result (to come) | nothing |
-//! | recorded | the result is there | `tool.execution_complete` |
+//! | recorded | the result is stored | `tool.execution_complete` |
 //!
-//! A stage with nothing to do stores nothing. So a call that runs by the rules looks in the log like
-//! one that is still judged: both are [`CallStage::Intended`].
+//! A stage with nothing to do stores nothing. So a call that runs because the rules allow it looks
+//! in the log like a call that is still being judged: both are [`CallStage::Intended`].
 
 use loopd_proto::id::RequestId;
 use loopd_proto::permission::PermissionRequest;
 
 use crate::model::ToolCall;
 
-/// One tool call and how far it got.
+/// One tool call and its stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallState {
-    /// The call with the arguments that run.
+    /// The call, with the arguments that run.
     pub call: ToolCall,
     pub stage: CallStage,
 }
 
-/// How far a call got, by the log.
+/// The stage of a call, as far as the log tells.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallStage {
-    /// The model wants it; nothing has started.
+    /// The model asked for the call. Nothing has started.
     Requested,
-    /// The intent is stored. The call is judged or, if the rules allow it, runs.
+    /// The intent is stored. The call is being judged, or it runs because the rules allow it.
     Intended,
-    /// A person has to permit it first.
+    /// A person has to permit the call first.
     Asking { request: RequestId },
-    /// A person has decided. The call runs; a no is recorded together with the decision.
+    /// A person has decided, and the call runs. A rejected call does not stay in this stage: its
+    /// result is recorded together with the decision.
     Decided,
-    /// A client runs it.
+    /// A client runs the call.
     External { request: RequestId },
-    /// It is a question, and the user has to answer it.
+    /// The call is a question, and the user has to answer it.
     UserInput { request: RequestId },
     /// The result is recorded.
     Recorded {
-        /// A person said no; the loop ends with this turn.
+        /// A person rejected the call. The loop ends with this turn.
         rejected: bool,
     },
 }
 
-/// What the log says next of a call.
+/// The next event in the log about a call.
 #[derive(Debug)]
 pub(crate) enum CallEvent {
     Intended,
@@ -61,20 +62,21 @@ pub(crate) enum CallEvent {
     Recorded { rejected: bool },
 }
 
-/// What somebody reports about a call.
+/// A report about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallReport {
-    /// What it needs is known.
+    /// It is known what the call needs.
     Assessed,
     PermissionDecided,
     ClientAnswered,
     UserAnswered,
-    /// It ran here, or crashed on the way.
+    /// The call ran in the daemon, or crashed before its end.
     Finished,
 }
 
 impl CallStage {
-    /// The stage after an event. An event that does not fit changes nothing: old logs must load.
+    /// Returns the stage after an event. An event that does not fit changes nothing, because old
+    /// logs must load.
     #[must_use]
     pub(crate) fn after(self, event: CallEvent) -> Self {
         use CallEvent as E;
@@ -136,7 +138,8 @@ impl CallStage {
         }
     }
 
-    /// Whether such a report can come now; another one is late and changes nothing.
+    /// Whether this stage expects such a report. A report that it does not expect is late and
+    /// changes nothing.
     pub(crate) fn expects(&self, report: CallReport) -> bool {
         use CallReport as R;
         match (self, report) {
@@ -176,7 +179,7 @@ impl CallStage {
         }
     }
 
-    /// The question that is open because of the call.
+    /// Returns the open question that the call waits for.
     pub fn request(&self) -> Option<&RequestId> {
         match self {
             Self::Asking { request, .. }
@@ -195,28 +198,28 @@ impl CallState {
         }
     }
 
-    /// Takes in what the log says of the call.
+    /// Moves the call to the stage that follows from an event.
     pub(crate) fn advance(&mut self, event: CallEvent) {
         let stage = std::mem::replace(&mut self.stage, CallStage::Requested);
         self.stage = stage.after(event);
     }
 
-    /// Whether this answer is what the call waits for.
+    /// Whether the call waits for the answer to this request.
     pub fn waits_for(&self, request: &RequestId) -> bool {
         self.stage.request() == Some(request)
     }
 
-    /// Whether it has no result yet.
+    /// Whether the call has no result yet.
     pub fn is_open(&self) -> bool {
         !matches!(self.stage, CallStage::Recorded { .. })
     }
 
-    /// Whether a client or a person is what an open call waits for.
+    /// Whether the call waits for a client or a person.
     pub fn waits_for_somebody(&self) -> bool {
         self.stage.request().is_some()
     }
 
-    /// Whether it may be running here.
+    /// Whether the call may be running in the daemon.
     pub fn may_run(&self) -> bool {
         matches!(
             self.stage,
@@ -225,16 +228,17 @@ impl CallState {
     }
 }
 
-/// Where a tool comes from; resolved once, when the call is assessed.
+/// Where a tool comes from. It is resolved once, when the call is assessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolOrigin {
     BuiltIn,
-    /// A client brought it, and runs it.
+    /// A client registered the tool and runs it.
     Client,
 }
 
 impl ToolOrigin {
-    /// The origin of a tool that a person was asked about: only tools of clients ask this way.
+    /// Returns the origin of a tool from its permission request. Only tools of clients make
+    /// `CustomTool` requests.
     pub(crate) fn of(permission: &PermissionRequest) -> Self {
         match permission {
             PermissionRequest::CustomTool { .. } => Self::Client,
@@ -247,7 +251,7 @@ impl ToolOrigin {
     }
 }
 
-/// A question that the model has for the user.
+/// A question of the model to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserQuestion {
     pub text: String,
@@ -255,7 +259,7 @@ pub struct UserQuestion {
     pub allow_freeform: bool,
 }
 
-/// What may be made ready for a call while its intent is stored or a person thinks about it.
+/// What may be prepared for a call while its intent is being stored or a person decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Ahead {
     #[default]

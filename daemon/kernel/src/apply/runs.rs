@@ -1,12 +1,12 @@
-//! Messages on their way through the loop: taken into a run, ended with it, or removed before.
+//! Messages in the loop: a run takes them, they end with the run, or they are removed before.
 
 use loopd_proto::event::fact::{LoopOutcome, QueueItem};
 use loopd_proto::id::{MessageId, TaskId};
 
 use crate::state::{EndedMessage, MessageEnd, Phase, Preparing, Run, State};
 
-/// How many ends of messages are remembered: more than can wait in one queue, so that who waits for
-/// them learns of each, also when the whole queue is cleared at once.
+/// How many ends of messages are kept. There are more than a queue can hold, so that a client that
+/// waits for messages learns the end of each, even if the whole queue is cleared at once.
 const ENDED_KEPT: usize = 1_024;
 
 /// Moves items from the queue into the phase that works on them.
@@ -49,7 +49,7 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
     }
 }
 
-/// The run that is under way.
+/// Returns the current run.
 pub(super) fn current(state: &mut State) -> Option<&mut Run> {
     match &mut state.phase {
         Phase::Preparing(preparing) => Some(&mut preparing.run),
@@ -58,14 +58,14 @@ pub(super) fn current(state: &mut State) -> Option<&mut Run> {
     }
 }
 
-/// A run that a notification started goes on with what a message set off: it is that message's, or
-/// nobody's when there are several.
+/// Links a run that a notification started to the message whose work it continues. With several
+/// such messages the run has no origin.
 pub(super) fn told(state: &mut State, task: &TaskId) {
     let origin = state.tasks.get(task.as_str());
     let Some(origin) = origin.and_then(|task| task.origin.clone()) else {
         return;
     };
-    // Only at its beginning: whose run it is does not change under way.
+    // This happens only before the first turn. The origin of a run does not change later.
     let Phase::Preparing(Preparing { run, .. }) = &mut state.phase else {
         return;
     };
@@ -78,7 +78,7 @@ pub(super) fn told(state: &mut State, task: &TaskId) {
     }
 }
 
-/// Takes messages out of the queue, or out of the run that was to work on them.
+/// Removes messages from the queue, or from the run that was about to work on them.
 pub(super) fn remove(state: &mut State, ids: &[MessageId]) {
     let of_run = |id: &MessageId| state.run().is_some_and(|run| run.messages.contains(id));
     let removed = ids.iter().filter(|id| !of_run(id)).map(|id| EndedMessage {
@@ -95,8 +95,8 @@ pub(super) fn remove(state: &mut State, ids: &[MessageId]) {
     }
 }
 
-/// The loop is over, and with it the run. Messages that the model never got wait again, in their old
-/// order; the others have ended.
+/// Ends the current run of the loop. Messages that did not reach the model return to the queue in
+/// their old order; the others have ended.
 pub(super) fn end(state: &mut State, outcome: LoopOutcome) {
     let run = current(state).map(std::mem::take).unwrap_or_default();
     let unread = match std::mem::replace(&mut state.phase, Phase::Idle) {

@@ -5,18 +5,18 @@ use loopd_proto::id::TaskId;
 use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
-/// How a tool call ended, in the words of the log.
+/// How a tool call ended, in the terms of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallOutcome {
     pub status: CallStatusReport,
-    /// What the model reads, and on success what people read.
+    /// The text for the model and, on success, for people.
     pub result: ToolResult,
     pub telemetry: Option<serde_json::Map<String, Value>>,
-    /// The tasks whose rest the model learns from this result.
+    /// The tasks whose completion the model learns from this result.
     pub delivered: Vec<CompletionRef>,
 }
 
-/// A task's rest: which task, and when it came to it.
+/// The completion of a task: which task, and when it ended or became idle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletionRef {
     pub task: TaskId,

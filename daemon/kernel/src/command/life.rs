@@ -1,4 +1,4 @@
-//! How a session begins and is resumed.
+//! Commands that create a session and resume it.
 
 use loopd_proto::event::agent::SubagentIdentity;
 use loopd_proto::event::session::WorkContext;
@@ -12,18 +12,18 @@ pub struct Create {
     pub options: SessionOptions,
     pub context: WorkContext,
     pub permissions: Permissions,
-    /// The agent that answers instead of the default one.
+    /// The agent that is used instead of the default one.
     pub agent: Option<AgentChoice>,
     pub version: String,
     /// Set when the session is an agent of another one.
     pub subagent: Option<Box<SubagentIdentity>>,
 }
 
-/// A copy of a log that becomes an agent.
+/// Turns a session with a copied log into an agent.
 #[derive(Debug)]
 pub struct AdoptAsSubagent {
     pub subagent: SubagentIdentity,
-    /// Where it works, if not where its parent does.
+    /// The directory of the agent, if it is not its parent's.
     pub cwd: Option<String>,
 }
 
@@ -32,11 +32,11 @@ pub struct Resume {
     pub options: SessionOptions,
     pub working_directory: Option<String>,
     pub context: WorkContext,
-    /// The agent that answers from now on.
+    /// The agent that is used from now on.
     pub agent: Option<Box<AgentPick>>,
-    /// What an app decides for its users, besides what was decided before.
+    /// Managed settings of an app, in addition to those that were set before.
     pub managed: Option<Box<ManagedPermissions>>,
-    /// Whether somebody else is attached. The session says so itself.
+    /// Whether another client is attached. The session fills this in itself.
     pub was_active: bool,
     pub already_in_use: bool,
     pub continue_pending_work: bool,

@@ -1,4 +1,4 @@
-//! Messages on their way to the model, and what the model made of them.
+//! Messages to the model, and the model's replies and failures.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ pub struct Send {
     pub display_prompt: Option<String>,
     pub attachments: Vec<Attachment>,
     pub agent_mode: Option<String>,
-    /// For the model requests of this message only; may hold secrets, so the actor keeps them in
-    /// memory and the log never sees them.
+    /// HTTP headers for the model requests of this message only. They may hold secrets, so the
+    /// actor keeps them in memory and they never enter the log.
     pub request_headers: BTreeMap<String, String>,
     pub source: Option<String>,
     pub place: SendPlace,
 }
 
-/// When a message wants to be heard.
+/// Where a message goes in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendPlace {
     Enqueue,
@@ -30,7 +30,7 @@ pub enum SendPlace {
     Immediate,
 }
 
-/// Messages made ready, and everything else the next model call needs.
+/// Prepared messages, and everything else that the next model call needs.
 #[derive(Debug)]
 pub struct Prepared {
     pub messages: Vec<PreparedMessage>,
@@ -42,7 +42,7 @@ pub struct Prepared {
 #[derive(Debug)]
 pub struct PreparedMessage {
     pub id: MessageId,
-    /// What the model reads.
+    /// The text that the model reads.
     pub text: String,
 }
 
@@ -59,7 +59,7 @@ pub struct ModelReplied {
     pub initiator: &'static str,
 }
 
-/// A model call that could not be made or did not come to an end.
+/// A model call that could not start or did not complete.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelFailure {
     pub kind: String,

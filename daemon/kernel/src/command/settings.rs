@@ -1,5 +1,7 @@
-//! Changes of settings. Each says what changes, so that it can be decided against the state of the
-//! moment; what it does not name stays as it is.
+//! Changes of settings.
+//!
+//! Each command says only what changes, so that it can be decided against the current state.
+//! Settings that a command does not name stay as they are.
 
 use loopd_proto::event::session::AgentSelected;
 use loopd_proto::permission::{Approval, PermissionRule};
@@ -8,12 +10,12 @@ use loopd_proto::session::{CapabilitiesOverride, CustomAgent};
 use super::Refusal;
 use crate::state::State;
 
-/// A change of what a session may do. No change touches what an app decided for its users.
+/// A change of the permissions of a session. No change touches the managed settings of an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionChange {
-    /// Whether nobody is asked any more.
+    /// Whether every request is approved without asking.
     ApproveAll(bool),
-    /// Whether all addresses may be fetched.
+    /// Whether all URLs may be fetched.
     UnrestrictUrls(bool),
     /// Several settings at once.
     Configure(Box<PermissionsPatch>),
@@ -22,22 +24,22 @@ pub enum PermissionChange {
         remove: RuleRemoval,
         add: Vec<PermissionRule>,
     },
-    /// Approves these rules besides the others.
+    /// Adds these approved rules.
     Approve(Vec<PermissionRule>),
     AddDirectory(String),
     SetPrimaryDirectory(String),
-    /// Takes back what people approved.
+    /// Removes everything that people approved.
     Reset,
 }
 
-/// Which approved rules go.
+/// Which approved rules are removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleRemoval {
     All,
     These(Vec<PermissionRule>),
 }
 
-/// Settings that replace those of the same name.
+/// Settings that replace those of the same name. `None` keeps the current setting.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PermissionsPatch {
     pub approve_all: Option<bool>,
@@ -45,7 +47,7 @@ pub struct PermissionsPatch {
     pub rules: Option<RuleSet>,
     pub unrestricted_paths: Option<bool>,
     pub directories: Option<Vec<String>>,
-    /// A directory besides those.
+    /// A directory in addition to `directories`.
     pub extra_directory: Option<String>,
     pub primary_directory: Option<String>,
     pub unrestricted_urls: Option<bool>,
@@ -59,16 +61,16 @@ pub struct RuleSet {
     pub denied: Vec<PermissionRule>,
 }
 
-/// The model that answers from now on.
+/// The model that is used from now on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelChoice {
     pub model: String,
     pub reasoning_effort: Option<String>,
-    /// What the client knows better about the model.
+    /// Capabilities that the client states for the model, in place of the known ones.
     pub capabilities: Option<CapabilitiesOverride>,
 }
 
-/// What is allowed from now on.
+/// An approval that lasts longer than one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastingApproval {
     pub approval: Option<Approval>,
@@ -82,15 +84,15 @@ pub struct AgentChoice {
     pub tools: Option<Vec<String>>,
 }
 
-/// An agent, chosen among those that a session had at one moment.
+/// An agent, chosen from the agents that a session had at that moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentPick {
     pub choice: AgentChoice,
-    /// The choice is refused when the session has other agents by then.
+    /// What the agents came from. The choice is refused if this has changed by then.
     pub among: AgentSources,
 }
 
-/// What says which agents a session has, besides the files on disk.
+/// The settings that determine which agents a session has, besides the files on disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentSources {
     cwd: String,
@@ -114,7 +116,7 @@ impl AgentSources {
 }
 
 impl AgentPick {
-    /// What was chosen, if the session still has the agents it was chosen among.
+    /// Returns the choice, if the agents of the session still come from the same settings.
     pub(crate) fn decided(self, state: &State) -> Result<AgentChoice, Refusal> {
         if self.among == AgentSources::of(state) {
             Ok(self.choice)

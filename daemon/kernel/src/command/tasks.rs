@@ -1,30 +1,30 @@
-//! Background work: how it starts and how it ends.
+//! Commands about background tasks: their start, answers and end.
 
 use loopd_proto::event::task::{TaskOutcome, TaskWork, WorkUsage};
 use loopd_proto::id::{TaskId, ToolCallId};
 use loopd_proto::time::Timestamp;
 
-/// Something that goes on in the background from now on.
+/// A background task that starts.
 #[derive(Debug)]
 pub struct TaskStart {
     pub id: TaskId,
     pub call: Option<ToolCallId>,
     pub description: String,
-    /// When it began, if that was earlier.
+    /// When the task began, if that was before this command.
     pub started_at: Option<Timestamp>,
     pub work: TaskWork,
 }
 
-/// How something in the background ended.
+/// How a background task ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskEnd {
     pub outcome: TaskOutcome,
     pub exit_code: Option<i32>,
     pub reason: Option<String>,
-    /// What it came to, or how far it got.
+    /// The result of the task, or its progress so far.
     pub result: Option<String>,
     pub usage: Option<WorkUsage>,
-    /// Whether the model learns of it by other means.
+    /// Whether the model learns of the end in another way.
     pub delivered: bool,
 }
 
@@ -47,16 +47,17 @@ impl TaskEnd {
     }
 }
 
-/// What an agent answered before it came to rest.
+/// An answer of an agent, which is idle afterwards.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskAnswer {
     pub response: String,
     pub usage: WorkUsage,
-    /// Whether the model learns of it by other means.
+    /// Whether the model learns of the answer in another way.
     pub delivered: bool,
 }
 
-/// What became of an agent, by its own log, when the daemon stopped before its parent was told.
+/// What an agent's own log says of its answer or end, when the daemon stopped before the parent's
+/// log recorded it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RecoveredOutcome {
     Answered(TaskId, TaskAnswer),

@@ -1,4 +1,4 @@
-//! Abort: one command with one meaning, at any point of a turn.
+//! Aborting a turn. There is one command, and it means the same at every point of the turn.
 
 use loopd_proto::event::Durable;
 use loopd_proto::event::ask::PermissionCompleted;
@@ -12,7 +12,7 @@ use crate::state::{Phase, State, Turn, TurnKey};
 use crate::texts;
 use crate::tool_call::CallStage;
 
-/// Stops the turn at any point; running tools get a short grace to say how they ended.
+/// Stops the turn at any point. Running tools get a short grace time to report how they ended.
 pub(super) fn abort(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::answering(Answer::Accepted(true));
     match &state.phase {
@@ -53,10 +53,10 @@ pub(super) fn abort(state: &State, env: &DecideEnv<'_>) -> Decision {
     decision
 }
 
-/// The code of a result that an abort made.
+/// The error code of a result that an abort produced.
 pub(super) const INTERRUPT_CODE: &str = "interrupted";
 
-/// The grace is over: what has not reported by now is recorded as interrupted.
+/// Records the calls that have not reported within the grace time as interrupted.
 pub(super) fn grace_over(state: &State, key: &TurnKey, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     let Some(turn) = state.turn_named(key).filter(|turn| turn.aborting) else {
@@ -71,7 +71,7 @@ pub(super) fn grace_over(state: &State, key: &TurnKey, env: &DecideEnv<'_>) -> D
     decision
 }
 
-/// Closes the calls that wait for a client; says how many really run.
+/// Closes the calls that wait for a client or a person. Returns how many others may be running.
 pub(super) fn close_waiting(decision: &mut Decision, turn: &Turn, code: &str, text: &str) -> usize {
     let mut running = 0;
     for call in turn.calls() {

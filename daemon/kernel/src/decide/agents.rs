@@ -1,4 +1,4 @@
-//! What the clients are told of sub-agents, and the beginning of a session that is one itself.
+//! The events about sub-agents for clients, and the command that turns a session into a sub-agent.
 
 use loopd_proto::event::Durable;
 use loopd_proto::event::agent::{
@@ -18,7 +18,7 @@ use crate::state::State;
 use crate::tasks::Task;
 use crate::texts;
 
-/// The event that says that an agent begins.
+/// Returns the event for the start of an agent.
 pub(super) fn started(state: &State, started: &TaskStarted) -> Option<Durable> {
     let TaskWork::Agent(work) = &started.work else {
         return None;
@@ -36,12 +36,12 @@ pub(super) fn started(state: &State, started: &TaskStarted) -> Option<Durable> {
     }))
 }
 
-/// An agent that nobody's call started is known by its own id.
+/// Returns the call that started an agent. An agent without such a call goes by its own id.
 fn call(call: Option<&ToolCallId>, id: &str) -> ToolCallId {
     call.cloned().unwrap_or_else(|| ToolCallId::new(id))
 }
 
-/// The event that says how an agent ended.
+/// Returns the event for the end of an agent.
 pub(super) fn ended(task: &Task, end: &TaskEnd, now: Timestamp) -> Option<Durable> {
     let work = task.agent()?;
     let usage = end.usage.as_ref().unwrap_or(&task.usage);
@@ -53,7 +53,7 @@ pub(super) fn ended(task: &Task, end: &TaskEnd, now: Timestamp) -> Option<Durabl
     Some(completed(task, work, usage, cancelled, now))
 }
 
-/// The event that says that an agent has answered.
+/// Returns the event for an answer of an agent.
 pub(super) fn answered(task: &Task, answer: &TaskAnswer, now: Timestamp) -> Option<Durable> {
     let work = task.agent()?;
     Some(completed(task, work, &answer.usage, None, now))
@@ -99,7 +99,7 @@ fn failed(
     })
 }
 
-/// What a notification says an agent's rest or end is.
+/// Returns the kind of notification for an agent that is idle or has ended.
 pub(super) fn notification(task: &Task, description: Option<String>) -> NotificationKind {
     let agent_type = match &task.work {
         TaskWork::Agent(work) => work.agent_type.clone(),
@@ -129,8 +129,9 @@ pub(super) fn notification(task: &Task, description: Option<String>) -> Notifica
     }
 }
 
-/// A copy of another session's log becomes an agent of that session. What went on there goes on
-/// there: here every call of the last message has the same short answer, nothing waits, nothing runs.
+/// Turns a session with a copied log into an agent of the session that it was copied from. The work
+/// that was open continues only in the original. Here every open call of the last message gets the
+/// same short result, the queue is emptied and no task is listed.
 pub(super) fn enlist(state: &State, enlist: AdoptAsSubagent) -> Decision {
     let mut decision = Decision::default();
     if let Some(cwd) = enlist.cwd {
@@ -161,7 +162,7 @@ pub(super) fn enlist(state: &State, enlist: AdoptAsSubagent) -> Decision {
     if !ids.is_empty() {
         decision.store(Durable::TasksRemoved(TasksRemoved { ids }));
     }
-    // Last: what came before is not its own doing.
+    // This event comes last, because the events before it do not belong to the agent's own work.
     decision.store(Durable::SubagentIdentity(Box::new(enlist.subagent)));
     decision
 }

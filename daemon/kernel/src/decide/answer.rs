@@ -1,4 +1,4 @@
-//! Answers of the clients to open questions: the first valid one counts, later ones change nothing.
+//! Answers of clients to open questions. The first valid answer counts; later ones change nothing.
 
 use loopd_proto::event::ask::{
     ElicitationAction, ElicitationCompleted, ElicitationRequested, PermissionCompleted,
@@ -24,7 +24,7 @@ use crate::state::State;
 use crate::texts;
 use crate::tool_call::{CallReport, ToolOrigin};
 
-/// A client decided about a permission.
+/// Takes a client's decision about a permission.
 pub(super) fn permission(
     state: &State,
     request: &RequestId,
@@ -56,7 +56,7 @@ pub(super) fn permission(
     decision
 }
 
-/// What a decision comes to, and how the call ends when it is a no.
+/// Returns the outcome of a decision and, if it is a refusal, the result of the call.
 fn weigh(
     state: &State,
     permission: &PermissionRequest,
@@ -117,7 +117,7 @@ fn weigh(
     }
 }
 
-/// The narrowest standing approval that covers a request again.
+/// Returns the narrowest lasting approval that would cover the same request again.
 fn approval_for(permission: &PermissionRequest) -> Option<Approval> {
     match permission {
         PermissionRequest::Shell {
@@ -144,7 +144,7 @@ fn approval_for(permission: &PermissionRequest) -> Option<Approval> {
     }
 }
 
-/// A client allowed something for good when an agent asked.
+/// Takes a lasting approval that a client gave when an agent asked.
 pub(super) fn grant(state: &State, grant: &LastingApproval) -> Decision {
     let mut decision = Decision::answering(Answer::Accepted(true));
     allow(
@@ -163,7 +163,8 @@ fn allow(
     domain: Option<String>,
 ) {
     if state.subagent.is_some() {
-        // An agent has what its parents have; so it is theirs to have it.
+        // An agent has the permissions of its parents, so the approval is stored in the top-level
+        // session.
         decision.run(Effect::GrantAbove(LastingApproval {
             approval: approval.cloned(),
             domain,
@@ -179,7 +180,7 @@ fn allow(
     }
 }
 
-/// A client ran its tool.
+/// Takes the result of a tool that a client ran.
 pub(super) fn tool(
     state: &State,
     request: &RequestId,
@@ -195,7 +196,7 @@ pub(super) fn tool(
     decision
 }
 
-/// A person answered the model's question.
+/// Takes a person's answer to a question of the model.
 pub(super) fn user_input(
     state: &State,
     request: &RequestId,
@@ -236,7 +237,7 @@ pub(super) fn user_input(
     decision
 }
 
-/// Somebody wants a form filled in.
+/// Asks people to fill in a form.
 pub(super) fn elicit(request: RequestId, message: String, schema: Value) -> Decision {
     let asked = ElicitationRequested {
         request_id: request,

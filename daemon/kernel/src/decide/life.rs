@@ -1,4 +1,4 @@
-//! A session's beginning, its resumes, what a crash left behind, and its end.
+//! Creating, resuming, recovering, suspending and shutting down a session.
 
 use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{Answered, Configured, LoopEnded, LoopOutcome, PermissionsSet};
@@ -18,7 +18,7 @@ use crate::state::{Phase, Stage, State, Turn};
 use crate::texts;
 use crate::tool_call::{CallStage, CallState};
 
-/// The version of the session's log, as the public schema counts it.
+/// The version of the log format, as the public schema counts it.
 const LOG_VERSION: u32 = 1;
 
 pub(super) fn create(state: &State, create: Create, env: &mut DecideEnv<'_>) -> Decision {
@@ -55,8 +55,8 @@ pub(super) fn create(state: &State, create: Create, env: &mut DecideEnv<'_>) -> 
     decision
 }
 
-/// Somebody attached. Unless the session is live or its pending work shall go on, what was open is
-/// closed as interrupted; no model is called.
+/// Resumes a session for a client that attached. Open work is closed as interrupted, unless the
+/// session is live or the client wants pending work to continue. No model is called.
 pub(super) fn resume(
     state: &State,
     resume: Resume,
@@ -114,7 +114,7 @@ pub(super) fn resume(
     Ok(decision)
 }
 
-/// Somebody came who wants what waits to go on.
+/// Starts on waiting work for a client that wants it to continue.
 pub(super) fn take_up(state: &State) -> Decision {
     let mut decision = Decision::default();
     if matches!(state.phase, Phase::Idle) && !queue::take_next(state, &mut decision) {
@@ -123,7 +123,8 @@ pub(super) fn take_up(state: &State) -> Decision {
     decision
 }
 
-/// The log was loaded by a new process: what ran in the old one is gone, and said to be so.
+/// Closes the work of an earlier process after its log was loaded. What ran in that process is
+/// gone, and the log records that.
 pub(super) fn recover(
     state: &State,
     recovered: Vec<RecoveredOutcome>,
@@ -134,7 +135,7 @@ pub(super) fn recover(
     tasks::close_lost(state, &mut decision, recovered, env);
     match &state.phase {
         Phase::Turn(turn) if only_waits(turn) => {
-            // Open questions are durable: the turn goes on when they are answered.
+            // Open questions survive a restart. The turn continues when they are answered.
         }
         Phase::Idle => {}
         Phase::Preparing(_) | Phase::Commanding(_) | Phase::Turn(_) => {
@@ -155,7 +156,7 @@ pub(super) fn suspend(state: &State, env: &DecideEnv<'_>) -> Decision {
     decision
 }
 
-/// The session ends for now; its log stays.
+/// Shuts the session down. Its log stays.
 pub(super) fn shutdown(state: &State, error: Option<String>, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     decision.run(Effect::CancelTurn);
@@ -184,7 +185,7 @@ pub(super) fn shutdown(state: &State, error: Option<String>, env: &DecideEnv<'_>
     decision
 }
 
-/// Why work is closed before its end.
+/// Why work is closed before it ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Why {
     Crashed,
@@ -192,7 +193,7 @@ enum Why {
     Suspended,
 }
 
-/// Whether nothing of the turn runs and at least one client still has to answer.
+/// Whether no call of the turn runs and at least one still waits for an answer.
 fn only_waits(turn: &Turn) -> bool {
     let Stage::Tools(calls) = &turn.stage else {
         return false;
@@ -200,7 +201,7 @@ fn only_waits(turn: &Turn) -> bool {
     !turn.aborting && calls.iter().any(CallState::is_open) && !calls.iter().any(CallState::may_run)
 }
 
-/// Closes whatever is in flight, honestly, and brings the loop to rest.
+/// Closes all work in flight with its true outcome and ends the run of the loop.
 fn interrupt(state: &State, decision: &mut Decision, why: Why) {
     for form in state.questions.forms().filter(|_| why != Why::Crashed) {
         decision
@@ -243,7 +244,8 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
     }
 }
 
-/// After a crash, a call that waited never ran; one that was started may have.
+/// Closes the calls of a turn after a crash. A call that waited for an answer never ran; a call
+/// that had started may have run.
 fn close_crashed(decision: &mut Decision, turn: &Turn) {
     for call in turn.calls() {
         let id = &call.call.id;

@@ -1,13 +1,13 @@
-//! How much of its limits a session has used, and what happens at the end of them.
+//! The limits of a session: how much is used, and what happens when nothing is left.
 //!
-//! A limit is soft: what a model call costs is known when it is over, so that the last one may go
-//! beyond. No call begins after that.
+//! A limit is soft. The cost of a model call is known only afterwards, so the last call may exceed
+//! the limit. No further call starts then.
 
 use crate::command::ModelFailure;
 use crate::state::{State, TurnKey};
 use crate::texts;
 
-/// What the session may use and has used, in credits; `None` without a limit.
+/// Returns the limit and the used amount in credits, or `None` without a limit.
 fn credits(state: &State) -> Option<(f64, f64)> {
     let limit = state.options.session_limits?.max_ai_credits?;
     #[expect(clippy::cast_precision_loss, reason = "a credit is a billion of these")]
@@ -15,13 +15,13 @@ fn credits(state: &State) -> Option<(f64, f64)> {
     Some((limit, used))
 }
 
-/// What the model is told about the limits before it answers.
+/// Returns the text that tells the model what is left, before it answers.
 pub(super) fn status(state: &State) -> Option<String> {
     let (limit, used) = credits(state)?;
     Some(texts::limits_left((limit - used).max(0.0)))
 }
 
-/// Why no model may be called any more, if that is so.
+/// Returns the failure to report if the limit is reached and no model may be called.
 pub(super) fn exhausted(state: &State) -> Option<ModelFailure> {
     let (limit, used) = credits(state).filter(|(limit, used)| used >= limit)?;
     Some(ModelFailure {
@@ -39,18 +39,19 @@ pub(super) fn exhausted(state: &State) -> Option<ModelFailure> {
     })
 }
 
-/// How many model calls an agent has for one message.
+/// Returns how many model calls an agent has for one message.
 fn turns(state: &State) -> Option<u32> {
     state.subagent.as_ref()?.profile.max_turns
 }
 
-/// What an agent is told before the last call it has; it may answer in one turn by itself.
+/// Returns the text that an agent gets before its last model call. An agent with only one call does
+/// not get it, because it may answer in that one anyway.
 pub(super) fn last_turn(state: &State, next: &TurnKey) -> Option<String> {
     let last = turns(state)? == next.number.saturating_add(1);
     last.then(|| texts::LAST_TURN.to_owned())
 }
 
-/// Why an agent may not go on, if that is so.
+/// Returns the failure to report if an agent has used all its turns.
 pub(super) fn out_of_turns(state: &State, next: &TurnKey) -> Option<ModelFailure> {
     let most = turns(state).filter(|most| next.number >= *most)?;
     Some(ModelFailure {

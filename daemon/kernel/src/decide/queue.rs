@@ -1,4 +1,4 @@
-//! Messages and commands that wait for the loop.
+//! Messages and slash commands that wait for the loop.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::state::{Phase, State, fingerprint};
 /// How many items may wait in one session.
 const QUEUE_LIMIT: usize = 1_000;
 
-/// Accepts a user message, once per id, and starts the loop when it rests.
+/// Accepts a user message, once per id, and starts the loop if it is idle.
 pub(super) fn send(
     state: &State,
     send: Send,
@@ -31,7 +31,7 @@ pub(super) fn send(
             return Err(Refusal::MessageIdUsed(known.id.clone()));
         }
         let mut decision = Decision::answering(Answer::Message(known.id.clone()));
-        // It may wait for somebody to want it: after a restart, say.
+        // The message may still be in the queue of an idle session, for example after a restart.
         let waits = state.queue.iter().any(|item| *item.id() == known.id);
         if waits && !state.is_busy() {
             take_next(state, &mut decision);
@@ -83,7 +83,7 @@ pub(super) fn send(
     Ok(decision)
 }
 
-/// Puts a slash command in line for the clients.
+/// Queues a slash command for the clients.
 pub(super) fn enqueue_command(
     state: &State,
     command: String,
@@ -109,7 +109,7 @@ pub(super) fn enqueue_command(
     Ok(decision)
 }
 
-/// A client has dealt with the command it was handed.
+/// Takes the report that a client handled its slash command.
 pub(super) fn command_handled(
     state: &State,
     request: &RequestId,
@@ -160,7 +160,7 @@ fn unqueue(ids: Vec<loopd_proto::id::MessageId>) -> Decision {
     decision
 }
 
-/// Takes the next item when the loop has come to rest; steering that came too late goes first.
+/// Takes the next item when the loop has ended. Steering messages that came too late go first.
 pub(super) fn take_next(state: &State, decision: &mut Decision) -> bool {
     let late = state.steering.first().cloned().map(QueueItem::Message);
     let Some(item) = late.or_else(|| state.queue.first().cloned()) else {
@@ -207,7 +207,7 @@ fn take(decision: &mut Decision, item: QueueItem) {
     }
 }
 
-/// What managed settings keep from being read cannot be attached either.
+/// Refuses attachments that the managed settings do not allow to be read.
 fn check_attachments(state: &State, attachments: &[Attachment]) -> Result<(), Refusal> {
     let Some(rules) = &state.permissions.managed else {
         return Ok(());

@@ -15,7 +15,7 @@ use loopd_proto::session::{Mode, SessionOptions};
 use crate::command::{AgentPick, Answer, Decision, LogLevel, ModelChoice, Refusal};
 use crate::state::State;
 
-/// Names the session; a name that a person gave is not replaced by an automatic one.
+/// Names the session. An automatic name does not replace one that a person gave.
 pub(super) fn name(state: &State, name: String, by: NamedBy) -> Decision {
     let named_by_user = state.name.as_ref().is_some_and(|name| name.by_user);
     if by == NamedBy::Auto && named_by_user {
@@ -42,7 +42,7 @@ pub(super) fn mode(state: &State, mode: Mode) -> Decision {
     decision
 }
 
-/// Switches to a model. What was known of the model before does not hold for this one.
+/// Switches to a model. Capabilities that were stated for the earlier model are replaced.
 pub(super) fn model(state: &State, choice: ModelChoice) -> Decision {
     let mut decision = Decision::default();
     if choice.capabilities != state.options.model_capabilities {
@@ -54,7 +54,7 @@ pub(super) fn model(state: &State, choice: ModelChoice) -> Decision {
     decision
 }
 
-/// Changes how much the model thinks, whichever model it is.
+/// Changes the reasoning effort and keeps the model.
 pub(super) fn effort(state: &State, effort: String, default_model: String) -> Decision {
     let model = state.model.as_ref().or(state.options.model.as_ref());
     let model = model.cloned().unwrap_or(default_model);
@@ -73,8 +73,8 @@ fn model_change(state: &State, model: String, reasoning_effort: Option<String>) 
     })
 }
 
-/// Switches to the model and the effort that options name, where they are others than those in
-/// force; tells which model is in force then.
+/// Switches to the model and the effort that the options name, if they differ from the current
+/// ones. Returns the model that is current afterwards.
 pub(super) fn named_model(
     state: &State,
     decision: &mut Decision,
@@ -90,7 +90,7 @@ pub(super) fn named_model(
     model.cloned()
 }
 
-/// Sets how sub-agents run, or goes back to what is usual.
+/// Sets how sub-agents run, or returns to the defaults.
 pub(super) fn subagents(state: &State, subagents: Option<SubagentSettings>) -> Decision {
     let mut decision = Decision::default();
     if state.options.subagents != subagents {
@@ -130,7 +130,7 @@ pub(super) fn file(changed: FileChanged) -> Decision {
     decision
 }
 
-/// Changes what a patch names, and nothing else.
+/// Changes the options that a patch names, and nothing else.
 pub(super) fn options(state: &State, patch: &OptionsPatch) -> Decision {
     let mut decision = Decision::default();
     let cwd = patch.options.working_directory.as_ref();
@@ -142,7 +142,7 @@ pub(super) fn options(state: &State, patch: &OptionsPatch) -> Decision {
     decision
 }
 
-/// Lets the session work in another directory, which becomes its primary one.
+/// Moves the session to another directory, which becomes its primary one.
 pub(super) fn working_directory(state: &State, cwd: String) -> Decision {
     let mut decision = Decision::default();
     let mut options = state.options.clone();
@@ -159,7 +159,7 @@ pub(super) fn working_directory(state: &State, cwd: String) -> Decision {
     decision
 }
 
-/// Stores the options and the directory where they are new.
+/// Stores the options and the directory if they changed.
 fn configure(state: &State, decision: &mut Decision, options: SessionOptions, cwd: String) {
     if cwd == state.cwd && options == state.options {
         return;
@@ -176,7 +176,7 @@ fn configure(state: &State, decision: &mut Decision, options: SessionOptions, cw
     }
 }
 
-/// Takes note of where the session works. What is said of another directory is not about it.
+/// Records facts about the working directory. Facts about another directory are rejected.
 pub(super) fn context(state: &State, context: WorkContext) -> Decision {
     let fits = context.cwd == state.cwd;
     let mut decision = Decision::answering(Answer::Accepted(fits));

@@ -1,7 +1,7 @@
-//! Work beside the loop: its beginning, its end, and who is told.
+//! Background tasks: start, end and notification of the model.
 //!
-//! The event that puts a notification into the conversation is also the one that marks it as told,
-//! so that a task's end is told at most once, whatever crashes in between.
+//! The event that puts a notification into the conversation also marks it as delivered. So the end
+//! of a task is delivered at most once, even if the daemon crashes in between.
 
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::session::{Empty, Idle};
@@ -24,10 +24,10 @@ use crate::state::State;
 use crate::tasks::{Task, Told};
 use crate::texts;
 
-/// How many tasks are listed; ended ones that the model knows of make room.
+/// How many tasks are listed. Ended tasks that the model knows of make room for new ones.
 const TASK_LIMIT: usize = 256;
 
-/// Something goes on in the background from now on.
+/// Records a background task that starts.
 pub(super) fn started(
     state: &State,
     start: TaskStart,
@@ -40,7 +40,7 @@ pub(super) fn started(
         return Err(Refusal::TaskExists(start.id));
     }
     if state.tasks.get(start.id.as_str()).is_none() && state.tasks.len() >= TASK_LIMIT {
-        // What the model has not heard of stays.
+        // Tasks that the model has not been notified of are kept.
         let told = |task: &&Task| !task.is_running() && !task.is_undelivered();
         let ended = state.tasks.iter().filter(told);
         let Some(oldest) = ended.min_by_key(|task| task.started_at) else {
@@ -66,7 +66,7 @@ pub(super) fn started(
     Ok(decision)
 }
 
-/// A task that was announced has its process now.
+/// Records the process of a task that was announced without one.
 pub(super) fn process(state: &State, id: TaskId, pid: u32) -> Decision {
     let mut decision = Decision::default();
     if state
@@ -82,7 +82,7 @@ pub(super) fn process(state: &State, id: TaskId, pid: u32) -> Decision {
     decision
 }
 
-/// A task ended; a session that rests and is attended wakes to tell the model.
+/// Records the end of a task. An idle session with a client attached wakes to notify the model.
 pub(super) fn ended(state: &State, id: &TaskId, end: TaskEnd, env: &DecideEnv<'_>) -> Decision {
     let Some(task) = state
         .tasks
@@ -98,7 +98,7 @@ pub(super) fn ended(state: &State, id: &TaskId, end: TaskEnd, env: &DecideEnv<'_
     decision
 }
 
-/// An agent has answered and waits for more.
+/// Records an answer of an agent, which is idle from now on.
 pub(super) fn answered(
     state: &State,
     id: &TaskId,
@@ -115,7 +115,8 @@ pub(super) fn answered(
     decision
 }
 
-/// Something came to rest: the model is told, or knows; the session may be idle only now.
+/// Handles a task that ended or became idle. The model is notified unless it already knows. If this
+/// was the last working agent, the session reports itself idle only now.
 fn come_to_rest(
     state: &State,
     task: &Task,
@@ -132,7 +133,7 @@ fn come_to_rest(
         return;
     }
     let mut others = state.tasks.running().filter(|other| other.id != task.id);
-    // The abort that let go of it has told clients already; a parent wants to know in any case.
+    // After an abort, clients already know that the session is idle. A parent is told in any case.
     let aborted = state.last_outcome == Some(LoopOutcome::Aborted);
     let known = aborted && task.is_waited_for() && state.subagent.is_none();
     if !delivered && env.attended {
@@ -178,7 +179,7 @@ fn store_answer(decision: &mut Decision, task: &Task, answer: TaskAnswer, env: &
     }
 }
 
-/// Nobody waits for an agent any more.
+/// Moves an agent to the background: no call waits for it any more.
 pub(super) fn promoted(state: &State, id: TaskId) -> Decision {
     let waited = state
         .tasks
@@ -193,7 +194,7 @@ pub(super) fn promoted(state: &State, id: TaskId) -> Decision {
     decision
 }
 
-/// An agent that had come to rest is given more to do.
+/// Records that an idle agent got more to do.
 pub(super) fn continued(
     state: &State,
     id: TaskId,
@@ -216,7 +217,7 @@ pub(super) fn continued(
     decision
 }
 
-/// Whoever does the work says how far it is.
+/// Records a progress note about external work.
 pub(super) fn noted(state: &State, id: TaskId, note: String) -> Decision {
     let open = state.tasks.get(id.as_str());
     let open = open.is_some_and(|task| task.is_running() && task.external().is_some());
@@ -229,7 +230,7 @@ pub(super) fn noted(state: &State, id: TaskId, note: String) -> Decision {
     decision
 }
 
-/// The model knows how these tasks ended, or will not want to.
+/// Marks tasks as delivered: the model knows how they ended, or need not know.
 pub(super) fn delivered(state: &State, ids: Vec<TaskId>) -> Decision {
     let undelivered = |id: &TaskId| {
         let task = state.tasks.get(id.as_str());
@@ -243,7 +244,8 @@ pub(super) fn delivered(state: &State, ids: Vec<TaskId>) -> Decision {
     decision
 }
 
-/// The model learns from a result how these tasks came to rest, unless they work again.
+/// Returns the event that marks tasks as delivered by a tool result. Tasks that work again since
+/// then are left out.
 pub(super) fn delivered_by_result(state: &State, rests: &[CompletionRef]) -> Option<Durable> {
     let news = rests.iter().filter(|rest| {
         let task = state.tasks.get(rest.task.as_str());
@@ -253,7 +255,7 @@ pub(super) fn delivered_by_result(state: &State, rests: &[CompletionRef]) -> Opt
     (!ids.is_empty()).then_some(Durable::TasksDelivered(TasksDelivered { ids }))
 }
 
-/// Takes a task that has ended off the list.
+/// Removes a task that does not run from the list.
 pub(super) fn remove(state: &State, id: TaskId) -> Decision {
     let ended = state.tasks.get(id.as_str()).filter(|t| !t.is_running());
     let mut decision = Decision::answering(Answer::Accepted(ended.is_some()));
@@ -265,7 +267,7 @@ pub(super) fn remove(state: &State, id: TaskId) -> Decision {
     decision
 }
 
-/// Ends what dies with the session; detached commands go on.
+/// Ends the tasks that do not outlive the session. Detached commands continue.
 pub(super) fn close_attached(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
     for task in state.tasks.running().filter(|task| !task.is_detached()) {
         let reason = match task.shell() {
@@ -277,8 +279,8 @@ pub(super) fn close_attached(state: &State, decision: &mut Decision, env: &Decid
     }
 }
 
-/// Closes what the last daemon left: agents as their own logs say, the rest as lost. Detached
-/// commands go on.
+/// Closes the tasks that an earlier daemon left running. Agents end as their own logs say, other
+/// tasks are lost. Detached commands continue.
 pub(super) fn close_lost(
     state: &State,
     decision: &mut Decision,
@@ -287,7 +289,7 @@ pub(super) fn close_lost(
 ) {
     for task in state.tasks.running().filter(|task| !task.is_detached()) {
         if task.external().is_some() {
-            // Whoever does it may still do so.
+            // The daemon only lists external work. It may still be going on elsewhere.
             continue;
         }
         let known = recovered
@@ -310,7 +312,7 @@ pub(super) fn close_lost(
     }
 }
 
-/// Starts a loop of its own for notifications that wait; says whether there are any.
+/// Starts a run of the loop for undelivered notifications. Returns whether there are any.
 pub(super) fn wake(state: &State, decision: &mut Decision) -> bool {
     if state.tasks.undelivered().is_empty() {
         return false;
@@ -327,10 +329,10 @@ fn begin(decision: &mut Decision) {
         });
 }
 
-/// Puts what the model has not heard of into the conversation; says how much there was.
+/// Puts undelivered notifications into the conversation. Returns how many there were.
 pub(super) fn deliver(state: &State, decision: &mut Decision) -> usize {
     let mut undelivered = state.tasks.undelivered();
-    // What is decided already is not in the state yet.
+    // Steps that were decided before are not in the state yet.
     undelivered.retain(|task| !decision.steps.iter().any(|step| tells(step, &task.id)));
     for task in &undelivered {
         decision.store(Durable::SystemNotification(SystemNotification {
@@ -341,7 +343,7 @@ pub(super) fn deliver(state: &State, decision: &mut Decision) -> usize {
     undelivered.len()
 }
 
-/// Whether the model learns how a task came to rest by this step.
+/// Whether this step tells the model how a task ended or became idle.
 fn tells(step: &Step, task: &TaskId) -> bool {
     matches!(step, Step::Store(Durable::TasksDelivered(delivered)) if delivered.ids.contains(task))
 }
@@ -362,7 +364,7 @@ fn notification(task: &Task) -> NotificationKind {
     }
 }
 
-/// A person runs a command themselves; it is no call of the model.
+/// Records a command that a person runs. It is not a tool call of the model.
 pub(super) fn user_command_started(call: ToolCallId, tool: String, command: &str) -> Decision {
     let mut decision = Decision::answering(Answer::Accepted(true));
     decision.store(Durable::ToolStart(ToolStart {
@@ -375,7 +377,7 @@ pub(super) fn user_command_started(call: ToolCallId, tool: String, command: &str
     decision
 }
 
-/// Such a command ended.
+/// Records the end of a command that a person ran.
 pub(super) fn user_command_ended(
     state: &State,
     call: &ToolCallId,
@@ -412,7 +414,7 @@ fn complete_user_command(decision: &mut Decision, call: &ToolCallId, outcome: Ca
     }));
 }
 
-/// Closes commands of people that ran when the daemon or the session ended.
+/// Closes the commands of people that were running when the daemon or the session ended.
 pub(super) fn close_user_commands(state: &State, decision: &mut Decision, text: &str) {
     for call in &state.user_calls {
         complete_user_command(decision, call, CallOutcome::failure(INTERRUPT_CODE, text));

@@ -1,10 +1,11 @@
 //! Tables of the rules: given a state, when a command comes, then these steps follow.
 //!
-//! A given is a list of events, folded as a log is folded. What follows is written as text: one line
-//! for the answer, one per step, and a last one for the state after it. Ids that were made on the way
-//! read `#1`, `#2`; texts of the kernel read as the names of their constants.
+//! A given is a list of events, folded like a log. The result is written as text: one line for the
+//! answer, one per step, and a last one for the state afterwards. New ids read `#1`, `#2`; texts of
+//! the kernel read as the names of their constants.
 //!
-//! The tables use the words of `given` and `when` only, so that a change of types stays in there.
+//! The tables use only the functions of `given` and `when`, so that a change of types stays in
+//! there.
 
 pub(crate) mod given;
 mod invariants;
@@ -21,18 +22,18 @@ use crate::command::{Command, DecideEnv, Decision, Refusal, Step};
 use crate::decide::decide;
 use crate::state::State;
 
-/// What the tables are written with.
+/// The functions that tables use.
 pub(super) mod prelude {
     pub(crate) use super::given::*;
     pub(crate) use super::when::*;
     pub(crate) use super::{check, declines, ignores};
 }
 
-/// When the command comes; all events before it are from time 0.
+/// The time of the command. All events before it are from time 0.
 const NOW: Timestamp = Timestamp(2_000);
 
-/// Decides the command and compares what follows with the table. Then folds what was decided and
-/// checks what has to be true after every command.
+/// Decides the command and compares the result with the table. Then folds the result and checks the
+/// invariants.
 #[track_caller]
 pub(crate) fn check<C: Into<Command>>(given: &Given, when: impl Fn() -> C, then: &str) {
     let before = given.state();
@@ -64,13 +65,13 @@ pub(crate) fn check<C: Into<Command>>(given: &Given, when: impl Fn() -> C, then:
     invariants::of_state(&after);
 }
 
-/// The command changes nothing, tells nobody and starts nothing.
+/// The command changes nothing, sends nothing and starts nothing.
 #[track_caller]
 pub(crate) fn ignores<C: Into<Command>>(given: &Given, when: impl Fn() -> C) {
     check(given, when, &show::state(&given.state()));
 }
 
-/// The same, and whoever asked is told so.
+/// The same, and the answer to the sender says so.
 #[track_caller]
 pub(crate) fn declines<C: Into<Command>>(given: &Given, when: impl Fn() -> C) {
     let then = format!("answer no\n{}", show::state(&given.state()));
@@ -93,7 +94,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
     decide(state, command, &mut env)
 }
 
-/// The state after the decided events; the same when they were written and read in between.
+/// The state after the decided events. It is the same if they were written and read in between.
 fn fold(before: &State, decision: &Decision) -> State {
     let mut after = before.clone();
     let mut replayed = before.clone();

@@ -1,4 +1,4 @@
-//! Tool calls between the model's wish and their one result.
+//! Tool calls, from the model's request to their only result.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ use crate::state::{State, Turn, TurnKey};
 use crate::texts;
 use crate::tool_call::{Ahead, CallReport, CallState, ToolOrigin, UserQuestion};
 
-/// It is known what the call needs: it is permitted, refused, or somebody is asked.
+/// Permits or refuses a call whose needs are known, or asks for permission.
 pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     let report = CallReport::Assessed;
@@ -98,8 +98,8 @@ fn make_ready(ahead: Ahead, decision: &mut Decision) {
     }
 }
 
-/// The call is permitted and goes to whoever carries it out. If that is a client, everyone attached
-/// is told, and the first answer counts.
+/// Passes a permitted call to the daemon or a client. All attached clients are asked to run a
+/// client's tool, and the first answer counts.
 pub(super) fn permitted(
     state: &State,
     turn: &Turn,
@@ -154,7 +154,7 @@ fn ask_user(
         .run(Effect::AskClients(Asked::UserInput(asked)));
 }
 
-/// A call has ended; the last one of its turn moves the loop on.
+/// Takes the result of a call. The last result of a turn moves the loop on.
 pub(super) fn finished(
     state: &State,
     key: &TurnKey,
@@ -173,7 +173,7 @@ pub(super) fn finished(
     finish(state, turn, call, outcome, env)
 }
 
-/// Records the result and, when no other call is open, goes on.
+/// Records the result and, if no other call is open, moves the loop on.
 pub(super) fn finish(
     state: &State,
     turn: &Turn,
@@ -186,7 +186,7 @@ pub(super) fn finish(
     decision
 }
 
-/// Like [`finish`], after steps that were decided before.
+/// Does the same as [`finish`], after the steps of an earlier decision.
 pub(super) fn finish_into(
     state: &State,
     turn: &Turn,
@@ -198,7 +198,7 @@ pub(super) fn finish_into(
     let rejected = is_rejection(&outcome);
     let delivered = tasks::delivered_by_result(state, &outcome.delivered);
     complete(decision, turn, &call.call.id, outcome);
-    // In one with the result, so that a crash loses both or none.
+    // Both are stored in one transaction, so that a crash loses both or neither.
     if let Some(delivered) = delivered {
         decision.store(delivered);
     }
@@ -216,7 +216,7 @@ pub(super) fn finish_into(
     }
 }
 
-/// Writes the one result of a call.
+/// Stores the only result of a call.
 pub(super) fn complete(
     decision: &mut Decision,
     turn: &Turn,
@@ -226,7 +226,7 @@ pub(super) fn complete(
     let (success, result, error) = match outcome.status {
         CallStatusReport::Success => (true, Some(outcome.result), None),
         CallStatusReport::Failure { code } => {
-            // People read the error; the model may be told something else.
+            // People read the error message. The model may get a different text.
             let told = outcome.result.content;
             let message = outcome
                 .result
@@ -266,7 +266,7 @@ fn is_rejection(outcome: &CallOutcome) -> bool {
     matches!(&outcome.status, CallStatusReport::Failure { code } if code == texts::REJECTED_CODE)
 }
 
-/// Finds the call of the running turn that this report is about, unless the report is late.
+/// Finds the call of the running turn that a report is about, unless the report is late.
 fn open_call<'a>(
     state: &'a State,
     key: &TurnKey,
@@ -278,7 +278,7 @@ fn open_call<'a>(
     Some((turn, call))
 }
 
-/// Finds the call that waits for this answer.
+/// Finds the call that waits for the answer to this request.
 pub(super) fn waiting_call<'a>(
     state: &'a State,
     request: &RequestId,

@@ -1,4 +1,5 @@
-//! The turn: messages enter, the model is called, its reply is recorded, the loop goes on or ends.
+//! The turn: messages enter, the model is called, its reply is recorded, the loop continues or
+//! ends.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,7 +20,7 @@ use crate::state::{Phase, Preparing, Stage, State, Turn, TurnKey};
 /// How much of the first message becomes the session's title.
 const TITLE_CHARS: usize = 200;
 
-/// The messages are ready: they enter the conversation and the model is called.
+/// Puts prepared messages into the conversation and calls the model.
 pub(super) fn prepared(state: &State, prepared: Prepared, env: &mut DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     let Some(preparing) = preparing(state, prepared.messages.iter().map(|message| &message.id))
@@ -87,7 +88,7 @@ pub(super) fn prepared(state: &State, prepared: Prepared, env: &mut DecideEnv<'_
         }));
     }
     if preparing.messages.is_empty() && tasks::deliver(state, &mut decision) == 0 {
-        // The model learnt by itself what it was to be told.
+        // The model has learnt in the meantime what the notification would have said.
         rest(state, &mut decision, LoopOutcome::Done, env);
         return decision;
     }
@@ -95,7 +96,8 @@ pub(super) fn prepared(state: &State, prepared: Prepared, env: &mut DecideEnv<'_
     decision
 }
 
-/// Nothing could be sent to a model; the messages were heard, the session stays usable.
+/// Ends the run when nothing could be sent to a model. The messages enter the conversation, and the
+/// session stays usable.
 pub(super) fn prepare_failed(
     state: &State,
     messages: &[MessageId],
@@ -124,7 +126,7 @@ pub(super) fn deliver_unanswered(decision: &mut Decision, preparing: &Preparing)
     }));
 }
 
-/// A message as it was sent, before it was made ready for a model.
+/// Builds the event for a message as it was sent, before it was prepared for a model.
 fn as_sent(message: &PendingMessage) -> UserMessage {
     let shown = message.display_prompt.as_ref().unwrap_or(&message.prompt);
     UserMessage {
@@ -140,7 +142,8 @@ fn as_sent(message: &PendingMessage) -> UserMessage {
     }
 }
 
-/// The messages being prepared, if they are these: a late report must not stand for others.
+/// Returns the messages being prepared, if they have these ids. A late report must not be taken for
+/// a report about other messages.
 fn preparing<'a>(
     state: &'a State,
     ids: impl Iterator<Item = &'a MessageId>,
@@ -168,7 +171,7 @@ pub(super) fn end_turn(decision: &mut Decision, key: &TurnKey) {
     }));
 }
 
-/// The model has answered: with tools to run, or with the last word.
+/// Takes a reply of the model: tool calls to run, or its final message.
 pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     let Some(turn) = state.turn_named(&replied.turn) else {
@@ -305,7 +308,7 @@ fn fail(state: &State, decision: &mut Decision, failure: ModelFailure, env: &Dec
     rest(state, decision, LoopOutcome::Failed, env);
 }
 
-/// What happens once no call of the turn is open any more.
+/// Moves the loop on when no call of the turn is open any more.
 pub(super) fn after_tools(
     state: &State,
     turn: &Turn,
@@ -317,7 +320,7 @@ pub(super) fn after_tools(
     if turn.aborting {
         rest(state, decision, LoopOutcome::Aborted, env);
     } else if stop == Stop::Rejected {
-        // A person said no: the model does not get to argue before they speak again.
+        // A person rejected a call. The model gets no further turn before a person sends a message.
         rest(state, decision, LoopOutcome::Done, env);
     } else if !queue::take_steering(state, decision) {
         let key = turn.key.next();
@@ -335,14 +338,15 @@ pub(super) fn after_tools(
     }
 }
 
-/// Whether the results let the loop go on.
+/// Whether the results of the calls end the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     No,
     Rejected,
 }
 
-/// Some models repeat an id within one message; results could not be told apart.
+/// Makes the ids of calls distinct. Some models repeat an id within one message, and then the
+/// results could not be told apart.
 fn with_distinct_ids(calls: Vec<ToolCall>) -> Vec<ToolCall> {
     let mut seen = HashSet::new();
     calls

@@ -33,7 +33,7 @@ fn entries_are_found_by_the_position_of_their_event() {
 }
 
 #[test]
-fn what_is_taken_out_of_the_front_changes_nothing_that_is_remembered() {
+fn positions_stay_valid_when_entries_are_removed_at_the_front() {
     let whole = history();
     for taken in 0..=3 {
         let mut shorter = whole.clone();

@@ -4,21 +4,22 @@ use loopd_proto::permission::{PermissionRequest, Permissions};
 
 use super::{Verdict, judge};
 
-/// Proof that exactly this was permitted, by the rules or by a person. A tool cannot run without
-/// one. Only decisions of the kernel make one; who is outside can but ask the rules for it.
+/// Proof that the rules or a person permitted exactly this request. A tool cannot run without a
+/// grant. Only the kernel creates grants; code outside the kernel can get one only through the
+/// rules.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grant {
     request: Option<PermissionRequest>,
 }
 
 impl Grant {
-    /// The request that was permitted; none if the call touches nothing that needs a permission.
+    /// Returns the permitted request, or `None` if the call needs no permission.
     pub fn request(&self) -> Option<&PermissionRequest> {
         self.request.as_ref()
     }
 
-    /// What the rules say of a request, as a right if they allow it. Without a request it is the
-    /// right to nothing else than the call itself.
+    /// Returns a grant if the rules allow the request. Without a request, the grant covers the call
+    /// and nothing that needs a permission.
     pub fn by_rules(
         permissions: &Permissions,
         cwd: &str,
@@ -35,7 +36,7 @@ impl Grant {
         }
     }
 
-    /// A person permitted it.
+    /// Returns a grant for a request that a person permitted.
     pub(crate) fn by_person(request: PermissionRequest) -> Self {
         Self {
             request: Some(request),

@@ -1,6 +1,8 @@
-//! Managed settings: what an app decided for its users, above every rule, mode and answer of a
-//! session. They are read once, when a session is opened; a rule that cannot be enforced as it is
-//! written is refused there, never ignored.
+//! Managed settings: what an app decided for its users. They rank above every rule, mode and answer
+//! of a session.
+//!
+//! The settings are read once, when a session is opened. A rule that cannot be enforced as written
+//! is refused then and never ignored.
 
 use std::path::Path;
 
@@ -20,7 +22,7 @@ pub(super) fn judge(
     let mut own = permissions.clone();
     own.approve_all = permissions.approves_all();
     if managed.no_approve_all {
-        // A rule for every command is the same by another name.
+        // An approved rule for every command would amount to approving everything.
         own.approved
             .retain(|rule| rule.argument.is_some() || super::canonical(&rule.kind) != "shell");
     }
@@ -33,7 +35,7 @@ pub(super) fn judge(
         let only = Permissions {
             approved: approved.clone(),
             denied: own.denied.clone(),
-            // A list speaks of paths itself.
+            // An allow list names its paths itself.
             unrestricted_paths: true,
             ..Permissions::default()
         };
@@ -46,13 +48,14 @@ pub(super) fn judge(
     } else {
         Verdict::Ask
     };
-    // A rule that would hit as a deny rule has to be asked about; so has what may hide from it.
+    // A request is asked about if the rule would deny it as a deny rule. That includes commands
+    // that may hide from the rule.
     let asks = !managed.ask.is_empty() && against(&managed.ask, cwd, request) != Verdict::Allow;
     let asked = if asks { Verdict::Ask } else { Verdict::Allow };
     verdict.meet(unseen(managed, cwd, request)).meet(asked)
 }
 
-/// What deny rules about files and addresses say of a command, which reaches both by itself.
+/// Returns the verdict of deny rules about files and URLs on a shell command, which can reach both.
 fn unseen(managed: &ManagedPermissions, cwd: &str, request: &PermissionRequest) -> Verdict {
     if let PermissionRequest::Shell {
         possible_paths,
@@ -60,7 +63,7 @@ fn unseen(managed: &ManagedPermissions, cwd: &str, request: &PermissionRequest) 
         ..
     } = request
     {
-        // Nobody sees what a command reads, writes and sends: a person has to look at it.
+        // It cannot be seen what a command reads, writes and sends, so a person has to check it.
         let beyond =
             |rule: &&PermissionRule| matches!(rule.kind.as_str(), "read" | "write" | "url");
         let mut beyond = managed.deny.iter().filter(beyond);
@@ -86,7 +89,7 @@ fn unseen(managed: &ManagedPermissions, cwd: &str, request: &PermissionRequest) 
     Verdict::Allow
 }
 
-/// What deny rules alone say of a request: nothing else could keep it from being allowed.
+/// Returns the verdict of deny rules alone: everything else is approved.
 pub fn against(rules: &[PermissionRule], cwd: &str, request: &PermissionRequest) -> Verdict {
     let only = Permissions {
         approve_all: true,
@@ -96,7 +99,7 @@ pub fn against(rules: &[PermissionRule], cwd: &str, request: &PermissionRequest)
     judge_by_rules(&only, cwd, request)
 }
 
-/// Whether a question is asked because of the managed rules: a person has to decide.
+/// Whether the managed rules are the reason for a question. Then a person has to decide.
 pub fn wants_a_person(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> bool {
     let Some(managed) = &permissions.managed else {
         return false;
@@ -105,8 +108,8 @@ pub fn wants_a_person(permissions: &Permissions, cwd: &str, request: &Permission
         || judge_by_rules(permissions, cwd, request) == Verdict::Allow
 }
 
-/// Reads the rules of an app; `cwd` is what relative paths are against, `user` the user's home.
-/// The error names the member and the rule.
+/// Reads the rules of an app. Relative paths are resolved against `cwd`; `user` is the user's home
+/// directory. The error names the member and the rule.
 pub fn read(
     given: &ManagedSettingsPermissions,
     cwd: &str,
@@ -127,7 +130,7 @@ pub fn read(
             .collect::<Result<Vec<_>, _>>()
     };
     let mut deny = rules("deny", &given.deny)?;
-    // What may not be read may not be changed either: an edit tells what is there.
+    // A file that may not be read may not be changed either, because an edit reveals its contents.
     let unreadable = deny
         .iter()
         .filter(|rule| rule.kind == "read" && rule.argument.is_some());
@@ -148,7 +151,7 @@ pub fn read(
     })
 }
 
-/// Reads one rule: a kind, or a kind with what it is about in parentheses.
+/// Reads one rule: a kind, or a kind with its argument in parentheses.
 fn rule(text: &str, cwd: &str, user: Option<&str>) -> Result<PermissionRule, String> {
     let text = text.trim();
     let (kind, about) = match text.split_once('(') {
@@ -188,7 +191,7 @@ fn rule(text: &str, cwd: &str, user: Option<&str>) -> Result<PermissionRule, Str
     Ok(rule)
 }
 
-/// The words of a command; `git push`, `git push *` and `git push:*` mean the same.
+/// Reads the words of a command. `git push`, `git push *` and `git push:*` mean the same.
 fn command(about: &str) -> Result<String, String> {
     let words = about
         .strip_suffix(":*")
@@ -197,7 +200,7 @@ fn command(about: &str) -> Result<String, String> {
     literal(words.trim_end())
 }
 
-/// A folder with all that is in it, or a file.
+/// Reads a file, or a directory with everything in it, as an absolute path.
 fn place(about: &str, cwd: &str, user: Option<&str>) -> Result<String, String> {
     let path = about
         .strip_suffix("/**")
@@ -211,7 +214,7 @@ fn place(about: &str, cwd: &str, user: Option<&str>) -> Result<String, String> {
     Ok(Path::new(cwd).join(path).to_string_lossy().into_owned())
 }
 
-/// A host, or `*.` and the domain that it is below.
+/// Reads a host, or `*.` followed by a domain.
 fn host(about: &str) -> Result<String, String> {
     let name = about.strip_prefix("domain:").unwrap_or(about);
     literal(name.strip_prefix("*.").unwrap_or(name))?;

@@ -1,7 +1,8 @@
-//! What an agent may do: never more than its parent.
+//! The permissions of an agent, which never exceed those of its parent.
 //!
-//! The one function that makes an agent's leave out of its parent's. `tests/it/leave.rs` checks for
-//! random rules and requests that no child is allowed what its parent would be asked about or denied.
+//! Only [`restrict_for_child`] derives an agent's permissions from its parent's.
+//! `tests/it/leave.rs` checks with random rules and requests that no child is allowed what its
+//! parent would be asked about or denied.
 
 use loopd_proto::event::agent::Stance;
 use loopd_proto::permission::{PermissionRule, Permissions};
@@ -13,16 +14,17 @@ pub struct EffectivePermissions {
     pub may_ask: bool,
 }
 
-/// Where an agent works, seen from its parent.
+/// Where an agent works, in relation to its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workspace<'a> {
-    /// Where its parent works, or somewhere that its parent may or may not reach.
+    /// The agent works in its parent's directory, or in another one that the parent may or may not
+    /// be allowed to use.
     Shared { parent: &'a str },
-    /// In a copy of its own, which stands for the directory of its parent.
+    /// The agent works in its own copy of its parent's directory.
     Copy { root: &'a str },
 }
 
-/// The leave of an agent.
+/// Returns the permissions of an agent.
 pub fn restrict_for_child(
     parent: &EffectivePermissions,
     stance: Stance,
@@ -47,7 +49,7 @@ pub fn restrict_for_child(
     }
 }
 
-/// Takes away every leave to change something; what only looks stays as it was.
+/// Removes every permission to change something. Permissions to read stay as they were.
 fn keep_to_looking(permissions: &mut Permissions) {
     if permissions.approves_all() {
         permissions.unrestricted_paths = true;

@@ -1,10 +1,12 @@
-//! How rules speak about shell commands.
+//! How rules match shell commands.
 //!
-//! A deny rule with an argument is compared with everything that a line runs, at every depth:
-//! `reader` reads the line, `runs` sees through wrappers, shells and interpreters, `deny` compares.
-//! What is not certain is asked about. An allow rule covers a line only if every command of it is
-//! plain (`plain`), named by a rule (`identifier`), and called in a way that is known to be harmless
-//! (`coverage`, `runner`). The data is in `tables/`. Called by `policy`.
+//! A deny rule with an argument is compared with everything that a line runs, at every depth.
+//! `reader` reads the line, `runs` looks into wrappers, shells and interpreters, `deny` compares.
+//! What is not certain is asked about.
+//!
+//! An allow rule covers a line only if every command of the line is plain (`plain`), named by a
+//! rule (`identifier`), and called in a way that is known to be harmless (`coverage`, `runner`).
+//! The data is in `tables/`. `policy` calls this module.
 
 pub mod analysis;
 pub mod coverage;
@@ -27,26 +29,26 @@ use self::deny::Hit;
 use self::rule::Rule;
 use self::runs::Runs;
 
-/// A program and its arguments, free of quotes.
+/// A program and its arguments, without quotes.
 pub type Argv = Vec<String>;
 
-/// Bytes that part words, seen from as far away as possible: whatever bash may read as a border.
+/// Characters that may separate words: every one that bash may read as a border somewhere.
 const BORDERS: &str = "'\"`$(){}[]<>|&;,=!#*?~^";
 
-/// What deny rules with an argument say of a text.
+/// The verdict of deny rules with an argument on a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Denial<'r> {
-    /// None of them hits.
+    /// No rule matches.
     No,
-    /// One of them may hit: words are computed, or the text is not understood.
+    /// A rule may match: words are computed, or the text is not understood.
     Possible,
     By(&'r PermissionRule),
 }
 
-/// Compares a text with the deny rules that have an argument, each about shell commands.
+/// Compares a text with the deny rules that have an argument. All rules are about shell commands.
 ///
-/// Text that is typed into a shell has `{enter}` for the end of a line; in a command this is a word
-/// like any other, so a text with it is read both ways.
+/// In text that is typed into a shell, `{enter}` is the end of a line. In a command it is an
+/// ordinary word. So a text that contains it is read both ways.
 pub(super) fn denial<'r>(rules: &[&'r PermissionRule], text: &str) -> Denial<'r> {
     let denial = denial_of_line(rules, text);
     if denial == Denial::No && text.contains("{enter}") {
@@ -66,14 +68,14 @@ fn denial_of_line<'r>(rules: &[&'r PermissionRule], text: &str) -> Denial<'r> {
             return Denial::By(rule);
         }
         let Some(read) = Rule::guess(argument) else {
-            // A rule of nothing but marks: nobody knows what it forbids.
+            // The rule consists of separators only, so it is not known what it forbids.
             denial = Denial::Possible;
             continue;
         };
         let runs = runs.get_or_insert_with(|| Runs::of(text));
         let mut hit = deny::hit(&read, runs);
         let is_mentioned = || {
-            // Both ways of reading quotes: `r'm' x` is rm, and `sh -c 'rm x'` is rm too.
+            // Quotes are read both ways: `r'm' x` runs rm, and so does `sh -c 'rm x'`.
             let mut ways = [Quotes::Joined, Quotes::Parting].into_iter();
             ways.any(|quotes| deny::is_mentioned(&read, &words(text, quotes)))
         };
@@ -100,8 +102,8 @@ pub(super) fn is_covered(
     let Some(plain) = plain::parse(text) else {
         return false;
     };
-    // The request itself may say that no standing approval covers it, for another reason than how
-    // its commands are called.
+    // The request may say that no lasting approval covers it, for a reason other than how its
+    // commands are called.
     let is_explained = can_offer_session_approval || !plain.iter().all(|argv| is_harmless(argv, 0));
     is_explained
         && plain.len() == commands.len()
@@ -110,8 +112,8 @@ pub(super) fn is_covered(
             .all(|argv| rules.iter().any(|rule| allows(rule, argv)))
 }
 
-/// Says whether one allow rule covers a command: the very same words; or its identifier, or with
-/// `:*` words that it begins with, where what else it says is harmless.
+/// Says whether one allow rule covers a command. The rule may be exactly its words. It may also be
+/// its identifier or, with `:*`, its first words; then the rest of the command must be harmless.
 fn allows(rule: &str, argv: &[String]) -> bool {
     let is_same = |text: &str| plain::words(text).is_some_and(|words| words == argv);
     if argv.len() > 1 && is_same(rule) {
@@ -126,7 +128,8 @@ fn allows(rule: &str, argv: &[String]) -> bool {
     argv.starts_with(&start) && is_harmless(argv, start.len())
 }
 
-/// Says whether a command does only what its name says; the first words are allowed as they are.
+/// Says whether a command does only what its name says. The first `granted` words are allowed as
+/// they are.
 pub fn is_harmless(argv: &[String], granted: usize) -> bool {
     match coverage::of(argv, granted) {
         Coverage::Harmless => true,
@@ -135,7 +138,8 @@ pub fn is_harmless(argv: &[String], granted: usize) -> bool {
     }
 }
 
-/// Says whether an allow rule names a command: itself or, with `:*`, all that begin with its words.
+/// Says whether an allow rule names a command: exactly or, with `:*`, every command that begins
+/// with its words.
 fn names(argument: &str, identifier: &str) -> bool {
     match argument.strip_suffix(":*") {
         Some(prefix) => {
@@ -150,9 +154,9 @@ fn names(argument: &str, identifier: &str) -> bool {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quotes {
-    /// Quotes are taken out of words.
+    /// Quotes are removed, and the text around them joins into one word.
     Joined,
-    /// Quotes part words.
+    /// Quotes separate words.
     Parting,
 }
 

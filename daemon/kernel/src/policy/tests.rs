@@ -45,7 +45,7 @@ fn check(
 }
 
 #[test]
-fn nothing_said_means_ask() {
+fn a_request_that_no_rule_covers_is_asked_about() {
     check(&[], &[], &shell(&["git status"], true), &Verdict::Ask);
 }
 
@@ -79,7 +79,7 @@ fn every_command_of_a_chain_has_to_be_allowed() {
 }
 
 #[test]
-fn an_opaque_command_never_matches_a_narrow_allowance() {
+fn an_opaque_command_never_matches_a_narrow_allow_rule() {
     check(
         &[rule("shell", Some("git status"))],
         &[],
@@ -89,7 +89,7 @@ fn an_opaque_command_never_matches_a_narrow_allowance() {
 }
 
 #[test]
-fn a_path_rule_covers_parts_of_paths_not_letters() {
+fn a_path_rule_compares_whole_parts_of_a_path() {
     let read = |path: &str| PermissionRequest::Read {
         managed_approval_required: None,
         tool_call_id: None,
@@ -191,7 +191,7 @@ fn every_file_of_a_change_has_to_be_allowed_and_none_denied() {
 }
 
 #[test]
-fn a_deny_rule_hits_under_any_name_of_a_place() {
+fn a_deny_rule_matches_every_name_of_a_file() {
     let secret = [rule("read", Some("/project/link"))];
     let denied = Verdict::Deny(vec![rule("read", Some("/project/link"))]);
     check(
@@ -203,7 +203,7 @@ fn a_deny_rule_hits_under_any_name_of_a_place() {
 }
 
 #[test]
-fn a_text_that_may_hide_a_denied_command_is_asked_about_even_where_all_is_approved() {
+fn a_text_that_may_hide_a_denied_command_is_asked_about_even_under_approve_all() {
     let permissions = Permissions {
         approve_all: true,
         denied: vec![rule("shell", Some("rm"))],

@@ -1,17 +1,19 @@
-//! How rules speak about addresses: a rule names an origin and a path below which everything is
-//! meant, or only a host. Called by `policy`; addresses are compared, never opened.
+//! How rules name URLs: by an origin and a path, which includes everything below, or by a host
+//! only.
+//!
+//! `policy` calls this module. URLs are compared and never opened.
 
-/// The parts of an address that a rule can speak about.
+/// The parts of a URL that a rule can name.
 struct Parts<'a> {
     scheme: &'a str,
     host: String,
     port: Option<&'a str>,
-    /// From the first slash, question mark or hash on.
+    /// Everything from the first slash, question mark or hash on.
     rest: &'a str,
 }
 
 impl<'a> Parts<'a> {
-    /// Reads `scheme://host:port/rest`; nothing where it could be read in two ways.
+    /// Reads `scheme://host:port/rest`. Returns `None` if the URL could be read in two ways.
     fn of(url: &'a str) -> Option<Self> {
         let (scheme, after) = url.split_once("://")?;
         let end = after.find(['/', '?', '#', '\\']).unwrap_or(after.len());
@@ -49,8 +51,9 @@ fn is_usual(scheme: &str, port: &str) -> bool {
     )
 }
 
-/// Whether a rule covers an address: same scheme, host and port and a path below its own, or, where
-/// the rule is a bare host, that host over https or http on its usual port.
+/// Whether an allow rule covers a URL. Scheme, host and port must be equal, and the path must lie
+/// below the rule's. A rule that is a bare host covers that host over https or http on the default
+/// port.
 pub(super) fn covers(rule: &str, url: &str) -> bool {
     let Some(asked) = Parts::of(url) else {
         return false;
@@ -64,10 +67,11 @@ pub(super) fn covers(rule: &str, url: &str) -> bool {
         && is_below(allowed.rest, asked.rest)
 }
 
-/// Whether a deny rule hits: like [`covers`], but a host is meant with every scheme and port.
+/// Whether a deny rule matches a URL. Unlike in [`covers`], a host matches with every scheme and
+/// port.
 pub(super) fn hits(rule: &str, url: &str) -> bool {
     let Some(asked) = Parts::of(url) else {
-        // What cannot be read for certain is not let past a rule.
+        // A URL that cannot be read with certainty does not get past a deny rule.
         return true;
     };
     match Parts::of(rule) {
@@ -87,7 +91,8 @@ fn covers_host(rule: &str, asked: &Parts<'_>) -> bool {
     is_web && !host.is_empty() && is_host(host, &asked.host) && port == asked.port
 }
 
-/// `example.com` is itself only; `*.example.com` is everything below it.
+/// Whether a rule names a host. `example.com` means itself only; `*.example.com` means every host
+/// below it.
 fn is_host(rule: &str, host: &str) -> bool {
     let rule = rule.trim_end_matches('.').to_ascii_lowercase();
     match rule.strip_prefix("*.") {
@@ -98,9 +103,9 @@ fn is_host(rule: &str, host: &str) -> bool {
     }
 }
 
-/// Whether a path is this one or below it, part by part.
+/// Whether a path is this one or lies below it, compared part by part.
 fn is_below(allowed: &str, asked: &str) -> bool {
-    // `..` in any spelling climbs out again.
+    // `..` in any spelling leaves the path again.
     let climbs = |path: &str| {
         let path = path.split(['?', '#']).next().unwrap_or(path);
         let path = path.to_ascii_lowercase().replace("%2e", ".");

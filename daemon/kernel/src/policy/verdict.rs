@@ -1,8 +1,8 @@
-//! What a judge says about a request, and what several judges come to together.
+//! The verdict of a judge about a request, and the combined verdict of several judges.
 
 use loopd_proto::permission::PermissionRule;
 
-/// What a judge says about a request.
+/// The verdict of a judge about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     Allow,
@@ -12,7 +12,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// What two judges come to: the stricter verdict. All rules that deny are kept.
+    /// Combines the verdicts of two judges: the stricter one wins. All rules that deny are kept.
     #[must_use]
     pub fn meet(self, other: Self) -> Self {
         match (self, other) {

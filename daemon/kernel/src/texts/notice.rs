@@ -1,16 +1,16 @@
-//! What the model is told in the user's place when work beside the loop comes to rest.
+//! Notifications for the model about background tasks that ended or became idle.
 //!
-//! The sentence about an agent is part of the contract with recorded conversations. What else is
-//! known follows in a reminder, which recordings leave out.
+//! Recorded conversations contain the sentence about an agent. Other facts follow in a reminder,
+//! which recordings leave out.
 
 use loopd_proto::event::task::{ShellWork, TaskOutcome, TaskWork};
 
 use super::super::tasks::Task;
 
-/// How much of an agent's answer a notification quotes; the tool reads the whole.
+/// How much of an agent's answer a notification quotes. A tool reads the whole answer.
 const QUOTED_ANSWER: usize = 2_000;
 
-/// Tells that a task has ended, or that an agent has answered.
+/// Returns the notification that a task has ended or that an agent has answered.
 pub fn task_rested(task: &Task) -> String {
     match &task.work {
         TaskWork::Shell(shell) => command_ended(task, shell),
@@ -105,14 +105,14 @@ fn beginning(text: &str, most: usize) -> &str {
     }
 }
 
-/// The tool by which the model reads what a command printed.
+/// The tool with which the model reads the output of a command.
 pub const READ_SHELL: &str = if cfg!(windows) {
     "read_powershell"
 } else {
     "read_bash"
 };
 
-/// A command in the background has ended.
+/// Returns the notification that a background command has ended.
 fn command_ended(task: &Task, shell: &ShellWork) -> String {
     let id = escaped(shell.shell_id.as_str());
     let (status, exit_code, how) = match task.ending() {
@@ -167,7 +167,7 @@ fn first_line(command: &str) -> &str {
     beginning(command.lines().next().unwrap_or_default(), QUOTED)
 }
 
-/// A text that cannot be taken for a tag.
+/// Escapes a text so that it cannot be taken for a tag.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

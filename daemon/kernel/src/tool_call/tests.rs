@@ -49,7 +49,7 @@ fn event(name: &str) -> CallEvent {
 
 #[test]
 fn an_event_moves_a_call_on_or_changes_nothing() {
-    // Event, and where it leads from each stage; a dash where it changes nothing.
+    // Each row has an event and the stage that it leads to from each stage. A dash means no change.
     let table = [
         ("intended", ["intended", "-", "-", "-", "-", "-", "-"]),
         (
@@ -84,7 +84,7 @@ fn an_event_moves_a_call_on_or_changes_nothing() {
 }
 
 #[test]
-fn every_stage_takes_its_own_reports_and_no_late_ones() {
+fn every_stage_accepts_its_own_reports_and_no_late_ones() {
     use CallReport as R;
     let table = [
         (R::Assessed, vec!["requested", "intended"]),

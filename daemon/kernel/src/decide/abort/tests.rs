@@ -3,7 +3,7 @@
 use crate::decide::tests::prelude::*;
 
 #[test]
-fn at_rest_there_is_nothing_to_abort() {
+fn aborting_an_idle_session_changes_nothing() {
     check(
         &idle().and(queued("m2")),
         abort,
@@ -42,7 +42,7 @@ fn a_message_that_is_being_prepared_enters_the_history_without_an_answer() {
 }
 
 #[test]
-fn a_slash_command_is_let_go() {
+fn an_abort_ends_a_slash_command() {
     check(
         &commanding(),
         abort,
@@ -59,7 +59,7 @@ fn a_slash_command_is_let_go() {
 }
 
 #[test]
-fn a_woken_session_rests_and_the_model_is_told_later() {
+fn a_woken_session_becomes_idle_and_the_model_is_notified_later() {
     check(
         &woken().and(task("sh", shell("sh"))).and(task_ended("sh")),
         abort,
@@ -76,7 +76,7 @@ fn a_woken_session_rests_and_the_model_is_told_later() {
 }
 
 #[test]
-fn a_model_call_is_cut_short() {
+fn an_abort_ends_a_model_call() {
     check(
         &model_called(),
         abort,
@@ -94,7 +94,7 @@ fn a_model_call_is_cut_short() {
 }
 
 #[test]
-fn what_waits_is_dropped() {
+fn an_abort_empties_the_queue() {
     check(
         &model_called()
             .and(queued("m2"))
@@ -116,7 +116,7 @@ fn what_waits_is_dropped() {
 }
 
 #[test]
-fn calls_that_run_get_a_grace() {
+fn running_calls_get_a_grace_time() {
     check(
         &two_calls().and(completed("b")),
         abort,
@@ -184,7 +184,7 @@ fn calls_that_wait_for_a_client_end_at_once() {
 }
 
 #[test]
-fn a_call_that_waits_ends_and_one_that_runs_gets_a_grace() {
+fn a_waiting_call_ends_and_a_running_one_gets_a_grace_time() {
     check(
         &two_calls().and(client_asked("a")),
         abort,
@@ -213,7 +213,7 @@ fn a_second_abort_changes_nothing() {
 }
 
 #[test]
-fn sub_agents_at_work_do_not_put_off_that_the_session_is_idle() {
+fn working_sub_agents_do_not_delay_the_idle_event() {
     check(
         &model_called().and(task("x", agent("x"))),
         abort,
@@ -231,7 +231,7 @@ fn sub_agents_at_work_do_not_put_off_that_the_session_is_idle() {
 }
 
 #[test]
-fn after_the_grace_the_open_calls_are_interrupted() {
+fn after_the_grace_time_open_calls_are_interrupted() {
     check(
         &aborting(),
         || grace_over(0),
@@ -260,14 +260,14 @@ fn after_the_grace_the_open_calls_are_interrupted() {
 }
 
 #[test]
-fn the_grace_of_another_turn_or_of_no_abort_changes_nothing() {
+fn the_grace_time_of_another_turn_or_without_an_abort_changes_nothing() {
     ignores(&aborting(), || grace_over(1));
     ignores(&two_calls(), || grace_over(0));
     ignores(&idle(), || grace_over(0));
 }
 
 #[test]
-fn a_message_that_came_during_the_abort_is_taken_when_the_grace_ends() {
+fn a_message_sent_during_the_abort_is_taken_when_the_grace_time_ends() {
     check(
         &aborting().and(queued("m2")),
         || grace_over(0),

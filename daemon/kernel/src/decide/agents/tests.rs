@@ -1,4 +1,4 @@
-//! What clients are told of sub-agents, and a copied log that becomes one.
+//! The events about sub-agents for clients, and a copied log that becomes a sub-agent's.
 
 use loopd_proto::event::task::TaskOutcome;
 
@@ -110,7 +110,7 @@ fn clients_are_told_how_a_sub_agent_ended() {
 }
 
 #[test]
-fn the_model_is_told_how_sub_agents_rest() {
+fn the_model_is_notified_of_idle_and_ended_sub_agents() {
     let idle_one = woken().and(task("x", agent("x"))).and(task_answered("x"));
     check(
         &idle_one,
@@ -201,7 +201,7 @@ fn nothing_waits_or_runs_in_a_copy() {
 }
 
 #[test]
-fn a_copy_can_work_elsewhere() {
+fn a_copy_can_work_in_another_directory() {
     check(
         &idle(),
         || adopt(Some("/copy")),

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::decide::tests::prelude::*;
 
 #[test]
-fn a_tool_of_a_client_has_its_result() {
+fn the_result_of_a_clients_tool_is_recorded() {
     check(
         &client_runs(),
         || answer_tool("r-a", ok()),
@@ -68,7 +68,7 @@ fn a_person_answers_the_model() {
 }
 
 #[test]
-fn an_answer_to_what_is_not_asked_is_not_accepted() {
+fn an_answer_without_an_open_question_is_not_accepted() {
     let once = || json!({ "kind": "approve-once" });
     declines(&asking(), || permit("r-z", once()));
     declines(&idle(), || permit("r-a", once()));

@@ -1,4 +1,4 @@
-//! How a session begins, and what a resume changes.
+//! How a session is created, and what a resume changes.
 
 mod end;
 mod recovery;
@@ -74,7 +74,7 @@ fn a_new_session_can_begin_with_an_agent_or_be_one() {
 }
 
 #[test]
-fn a_resume_says_who_came() {
+fn a_resume_is_announced_in_the_log() {
     check(
         &idle(),
         resume,
@@ -104,7 +104,7 @@ fn a_resume_says_who_came() {
 }
 
 #[test]
-fn a_resume_closes_what_was_open() {
+fn a_resume_closes_open_work() {
     check(
         &two_calls().and(client_asked("b")).and(elicitation("e")),
         resume,
@@ -166,7 +166,7 @@ fn a_resume_closes_what_was_open() {
 }
 
 #[test]
-fn work_goes_on_when_others_are_there_or_the_resume_says_so() {
+fn work_continues_if_other_clients_are_attached_or_the_resume_asks_for_it() {
     check(
         &two_calls(),
         || resume().of_an_active_session(),
@@ -278,7 +278,7 @@ fn managed_rules_only_grow() {
 }
 
 #[test]
-fn what_waits_is_taken_up() {
+fn waiting_work_is_taken_up() {
     ignores(&idle(), take_up);
     check(
         &idle()

@@ -1,4 +1,4 @@
-//! Limits are soft: the last call may go beyond them, and none begins after that.
+//! Limits are soft: the last call may exceed them, and no call begins after that.
 
 use serde_json::json;
 
@@ -89,7 +89,7 @@ fn after_tools_no_model_is_called_when_the_credits_are_used_up() {
 }
 
 #[test]
-fn the_last_word_may_go_beyond() {
+fn the_final_reply_may_exceed_the_limit() {
     check(
         &model_called().and(limited_to(5.0)).and(used(6)),
         || replied(0),
@@ -107,7 +107,7 @@ fn the_last_word_may_go_beyond() {
 }
 
 #[test]
-fn what_sub_agents_used_counts() {
+fn usage_of_sub_agents_counts() {
     let spent = event(
         "loopd.task_answered",
         json!({ "id": "x", "response": "done", "usage": { "nanoCredits": 5_000_000_000_u64 },

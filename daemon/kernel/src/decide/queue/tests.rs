@@ -1,4 +1,4 @@
-//! What waits for the loop: messages in line, and messages that steer the running turn.
+//! Messages that wait in the queue, and messages that steer the running turn.
 
 mod slash_commands;
 
@@ -8,7 +8,7 @@ use super::QUEUE_LIMIT;
 use crate::decide::tests::prelude::*;
 
 #[test]
-fn a_message_to_a_resting_session_starts_the_loop() {
+fn a_message_to_an_idle_session_starts_the_loop() {
     check(
         &idle(),
         || send("m1"),
@@ -38,7 +38,7 @@ fn a_message_to_a_resting_session_starts_the_loop() {
 }
 
 #[test]
-fn a_message_to_a_working_session_waits() {
+fn a_message_to_a_busy_session_waits() {
     check(
         &model_called(),
         || send("m2"),
@@ -150,7 +150,7 @@ fn an_immediate_message_goes_first_when_there_is_no_turn_to_steer() {
 }
 
 #[test]
-fn a_resting_session_takes_the_first_of_those_that_wait() {
+fn an_idle_session_takes_the_first_queued_message() {
     check(
         &idle().and(queued("m1")),
         || send("m2"),
@@ -187,7 +187,7 @@ fn a_message_that_was_accepted_is_not_accepted_again() {
 }
 
 #[test]
-fn a_repeated_message_is_taken_up_if_it_waits_in_a_resting_session() {
+fn a_repeated_message_is_taken_if_it_waits_in_an_idle_session() {
     check(
         &idle().and(queued("m1")),
         || send("m1"),
@@ -236,7 +236,7 @@ fn a_full_queue_refuses_messages_and_commands() {
 }
 
 #[test]
-fn what_managed_settings_deny_cannot_be_attached() {
+fn files_that_managed_settings_deny_cannot_be_attached() {
     let rules = json!({ "managed": { "deny": [{ "kind": "read", "argument": "/work/secret" }] } });
     let managed = || idle().and(permissions(rules.clone()));
     check(
@@ -263,7 +263,7 @@ fn what_managed_settings_deny_cannot_be_attached() {
 }
 
 #[test]
-fn clearing_drops_all_that_waits() {
+fn clearing_the_queue_removes_every_item() {
     check(
         &model_called()
             .and(queued("m2"))

@@ -1,4 +1,4 @@
-//! Changes of what a session may do.
+//! Changes of the permissions of a session.
 
 use loopd_proto::event::Durable;
 use loopd_proto::event::fact::PermissionsSet;
@@ -10,7 +10,7 @@ use crate::command::{
 };
 use crate::state::State;
 
-/// Makes the change to the permissions of this moment.
+/// Applies the change to the current permissions.
 pub(in crate::decide) fn change(
     state: &State,
     change: PermissionChange,
@@ -100,7 +100,7 @@ fn configure(permissions: &mut Permissions, patch: PermissionsPatch) {
     set(&mut permissions.allowed_urls, patch.allowed_urls);
 }
 
-/// Adds what the list does not have yet.
+/// Adds the items that the list does not have yet.
 pub(in crate::decide) fn add_new<T: PartialEq>(
     list: &mut Vec<T>,
     items: impl IntoIterator<Item = T>,

@@ -51,7 +51,7 @@ fn a_name_that_a_person_gave_stays() {
 }
 
 #[test]
-fn a_mode_is_stored_when_it_is_another() {
+fn a_mode_is_stored_if_it_changes() {
     check(
         &idle(),
         || set_mode(Mode::Plan),
@@ -85,7 +85,7 @@ fn a_model_is_stored_with_the_one_before() {
 }
 
 #[test]
-fn what_is_known_of_a_model_comes_and_goes_with_it() {
+fn stated_capabilities_belong_to_one_model() {
     let vision = || json!({ "supports": { "vision": true } });
     check(
         &idle(),
@@ -113,7 +113,7 @@ fn what_is_known_of_a_model_comes_and_goes_with_it() {
 }
 
 #[test]
-fn an_effort_keeps_the_model_that_is_in_force() {
+fn an_effort_keeps_the_current_model() {
     check(
         &idle(),
         || set_effort("high"),
@@ -234,7 +234,7 @@ fn an_agent_is_selected_and_deselected() {
 }
 
 #[test]
-fn an_agent_is_not_chosen_among_those_of_an_earlier_moment() {
+fn an_agent_chosen_from_an_outdated_list_is_refused() {
     let refused = "
         refused the agents of this session changed while one was chosen; try again
         now idle
@@ -310,7 +310,7 @@ fn another_directory_becomes_the_primary_one() {
 }
 
 #[test]
-fn what_is_said_of_another_directory_is_not_about_the_session() {
+fn facts_about_another_directory_are_rejected() {
     check(
         &idle(),
         || context_seen("/work"),
@@ -337,7 +337,7 @@ fn how_sub_agents_run_is_stored_when_it_changes() {
 }
 
 #[test]
-fn a_line_for_people_is_stored_or_only_told() {
+fn a_log_line_is_stored_or_only_sent() {
     check(
         &idle(),
         || log_stored(LogLevel::Info),

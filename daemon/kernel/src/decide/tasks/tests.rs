@@ -14,7 +14,7 @@ use crate::decide::decide;
 use crate::history::Entry;
 use crate::state::Phase;
 
-/// A command of the model goes on in the background.
+/// A command of the model that runs in the background.
 fn shell(id: &str, attachment: ShellAttachment) -> Command {
     Command::TaskStarted(Box::new(TaskStart {
         id: id.into(),
@@ -31,7 +31,7 @@ fn shell(id: &str, attachment: ShellAttachment) -> Command {
     }))
 }
 
-/// A session without a daemon.
+/// A session's state, without a daemon.
 struct World {
     state: State,
     ids: u128,
@@ -128,7 +128,7 @@ impl World {
 }
 
 #[test]
-fn an_end_wakes_a_resting_session_and_is_told_once() {
+fn the_end_of_a_task_wakes_an_idle_session_and_is_delivered_once() {
     let mut world = World::new();
     world.start("a", ShellAttachment::Attached);
     assert_eq!(world.end("a"), Answer::Accepted(true));
@@ -146,7 +146,7 @@ fn an_end_wakes_a_resting_session_and_is_told_once() {
 }
 
 #[test]
-fn an_end_that_is_known_or_that_nobody_attends_wakes_nobody() {
+fn a_delivered_end_or_a_session_without_clients_starts_no_loop() {
     let mut world = World::new();
     world.start("known", ShellAttachment::Attached);
     world.give(Command::TasksDelivered(vec!["known".into()]));
@@ -168,7 +168,7 @@ fn an_end_that_is_known_or_that_nobody_attends_wakes_nobody() {
 }
 
 #[test]
-fn what_died_with_the_daemon_is_closed_and_what_outlives_it_is_not() {
+fn tasks_that_ended_with_the_daemon_are_closed_and_detached_ones_are_not() {
     let mut world = World::new();
     world.start("attached", ShellAttachment::Attached);
     world.start("detached", ShellAttachment::Detached);
@@ -184,7 +184,7 @@ fn what_died_with_the_daemon_is_closed_and_what_outlives_it_is_not() {
 }
 
 #[test]
-fn only_what_has_ended_is_removed_and_the_list_is_bounded() {
+fn only_ended_tasks_are_removed_and_the_list_is_bounded() {
     let mut world = World::new();
     world.start("a", ShellAttachment::Attached);
     assert_eq!(
@@ -209,7 +209,7 @@ fn only_what_has_ended_is_removed_and_the_list_is_bounded() {
 }
 
 #[test]
-fn a_notification_cannot_be_broken_out_of() {
+fn the_texts_of_a_task_cannot_close_the_tag_of_a_notification() {
     let mut world = World::new();
     world.give(Command::TaskStarted(Box::new(TaskStart {
         id: "x".into(),

@@ -1,5 +1,5 @@
-//! States to start from, as logs. Messages are called `m1`, `m2`; calls `a`, `b`; the question of a
-//! call `r-a`; the interaction `i`, so that the first turn is `i/0`.
+//! States to start from, as logs. Messages are called `m1`, `m2`, calls `a`, `b`. The question of
+//! call `a` is `r-a`. The interaction is `i`, so the first turn is `i/0`.
 
 mod event;
 mod request;
@@ -15,8 +15,8 @@ use super::{head, through_json};
 use crate::apply::apply;
 use crate::state::State;
 
-/// A log, and what is around the session: whether somebody is attached, whether the launch allows
-/// everything, whether clients run the tools that are called.
+/// A log, and the surroundings of the session: whether a client is attached, whether the launch
+/// allows everything, and whether clients run the tools that are called.
 pub(crate) struct Given {
     pub(super) events: Vec<Durable>,
     pub(super) attended: bool,
@@ -36,7 +36,7 @@ impl Given {
         self
     }
 
-    /// The same with nobody attached.
+    /// The same with no client attached.
     pub(crate) fn unattended(mut self) -> Self {
         self.attended = false;
         self
@@ -48,7 +48,7 @@ impl Given {
         self
     }
 
-    /// The same when the clients that ran tools have left.
+    /// The same after the clients that ran tools have left.
     pub(crate) fn without_client_tools(mut self) -> Self {
         self.has_client_tools = false;
         self
@@ -93,7 +93,7 @@ pub(crate) fn idle() -> Given {
         ))
 }
 
-/// A message is being made ready.
+/// A message is being prepared.
 pub(crate) fn preparing() -> Given {
     idle().and(queued("m1")).and(taken(&["m1"]))
 }
@@ -103,7 +103,7 @@ pub(crate) fn commanding() -> Given {
     idle().and(queued_command("c1")).and(taken(&["c1"]))
 }
 
-/// Notifications of tasks are being made ready.
+/// Notifications of tasks are being prepared.
 pub(crate) fn woken() -> Given {
     idle().and(event("loopd.woken", json!({})))
 }

@@ -1,4 +1,4 @@
-//! What is true of every state and of every decision, whatever was asked.
+//! What holds for every state and every decision, whatever the command was.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ pub(super) fn of_state(state: &State) {
         "a message waits twice: {places:?}"
     );
 
-    // A call has one result, or is open in the running turn and has none.
+    // A call either has one result, or it is open in the running turn and has none.
     let mut results: BTreeMap<&str, usize> = BTreeMap::new();
     for entry in state.history.iter() {
         if let Entry::Result { call, .. } = entry {
@@ -45,7 +45,7 @@ pub(super) fn of_state(state: &State) {
         }
     }
 
-    // A question is open as long as its call waits for it.
+    // A question is open exactly as long as its call waits for it.
     let waiting = state.calls().filter_map(|call| match &call.stage {
         CallStage::Asking { request } => Some(("permission", request.as_str())),
         CallStage::External { request } => Some(("client tool", request.as_str())),
@@ -101,7 +101,7 @@ pub(super) fn of_decision(before: &State, decision: &Decision, after: &State) {
         decision.steps.iter().filter(ends).count() <= 1,
         "idle is told once"
     );
-    // Whatever the loop waits for was started, or was under way before.
+    // Everything that the loop waits for was started, or was under way before.
     let moved = before.phase != after.phase;
     let starts = |wanted: &dyn Fn(&Effect) -> bool| {
         let mut steps = decision.steps.iter();
@@ -125,7 +125,7 @@ pub(super) fn of_decision(before: &State, decision: &Decision, after: &State) {
     }
 }
 
-/// Whether the state after the decision waits for what the effect will report.
+/// Whether the state after the decision waits for the report of the effect.
 fn fits(effect: &Effect, after: &State) {
     match effect {
         Effect::Prepare { messages } => {

@@ -10,8 +10,8 @@ use crate::tasks::TaskStatus;
 use crate::texts;
 use crate::tool_call::CallStage;
 
-/// The members that matter, by kind: `path` shows the value, `path=label` shows it with a label. Of
-/// kinds that are not listed every member is shown.
+/// The members that matter, by kind. `path` shows the value, `path=label` shows it with a label.
+/// For kinds that are not listed, every member is shown.
 const MEMBERS: &[(&str, &str)] = &[
     (
         "session.start",
@@ -84,12 +84,12 @@ const MEMBERS: &[(&str, &str)] = &[
     ("loopd.enlisted", "parent task"),
 ];
 
-/// Texts that tables name instead of repeating them.
+/// Texts that tables name instead of repeating.
 const TEXTS: &[(&str, &str)] = &[
     ("INTERRUPTED", texts::INTERRUPTED),
     ("OUTCOME_UNKNOWN", texts::OUTCOME_UNKNOWN),
     ("SHELL_LOST", texts::SHELL_LOST),
-    // The same text serves sub-agents.
+    // Sub-agents have the same text.
     ("CLOSED", texts::SHELL_CLOSED),
     ("AGENT_LOST", texts::AGENT_LOST),
     ("FORKED", texts::FORKED),
@@ -117,11 +117,11 @@ pub(super) fn decision(decision: &Decision) -> Vec<String> {
     lines
 }
 
-/// The phase, and what waits or goes on beside it.
+/// The phase, and what waits or runs beside it.
 pub(super) fn state(state: &State) -> String {
     let queue = state.queue.iter().map(|item| item.id().to_string());
     let steering = state.steering.iter().map(|message| message.id.to_string());
-    // The other questions are shown by the calls that ask.
+    // The other questions are shown with the calls that ask them.
     let forms = state.questions.forms();
     let forms = forms.map(|form| form.request_id.to_string());
     let tasks = state.tasks.iter().map(|task| {
@@ -168,7 +168,7 @@ fn phase(phase: &Phase) -> String {
     }
 }
 
-/// A list of ids, or how many they are; nothing when there are none.
+/// A list of ids or, for a long one, their number. An empty list shows nothing.
 fn beside(label: &str, ids: Vec<String>) -> Option<String> {
     match ids.len() {
         0 => None,
@@ -241,7 +241,7 @@ fn shown_effect(effect: &Effect) -> String {
     }
 }
 
-/// An event, stored or told, by its kind and its members.
+/// An event, stored or only sent, as its kind and its members.
 fn shown_event(event: &impl Serialize) -> String {
     let event = as_json(event);
     let kind = member(&event, "type").as_str().unwrap_or_default();
@@ -283,7 +283,7 @@ fn value(value: &Value) -> String {
         Value::Array(items) if items.iter().all(Value::is_string) => {
             list(items.iter().map(self::value))
         }
-        // Calls are known by their ids, wherever they are listed.
+        // Calls are shown by their ids, wherever they are listed.
         Value::Array(items) if items.iter().all(|it| member(it, "toolCallId").is_string()) => {
             list(items.iter().map(|it| self::value(member(it, "toolCallId"))))
         }
@@ -292,7 +292,7 @@ fn value(value: &Value) -> String {
     }
 }
 
-/// A long text is known by how it begins.
+/// A long text is shown by its beginning.
 fn beginning(text: &str) -> String {
     const MOST: usize = 72;
     let mut shown: String = text.chars().take(MOST).collect();
@@ -302,7 +302,7 @@ fn beginning(text: &str) -> String {
     shown
 }
 
-/// The data without what is absent, off or empty.
+/// The data without members that are absent, false or empty.
 fn said(data: &Value) -> Value {
     let says = |it: &Value| !matches!(it, Value::Null | Value::Bool(false)) && *it != json!([]);
     match data {
@@ -315,7 +315,7 @@ fn said(data: &Value) -> Value {
     }
 }
 
-/// Ids that were made on the way are numbers.
+/// Shows new ids as numbers.
 fn short(id: &str) -> String {
     let made = id.strip_prefix("00000000-0000-0000-0000-");
     let made = made.and_then(|digits| u64::from_str_radix(digits, 16).ok());
@@ -347,7 +347,7 @@ pub(super) fn given(given: &Given) -> String {
     lines.chain([attended]).collect::<Vec<_>>().join("\n")
 }
 
-/// Both sides; a line that stands in one of them only is marked.
+/// Both sides. A line that only one of them has is marked.
 pub(super) fn difference(expected: &[&str], shown: &[String]) -> String {
     let mut lines = Vec::new();
     let mut rest = expected;

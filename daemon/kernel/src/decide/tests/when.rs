@@ -1,4 +1,4 @@
-//! Commands, by what happened. The turn that a report is about is `i` and its number.
+//! Commands, named by what happened. A report is about the turn `i` with its number.
 
 mod answers;
 mod life;
@@ -21,7 +21,7 @@ use crate::command::{
     AgentChoice, AgentPick, AgentSources, Assessed, Command, Create, Resume, Send,
 };
 
-/// Data as clients send it and logs hold it.
+/// Data in the form that clients send and logs hold.
 #[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 fn data<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
@@ -59,7 +59,7 @@ fn agent(name: &str) -> AgentChoice {
     }
 }
 
-/// An agent, chosen in a session that is like a new one.
+/// An agent that was chosen while the session was like a new one.
 fn pick(name: &str) -> Box<AgentPick> {
     Box::new(AgentPick {
         choice: agent(name),

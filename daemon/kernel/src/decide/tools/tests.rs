@@ -1,4 +1,4 @@
-//! A tool call from its assessment to its one result.
+//! A tool call from its assessment to its only result.
 
 mod verdict;
 
@@ -34,7 +34,7 @@ fn the_user_is_asked() {
 }
 
 #[test]
-fn a_result_waits_for_the_other_calls() {
+fn a_result_does_not_move_the_loop_on_while_other_calls_are_open() {
     check(
         &two_calls(),
         || finished(0, "a", ok()),
@@ -117,7 +117,7 @@ fn after_the_last_result_the_model_is_told_of_tasks() {
 }
 
 #[test]
-fn what_the_result_told_is_not_told_again() {
+fn a_task_end_that_a_result_delivered_is_not_delivered_again() {
     let rested = || {
         one_call()
             .and(task("x", agent("x")))
@@ -135,7 +135,7 @@ fn what_the_result_told_is_not_told_again() {
         now turn i/1 model called tasks=[x:idle]
         ",
     );
-    // The task came to rest again in between: that is news.
+    // The task became idle again in between, and the model does not know that yet.
     check(
         &rested(),
         || finished(0, "a", ok_telling_of("x", 0)),
@@ -256,7 +256,7 @@ fn the_last_report_ends_an_abort() {
 }
 
 #[test]
-fn arguments_that_were_changed_run_and_stand_in_the_history() {
+fn changed_arguments_run_and_enter_the_history() {
     let changed = json!({ "path": "/work/other" });
     let intent = event(
         "tool.execution_start",

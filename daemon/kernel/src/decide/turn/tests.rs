@@ -1,11 +1,11 @@
-//! What the model answers, and how the loop goes on or ends.
+//! The replies of the model, and how the loop continues or ends.
 
 mod beginning;
 
 use crate::decide::tests::prelude::*;
 
 #[test]
-fn the_last_word_ends_the_loop() {
+fn a_reply_without_calls_ends_the_loop() {
     check(
         &model_called(),
         || replied(0),
@@ -23,7 +23,7 @@ fn the_last_word_ends_the_loop() {
 }
 
 #[test]
-fn after_the_last_word_the_next_message_is_taken() {
+fn after_the_final_reply_the_next_message_is_taken() {
     check(
         &model_called().and(queued("m2")).and(queued("m3")),
         || replied(0),
@@ -57,7 +57,7 @@ fn after_the_last_word_the_next_message_is_taken() {
 }
 
 #[test]
-fn after_the_last_word_steering_keeps_the_loop_going() {
+fn after_the_final_reply_steering_keeps_the_loop_going() {
     check(
         &model_called()
             .and(queued("m2"))
@@ -78,7 +78,7 @@ fn after_the_last_word_steering_keeps_the_loop_going() {
 }
 
 #[test]
-fn after_the_last_word_a_task_that_came_to_rest_wakes_the_session() {
+fn after_the_final_reply_a_task_that_ended_wakes_the_session() {
     check(
         &model_called()
             .and(task("sh", shell("sh")))
@@ -209,7 +209,7 @@ fn a_failed_model_call_ends_the_loop_with_an_error() {
 }
 
 #[test]
-fn after_a_failure_messages_go_on_and_notifications_wait() {
+fn after_a_failure_messages_continue_and_notifications_wait() {
     check(
         &model_called().and(queued("m2")),
         || model_failed(0),

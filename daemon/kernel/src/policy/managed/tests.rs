@@ -103,7 +103,7 @@ fn a_managed_deny_rule_holds_whatever_else_is_allowed() {
 }
 
 #[test]
-fn commands_are_asked_about_where_a_rule_is_about_places_or_hosts() {
+fn commands_are_asked_about_if_a_deny_rule_names_paths_or_hosts() {
     for rule in ["Read(/etc/**)", "Read", "Write", "Domain(evil.com)"] {
         let permissions = under("deny", &[rule], true);
         let verdict = judge(&permissions, "/work", &shell("make all"));
@@ -112,7 +112,7 @@ fn commands_are_asked_about_where_a_rule_is_about_places_or_hosts() {
 }
 
 #[test]
-fn what_has_to_be_asked_about_is_asked_about_under_approve_all() {
+fn ask_rules_hold_under_approve_all() {
     let permissions = under("ask", &["Shell(git push)", "Domain(publish.example)"], true);
     for request in [shell("git push origin"), url("https://publish.example/x")] {
         assert_eq!(
@@ -128,7 +128,7 @@ fn what_has_to_be_asked_about_is_asked_about_under_approve_all() {
 }
 
 #[test]
-fn an_allow_list_admits_what_it_names_and_nothing_else_goes_unasked() {
+fn an_allow_list_allows_what_it_names_and_everything_else_is_asked_about() {
     for approve_all in [false, true] {
         let permissions = under("allow", &["Read(**)", "Shell(git status)"], approve_all);
         for request in [file("/anywhere"), shell("git status")] {
@@ -155,7 +155,7 @@ fn an_allow_list_admits_what_it_names_and_nothing_else_goes_unasked() {
 }
 
 #[test]
-fn a_second_app_can_only_take_away() {
+fn a_second_app_can_only_restrict_further() {
     let first = read(&settings("allow", &["Read", "Shell(ls)"]), "/work", None).unwrap();
     let second = read(&settings("allow", &["Read"]), "/work", None).unwrap();
     let both = Permissions {
@@ -167,7 +167,7 @@ fn a_second_app_can_only_take_away() {
 }
 
 #[test]
-fn approve_all_can_be_taken_away() {
+fn approve_all_can_be_disabled() {
     let given = ManagedSettingsPermissions {
         disable_bypass_permissions_mode: Some("a word of tomorrow".to_owned()),
         ..ManagedSettingsPermissions::default()
@@ -181,7 +181,7 @@ fn approve_all_can_be_taken_away() {
 }
 
 #[test]
-fn what_cannot_be_enforced_is_refused_by_name() {
+fn a_rule_that_cannot_be_enforced_is_refused_and_named() {
     for (member, rule, named) in [
         ("deny", "Shell(git push", "no closing parenthesis"),
         ("deny", "Shell()", "nothing between"),

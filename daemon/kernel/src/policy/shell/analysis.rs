@@ -1,9 +1,10 @@
-//! Reads a shell command for its permission: what it certainly runs, or that this cannot be told.
+//! Reads a shell command for its permission request: what it certainly runs, or that this is not
+//! known.
 //!
 //! Only a closed, plain subset of bash is understood: words and quoted literals joined by `&&`,
-//! `||`, `;` and `|`. Everything else is [`Syntax::Opaque`] and stands for itself alone, because a
-//! parse tree is no proof of what bash runs: it evaluates even quoted text in some places. Called
-//! by `bash`; decides nothing and runs nothing.
+//! `||`, `;` and `|`. Any other text is [`Syntax::Opaque`] and is identified by its whole text,
+//! because a parse tree is no proof of what bash runs: bash evaluates even quoted text in some
+//! places. `bash` calls this module, which decides nothing and runs nothing.
 
 mod hints;
 mod visible;
@@ -13,9 +14,10 @@ use crate::policy::shell::{Argv, identifier, is_harmless, plain};
 /// What is known about a command text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Syntax {
-    /// These programs with exactly these arguments, in this order, some perhaps skipped.
+    /// The text runs these programs with exactly these arguments, in this order. Some may be
+    /// skipped.
     Plain(Vec<Argv>),
-    /// Anything could run.
+    /// The text may run anything.
     Opaque,
 }
 
@@ -40,15 +42,15 @@ pub enum SessionApproval {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Analysis {
     pub syntax: Syntax,
-    /// One for each simple command; of an opaque command, its whole text.
+    /// One for each simple command. An opaque command has one, its whole text.
     pub identifiers: Vec<String>,
     pub session_approval: SessionApproval,
-    /// Words that look like paths, as written. A hint, never a proof of what is touched.
+    /// Words that look like paths, as written. They are a hint and no proof of what is touched.
     pub possible_paths: Vec<String>,
-    /// Words that look like addresses. A hint as well.
+    /// Words that look like URLs. They are a hint as well.
     pub possible_urls: Vec<String>,
     pub writes_by_redirection: bool,
-    /// What a person should know before saying yes.
+    /// A warning for the person who decides.
     pub warning: Option<String>,
 }
 

@@ -1,19 +1,20 @@
-//! What an allow rule for a program covers: options that are known to be harmless, by the tables
-//! in `tables/`. Everything else asks.
+//! What an allow rule for a program covers: options that the tables in `tables/` list as harmless.
+//! Everything else is asked about. A table has one line per command:
 //!
 //! ```text
 //! COMMAND [how]: harmless options | options that run nothing else but need a question
 //! ```
 //!
-//! A command is a program, or a program and its subcommand; `a/b` is either. A program with
-//! subcommands has a line of its own for the options before them; a subcommand without a line is
-//! not covered. `options.rs` says how options are written. How:
+//! A command is a program, or a program and its subcommand. `a/b` means a or b. A program with
+//! subcommands has a separate line for the options before them. A subcommand without a line is not
+//! covered. `options.rs` describes how options are written. The marks in `[how]` are:
 //!
 //! ```text
 //! [words]     options are words with one dash     [none]     no operands
 //! [max=N]     at most N operands                  [no=]      no operand with =
-//! [no:] [no::] [no+] [no@]   no word with :, no operand with ::, none that begins with + or :, no @file
-//! [no-text=T] no word that contains T             [old]      options may lack their dash, as in tar
+//! [no:]       no word with :                      [no::]     no operand with ::
+//! [no+]       no operand that begins with + or :  [no@]      no @file
+//! [no-text=T] no word that contains T             [old]      options may lack a dash, as in tar
 //! [+]         a word with + may come before the subcommand
 //! [after=T]   after -- only the word T
 //! [lints]     after -- only lints                 [sed] [awk] the first operand is a program text
@@ -39,19 +40,19 @@ const OTHER_GIT_COMMANDS: &str = "archive bisect bugreport bundle checkout-index
     send-pack shell stripspace subtree svn unpack-objects update-index update-ref verify-pack \
     write-tree";
 
-/// What the tables say of a command.
+/// What the tables say about a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
     /// The program is in no table.
     Unlisted,
     Harmless,
-    /// It runs nothing else, but may destroy, write or change something.
+    /// The command runs nothing else, but it may destroy, write or change something.
     Notable,
     /// An option, a subcommand or an operand is not known to be harmless.
     Unknown,
 }
 
-/// Says what the tables know of a command; the first `granted` words are allowed as they are.
+/// Says what the tables know about a command. The first `granted` words are allowed as they are.
 pub fn of(argv: &[String], granted: usize) -> Coverage {
     let words: Vec<Word> = argv.iter().map(|word| Word::literal(word)).collect();
     let Some((program, arguments)) = words.split_first() else {
@@ -69,7 +70,7 @@ pub(super) fn is_listed(name: &str) -> bool {
     all.next().is_some()
 }
 
-/// Whether a program in the tables only does its own work when it is called so.
+/// Whether a program in the tables runs no other program when it is called with these arguments.
 pub(super) fn runs_nothing(name: &str, arguments: &[Word]) -> bool {
     match check(name, arguments, 0) {
         Coverage::Harmless | Coverage::Notable => true,
@@ -77,7 +78,7 @@ pub(super) fn runs_nothing(name: &str, arguments: &[Word]) -> bool {
     }
 }
 
-/// The options of a program that may stand before its subcommand, if it is known to have one.
+/// Returns the options that a program accepts before its subcommand, if it is known to have one.
 pub(super) fn options_before_subcommand(program: &str) -> Option<&'static str> {
     let all = lines_of(program);
     has_subcommands(&all)
@@ -85,7 +86,7 @@ pub(super) fn options_before_subcommand(program: &str) -> Option<&'static str> {
         .flatten()
 }
 
-/// Whether a word is a command of git itself, so that no alias can take its place.
+/// Whether a word is a built-in command of git, which no alias can replace.
 pub(super) fn is_git_command(word: &str) -> bool {
     let [git, ..] = TABLES;
     lines(git).any(|line| command(&line).nth(1).is_some_and(|own| is_one(own, word)))
@@ -94,7 +95,7 @@ pub(super) fn is_git_command(word: &str) -> bool {
             .any(|own| own == word)
 }
 
-/// The lines of one program.
+/// Returns the lines of one program.
 fn lines_of(name: &str) -> Vec<Line> {
     TABLES
         .into_iter()
@@ -102,7 +103,8 @@ fn lines_of(name: &str) -> Vec<Line> {
         .collect()
 }
 
-/// The line for the options of a program before its subcommand, or all of them if it has none.
+/// Returns the line for the options before a subcommand, or for all options if the program has
+/// none.
 fn own_line(all: &[Line]) -> Option<Line> {
     all.iter()
         .find(|line| command(line).nth(1).is_none())
@@ -166,10 +168,10 @@ fn subcommand(all: &[Line], words: &[Word], granted: usize) -> Coverage {
             }
         }
     }
-    // The longest line counts: `git stash list` before `git stash`.
+    // The longest match counts: `git stash list` before `git stash`.
     let (line, taken) = match (exact, short) {
         (Some(line), _) => (line, 2),
-        // A second subcommand that is not listed is no operand: `git stash foo`.
+        // A second subcommand that is not listed is not an operand: `git stash foo`.
         (None, Some(_))
             if has_second
                 && granted < 2
@@ -184,7 +186,7 @@ fn subcommand(all: &[Line], words: &[Word], granted: usize) -> Coverage {
     judge(line, rest, granted.saturating_sub(taken))
 }
 
-/// The less harmless of two.
+/// Returns the less harmless of two.
 fn worse(one: Coverage, other: Coverage) -> Coverage {
     match (one, other) {
         (Coverage::Unknown, _) | (_, Coverage::Unknown) => Coverage::Unknown,
@@ -194,7 +196,7 @@ fn worse(one: Coverage, other: Coverage) -> Coverage {
     }
 }
 
-/// The words of a line that name its command.
+/// Returns the words of a line that name its command.
 fn command(line: &Line) -> impl Iterator<Item = &'static str> + use<> {
     line.names
         .split_ascii_whitespace()
@@ -306,7 +308,7 @@ fn passes(line: &Line, part: Part, arguments: &[Word], granted: usize) -> bool {
                 || (part == Part::Harmless && script_text::awk_writes(arguments))))
 }
 
-/// `@file` as a value: the contents of a file are sent.
+/// Whether a value is `@file`, which sends the contents of a file.
 fn names_file(text: &str) -> bool {
     let value = text.split_once('=').map_or(text, |(_, value)| value);
     let letter = text.strip_prefix('-').and_then(|rest| rest.get(1..));

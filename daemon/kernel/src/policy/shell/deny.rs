@@ -1,4 +1,4 @@
-//! Deny rules with an argument: compared with what a line runs, at every depth.
+//! Compares deny rules that have an argument with what a line runs, at every depth.
 
 use super::Quotes;
 use super::coverage;
@@ -11,10 +11,10 @@ use super::word::{Word, base_name};
 const SYNONYMS: &str = include_str!("tables/synonyms.txt");
 const SUBCOMMANDS: &str = include_str!("tables/subcommands.txt");
 
-/// How many words are tried as the beginning of a command; more are not told apart.
+/// How many words are tried as the beginning of a command. With more words, the rule may match.
 const MAX_STARTS: usize = 100;
 
-/// Whether a rule hits.
+/// Whether a rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Hit {
     No,
@@ -42,7 +42,7 @@ pub(super) fn hit(rule: &Rule, runs: &Runs) -> Hit {
     best
 }
 
-/// Compares a rule with the words of a text, from the first that may name its program.
+/// Compares a rule with the words of a text, from the first word that names its program.
 pub(super) fn is_mentioned(rule: &Rule, words: &[String]) -> bool {
     let Some(first) = words
         .iter()
@@ -74,7 +74,7 @@ fn hits_run(rule: &Rule, run: &Run) -> Hit {
             best.min(arguments(rule, rest, Position::Subcommand))
         };
     }
-    // `/usr/lib/git-core/git-push` is `git push`.
+    // `/usr/lib/git-core/git-push` runs `git push`.
     if let Some(subcommand) = program
         .text()
         .and_then(|text| base_name(text).strip_prefix(rule.program.as_str()))
@@ -112,7 +112,7 @@ fn hits_run(rule: &Rule, run: &Run) -> Hit {
     best.max(if also { Hit::Possible } else { Hit::No })
 }
 
-/// `r${x}m`: pieces of the program's name, with something computed between them.
+/// Whether a word has pieces of the program's name with something computed between them: `r${x}m`.
 fn is_pieced(rule: &Rule, word: &Word) -> bool {
     word.texts().any(|piece| !piece.is_empty())
         && !word.prefix().contains('/')
@@ -130,17 +130,18 @@ fn hits_program(rule: &Rule, word: &Word) -> Hit {
     if is_program(&rule.program, text) {
         return Hit::Certain;
     }
-    // Another path to a program of that name, or a name that some disks take for the same.
+    // The word is another path to a program of this name, or its case differs, which some file
+    // systems ignore.
     if base_name(text).eq_ignore_ascii_case(base_name(&rule.program)) {
         return Hit::Possible;
     }
     Hit::No
 }
 
-/// Where the first word of a rule has to stand.
+/// Where the first word of a rule has to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// Where the program has its subcommand, if it is known to have one.
+    /// It is the subcommand, if the program is known to have one.
     Subcommand,
     Anywhere,
 }
@@ -173,7 +174,7 @@ fn arguments(rule: &Rule, words: &[Word], position: Position) -> Hit {
     listed(&command, &rule.words, words)
 }
 
-/// Compares a rule where the subcommand cannot be told: every word may be it.
+/// Compares a rule with arguments whose subcommand is not known: every word may be the subcommand.
 fn unclear(program: &str, first: &str, others: &[String], words: &[Word]) -> Hit {
     let mut best = Hit::No;
     for (place, word) in words.iter().enumerate() {
@@ -185,7 +186,7 @@ fn unclear(program: &str, first: &str, others: &[String], words: &[Word]) -> Hit
         let rest = listed(&format!("{program} {first}"), others, rest);
         best = best.max(hit.min(rest));
     }
-    // Settings before the subcommand can make any word mean another command.
+    // Settings before the subcommand can turn any word into another command.
     if program == "git" {
         best.max(Hit::Possible)
     } else {
@@ -193,10 +194,10 @@ fn unclear(program: &str, first: &str, others: &[String], words: &[Word]) -> Hit
     }
 }
 
-/// Whether a text of another language mentions what a rule denies.
+/// Whether a text in another language mentions what a rule denies.
 fn is_mentioned_in(rule: &Rule, word: &Word) -> bool {
     word.texts().any(|text| {
-        // `exec:rm x` of socat.
+        // socat takes `exec:rm x`.
         let text = text.replace(':', " ");
         let mut ways = [Quotes::Joined, Quotes::Parting].into_iter();
         ways.any(|quotes| is_mentioned(rule, &super::words(&text, quotes)))
@@ -206,7 +207,7 @@ fn is_mentioned_in(rule: &Rule, word: &Word) -> bool {
 enum Found<'w> {
     At(&'w Word, &'w [Word]),
     Nothing,
-    /// Options that are not known come first.
+    /// Unknown or computed words come before the subcommand.
     Unclear,
 }
 
@@ -244,7 +245,7 @@ fn subcommand<'w>(program: &str, words: &'w [Word]) -> Option<Found<'w>> {
     })
 }
 
-/// Compares a subcommand with that of a rule, by any of its names.
+/// Compares a subcommand with that of a rule, under any of its names.
 fn same_subcommand(program: &str, rule: &str, word: &Word) -> Hit {
     let Some(text) = word.text() else {
         return if word.may_be(rule) || word.may_be_several() {
@@ -253,19 +254,19 @@ fn same_subcommand(program: &str, rule: &str, word: &Word) -> Hit {
             Hit::No
         };
     };
-    // npm takes the beginning of a name for the whole.
+    // npm accepts the beginning of a name for the whole name.
     let is_short = matches!(program, "npm" | "pnpm") && text.len() > 2 && rule.starts_with(text);
     if pattern(rule).may_be(text) || is_short || is_synonym(program, rule, text) {
         return Hit::Certain;
     }
-    // What is no command of git may be an alias for one.
+    // A word that is no command of git may be an alias for one.
     if program == "git" && !coverage::is_git_command(text) {
         return Hit::Possible;
     }
     Hit::No
 }
 
-/// Compares words of a rule with arguments: options wherever they stand, other words in order.
+/// Compares the words of a rule with arguments. Options match anywhere, other words in order.
 fn listed(command: &str, rule: &[String], words: &[Word]) -> Hit {
     let (options, operands): (Vec<&String>, Vec<&String>) = rule
         .iter()
@@ -311,7 +312,7 @@ fn in_order(rule: &[&String], words: &[Word]) -> Hit {
     }
 }
 
-/// Whether an option of a rule is among arguments, however it is spelled.
+/// Whether arguments contain an option of a rule, in any spelling.
 fn has_option(command: &str, option: &str, words: &[Word]) -> Hit {
     let has = |test: &dyn Fn(&str) -> bool| words.iter().filter_map(Word::text).any(test);
     let value_follows = |name: &str, value: &str| {
@@ -361,7 +362,7 @@ fn is_spelled(option: &str, text: &str) -> bool {
             && text.contains(letter))
 }
 
-/// Whether an argument is a long option, whole or as far as programs need it.
+/// Whether an argument is a long option, in full or shortened as far as programs accept it.
 fn is_long(option: &str, text: &str) -> bool {
     let Some(text_name) = text.split('=').next().filter(|name| name.len() > 2) else {
         return false;
@@ -374,7 +375,7 @@ fn is_long(option: &str, text: &str) -> bool {
     }
 }
 
-/// Other spellings of an option or subcommand.
+/// Returns other spellings of an option or subcommand.
 fn spellings<'c>(command: &'c str, own: &str) -> impl Iterator<Item = &'static str> + use<'c> {
     let own = own.to_owned();
     table::lines(SYNONYMS)
@@ -384,7 +385,7 @@ fn spellings<'c>(command: &'c str, own: &str) -> impl Iterator<Item = &'static s
         .flat_map(str::split_ascii_whitespace)
 }
 
-/// Whether a line of synonyms speaks of a command: `rm`, or `git push`.
+/// Whether a line of synonyms applies to a command: `rm`, or `git push`.
 fn is_about(line: &Line, command: &str) -> bool {
     let program = command.split(' ').next().unwrap_or(command);
     if line.names.starts_with("git ") {

@@ -1,5 +1,7 @@
-//! What a rule for a plain command is keyed by: the program, and the subcommand where programs
-//! have them. An identifier is itself a plain command text, so no opaque text can look like one.
+//! The identifier that a rule for a plain command uses: the program, and its subcommand if it has
+//! one.
+//!
+//! An identifier is itself a plain command text, so no opaque text can look like one.
 
 /// Programs whose second word says what they do.
 const WITH_SUBCOMMANDS: &[&str] = &[
@@ -53,7 +55,7 @@ const WITH_SUBCOMMANDS: &[&str] = &[
     "zig",
 ];
 
-/// Pairs of words that say no more than a group does, so that the third word belongs to them.
+/// Pairs of words that only name a group of subcommands. The third word belongs to the identifier.
 const WITH_NESTED_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("aws", &[]),
     ("az", &[]),
@@ -78,7 +80,7 @@ const WITH_NESTED_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("yarn", &["run"]),
 ];
 
-/// Names what a rule for this command is keyed by.
+/// Returns the identifier of a command.
 pub fn of(argv: &[String]) -> String {
     let words = match argv {
         [program, rest @ ..] if is_in(WITH_SUBCOMMANDS, program) => match rest {
@@ -99,7 +101,8 @@ pub fn of(argv: &[String]) -> String {
     words.join(" ")
 }
 
-/// An option before the subcommand (`git -c ...`) can change what the program does altogether.
+/// Whether a word is a subcommand. An option before the subcommand (`git -c ...`) can change what
+/// the program does altogether.
 fn is_subcommand(word: &str) -> bool {
     // `cargo +nightly` names a toolchain.
     !word.is_empty() && !word.starts_with(['-', '+'])
@@ -120,7 +123,7 @@ fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Quotes a word that would read as something else, so that `'git status'` is not `git status`.
+/// Quotes a word that would otherwise read as something else: `'git status'` is not `git status`.
 fn quoted(word: &str) -> String {
     let is_simple =
         |character: char| character.is_ascii_alphanumeric() || "_-./:@%+,=".contains(character);

@@ -15,12 +15,12 @@
 
 use super::word::Word;
 
-/// How options of a program look.
+/// How the options of a program look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// Letters after one dash, words after two.
+    /// One dash with letters, two dashes with a word.
     Letters,
-    /// Words after one dash or two.
+    /// One dash or two, with a word.
     Words,
 }
 
@@ -48,7 +48,7 @@ pub(super) enum Role {
     /// The value of the option before it.
     Value,
     Operand,
-    /// A word that is computed and may be anything.
+    /// A computed word, which may be anything.
     Computed,
     /// `--`.
     Separator,
@@ -89,7 +89,8 @@ impl Options<'_> {
         self.tokens().any(|token| token == "-NUM")
     }
 
-    /// Reads one option: whether it is listed, and whether the next word belongs to it.
+    /// Reads one option. Returns `None` if it is not listed, else whether the next word is its
+    /// value.
     fn option(&self, text: &str) -> Option<bool> {
         if self.takes_numbers()
             && let Some(number) = text.strip_prefix('-')
@@ -115,7 +116,7 @@ impl Options<'_> {
         Some(false)
     }
 
-    /// Says what the words of a command are, up to the first operand or all of them.
+    /// Returns the role of each word of a command, up to the first operand or to the end.
     pub(super) fn walk(&self, words: &[Word], extent: Extent) -> Vec<Role> {
         let mut roles = Vec::with_capacity(words.len());
         let mut awaits_value = false;
@@ -126,7 +127,7 @@ impl Options<'_> {
                 Role::Value
             } else if awaits_value && word.is_computed() {
                 awaits_value = false;
-                // A computed value may be several words, and so hold an option.
+                // A computed value may become several words, one of which may be an option.
                 if word.may_be_several() {
                     Role::Computed
                 } else {
@@ -135,7 +136,8 @@ impl Options<'_> {
             } else if only_operands {
                 Role::Operand
             } else {
-                // A value that looks like an option counts as one: a list may be wrong about it.
+                // A value that looks like an option counts as an option, because the list may be
+                // wrong about it.
                 let (role, takes_next) = self.role(word);
                 awaits_value = takes_next;
                 role
@@ -165,7 +167,7 @@ impl Options<'_> {
         }
     }
 
-    /// A word of which only the beginning is known.
+    /// Returns the role of a word of which only the beginning is known.
     fn computed(&self, word: &Word) -> Role {
         let prefix = word.prefix();
         if prefix.is_empty() || word.may_be_several() && prefix == "-" {
@@ -190,8 +192,9 @@ impl Options<'_> {
 /// How far a walk goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// Up to the first word that is no option: there the command of a wrapper begins.
+    /// The walk ends at the first word that is not an option. There the command of a wrapper
+    /// begins.
     Options,
-    /// To the end: options may stand anywhere.
+    /// The walk goes to the end, because options may be anywhere.
     All,
 }

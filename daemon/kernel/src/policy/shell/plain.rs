@@ -1,16 +1,18 @@
-//! The closed subset of bash whose meaning is certain. Every character that is not known to be
-//! harmless makes the whole text opaque, so what is forgotten here errs towards asking.
+//! The closed subset of bash whose meaning is certain.
+//!
+//! Every character that is not known to be harmless makes the whole text opaque. So an omission
+//! here leads to a question and not to a permission.
 
 use super::Argv;
 
-/// Words that begin or part compound commands.
+/// Words that begin or separate compound commands.
 const RESERVED: &[&str] = &[
     "!", "[[", "]]", "{", "}", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
     "function", "if", "in", "select", "then", "time", "until", "while",
 ];
 
-/// Builtins that run or evaluate what their arguments say, or that change what later words mean.
-/// `printf -v` and array subscripts in variable names run substitutions even inside quotes.
+/// Builtins that run or evaluate their arguments, or that change what later words mean. `printf -v`
+/// and array subscripts in variable names run substitutions even inside quotes.
 const EVALUATING: &[&str] = &[
     ".",
     "[",
@@ -64,7 +66,7 @@ const EVALUATING: &[&str] = &[
     "wait",
 ];
 
-/// Reads the simple commands of a text, or nothing if it is not plain.
+/// Reads the simple commands of a text. Returns `None` if the text is not plain.
 pub fn parse(command: &str) -> Option<Vec<Argv>> {
     let mut commands = Vec::new();
     let mut argv = Argv::new();
@@ -80,7 +82,7 @@ pub fn parse(command: &str) -> Option<Vec<Argv>> {
         } else if let Some(after) = operator(rest) {
             commands.push(simple(std::mem::take(&mut argv))?);
             rest = after.trim_start_matches(' ');
-            // Only `;` may end a text; the others need a command after them.
+            // Only `;` may end a text. The other operators need a command after them.
             if rest.is_empty() && !command.trim_end_matches(['\n', ' ']).ends_with(';') {
                 return None;
             }
@@ -96,7 +98,7 @@ pub fn parse(command: &str) -> Option<Vec<Argv>> {
     Some(commands)
 }
 
-/// Reads one command, or words that stand for one, without a look at what they are.
+/// Splits one command, or a rule for one, into words without checking what they are.
 pub(super) fn words(text: &str) -> Option<Argv> {
     let mut argv = Argv::new();
     let mut rest = text.trim_matches(' ');
@@ -108,7 +110,7 @@ pub(super) fn words(text: &str) -> Option<Argv> {
     Some(argv)
 }
 
-/// Takes `&&`, `||`, `;` or `|`; longer operators that begin like these fail at their second part.
+/// Takes `&&`, `||`, `;` or `|`. A longer operator that begins like these fails at its second part.
 fn operator(text: &str) -> Option<&str> {
     ["&&", "||", ";", "|"]
         .iter()
@@ -137,16 +139,16 @@ fn word(text: &str) -> Option<(String, &str)> {
             _ => return None,
         }
     }
-    // A lone `&` begins no word.
+    // A single `&` does not begin a word.
     (rest.len() < text.len()).then_some((word, rest))
 }
 
-/// Characters that mean themselves outside quotes.
+/// Whether a character stands for itself outside quotes.
 fn is_bare(character: char) -> bool {
     character.is_ascii_alphanumeric() || "_-./:@%+,=".contains(character)
 }
 
-/// Characters that mean themselves inside the given quotes.
+/// Whether a character stands for itself inside the given quotes.
 fn is_literal(character: char, quote: char) -> bool {
     if character.is_control() || is_invisible(character) {
         return false;
@@ -154,7 +156,7 @@ fn is_literal(character: char, quote: char) -> bool {
     quote == '\'' || !matches!(character, '$' | '`' | '\\' | '!')
 }
 
-/// Characters that nobody sees or that turn the text around.
+/// Whether a character is invisible or reverses the text.
 pub fn is_invisible(character: char) -> bool {
     matches!(
         character,

@@ -1,10 +1,11 @@
 //! Reads a command line into its simple commands, at every depth: lists, pipelines, groups, loops,
 //! functions, substitutions and here-documents.
 //!
-//! The reader is conservative, because a tree is no proof of what bash runs. It may find commands
-//! that bash would not run, but what it cannot read with certainty it says so: [`Script::doubt`].
-//! `reader/simple.rs` reads one simple command, `reader/words.rs` its words, `reader/cursor.rs` is
-//! the place in the text. `runs` says what the commands come to. Pure.
+//! The reader is conservative, because a parse tree is no proof of what bash runs. It may find
+//! commands that bash would not run. If it cannot read something with certainty, it sets
+//! [`Script::doubt`]. `reader/simple.rs` reads one simple command, `reader/words.rs` its words, and
+//! `reader/cursor.rs` is the position in the text. `runs` finds out what the commands run. All of
+//! this is pure.
 
 mod cursor;
 mod simple;
@@ -16,10 +17,11 @@ use super::word::Word;
 /// How deep commands may be nested before the reader gives up.
 const MAX_DEPTH: usize = 40;
 
-/// How often a text may look like an expression and be none.
+/// How often text that looks like an arithmetic expression may turn out not to be one.
 const MAX_ATTEMPTS: usize = 16;
 
-/// Variables that hold one word unless somebody changes them, which counts as a command of its own.
+/// Variables that hold one word unless a command changes them. The change is judged as a command of
+/// its own.
 pub const IS_ONE_WORD: &[&str] = &[
     "CARGO_HOME",
     "GOPATH",
@@ -32,7 +34,7 @@ pub const IS_ONE_WORD: &[&str] = &[
     "USER",
 ];
 
-/// What a text says.
+/// The contents of a text.
 #[derive(Debug, Default)]
 pub struct Script {
     pub commands: Vec<Simple>,
@@ -40,15 +42,15 @@ pub struct Script {
     pub listed: Vec<Word>,
     /// Files that redirections write to.
     pub written: Vec<Word>,
-    /// Whether some of the text could not be read, so that it may run anything.
+    /// Whether part of the text could not be read. Then the text may run anything.
     pub doubt: bool,
-    /// Whether it calculates with variables: their values are read as expressions, and an
+    /// Whether the text calculates with variables. Their values are read as expressions, and an
     /// expression may run commands.
     pub calculates: bool,
     attempts: usize,
 }
 
-/// A command without any other inside it.
+/// A command that contains no other command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Simple {
     pub assignments: Vec<Assignment>,
@@ -62,18 +64,18 @@ pub struct Assignment {
     pub value: Word,
 }
 
-/// Where a command reads from.
+/// Where a command reads its input from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Input {
-    /// A pipe, a terminal, or what is around the command.
+    /// A pipe, a terminal, or the input of the surrounding command.
     #[default]
     Unknown,
     File(Word),
-    /// Text that stands in the script.
+    /// Text in the script itself.
     Text(Word),
 }
 
-/// The text cannot be read with certainty.
+/// Says that the text cannot be read with certainty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Doubt;
 
@@ -91,7 +93,7 @@ impl Script {
 /// What ends a list of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The text.
+    /// The end of the text.
     Text,
     /// `)`.
     Parenthesis,
@@ -103,16 +105,16 @@ enum End {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Here,
-    /// By `esac`.
+    /// The list ended with `esac`.
     Case,
 }
 
-/// A here-document whose text comes after the line.
+/// A here-document whose text begins after the line.
 struct Pending {
     delimiter: String,
     strips_tabs: bool,
     expands: bool,
-    /// The command that reads it.
+    /// The command that reads the here-document.
     owner: Option<usize>,
 }
 
@@ -140,7 +142,7 @@ impl<'t, 's> Reader<'t, 's> {
         }
     }
 
-    /// Reads what stands in a text of its own, such as between backquotes.
+    /// Reads a nested text, such as the text between backquotes.
     fn nested(&mut self, text: &str) {
         if self.depth >= MAX_DEPTH {
             self.script.doubt = true;
@@ -199,7 +201,7 @@ impl<'t, 's> Reader<'t, 's> {
         }
     }
 
-    /// Skips blanks, comments and the ends of lines.
+    /// Skips blanks, comments and line ends.
     fn space(&mut self) -> Read {
         loop {
             self.cursor.skip_blanks();
@@ -286,7 +288,7 @@ impl<'t, 's> Reader<'t, 's> {
         }
     }
 
-    /// Reads `NAME in WORDS` or `(( ; ; ))`; `do` comes as the next command.
+    /// Reads `NAME in WORDS` or `(( ; ; ))`. The `do` is read as the next command.
     fn loop_head(&mut self) -> Read {
         self.cursor.skip_blanks();
         if self.cursor.eat("((") {

@@ -1,4 +1,4 @@
-//! Rules about shell commands as they are written: `rm -rf`, `git push:*`.
+//! Rules about shell commands as people write them: `rm -rf`, `git push:*`.
 
 use super::word::{Count, Word};
 
@@ -7,7 +7,7 @@ use super::word::{Count, Word};
 pub struct Rule {
     pub(super) program: String,
     pub(super) words: Vec<String>,
-    /// Whether its text could be read as words; otherwise they are a guess.
+    /// Whether the text could be read as words. If not, the words are a guess.
     pub(super) is_certain: bool,
 }
 
@@ -65,13 +65,13 @@ impl Rule {
         }
         Ok(Self {
             program,
-            // A lone star stands for whatever comes there.
+            // A single star stands for any word.
             words: words.into_iter().filter(|word| word != "*").collect(),
             is_certain: true,
         })
     }
 
-    /// The rule, or what it most likely means where it cannot be understood.
+    /// Returns the rule or, if it cannot be understood, its most likely meaning.
     pub(super) fn guess(argument: &str) -> Option<Self> {
         Self::parse(argument).ok().or_else(|| {
             let border = |c: char| c.is_whitespace() || super::BORDERS.contains(c) || c == '\\';
@@ -88,7 +88,7 @@ impl Rule {
     }
 }
 
-/// Splits a rule into words; quotes join, as they do in a shell.
+/// Splits a rule into words. Quotes join, as in a shell.
 fn split(text: &str) -> Result<Vec<String>, RuleError> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -116,7 +116,7 @@ fn split(text: &str) -> Result<Vec<String>, RuleError> {
     Ok(words)
 }
 
-/// A word of a rule as a pattern: a star stands for anything.
+/// Returns a word of a rule as a pattern, in which a star stands for anything.
 pub(super) fn pattern(word: &str) -> Word {
     let mut pattern = Word::default();
     for (place, piece) in word.split('*').enumerate() {

@@ -1,8 +1,8 @@
-//! Which commands run whatever their arguments, their input or a file says: a rule for such a
-//! program would allow anything, so each call is asked about..
+//! Finds commands that run whatever their arguments, their input or a file says. A rule for such a
+//! program would allow anything, so each call is asked about.
 //!
-//! A list can never be complete. It is the second line: the first is that a rule names one program,
-//! and that somebody chose it.
+//! Such a list can never be complete. It is the second line of defence. The first is that a rule
+//! names one program and that a person chose this program.
 
 /// Programs that exist to run others, or whose arguments are a program.
 #[rustfmt::skip]
@@ -23,7 +23,7 @@ const RUNNERS: &[&str] = &[
     "vimdiff", "watch", "wish", "xargs", "xdg-open", "xterm", "xvfb-run", "zip", "zsh",
 ];
 
-/// Subcommands that run what comes after them or what a file says.
+/// Subcommands that run the arguments after them or the contents of a file.
 const RUNNING_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("bun", &["create", "exec", "repl", "run", "x"]),
     ("bundle", &["exec"]),
@@ -78,8 +78,8 @@ const RUNNING_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("zig", &["build", "run"]),
 ];
 
-/// Long options that name a program to run, a file of settings that may, or a file to write, in
-/// whatever program has them.
+/// Long options, in any program, that name a program to run, a settings file that may name one, or
+/// a file to write.
 #[rustfmt::skip]
 const RUNNING_OPTIONS: &[&str] = &[
     "--checkpoint-action", "--command", "--compress-program", "--config", "--config-env", "--config-file",
@@ -91,7 +91,7 @@ const RUNNING_OPTIONS: &[&str] = &[
     "--use-compress-program", "--vettool",
 ];
 
-/// Short options that do the same, by program and, where it has them, subcommand.
+/// Short options with the same effect, by program and, if it has one, subcommand.
 const RUNNING_LETTERS: &[(&str, &str, &str)] = &[
     ("apt", "", "co"),
     ("apt-get", "", "co"),
@@ -108,7 +108,7 @@ const RUNNING_LETTERS: &[(&str, &str, &str)] = &[
     ("wget", "", "eioO"),
 ];
 
-/// Options with one dash and many letters.
+/// Options with the same effect that have one dash and several letters.
 const RUNNING_WORDS: &[(&str, &[&str])] = &[
     ("cc", &["-wrapper", "-fplugin", "-B"]),
     ("clang", &["-wrapper", "-fplugin", "-B"]),
@@ -128,10 +128,10 @@ pub fn runs_anything(argv: &[String]) -> bool {
     is_runner(&name)
         || runs_by_options(&name, arguments)
         || (name == "git" && changes_git(arguments))
-        // A file of options may hold any of them.
+        // A file of options may contain any option.
         || (matches!(name.as_str(), "cc" | "c++" | "gcc" | "g++" | "clang" | "clang++")
             && arguments.iter().any(|argument| argument.starts_with('@')))
-        // A variable given to make takes the place of one in its file, SHELL too.
+        // A variable given to make replaces the one in its file, and this includes SHELL.
         || (matches!(name.as_str(), "make" | "gmake" | "just")
             && arguments.iter().any(|argument| argument.contains('=')))
 }
@@ -139,7 +139,7 @@ pub fn runs_anything(argv: &[String]) -> bool {
 /// Says whether a program exists to run others, or takes programs as arguments.
 pub fn is_runner(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    // python3.12, ruby3.1, lua5.4 and the like.
+    // The name may have a version: python3.12, ruby3.1, lua5.4.
     let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
     name.starts_with("python")
         || name.starts_with("pypy")
@@ -159,7 +159,8 @@ fn has_running_subcommand(program: &str, arguments: &[String]) -> bool {
     else {
         return false;
     };
-    // The first word that is no option, and the one after it: an option may have taken the first.
+    // The first two words that are no options are checked, because the first may be the value of an
+    // option.
     arguments
         .iter()
         .filter(|argument| !argument.starts_with('-'))
@@ -180,7 +181,7 @@ fn has_running_option(program: &str, arguments: &[String]) -> bool {
     arguments.iter().any(|argument| {
         if let Some(long) = argument.strip_prefix("--") {
             let name = long.split('=').next().unwrap_or(long);
-            // Programs accept the start of an option for the whole.
+            // Programs accept the beginning of an option for the whole option.
             return name.len() >= 2
                 && RUNNING_OPTIONS.iter().any(|option| {
                     let option = option.trim_start_matches('-');
@@ -195,7 +196,8 @@ fn has_running_option(program: &str, arguments: &[String]) -> bool {
     })
 }
 
-/// Options before git's subcommand change what it runs, but for these.
+/// Whether options before git's subcommand change what git runs. Only the options listed here do
+/// not.
 fn changes_git(arguments: &[String]) -> bool {
     let harmless = [
         "--no-pager",

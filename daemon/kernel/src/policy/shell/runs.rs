@@ -1,8 +1,9 @@
-//! What a command line runs: every command in it, and those that its wrappers, shells and
-//! interpreters run for it.
+//! Finds everything that a command line runs: its commands, and the commands that its wrappers,
+//! shells and interpreters run.
 //!
-//! Deny rules are compared with the result. What is [`Sure`] runs just so if the line gets there;
-//! what is possible might. `anything` says that the line may run what nobody can read in it. Pure.
+//! Deny rules are compared with the result. A command that is [`Sure`] runs exactly as listed if
+//! the line gets there; a possible command might run. `anything` says that the line may run
+//! something that cannot be read in it. All of this is pure.
 
 mod program;
 mod special;
@@ -12,20 +13,20 @@ use std::collections::BTreeMap;
 use super::reader::{Assignment, Input, Script, Simple};
 use super::word::{Word, base_name};
 
-/// How deep commands may be wrapped in each other before the reader gives up.
+/// How deep commands may be wrapped in each other before the analysis gives up.
 const MAX_WRAPPING: usize = 20;
 
-/// How many words are taken apart for one line; what needs more is not understood.
+/// How many words are analysed for one line. A line that needs more is not understood.
 const MAX_EFFORT: usize = 400_000;
 
-/// How many pairs of files are compared.
+/// How many pairs of written and executed files are compared. With more, the line may run anything.
 const MAX_PAIRS: usize = 1_000_000;
 
 /// Everything that a line may run.
 #[derive(Debug, Default)]
 pub struct Runs {
     pub runs: Vec<Run>,
-    /// Whether it may run more than is listed.
+    /// Whether the line may run more than is listed.
     pub anything: bool,
     /// Files that are run, by the last part of their path.
     files: Vec<String>,
@@ -33,11 +34,11 @@ pub struct Runs {
     written: Vec<Word>,
     commands: usize,
     effort: usize,
-    /// What was looked up of programs already.
+    /// The classes of programs that were looked up before.
     classes: BTreeMap<String, program::Class>,
 }
 
-/// One command that runs, or may.
+/// A command that runs or may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     pub words: Vec<Word>,
@@ -51,16 +52,16 @@ pub enum Certainty {
     Possible,
 }
 
-/// What the arguments of a command are.
+/// What kind of arguments a command has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arguments {
-    /// Words only.
+    /// The arguments are plain words.
     Data,
-    /// They may hold a command, because the program is not known.
+    /// The arguments may contain a command, because the program is not known.
     MayRun,
-    /// They may hold a command, or a text of another language that runs one.
+    /// The arguments may contain a command, or text in another language that runs one.
     Code,
-    /// Names of files, one of which becomes a copy of another.
+    /// The arguments are file names, and one file becomes a copy of another.
     Copied,
 }
 
@@ -73,7 +74,7 @@ impl Runs {
         runs
     }
 
-    /// Reads a text that a shell is given.
+    /// Reads a text that a shell executes.
     fn text(&mut self, text: &str, certainty: Certainty, depth: usize) {
         if self.is_too_much(depth) {
             self.anything = true;
@@ -94,7 +95,7 @@ impl Runs {
         }
     }
 
-    /// Reads a text that may or may not be a command; if it makes no sense, it is none.
+    /// Reads a text that may be a command. If it cannot be understood, it counts as no command.
     fn perhaps(&mut self, text: &str, depth: usize) {
         if self.is_too_much(depth) {
             self.anything = true;
@@ -114,7 +115,7 @@ impl Runs {
         }
     }
 
-    /// The value of a variable, or a word of a list, which later commands may run.
+    /// Reads the value of a variable or a word of an array. Later commands may run it.
     fn value(&mut self, word: &Word, depth: usize) {
         if let Some(text) = word.text()
             && text.contains(char::is_whitespace)
@@ -140,7 +141,7 @@ impl Runs {
         self.words(&command.words, &command.input, certainty, depth);
     }
 
-    /// Takes a command apart: itself, and what it runs.
+    /// Adds a command and the commands that it runs.
     fn words(&mut self, words: &[Word], input: &Input, certainty: Certainty, depth: usize) {
         let Some((first, arguments)) = words.split_first() else {
             return;
@@ -151,7 +152,7 @@ impl Runs {
         }
         let name = program::name(first).filter(|name| !name.starts_with(['^', '!']));
         let Some(name) = name else {
-            // Any program, a shell as well.
+            // The program can be any, even a shell.
             self.push(words, certainty, Arguments::Data);
             self.anything = true;
             return;
@@ -183,7 +184,7 @@ impl Runs {
                 self.anything |= arguments.iter().any(Word::is_computed);
                 self.arguments(arguments, depth, Texts::All);
                 if let Input::Text(text) = input {
-                    // Some read what to do from their input.
+                    // Some programs read from their input what to do.
                     let fed = [first.clone(), text.clone()];
                     self.push(&fed, Certainty::Possible, Arguments::Code);
                     self.anything |= text.is_computed();
@@ -238,7 +239,7 @@ impl Runs {
         }
     }
 
-    /// Whether a file that the line writes is also run by it.
+    /// Whether the line also runs a file that it writes.
     fn runs_what_it_writes(&self) -> bool {
         let pairs = self.files.len().saturating_mul(self.written.len());
         pairs > MAX_PAIRS
@@ -258,8 +259,8 @@ enum Texts {
     OfSeveralWords,
 }
 
-/// Whether an expression may evaluate a text of the script that holds a command: the subscript of
-/// an array is expanded even when it comes out of quotes or a variable.
+/// Whether an arithmetic expression may evaluate a text of the script that contains a command. Bash
+/// expands the subscript of an array even if it comes from quotes or a variable.
 fn hides_in_expressions(script: &Script) -> bool {
     let names_variables = script.commands.iter().any(|command| {
         let name = command.words.first().and_then(Word::text);

@@ -1,8 +1,8 @@
-//! Program texts of small languages, read only as far as to say that they run nothing.
+//! Reads programs in awk and sed just far enough to show that they run nothing.
 
 use super::word::Word;
 
-/// Splits a text into words where that is certain: bare words and quoted ones.
+/// Splits a text of bare and quoted words. Returns `None` if the split is not certain.
 pub(super) fn plain_words(text: &str) -> Option<Vec<String>> {
     let commands = super::plain::words(text)?;
     (!commands.is_empty()).then_some(commands)
@@ -19,7 +19,7 @@ pub(super) fn awk_runs(arguments: &[Word]) -> bool {
             "-F" | "-v" | "--field-separator" | "--assign" => {
                 words.next();
             }
-            // A file with the program: its own matter.
+            // The program is in a file, whose contents are not judged.
             "-f" | "--file" => return false,
             "--" => return words.next().is_none_or(awk_text_runs),
             _ if text.starts_with("-F") || text.starts_with("-v") || text.starts_with("-f") => {}
@@ -41,7 +41,7 @@ fn awk_text_runs(word: &Word) -> bool {
         .any(|mark| without_or.contains(mark))
 }
 
-/// Whether a program of awk writes files, besides what [`awk_runs`] says.
+/// Whether an awk program writes files. [`awk_runs`] says whether it runs something.
 pub(super) fn awk_writes(arguments: &[Word]) -> bool {
     let writes = |text: &str| text.contains('>');
     arguments.iter().filter_map(Word::text).any(writes)
@@ -64,7 +64,7 @@ pub(super) fn sed_runs(arguments: &[Word]) -> bool {
                 return true;
             }
         } else if text.starts_with("--file") || text == "-f" {
-            // A file with the program: its own matter.
+            // The program is in a file, whose contents are not judged.
             has_script = true;
             if !text.contains('=') {
                 words.next();
@@ -105,7 +105,7 @@ pub(super) fn sed_runs(arguments: &[Word]) -> bool {
     }
 }
 
-/// Whether a program of sed only edits what goes through it: no `e`, no `w`, no file.
+/// Whether a sed program only edits the text that passes through it: no `e`, no `w`, no file.
 pub(super) fn is_plain_sed(script: &str) -> bool {
     Sed { rest: script }.is_plain()
 }
@@ -189,7 +189,7 @@ impl Sed<'_> {
         self.rest = self.rest.get(end..).unwrap_or_default();
     }
 
-    /// One address or two: numbers, `$`, `/regex/`, `+3`, `~4`.
+    /// Reads one address or two: numbers, `$`, `/regex/`, `+3`, `~4`.
     fn address(&mut self) -> bool {
         loop {
             self.skip(" \t0123456789$,+~");
@@ -216,7 +216,8 @@ impl Sed<'_> {
         }
     }
 
-    /// Reads up to the mark; a mark in brackets does not count for sed, so it is not plain.
+    /// Reads up to the mark. A mark in brackets does not count for sed, so the program is not plain
+    /// then.
     fn delimited(&mut self, mark: char) -> bool {
         if mark == '\n' || mark == '\\' {
             return false;

@@ -1,11 +1,11 @@
-//! The tables: texts of one line per command, found by name. Nothing of them is kept in memory.
+//! Tables with one line per command, found by name. Nothing of them is kept in memory.
 
-/// The lines of a table: names, how they are to be read, and what is listed.
+/// Returns the lines of a table: names, how to read them, and the listed words.
 pub(super) fn lines(table: &'static str) -> impl Iterator<Item = Line> {
     table.lines().map(str::trim).filter_map(line)
 }
 
-/// The lines whose first word is this name, or `a/b` with it.
+/// Returns the lines whose first word is this name, or a form `a/b` that contains it.
 pub(super) fn lines_about(table: &'static str, name: &str) -> impl Iterator<Item = Line> {
     table
         .lines()
@@ -41,7 +41,7 @@ impl Line {
         self.names.split_ascii_whitespace().any(|own| own == name)
     }
 
-    /// The value of `key=value` among the names.
+    /// Returns the value of `key=value` among the names.
     pub(super) fn number(&self, key: &str) -> Option<usize> {
         let mut words = self.names.split_ascii_whitespace();
         words.find_map(|word| word.strip_prefix(key)?.strip_prefix('=')?.parse().ok())

@@ -7,7 +7,7 @@ fn rule(argument: &str) -> PermissionRule {
     }
 }
 
-/// How a rule strikes a text: `yes`, `ask` or `no`.
+/// How a rule applies to a text: `yes`, `ask` or `no`.
 fn strikes(argument: &str, text: &str) -> &'static str {
     match denial(&[&rule(argument)], text) {
         Denial::No => "no",
@@ -17,7 +17,7 @@ fn strikes(argument: &str, text: &str) -> &'static str {
 }
 
 #[test]
-fn a_deny_rule_hits_a_certain_command_however_it_is_spelled() {
+fn a_deny_rule_matches_a_certain_command_in_every_spelling() {
     let table = [
         ("rm", "rm", "yes"),
         ("rm", "/bin/rm", "yes"),
@@ -81,7 +81,7 @@ fn a_deny_rule_hits_a_certain_command_however_it_is_spelled() {
 }
 
 #[test]
-fn a_deny_rule_hits_every_mention_in_an_uncertain_text() {
+fn a_deny_rule_matches_every_mention_in_an_uncertain_text() {
     for text in [
         "A=b rm x",
         "for f in *; do rm $f; done",
@@ -165,7 +165,7 @@ fn text_that_is_typed_is_read_line_by_line() {
 }
 
 #[test]
-fn a_rule_that_cannot_be_understood_is_not_dead() {
+fn a_rule_that_cannot_be_understood_still_applies() {
     assert_eq!(strikes("rm '-rf", "rm -rf x"), "yes");
     assert_eq!(strikes("curl | sh", "curl x | sh"), "yes");
     assert_eq!(strikes("rm '-rf", "ls"), "no");
@@ -182,7 +182,7 @@ fn ten_thousand_commands_are_read_to_the_last() {
 }
 
 #[test]
-fn deep_and_broken_texts_are_asked_about_in_a_moment() {
+fn deep_and_broken_texts_are_asked_about_quickly() {
     for piece in [
         "$((",
         "$(",

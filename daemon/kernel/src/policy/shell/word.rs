@@ -1,31 +1,31 @@
-//! A word of a command line as far as it is known before the line runs.
+//! A word of a command line, as far as it is known before the line runs.
 
-/// A word: what is written out, and what only the run decides.
+/// A word: literal text, and gaps that are known only when the line runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Word {
     parts: Vec<Part>,
-    /// Whether it may become several words, or none.
+    /// Whether the word may become several words, or none.
     several: bool,
-    /// What stands in its braces: `{a,b}` becomes two words.
+    /// The text inside its braces: `{a,b}` becomes two words.
     braces: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Text(String),
-    /// Any text, also none.
+    /// Any text, including none.
     Any,
 }
 
 impl Word {
-    /// A word that is written out.
+    /// Returns a word of literal text only.
     pub fn literal(text: &str) -> Self {
         let mut word = Self::default();
         word.push_str(text);
         word
     }
 
-    /// Any words at all.
+    /// Returns a word that may become any words at all.
     pub fn anything() -> Self {
         let mut word = Self::default();
         word.push_any(Count::Several);
@@ -58,7 +58,7 @@ impl Word {
         self.several |= count == Count::Several;
     }
 
-    /// A mark to come back to.
+    /// Returns the current end of the word, for [`Self::blur_from`].
     pub(super) fn mark(&self) -> Mark {
         let text = match self.parts.last() {
             Some(Part::Text(text)) => text.len(),
@@ -70,7 +70,7 @@ impl Word {
         }
     }
 
-    /// Forgets what came after a mark, where braces stand: they become several words.
+    /// Replaces everything after a mark by any words, because braces become several words.
     pub(super) fn blur_from(&mut self, mark: Mark, braces: &str) {
         self.braces.push_str(braces);
         self.parts.truncate(mark.parts);
@@ -80,7 +80,7 @@ impl Word {
         self.push_any(Count::Several);
     }
 
-    /// The word, if it is written out whole.
+    /// Returns the word, if it is literal as a whole.
     pub fn text(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] if !self.several => Some(""),
@@ -93,17 +93,17 @@ impl Word {
         self.text().is_none()
     }
 
-    /// Whether it may stand for several words, or for none.
+    /// Whether the word may become several words, or none.
     pub fn may_be_several(&self) -> bool {
         self.several
     }
 
-    /// What stands in its braces.
+    /// Returns the text inside its braces.
     pub fn braces(&self) -> &str {
         &self.braces
     }
 
-    /// What it is known to begin with.
+    /// Returns the text that the word is known to begin with.
     pub fn prefix(&self) -> &str {
         match self.parts.first() {
             Some(Part::Text(text)) => text,
@@ -111,7 +111,7 @@ impl Word {
         }
     }
 
-    /// What it is known to end with.
+    /// Returns the text that the word is known to end with.
     pub fn ending(&self) -> Option<&str> {
         match self.parts.last() {
             Some(Part::Text(text)) => Some(text),
@@ -119,7 +119,7 @@ impl Word {
         }
     }
 
-    /// Whether it may be an option: it begins with a dash, or nobody knows what it begins with.
+    /// Whether the word may be an option: it begins with a dash, or its beginning is not known.
     pub fn may_be_option(&self) -> bool {
         match self.parts.first() {
             Some(Part::Text(text)) => text.starts_with('-'),
@@ -128,7 +128,7 @@ impl Word {
         }
     }
 
-    /// The pieces that are written out.
+    /// Returns the literal pieces.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
@@ -136,17 +136,17 @@ impl Word {
         })
     }
 
-    /// Whether it may come to be this text.
+    /// Whether the word may become this text.
     pub fn may_be(&self, text: &str) -> bool {
         may_match(&self.parts, text)
     }
 
-    /// Whether it may come to be this name, or a path that ends in it.
+    /// Whether the word may become this name, or a path that ends in it.
     pub fn may_name(&self, name: &str) -> bool {
         if let Some(text) = self.text() {
             return base_name(text) == name;
         }
-        // A gap has room for the rest of a path.
+        // A gap may hold the rest of a path.
         match self.parts.last() {
             Some(Part::Any) | None => true,
             Some(Part::Text(end)) if end.contains('/') => base_name(end) == name,
@@ -154,7 +154,7 @@ impl Word {
         }
     }
 
-    /// The word without its first characters, where those are written out.
+    /// Returns the word without these first characters, if they are literal.
     pub(super) fn without_prefix(&self, prefix: &str) -> Option<Self> {
         let mut rest = self.clone();
         let first = rest.parts.first_mut()?;
@@ -169,26 +169,26 @@ impl Word {
     }
 }
 
-/// Into how many words an expansion may fall.
+/// How many words an expansion may become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
     One,
     Several,
 }
 
-/// A place in a word that is being read.
+/// A position in a word that is being read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark {
     parts: usize,
     text: usize,
 }
 
-/// The last part of a path.
+/// Returns the last part of a path.
 pub fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Whether the parts, with anything in their gaps, can come to be a text.
+/// Whether the parts, with any text in their gaps, can become this text.
 fn may_match(parts: &[Part], text: &str) -> bool {
     let (mut parts, mut rest) = (parts, text);
     if let Some((Part::Text(start), others)) = parts.split_first() {

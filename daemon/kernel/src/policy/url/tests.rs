@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_rule_covers_its_origin_and_what_is_below_its_path() {
+fn a_rule_covers_its_origin_and_everything_below_its_path() {
     let table = [
         ("https://example.com", "https://example.com/a", true),
         ("https://example.com", "https://EXAMPLE.com./a", true),
@@ -79,7 +79,7 @@ fn a_rule_covers_its_origin_and_what_is_below_its_path() {
 }
 
 #[test]
-fn a_deny_rule_for_a_host_hits_every_scheme_and_port() {
+fn a_deny_rule_for_a_host_matches_every_scheme_and_port() {
     let table = [
         ("https://evil.net", "http://evil.net:8080/x", true),
         ("evil.net", "https://EVIL.net./x", true),

@@ -1,10 +1,10 @@
-//! What a client says about a permission, and what of it stays.
+//! Decisions of clients about permissions, and which of them last.
 
 use serde_json::{Value, json};
 
 use crate::decide::tests::prelude::*;
 
-/// The call `a` asks for this.
+/// A session whose call `a` asks for this permission.
 fn asks(request: Value) -> Given {
     calls_started(&["a"]).and(permission_asked("a", request))
 }
@@ -87,7 +87,7 @@ fn approved_for_the_session_the_next_call_needs_no_question() {
 }
 
 #[test]
-fn what_cannot_be_approved_for_the_session_is_approved_once() {
+fn a_request_that_cannot_be_approved_for_the_session_is_approved_once() {
     check(
         &asks(command_line_of_once("make")),
         || permit("r-a", for_session()),
@@ -159,7 +159,7 @@ fn a_domain_that_is_approved_for_good_is_approved_for_the_session() {
 }
 
 #[test]
-fn a_client_may_approve_something_else_than_was_asked() {
+fn a_client_may_approve_something_other_than_the_request() {
     let approval = || json!({ "kind": "approve-for-session", "approval": { "kind": "read" } });
     check(
         &asking(),
@@ -175,7 +175,7 @@ fn a_client_may_approve_something_else_than_was_asked() {
 }
 
 #[test]
-fn what_is_approved_already_is_not_stored_again() {
+fn an_approval_that_exists_is_not_stored_again() {
     let known = permissions(json!({ "approved": [{ "kind": "write", "argument": null }] }));
     check(
         &asking().and(known),
@@ -190,7 +190,7 @@ fn what_is_approved_already_is_not_stored_again() {
 }
 
 #[test]
-fn an_approval_for_a_place_or_for_good_is_remembered() {
+fn an_approval_for_a_location_or_for_good_is_remembered() {
     let here = || json!({ "kind": "approve-for-location", "approval": { "kind": "write" }, "locationKey": "/work" });
     check(
         &asking(),
@@ -229,7 +229,7 @@ fn an_approval_for_a_place_or_for_good_is_remembered() {
 }
 
 #[test]
-fn what_a_sub_agent_is_allowed_for_good_is_allowed_at_the_top() {
+fn a_lasting_approval_for_a_sub_agent_is_stored_in_the_top_level_session() {
     check(
         &asking().and(is_subagent(None)),
         || permit("r-a", for_session()),
@@ -302,7 +302,7 @@ fn a_rejection_waits_for_the_other_calls() {
 }
 
 #[test]
-fn without_a_person_the_call_is_denied_and_the_loop_goes_on() {
+fn without_a_person_the_call_is_denied_and_the_loop_continues() {
     check(
         &asking(),
         || permit("r-a", json!({ "kind": "user-not-available" })),
@@ -332,7 +332,7 @@ fn without_a_person_the_call_is_denied_and_the_loop_goes_on() {
 }
 
 #[test]
-fn what_a_client_grants_at_the_top_is_stored_once() {
+fn a_lasting_approval_in_the_top_level_session_is_stored_once() {
     check(
         &idle(),
         || grant(json!({ "kind": "write" }), Some("example.com")),

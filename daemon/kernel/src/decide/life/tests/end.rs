@@ -1,11 +1,11 @@
-//! Suspend and shutdown: what runs is stopped, and the log stays.
+//! Suspend and shutdown stop what runs and keep the log.
 
 use serde_json::json;
 
 use crate::decide::tests::prelude::*;
 
 #[test]
-fn a_suspended_session_stops_and_keeps_what_waits() {
+fn a_suspended_session_stops_and_keeps_its_queue() {
     check(
         &idle(),
         suspend,
@@ -46,7 +46,7 @@ fn a_suspended_session_stops_and_keeps_what_waits() {
 }
 
 #[test]
-fn a_suspended_session_ends_the_work_of_others_too() {
+fn a_suspended_session_ends_external_work_too() {
     check(
         &idle().and(task("e", external())),
         suspend,
@@ -61,7 +61,7 @@ fn a_suspended_session_ends_the_work_of_others_too() {
 }
 
 #[test]
-fn a_suspended_session_ends_what_lives_with_it() {
+fn a_suspended_session_ends_its_attached_tasks() {
     let tasks = idle()
         .and(task("d", detached("d")))
         .and(task("sh", shell("sh")))
@@ -83,7 +83,7 @@ fn a_suspended_session_ends_what_lives_with_it() {
 }
 
 #[test]
-fn a_shutdown_tells_what_the_session_took() {
+fn a_shutdown_reports_what_the_session_used() {
     let past = model_called()
         .and(used(1))
         .and(event("assistant.turn_end", json!({ "turnId": "0" })));
@@ -110,7 +110,7 @@ fn a_shutdown_tells_what_the_session_took() {
 }
 
 #[test]
-fn a_shutdown_stops_what_runs() {
+fn a_shutdown_stops_running_work() {
     check(
         &client_runs().and(task("sh", shell("sh"))),
         shutdown,

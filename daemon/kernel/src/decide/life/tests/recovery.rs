@@ -1,14 +1,14 @@
-//! The log was loaded by a new daemon: what ran in the old one is gone.
+//! A new daemon loads a log and closes what ran in the old one.
 
 use crate::decide::tests::prelude::*;
 
 #[test]
-fn after_a_crash_a_resting_session_rests() {
+fn after_a_crash_an_idle_session_stays_idle() {
     ignores(&idle().and(queued("m1")).and(elicitation("e")), recover);
 }
 
 #[test]
-fn after_a_crash_a_message_that_no_model_got_waits_again() {
+fn after_a_crash_a_message_that_did_not_reach_the_model_is_queued_again() {
     check(
         &preparing().and(queued("m2")),
         recover,
@@ -184,7 +184,7 @@ fn after_a_crash_tasks_are_closed_as_their_own_logs_say() {
 }
 
 #[test]
-fn what_outlives_the_daemon_goes_on_after_a_crash() {
+fn work_that_outlives_the_daemon_continues_after_a_crash() {
     ignores(
         &idle()
             .and(task("d", detached("d")))

@@ -1,9 +1,9 @@
-//! Slash commands wait in the queue and are run by clients, one at a time.
+//! Slash commands wait in the queue, and clients run them one at a time.
 
 use crate::decide::tests::prelude::*;
 
 #[test]
-fn a_slash_command_is_handed_to_the_clients_when_the_session_rests() {
+fn a_slash_command_goes_to_the_clients_when_the_session_is_idle() {
     check(
         &idle(),
         || slash_command("/deploy"),
@@ -103,7 +103,7 @@ fn a_slash_command_can_stop_the_queue() {
 }
 
 #[test]
-fn without_anybody_attached_what_waits_goes_on_waiting() {
+fn without_a_client_attached_the_queue_waits() {
     check(
         &commanding().and(queued("m2")).unattended(),
         || command_handled("r-c1"),

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::command::{PermissionChange, PermissionsPatch, RuleRemoval, RuleSet};
 use crate::decide::tests::prelude::*;
 
-/// A session in which somebody approved something of each kind.
+/// A session with an approval of each kind.
 fn approved() -> Given {
     idle().and(permissions(json!({
         "approved": [{ "kind": "shell", "argument": "ls" }],
@@ -170,7 +170,7 @@ fn directories_are_added_once_and_the_primary_one_is_set() {
 }
 
 #[test]
-fn a_reset_takes_back_what_people_approved() {
+fn a_reset_removes_what_people_approved() {
     check(
         &approved(),
         || change_permissions(PermissionChange::Reset),
@@ -230,7 +230,7 @@ fn a_configuration_replaces_what_it_names() {
 }
 
 #[test]
-fn managed_rules_are_not_for_clients_to_change() {
+fn clients_cannot_change_managed_rules() {
     let managed = || idle().and(permissions(json!({ "managed": { "noApproveAll": true } })));
     check(
         &managed(),
@@ -268,7 +268,7 @@ fn managed_rules_are_not_for_clients_to_change() {
 }
 
 #[test]
-fn who_approved_everything_before_that_was_forbidden_can_change_other_things() {
+fn a_session_with_an_earlier_approve_all_can_change_other_settings() {
     let both = permissions(json!({ "approveAll": true, "managed": { "noApproveAll": true } }));
     check(
         &idle().and(both),

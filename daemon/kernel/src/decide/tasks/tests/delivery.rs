@@ -1,11 +1,11 @@
-//! Who is told that a task came to rest, and when.
+//! When the model, clients and parents learn that a task ended or became idle.
 
 use loopd_proto::event::task::TaskOutcome;
 
 use crate::decide::tests::prelude::*;
 
 #[test]
-fn an_end_wakes_a_session_that_rests_and_is_attended() {
+fn the_end_of_a_task_wakes_an_idle_session_with_a_client() {
     check(
         &idle().and(task("sh", shell("sh"))),
         || end_task("sh", TaskOutcome::Failed),
@@ -41,7 +41,7 @@ fn an_end_wakes_a_session_that_rests_and_is_attended() {
 }
 
 #[test]
-fn an_end_that_the_model_knows_wakes_nobody() {
+fn an_end_that_the_model_knows_starts_no_loop() {
     check(
         &idle().and(task("sh", shell("sh"))),
         || end_known_task("sh"),
@@ -67,7 +67,7 @@ fn an_end_that_the_model_knows_wakes_nobody() {
 }
 
 #[test]
-fn an_end_is_told_once() {
+fn an_end_is_delivered_once() {
     declines(
         &idle().and(task("sh", shell("sh"))).and(task_ended("sh")),
         || end_known_task("sh"),
@@ -118,7 +118,7 @@ fn the_last_sub_agent_lets_the_session_be_idle() {
 }
 
 #[test]
-fn after_an_abort_clients_know_already_and_parents_do_not() {
+fn after_an_abort_only_a_parent_is_told_that_the_session_is_idle() {
     let aborted = || {
         idle()
             .and(task("x", waited_for("x")))
@@ -152,7 +152,7 @@ fn after_an_abort_clients_know_already_and_parents_do_not() {
 }
 
 #[test]
-fn an_answer_wakes_the_session_and_the_sub_agent_stays() {
+fn an_answer_wakes_the_session_and_the_sub_agent_stays_listed() {
     check(
         &idle().and(task("x", agent("x"))),
         || task_answers("x"),

@@ -1,4 +1,4 @@
-//! Tasks begin, are given more to do, and leave the list.
+//! Tasks start, get more to do, and leave the list.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ fn a_command_goes_on_in_the_background() {
 }
 
 #[test]
-fn an_id_is_given_once_but_a_shell_runs_one_command_after_the_other() {
+fn a_task_id_is_used_once_except_for_the_commands_of_a_shell() {
     check(
         &idle().and(task("x", agent("x"))),
         || start_task("x", agent("x")),
@@ -57,7 +57,7 @@ fn an_id_is_given_once_but_a_shell_runs_one_command_after_the_other() {
 }
 
 #[test]
-fn an_agent_that_was_removed_leaves_its_id_to_whoever_asks() {
+fn the_id_of_a_removed_agent_is_accepted_again() {
     let removed = event("loopd.tasks_removed", json!({ "ids": ["x"] }));
     let gone = idle()
         .and(task("x", agent("x")))
@@ -95,7 +95,7 @@ fn the_process_of_a_command_is_stored_when_it_is_new() {
 }
 
 #[test]
-fn a_sub_agent_that_the_loop_waits_for_is_let_go_into_the_background() {
+fn a_sub_agent_that_the_loop_waits_for_can_move_to_the_background() {
     check(
         &two_calls().and(task("x", waited_for("x"))),
         || promote("x"),
@@ -111,7 +111,7 @@ fn a_sub_agent_that_the_loop_waits_for_is_let_go_into_the_background() {
 }
 
 #[test]
-fn only_who_rests_is_given_more_to_do() {
+fn only_an_idle_or_ended_agent_gets_more_to_do() {
     check(
         &idle().and(task("x", agent("x"))).and(task_answered("x")),
         || continue_task("x"),
@@ -150,7 +150,7 @@ fn only_who_rests_is_given_more_to_do() {
 }
 
 #[test]
-fn only_work_of_others_is_noted() {
+fn only_external_work_takes_progress_notes() {
     check(
         &idle().and(task("e", external())),
         || note("e"),
@@ -169,7 +169,7 @@ fn only_work_of_others_is_noted() {
 }
 
 #[test]
-fn only_what_does_not_run_is_removed() {
+fn only_a_task_that_does_not_run_is_removed() {
     check(
         &idle().and(task("x", agent("x"))).and(task_answered("x")),
         || remove_task("x"),
@@ -185,7 +185,7 @@ fn only_what_does_not_run_is_removed() {
 }
 
 #[test]
-fn a_command_of_a_person_is_no_call_of_the_model() {
+fn a_command_of_a_person_is_not_a_tool_call_of_the_model() {
     check(
         &two_calls(),
         || start_user_command("u"),
@@ -217,7 +217,7 @@ fn a_command_of_a_person_is_no_call_of_the_model() {
 }
 
 #[test]
-fn a_shell_that_waits_for_somebody_to_type_is_only_told() {
+fn a_shell_that_waits_for_input_is_sent_but_not_stored() {
     check(
         &idle(),
         shell_waits,

@@ -1,9 +1,9 @@
-//! Events as they stand in a log.
+//! Events as logs hold them.
 
 use loopd_proto::event::Durable;
 use serde_json::{Value, json};
 
-/// An event as it stands in a log.
+/// An event as a log holds it.
 #[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 pub(crate) fn event(kind: &str, data: Value) -> Durable {
     serde_json::from_value(json!({ "type": kind, "data": data })).unwrap()
@@ -24,7 +24,7 @@ fn queued_at(place: &str, id: &str) -> Durable {
     )
 }
 
-/// A slash command waits, whose request is `r-` and its id.
+/// A slash command waits. Its request is `r-` followed by its id.
 pub(crate) fn queued_command(id: &str) -> Durable {
     event(
         "loopd.queued",
@@ -56,7 +56,7 @@ pub(crate) fn completed(call: &str) -> Durable {
     )
 }
 
-/// A person said no to a call.
+/// A person rejected a call.
 pub(crate) fn rejected(call: &str) -> Durable {
     event(
         "tool.execution_complete",
@@ -101,7 +101,7 @@ pub(crate) fn permissions(permissions: Value) -> Durable {
     event("loopd.permissions", json!({ "permissions": permissions }))
 }
 
-/// The session may use so many credits.
+/// The session may use this many credits.
 pub(crate) fn limited_to(credits: f64) -> Durable {
     event(
         "loopd.configured",
@@ -110,7 +110,7 @@ pub(crate) fn limited_to(credits: f64) -> Durable {
     )
 }
 
-/// A model call took so many credits.
+/// A model call used this many credits.
 pub(crate) fn used(credits: u64) -> Durable {
     event(
         "loopd.usage",
@@ -120,12 +120,12 @@ pub(crate) fn used(credits: u64) -> Durable {
     )
 }
 
-/// The session is a sub-agent with so many turns for a message.
+/// The session is a sub-agent with this many turns for a message.
 pub(crate) fn is_subagent(max_turns: Option<u32>) -> Durable {
     event("loopd.enlisted", identity(max_turns))
 }
 
-/// Who the sub-agent is.
+/// The identity of the sub-agent.
 pub(crate) fn identity(max_turns: Option<u32>) -> Value {
     json!({ "parent": "top", "task": "me", "depth": 1,
         "profile": { "agentType": "explore", "displayName": "Me", "maxTurns": max_turns } })
@@ -139,7 +139,7 @@ pub(crate) fn user_command(call: &str) -> Durable {
     )
 }
 
-/// A task goes on in the background; what it is comes from [`shell`], [`detached`], [`agent`],
+/// A task runs in the background. Its work comes from [`shell`], [`detached`], [`agent`],
 /// [`waited_for`] or [`external`].
 pub(crate) fn task(id: &str, work: Value) -> Durable {
     event(

@@ -1,4 +1,4 @@
-//! What calls ask permission for.
+//! The permissions that calls ask for.
 
 use serde_json::{Value, json};
 

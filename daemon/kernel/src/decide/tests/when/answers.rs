@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::data;
 use crate::command::{CallOutcome, Command, LastingApproval};
 
-/// A client answers with what it sends on the wire.
+/// A client answers with this JSON from the wire.
 pub(crate) fn permit(request: &str, decision: Value) -> Command {
     Command::AnswerPermission {
         request: request.into(),
@@ -64,7 +64,7 @@ pub(crate) fn decline(request: &str) -> Command {
     }
 }
 
-/// A client allowed something for good when a sub-agent asked.
+/// A client gave a lasting approval when a sub-agent asked.
 pub(crate) fn grant(approval: Value, domain: Option<&str>) -> Command {
     Command::Grant(LastingApproval {
         approval: data::<Option<Approval>>(approval),

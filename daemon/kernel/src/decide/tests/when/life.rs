@@ -1,4 +1,4 @@
-//! The life of a session.
+//! Creating, resuming, recovering and ending a session.
 
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::event::task::TaskOutcome;
@@ -11,7 +11,7 @@ use super::{agent, data, pick};
 use crate::command::{AdoptAsSubagent, Command, Create, RecoveredOutcome, Resume, TaskEnd};
 use crate::decide::tests::given::identity;
 
-/// Somebody creates the session with these options and permissions.
+/// A client creates the session with these options and permissions.
 pub(crate) fn create(options: Value, permissions: Value) -> Create {
     Create {
         options: data(options),
@@ -39,7 +39,7 @@ pub(super) fn at(cwd: &str) -> WorkContext {
     data(json!({ "cwd": cwd, "branch": "main" }))
 }
 
-/// Somebody attaches to a session that nobody had open.
+/// A client attaches to a session that no client had open.
 pub(crate) fn resume() -> Resume {
     Resume {
         options: SessionOptions::default(),
@@ -55,19 +55,19 @@ pub(crate) fn resume() -> Resume {
 }
 
 impl Resume {
-    /// Others have it open.
+    /// Other clients have the session open.
     pub(crate) fn of_an_active_session(mut self) -> Self {
         (self.was_active, self.already_in_use) = (true, true);
         self
     }
 
-    /// What is open shall go on.
+    /// Open work shall continue.
     pub(crate) fn continuing(mut self) -> Self {
         self.continue_pending_work = true;
         self
     }
 
-    /// Nobody is told of it.
+    /// The resume is not announced.
     pub(crate) fn silently(mut self) -> Self {
         self.announce = false;
         self
@@ -94,23 +94,23 @@ impl Resume {
     }
 }
 
-/// The log was loaded by a new daemon, and the logs of sub-agents tell nothing.
+/// A new daemon loaded the log. The logs of sub-agents say nothing new.
 pub(crate) fn recover() -> Command {
     Command::Recover(Vec::new())
 }
 
-/// The log was loaded; the log of this sub-agent holds its answer.
+/// The log was loaded. The log of this sub-agent holds its answer.
 pub(crate) fn recover_answered(task: &str) -> Command {
     Command::Recover(vec![RecoveredOutcome::Answered(task.into(), answer())])
 }
 
-/// The log was loaded; the log of this sub-agent says that it failed.
+/// The log was loaded. The log of this sub-agent says that it failed.
 pub(crate) fn recover_failed(task: &str) -> Command {
     let end = TaskEnd::new(TaskOutcome::Failed).because("no model");
     Command::Recover(vec![RecoveredOutcome::Ended(task.into(), end)])
 }
 
-/// The log is a copy, and becomes that of a sub-agent.
+/// The log is a copy and becomes that of a sub-agent.
 pub(crate) fn adopt(cwd: Option<&str>) -> Command {
     Command::AdoptAsSubagent(Box::new(AdoptAsSubagent {
         subagent: data(identity(None)),

@@ -40,7 +40,7 @@ pub(crate) fn set_model(model: &str, effort: Option<&str>) -> Command {
     }))
 }
 
-/// A client switches to a model that it knows something about.
+/// A client switches to a model and states its capabilities.
 pub(crate) fn set_known_model(model: &str, capabilities: Value) -> Command {
     Command::SetModel(Box::new(ModelChoice {
         model: model.to_owned(),
@@ -64,7 +64,7 @@ pub(crate) fn update_options(options: Value) -> Command {
     }))
 }
 
-/// A client takes the limits away.
+/// A client removes the limits.
 pub(crate) fn lift_limits() -> Command {
     Command::UpdateOptions(Box::new(OptionsPatch {
         no_limits: true,
@@ -116,7 +116,7 @@ pub(crate) fn set_directory(cwd: &str) -> Command {
     Command::SetWorkingDirectory(cwd.to_owned())
 }
 
-/// Somebody looked at the branch in this directory.
+/// The branch in this directory was read.
 pub(crate) fn context_seen(cwd: &str) -> Command {
     Command::RecordContext(at(cwd))
 }
@@ -125,12 +125,12 @@ pub(crate) fn set_subagents(settings: Value) -> Command {
     Command::SetSubagents(data(settings))
 }
 
-/// A line that is kept in the log.
+/// A log line that is stored.
 pub(crate) fn log_stored(level: LogLevel) -> Command {
     log(level, true)
 }
 
-/// A line that is only told.
+/// A log line that is only sent.
 pub(crate) fn log_told(level: LogLevel) -> Command {
     log(level, false)
 }

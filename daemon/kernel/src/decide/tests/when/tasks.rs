@@ -1,4 +1,4 @@
-//! Reports about work beside the loop.
+//! Reports about background tasks.
 
 use loopd_proto::event::task::{ShellWaiting, TaskOutcome, WorkUsage};
 use loopd_proto::id::ToolCallId;
@@ -32,7 +32,7 @@ pub(crate) fn end_task(id: &str, outcome: TaskOutcome) -> Command {
     }
 }
 
-/// A task ended, and the model learns of it by other means.
+/// A task ended, and the model learns of it in another way.
 pub(crate) fn end_known_task(id: &str) -> Command {
     Command::TaskEnded {
         id: id.into(),
@@ -59,7 +59,7 @@ pub(crate) fn task_answers(id: &str) -> Command {
     }
 }
 
-/// A sub-agent answered, and the model learns of it by other means.
+/// A sub-agent answered, and the model learns of it in another way.
 pub(crate) fn task_answers_known(id: &str) -> Command {
     Command::TaskAnswered {
         id: id.into(),

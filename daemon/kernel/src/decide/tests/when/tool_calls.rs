@@ -9,17 +9,17 @@ use super::turn::turn;
 use crate::command::{Assessed, CallNeed, CallOutcome, Command, CompletionRef};
 use crate::tool_call::{Ahead, ToolOrigin, UserQuestion};
 
-/// The call `a` needs nobody's permission.
+/// The call `a` needs no permission.
 pub(crate) fn needs_nothing(call: &str) -> Assessed {
     assessed(call, CallNeed::Nothing)
 }
 
-/// The call can be made only with this permission.
+/// The call needs this permission.
 pub(crate) fn needs(call: &str, request: Value) -> Assessed {
     assessed(call, CallNeed::Permission(data(request)))
 }
 
-/// The call cannot be made at all.
+/// The call is refused.
 pub(crate) fn refuses(call: &str) -> Assessed {
     assessed(call, CallNeed::Refused(failed("invalid")))
 }
@@ -43,7 +43,7 @@ impl Assessed {
         self
     }
 
-    /// The tool is a client's.
+    /// The tool belongs to a client.
     pub(crate) fn of_a_client(mut self) -> Self {
         self.origin = ToolOrigin::Client;
         self
@@ -55,7 +55,7 @@ impl Assessed {
         self
     }
 
-    /// Who is attached answers no questions.
+    /// No attached client answers permission questions.
     pub(crate) fn with_nobody_to_ask(mut self) -> Self {
         self.can_ask = false;
         self
@@ -67,7 +67,7 @@ impl Assessed {
         self
     }
 
-    /// A sub-agent may do what its parents may.
+    /// The session is a sub-agent with these permissions of its parents.
     pub(crate) fn inheriting(mut self, permissions: Value) -> Self {
         self.inherited = Some(Box::new(data::<Permissions>(permissions)));
         self
@@ -100,7 +100,7 @@ pub(crate) fn failed(code: &str) -> CallOutcome {
     CallOutcome::failure(code, "it failed")
 }
 
-/// A result that tells what a task came to at this second.
+/// A result that reports how a task ended or became idle at this second.
 pub(crate) fn ok_telling_of(task: &str, second: i64) -> CallOutcome {
     let mut outcome = ok();
     outcome.delivered.push(CompletionRef {
@@ -110,7 +110,7 @@ pub(crate) fn ok_telling_of(task: &str, second: i64) -> CallOutcome {
     outcome
 }
 
-/// A failure that people read in other words than the model.
+/// A failure with one text for people and another one for the model.
 pub(crate) fn failed_in_other_words() -> CallOutcome {
     let mut outcome = failed("broken");
     outcome.result.detailed_content = Some("for people".to_owned());

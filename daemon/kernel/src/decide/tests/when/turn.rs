@@ -1,4 +1,4 @@
-//! Messages that wait, and the turn that works on them.
+//! Messages in the queue, and the turn that works on them.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(crate) fn turn(number: u32) -> TurnKey {
     }
 }
 
-/// A client sends a message, whose text is `hello` unless told otherwise.
+/// A client sends a message. Its text is `hello` unless a test sets another.
 pub(crate) fn send(id: &str) -> Send {
     Send {
         id: Some(id.into()),
@@ -64,7 +64,7 @@ pub(crate) fn slash_command(text: &str) -> Command {
     Command::EnqueueCommand(text.to_owned())
 }
 
-/// A client ran a slash command, and the queue goes on.
+/// A client ran a slash command, and the queue continues.
 pub(crate) fn command_handled(request: &str) -> Command {
     Command::CommandHandled {
         request: request.into(),
@@ -88,7 +88,7 @@ pub(crate) fn remove_last() -> Command {
     Command::RemoveLastQueued
 }
 
-/// Messages are ready, for the model and the system message that the session has.
+/// Messages are prepared, for the current model and system message of the session.
 pub(crate) fn prepared(ids: &[&str]) -> Command {
     prepared_for("gpt", "system", ids)
 }

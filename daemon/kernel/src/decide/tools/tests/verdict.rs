@@ -1,4 +1,4 @@
-//! A call that was assessed: it runs, is refused, or a person is asked.
+//! An assessed call runs, is refused, or a person is asked.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn a_call_that_needs_no_permission_runs() {
 }
 
 #[test]
-fn a_call_that_cannot_be_made_has_its_result_at_once() {
+fn a_refused_call_has_its_result_at_once() {
     check(
         &one_call(),
         || refuses("a"),
@@ -45,7 +45,7 @@ fn a_call_that_cannot_be_made_has_its_result_at_once() {
 }
 
 #[test]
-fn what_the_rules_allow_runs() {
+fn a_call_that_the_rules_allow_runs() {
     let allowed = permissions(json!({ "approved": [{ "kind": "write", "argument": null }] }));
     check(
         &one_call().and(allowed),
@@ -67,7 +67,7 @@ fn what_the_rules_allow_runs() {
 }
 
 #[test]
-fn what_the_rules_deny_has_its_result_at_once() {
+fn a_call_that_the_rules_deny_has_its_result_at_once() {
     let denied = || {
         permissions(
             json!({ "denied": [{ "kind": "write", "argument": null }], "approveAll": true }),
@@ -96,7 +96,7 @@ fn what_the_rules_deny_has_its_result_at_once() {
 }
 
 #[test]
-fn what_no_rule_covers_is_asked() {
+fn a_call_that_no_rule_covers_is_asked_about() {
     check(
         &one_call(),
         || needs("a", write("/work/file")),
@@ -124,7 +124,7 @@ fn what_no_rule_covers_is_asked() {
 }
 
 #[test]
-fn nobody_is_asked_when_nobody_answers() {
+fn a_call_is_denied_if_no_client_answers_questions() {
     check(
         &one_call(),
         || needs("a", write("/work/file")).with_nobody_to_ask(),
@@ -139,7 +139,7 @@ fn nobody_is_asked_when_nobody_answers() {
 }
 
 #[test]
-fn a_launch_that_allows_everything_is_not_asked() {
+fn a_launch_that_allows_everything_asks_nothing() {
     check(
         &one_call(),
         || needs("a", write("/work/file")).allowing_all(),
@@ -163,7 +163,7 @@ fn a_launch_that_allows_everything_is_not_asked() {
 }
 
 #[test]
-fn a_sub_agent_may_what_its_parents_may() {
+fn a_sub_agent_has_the_permissions_of_its_parents() {
     let own = permissions(json!({ "approveAll": true }));
     let subagent = || one_call().and(is_subagent(None)).and(own.clone());
     check(
@@ -187,7 +187,7 @@ fn a_sub_agent_may_what_its_parents_may() {
 }
 
 #[test]
-fn managed_settings_want_a_person() {
+fn managed_settings_require_the_decision_of_a_person() {
     let managed = || {
         permissions(json!({ "approveAll": true, "managed": { "ask": [rule("write", "/work")] } }))
     };
@@ -253,7 +253,7 @@ fn a_shell_is_opened_ahead_unless_the_call_is_refused() {
 }
 
 #[test]
-fn the_permission_of_a_clients_tool_hands_the_call_to_the_client() {
+fn a_permitted_call_of_a_clients_tool_goes_to_the_client() {
     let lookup = || json!({ "kind": "custom-tool", "toolName": "edit", "toolDescription": "" });
     check(
         &one_call(),
@@ -276,7 +276,7 @@ fn the_permission_of_a_clients_tool_hands_the_call_to_the_client() {
 }
 
 #[test]
-fn a_clients_tool_that_left_meanwhile_ends_the_call() {
+fn a_call_ends_if_the_client_of_its_tool_has_left() {
     let lookup = json!({ "kind": "custom-tool", "toolName": "edit", "toolDescription": "" });
     check(
         &two_calls()

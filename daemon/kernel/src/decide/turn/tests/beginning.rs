@@ -1,11 +1,11 @@
-//! Messages and notifications that are ready for the model, or could not be made so.
+//! Messages and notifications that were prepared for the model, or could not be prepared.
 
 use serde_json::json;
 
 use crate::decide::tests::prelude::*;
 
 #[test]
-fn messages_that_are_ready_begin_a_turn() {
+fn prepared_messages_begin_a_turn() {
     check(
         &preparing(),
         || prepared(&["m1"]),
@@ -79,7 +79,7 @@ fn steering_joins_the_running_interaction() {
 }
 
 #[test]
-fn a_woken_session_tells_the_model_what_came_to_rest() {
+fn a_woken_session_tells_the_model_which_tasks_ended() {
     let rested = idle()
         .and(task("sh", shell("sh")))
         .and(task_ended("sh"))
@@ -99,7 +99,7 @@ fn a_woken_session_tells_the_model_what_came_to_rest() {
 }
 
 #[test]
-fn a_woken_session_with_nothing_to_tell_rests_again() {
+fn a_woken_session_with_nothing_to_deliver_becomes_idle_again() {
     check(
         &woken(),
         || prepared(&[]),
@@ -129,7 +129,7 @@ fn a_woken_session_with_nothing_to_tell_rests_again() {
 }
 
 #[test]
-fn what_was_prepared_for_others_changes_nothing() {
+fn a_report_about_other_messages_changes_nothing() {
     ignores(&preparing(), || prepared(&["m9"]));
     ignores(&model_called(), || prepared(&["m1"]));
     ignores(&preparing(), || prepare_failed(&["m9"]));

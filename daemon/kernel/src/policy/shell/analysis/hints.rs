@@ -1,12 +1,14 @@
-//! Hints for a person or a policy about what a command may touch. Unlike the plain subset these
-//! are guesses over any text, and they guess too much rather than too little.
+//! Hints for a person or a policy about what a command may touch.
+//!
+//! Unlike the plain subset, hints are guesses over any text. They include too much rather than too
+//! little.
 
 use super::Syntax;
 
-/// How many hints of one kind are given; a longer list helps nobody.
+/// How many hints of one kind are given. A longer list would not help.
 const MAX_HINTS: usize = 100;
 
-/// Splits a command into words: exactly where it is plain, at every metacharacter where not.
+/// Splits a command into words: exactly if it is plain, otherwise at every metacharacter.
 pub(super) fn words(command: &str, syntax: &Syntax) -> Vec<String> {
     match syntax {
         Syntax::Plain(commands) => commands
@@ -35,7 +37,7 @@ pub(super) fn paths(words: &[String]) -> Vec<String> {
     }))
 }
 
-/// Picks the addresses out of words.
+/// Picks the URLs out of words.
 pub(super) fn urls(words: &[String]) -> Vec<String> {
     unique(words.iter().filter_map(|word| {
         let scheme_end = word.find("://")?;
@@ -52,7 +54,7 @@ pub(super) fn writes_by_redirection(command: &str, syntax: &Syntax) -> bool {
     if matches!(syntax, Syntax::Plain(_)) {
         return false;
     }
-    // Quotes can only be skipped where nothing inside them is evaluated.
+    // Quoted text can be skipped only if nothing inside quotes is evaluated.
     let text = if command.contains("$(") || command.contains('`') || command.contains("<<") {
         command.to_owned()
     } else {
@@ -95,7 +97,7 @@ fn unique<'a>(found: impl Iterator<Item = &'a str>) -> Vec<String> {
     unique
 }
 
-/// The text with quoted parts taken out; all of it where a quote is not closed.
+/// Returns the text without its quoted parts, or the whole text if a quote is not closed.
 fn without_quoted(command: &str) -> String {
     let mut bare = String::new();
     let mut characters = command.chars();
@@ -120,7 +122,7 @@ fn without_quoted(command: &str) -> String {
     bare
 }
 
-/// `>&2`, `>&-`: a descriptor, not a file.
+/// Whether a redirection goes to a descriptor and not to a file, as in `>&2` and `>&-`.
 fn is_descriptor(target: &str) -> bool {
     let target = target.trim_start_matches(' ');
     let end = target

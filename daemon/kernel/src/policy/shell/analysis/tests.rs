@@ -201,7 +201,7 @@ fn identifiers_name_the_program_and_its_subcommand() {
         ("docker ps", &["docker ps"]),
         ("docker compose up -d", &["docker compose up"]),
         ("cargo test | tail -5", &["cargo test", "tail"]),
-        // An opaque command stands for itself alone.
+        // An opaque command is identified by its whole text.
         ("git status > x", &["git status > x"]),
         ("FOO=$(id) git status", &["FOO=$(id) git status"]),
     ];
@@ -238,7 +238,7 @@ fn an_identifier_is_itself_a_plain_command_with_the_same_words() {
 }
 
 #[test]
-fn approval_for_a_session_is_offered_only_where_it_means_something() {
+fn approval_for_a_session_is_offered_only_if_it_would_cover_later_commands() {
     let table = [
         ("git status", SessionApproval::Offer),
         ("echo a && ls", SessionApproval::Offer),
@@ -260,7 +260,7 @@ fn approval_for_a_session_is_offered_only_where_it_means_something() {
 }
 
 #[test]
-fn redirections_into_files_are_seen() {
+fn redirections_into_files_are_found() {
     let table = [
         ("ls", false),
         ("echo 'a > b'", false),

@@ -1,12 +1,13 @@
-//! Shows a person what a command really is: what cannot be seen, what turns text around and what
-//! looks like another letter is written out. Called by `analysis`. Pure.
+//! Shows a person what a command really contains. Invisible characters, characters that reverse the
+//! text and letters that look like others are written as escapes. `analysis` calls this module.
 
 use crate::policy::shell::plain::is_invisible;
 
-/// How many characters are named by their number.
+/// How many characters are named by their code point.
 const NAMED: usize = 5;
 
-/// Warns of what is not what it seems, with the whole command written out so that nothing hides.
+/// Warns of characters that mislead, and shows the whole command with escapes so that nothing is
+/// hidden.
 pub(super) fn warning(command: &str) -> Option<String> {
     let hidden: Vec<char> = command.chars().filter(|c| is_hidden(*c)).collect();
     let alike: Vec<char> = words(command)
@@ -27,7 +28,7 @@ pub(super) fn warning(command: &str) -> Option<String> {
     Some(format!("{what} Written out: {}", written_out(command)))
 }
 
-/// Writes a text so that every character can be seen and only one text is written so.
+/// Writes a text so that every character can be seen. Different texts have different results.
 pub(super) fn written_out(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -36,7 +37,7 @@ pub(super) fn written_out(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             other if is_hidden(other) || is_lookalike(other) => {
-                // `\u{1b}`, as Rust writes it.
+                // The form is Rust's, such as `\u{1b}`.
                 out.extend(other.escape_unicode());
             }
             other => out.push(other),
@@ -60,14 +61,14 @@ fn numbers(characters: &[char]) -> String {
     named.join(", ")
 }
 
-/// What nobody sees, what turns text around, and spaces that bash takes for letters.
+/// Whether a character is invisible, reverses the text, or is a space that bash takes for a letter.
 fn is_hidden(character: char) -> bool {
     is_invisible(character)
         || (character.is_control() && !matches!(character, '\n' | '\t'))
         || (character.is_whitespace() && !matches!(character, ' ' | '\n' | '\t'))
 }
 
-/// Letters of other scripts that stand for Latin ones in made-up names.
+/// Whether a letter of another script can pass for a Latin one.
 fn is_lookalike(character: char) -> bool {
     matches!(
         character,

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Words between blanks; quotes are taken away.
+/// Splits at blanks and removes quotes.
 fn split(text: &str) -> Vec<String> {
     crate::policy::shell::reader::Script::read(text)
         .commands
@@ -152,7 +152,7 @@ fn harmless_calls_are_told_from_others() {
 }
 
 #[test]
-fn words_that_a_rule_spells_out_are_granted() {
+fn words_that_a_rule_names_are_allowed() {
     let argv = |text: &str| split(text);
     assert_eq!(of(&argv("git push --force origin"), 3), Coverage::Harmless);
     assert_eq!(of(&argv("git push --force --mirror"), 3), Coverage::Notable);

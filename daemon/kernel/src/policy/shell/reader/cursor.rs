@@ -1,4 +1,4 @@
-//! A place in a text that is being read.
+//! The current position in a text.
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor<'t> {
@@ -25,7 +25,7 @@ impl<'t> Cursor<'t> {
         next
     }
 
-    /// Takes a text that stands here.
+    /// Takes this text if it comes next.
     pub(super) fn eat(&mut self, text: &str) -> bool {
         match self.rest.strip_prefix(text) {
             Some(rest) if !text.is_empty() => {
@@ -47,7 +47,7 @@ impl<'t> Cursor<'t> {
         taken
     }
 
-    /// Skips spaces, tabs and line ends that a backslash takes away.
+    /// Skips spaces, tabs and line ends that a backslash removes.
     pub(super) fn skip_blanks(&mut self) {
         loop {
             self.take_while(|character| matches!(character, ' ' | '\t'));
@@ -57,7 +57,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Skips up to the end of the line.
+    /// Skips to the end of the line.
     pub(super) fn skip_line(&mut self) {
         self.take_while(|character| character != '\n');
     }
@@ -72,13 +72,13 @@ impl<'t> Cursor<'t> {
         Some(line)
     }
 
-    /// What stands here up to the next character that parts words, quotes and all.
+    /// Returns the text up to the next character that separates words, including quotes.
     pub(super) fn bare(&self) -> &'t str {
         let end = self.rest.find(is_border).unwrap_or(self.rest.len());
         self.rest.get(..end).unwrap_or_default()
     }
 
-    /// Whether a bracket is closed in this word; a long word is not read to its end.
+    /// Whether a bracket is closed in this word. A long word is not read to its end.
     pub(super) fn closes_bracket(&self) -> bool {
         let mut near = self.rest.chars().take(256);
         near.find(|next| *next == ']' || is_border(*next))
@@ -94,7 +94,7 @@ impl<'t> Cursor<'t> {
     }
 }
 
-/// Characters that end a word unless they are quoted.
+/// Whether a character ends a word unless it is quoted.
 fn is_border(character: char) -> bool {
     matches!(
         character,

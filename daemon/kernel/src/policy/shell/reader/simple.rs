@@ -1,4 +1,5 @@
-//! One simple command: assignments, words, redirections, and the here-documents after its line.
+//! Reads one simple command: assignments, words, redirections, and the here-documents after its
+//! line.
 
 use super::{Assignment, Doubt, Input, MAX_DEPTH, Pending, Read, Reader, Simple};
 use crate::policy::shell::word::Word;
@@ -7,12 +8,13 @@ impl Reader<'_, '_> {
     /// Reads a simple command, or the head of a function.
     pub(super) fn simple(&mut self) -> Read {
         let index = self.script.commands.len();
-        // Keeps the place, so that commands inside its words come after it.
+        // The empty entry keeps the position, so that commands inside the words come after this
+        // one.
         self.script.commands.push(Simple::default());
         let mut simple = Simple::default();
         let read = self.parts_of(&mut simple, index);
         if let Some(place) = self.script.commands.get_mut(index) {
-            // Its here-document may have been read inside a substitution meanwhile.
+            // The here-document may have been read inside a substitution in the meantime.
             if simple.input == Input::Unknown {
                 simple.input = std::mem::take(&mut place.input);
             }
@@ -32,7 +34,7 @@ impl Reader<'_, '_> {
             match self.cursor.peek() {
                 None | Some('\n' | ';' | '&' | '|' | ')' | '#') => break,
                 Some('(') if simple.words.len() == 1 && self.empty_parentheses() => {
-                    // The head of a function: its body is read as the commands after it.
+                    // This is the head of a function. Its body is read as the commands that follow.
                     simple.words.clear();
                     something = true;
                     break;
@@ -96,12 +98,12 @@ impl Reader<'_, '_> {
                 return Err(Doubt);
             }
             let word = self.word()?;
-            // They may be run later.
+            // The words of an array may be run later.
             self.script.listed.push(word);
         }
     }
 
-    /// Reads a redirection, if one stands here.
+    /// Reads a redirection, if one comes next.
     fn redirection(&mut self, owner: usize, input: &mut Input) -> Read<bool> {
         let before = self.cursor;
         let bare = self.cursor.bare();
@@ -139,7 +141,7 @@ impl Reader<'_, '_> {
             return Err(Doubt);
         }
         let word = self.word()?;
-        // Bash expands the word after `>&` a second time, quotes or not.
+        // Bash expands the word after `>&` a second time, even if it is quoted.
         if operator.ends_with('&') && word.texts().any(|text| text.contains(['$', '`'])) {
             self.script.doubt = true;
         }
@@ -157,7 +159,7 @@ impl Reader<'_, '_> {
         Ok(true)
     }
 
-    /// Reads the delimiter of a here-document, whose text begins with the next line.
+    /// Reads the delimiter of a here-document, whose text begins on the next line.
     fn announce(&mut self, owner: usize, strips_tabs: bool) -> Read {
         let mut delimiter = String::new();
         let mut expands = true;
@@ -190,7 +192,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Reads the here-documents that the line before announced.
+    /// Reads the here-documents that the previous line announced.
     pub(super) fn here_documents(&mut self) {
         for here in std::mem::take(&mut self.pending) {
             let mut body = String::new();
@@ -205,7 +207,7 @@ impl Reader<'_, '_> {
                     closed = true;
                     break;
                 }
-                // Bash takes lines together that a backslash joins before it looks for the end.
+                // Bash joins lines that end with a backslash before it looks for the delimiter.
                 if here.expands && line.ends_with('\\') {
                     self.script.doubt = true;
                 }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Writes the commands of a text with a star for what is computed.
+/// Writes the commands of a text, with a star for computed parts.
 fn commands(text: &str) -> String {
     let script = Script::read(text);
     let word = |word: &Word| match word.text() {
@@ -85,7 +85,7 @@ fn commands_are_found_at_every_depth() {
 }
 
 #[test]
-fn what_cannot_be_read_is_in_doubt() {
+fn a_text_that_cannot_be_read_sets_doubt() {
     let mut wrong = Vec::new();
     for text in [
         "a 'b",
@@ -116,7 +116,7 @@ fn what_cannot_be_read_is_in_doubt() {
 }
 
 #[test]
-fn texts_that_are_fed_to_a_command_are_kept() {
+fn the_input_text_of_a_command_is_kept() {
     let input = |text: &str| Script::read(text).commands.first().map(|c| c.input.clone());
     let literal = |text: &str| Some(Input::Text(Word::literal(text)));
     assert_eq!(input("sh <<< 'a b'"), literal("a b"));

@@ -3,7 +3,7 @@
 use super::{Doubt, End, IS_ONE_WORD, MAX_ATTEMPTS, MAX_DEPTH, Read, Reader};
 use crate::policy::shell::word::{Count, Word};
 
-/// Whether an expansion stands between double quotes.
+/// Whether an expansion is inside double quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Quoting {
     Bare,
@@ -20,7 +20,7 @@ impl Quoting {
 }
 
 impl Reader<'_, '_> {
-    /// Reads the word that stands here.
+    /// Reads the next word.
     pub(super) fn word(&mut self) -> Read<Word> {
         let mut word = Word::default();
         let mut braces = Vec::new();
@@ -68,7 +68,7 @@ impl Reader<'_, '_> {
                     word.push('{');
                 }
                 '}' => match braces.pop() {
-                    // `{a}` without a comma or dots is a word like any other.
+                    // `{a}` without a comma or dots is an ordinary word.
                     Some((mark, inside)) => {
                         let length = inside.len() - self.cursor.rest().len();
                         let inside = inside.get(..length).unwrap_or_default();
@@ -81,7 +81,7 @@ impl Reader<'_, '_> {
                     None => word.push('}'),
                 },
                 '=' if self.cursor.peek() == Some('(') => {
-                    // `declare a=(…)`; elsewhere bash takes it for an error.
+                    // `declare a=(…)` is valid. Elsewhere bash reports an error.
                     if word.text().is_none_or(str::is_empty) {
                         return Err(Doubt);
                     }
@@ -102,7 +102,7 @@ impl Reader<'_, '_> {
 
     /// Reads up to the closing double quote.
     fn double_quoted(&mut self, word: &mut Word) -> Read {
-        // An empty word is a word, too.
+        // An empty quoted word is a word, too.
         word.push_str("");
         loop {
             match self.cursor.bump() {
@@ -159,7 +159,7 @@ impl Reader<'_, '_> {
         word
     }
 
-    /// Reads what follows a `$`.
+    /// Reads the text after a `$`.
     fn dollar(&mut self, word: &mut Word, quoting: Quoting) -> Read {
         if self.cursor.rest().starts_with("((") {
             let before = self.cursor;
@@ -204,7 +204,7 @@ impl Reader<'_, '_> {
             Some('"') if quoting == Quoting::Bare => {
                 self.cursor.bump();
                 self.double_quoted(word)?;
-                // A translation may change it.
+                // The translation of the text may differ.
                 word.push_any(Count::One);
             }
             Some('@') => {
@@ -233,7 +233,7 @@ impl Reader<'_, '_> {
     /// Reads `${…}` after its brace.
     fn braced(&mut self, quoting: Quoting) -> Read<Count> {
         let start = self.cursor.rest();
-        // `${ command; }` of newer shells.
+        // Newer shells run `${ command; }`.
         if start.starts_with([' ', '\t', '\n', '|', '(']) {
             return Err(Doubt);
         }
@@ -249,7 +249,7 @@ impl Reader<'_, '_> {
                 Some('\\') => {
                     self.cursor.bump();
                 }
-                // Inside double quotes a single quote means different things in different places.
+                // Inside double quotes, the meaning of a single quote depends on its position.
                 Some('\'') if quoting == Quoting::Double => return Err(Doubt),
                 Some('\'') => {
                     self.cursor.take_while(|c| c != '\'');
@@ -271,14 +271,14 @@ impl Reader<'_, '_> {
         let end = start.len() - self.cursor.rest().len();
         let inside = start.get(..end).unwrap_or_default();
         if inside.ends_with("@P}") {
-            // The value is read as a prompt, which may hold commands.
+            // The value is expanded as a prompt, which may contain commands.
             self.script.doubt = true;
         }
         if inside.contains([':', '[']) {
             // Offsets and subscripts are expressions.
             self.script.calculates |= inside.contains('[') || is_offset(inside);
         }
-        // `${a[@]}` and `$@` fall apart even between quotes.
+        // `${a[@]}` and `$@` become several words even inside quotes.
         let name = inside.strip_suffix('}').unwrap_or(inside);
         Ok(if IS_ONE_WORD.contains(&name) {
             Count::One
@@ -289,7 +289,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Reads what stands between backquotes as a text of its own.
+    /// Reads the text between backquotes as a text of its own.
     fn backquoted(&mut self, word: &mut Word, quoting: Quoting) -> Read {
         let mut text = String::new();
         loop {
@@ -313,7 +313,8 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Reads an expression after its `((`; says no, and has read nothing, where it is none.
+    /// Reads an arithmetic expression after its `((`. If it is not one, returns false and reads
+    /// nothing.
     pub(super) fn arithmetic(&mut self) -> Read<bool> {
         let before = (self.cursor, self.depth, self.pending.len());
         let kept = self.script.commands.len();
@@ -322,7 +323,7 @@ impl Reader<'_, '_> {
             self.script.calculates = true;
             return Ok(true);
         }
-        // Each failure reads the text behind it once more.
+        // After each failure, the text behind it is read once more.
         self.script.attempts += 1;
         if self.script.attempts > MAX_ATTEMPTS {
             return Err(Doubt);
@@ -333,7 +334,7 @@ impl Reader<'_, '_> {
         Ok(false)
     }
 
-    /// Reads up to the closing mark, with the expansions before it.
+    /// Reads up to the closing mark, including expansions.
     fn until(&mut self, close: char, open: char) -> Read {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -348,7 +349,8 @@ impl Reader<'_, '_> {
                     self.cursor.bump();
                 }
                 Some('\'') => {
-                    // Quotes hide nothing from an expression: it expands subscripts again.
+                    // Single quotes do not protect text in an expression, because bash expands
+                    // subscripts again.
                     let quoted = self.cursor.take_while(|c| c != '\'');
                     self.script.doubt |= quoted.contains(['$', '`']);
                     self.cursor.bump();
@@ -370,7 +372,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Whether `${…}` cuts a piece out: `${x:1}`, unlike `${x:-y}`.
+/// Whether `${…}` takes a substring: `${x:1}`, unlike `${x:-y}`.
 fn is_offset(inside: &str) -> bool {
     inside
         .split_once(':')

@@ -1,4 +1,4 @@
-//! What is known of programs by their names.
+//! What programs do, as far as their names tell.
 
 use crate::policy::shell::coverage;
 use crate::policy::shell::reader;
@@ -13,25 +13,25 @@ const QUIET: &str = include_str!("../tables/quiet.txt");
 /// What a program does with its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It runs nothing that stands in them.
+    /// The program runs nothing from its arguments.
     Quiet,
-    /// It makes copies of files.
+    /// The program copies files.
     Copying,
-    /// It runs the command in them.
+    /// The program runs the command in its arguments.
     Wrapper,
-    /// It has a function of its own in `special.rs`.
+    /// The program has its own function in `special.rs`.
     Special,
-    /// It runs something by the options that are used.
+    /// The program runs something because of the options in use.
     Running,
     Unknown,
 }
 
-/// The name that a program is known by, if its word says it.
+/// Returns the name of a program, if its word contains it.
 pub(super) fn name(word: &Word) -> Option<&str> {
     if let Some(text) = word.text() {
         return Some(base_name(text));
     }
-    // `$HOME/bin/tool` is called tool; `$x`, `/bin/$x` and even `$x/tool` can be anything.
+    // `$HOME/bin/tool` is called tool, but `$x`, `/bin/$x` and even `$x/tool` can be anything.
     if word.may_be_several() && word.prefix().is_empty() {
         return None;
     }
@@ -41,12 +41,12 @@ pub(super) fn name(word: &Word) -> Option<&str> {
         .filter(|name| !name.is_empty())
 }
 
-/// What the name of a program alone says.
+/// What the name of a program alone tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     Wrapper,
     Special,
-    /// The tables know its options.
+    /// The tables list its options.
     Listed,
     Quiet,
     Copying,
@@ -72,7 +72,7 @@ pub(super) fn class(name: &str) -> Class {
     }
 }
 
-/// What a program does with these arguments.
+/// Returns what a program does with these arguments.
 pub(super) fn kind(class: Class, name: &str, arguments: &[Word]) -> Kind {
     let runs_by_options = || {
         let literal = arguments.iter().filter_map(Word::text);
@@ -141,7 +141,8 @@ fn is_special(name: &str) -> bool {
         || DATABASE_CLIENTS.contains(&name)
 }
 
-/// Whether a variable names a file that is run first, or holds options by which a program runs others.
+/// Whether a variable names a file that runs first, or holds options that make a program run
+/// others.
 pub(super) fn is_settings(name: &str) -> bool {
     let whole = [
         "BASH_ENV",
@@ -181,12 +182,13 @@ pub(super) fn is_told_elsewhere(name: &str, arguments: &[Word]) -> bool {
     COMPILERS.contains(&name) && any(&runs)
 }
 
-/// Compilers, which run another program for each step when they are told to.
+/// Compilers, which can be told to run another program for each step.
 const COMPILERS: &[&str] = &[
     "gcc", "g++", "cc", "c++", "c99", "c89", "clang", "clang++", "gfortran", "nvcc",
 ];
 
-/// Programs that take commands while they run and let them run others, or run whatever is in a folder.
+/// Programs that accept commands while they run and can run others, or that run every file in a
+/// directory.
 pub(super) const CONVERSING: &[&str] = &[
     "ed",
     "red",
@@ -219,7 +221,7 @@ pub(super) const CONVERSING: &[&str] = &[
     "expect",
 ];
 
-/// The same for those that are mostly given one query.
+/// Clients of databases. They can do the same, but usually get a single query.
 pub(super) const DATABASE_CLIENTS: &[&str] = &["sqlite3", "psql", "mysql", "mariadb"];
 
 /// Shells by their names.
@@ -227,7 +229,7 @@ pub(super) const SHELLS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "yash",
 ];
 
-/// The line of an interpreter, with or without a version in its name: `python3.12`.
+/// Returns the table line of an interpreter. Its name may have a version: `python3.12`.
 pub(super) fn interpreter(name: &str) -> Option<table::Line> {
     let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     table::lines(INTERPRETERS).find(|line| line.is_for(name) || line.is_for(family))
@@ -237,7 +239,7 @@ fn is_interpreter(name: &str) -> bool {
     interpreter(name).is_some()
 }
 
-/// Builtins that evaluate the names of variables in their arguments.
+/// Whether a builtin evaluates the names of variables in its arguments.
 pub(super) fn evaluates_names(name: &str) -> bool {
     [
         "printf",
@@ -260,7 +262,7 @@ pub(super) fn evaluates_names(name: &str) -> bool {
     .contains(&name)
 }
 
-/// Variables whose value other programs run.
+/// Whether other programs run the value of a variable.
 pub(super) fn is_run_by_others(variable: &str) -> bool {
     variable.starts_with("GIT_")
         || reader::IS_ONE_WORD.contains(&variable)

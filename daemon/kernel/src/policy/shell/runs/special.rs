@@ -1,5 +1,5 @@
-//! Programs that run what their arguments say, each in its own way: `special/wrapper.rs`,
-//! `special/shell.rs` and `special/find.rs` have the larger ones.
+//! Programs that run their arguments, each in its own way. The larger ones are in
+//! `special/wrapper.rs`, `special/shell.rs` and `special/find.rs`.
 
 mod find;
 mod shell;
@@ -10,7 +10,7 @@ use crate::policy::shell::reader::{Assignment, Input};
 use crate::policy::shell::script_text;
 use crate::policy::shell::word::{Count, Word};
 
-/// How many words are tried as the beginning of a command; more are not understood.
+/// How many words are tried as the beginning of a command. A command with more is not understood.
 const MAX_SUFFIXES: usize = 50;
 
 impl Runs {
@@ -49,7 +49,7 @@ impl Runs {
             "awk" | "gawk" | "mawk" | "nawk" => self.awk(arguments),
             "sed" | "gsed" => self.sed(arguments),
             "tee" => self.written.extend(arguments.iter().cloned()),
-            // They read commands from their input, or a file.
+            // These read commands from their input or from a file.
             "at" | "batch" | "crontab" => {
                 let lists = ["-l", "-r", "-q"];
                 let only_lists = arguments
@@ -58,7 +58,7 @@ impl Runs {
                     .is_some_and(|first| lists.contains(&first));
                 self.anything |= !only_lists;
             }
-            // Their own commands run others, and what is typed to them comes later.
+            // The commands of these programs can run others, and input typed later is not known.
             conversing if program::CONVERSING.contains(&conversing) => self.anything = true,
             client if program::DATABASE_CLIENTS.contains(&client) => {
                 self.anything |= !is_one_query(arguments);
@@ -74,7 +74,7 @@ impl Runs {
         }
     }
 
-    /// Every word may begin a command.
+    /// Tries every word as the beginning of a command.
     fn suffixes(&mut self, arguments: &[Word], input: &Input, depth: usize) {
         if arguments.len() > MAX_SUFFIXES {
             self.anything = true;
@@ -119,14 +119,14 @@ impl Runs {
         true
     }
 
-    /// `alias a='…'`, `export A=…`: texts that are run later.
+    /// Reads values that may be run later: `alias a='…'`, `export A=…`.
     fn named(&mut self, arguments: &[Word], depth: usize) {
         for word in arguments {
             self.is_variable(word, depth);
         }
     }
 
-    /// What an alias stands for is run later, with further words.
+    /// Reads the texts of aliases. They run later, with further words.
     fn aliased(&mut self, arguments: &[Word], depth: usize) {
         for word in arguments {
             let Some((name, _)) = word.prefix().split_once('=') else {
@@ -145,7 +145,7 @@ impl Runs {
         }
     }
 
-    /// Words joined by spaces and given to a shell.
+    /// Reads words that are joined by spaces and given to a shell.
     fn joined(&mut self, words: &[Word], certainty: Certainty, depth: usize) {
         let texts: Option<Vec<&str>> = words.iter().map(Word::text).collect();
         match texts {
@@ -183,7 +183,7 @@ impl Runs {
     }
 }
 
-/// Whether a client of a database is given all it has to do, and nothing that runs a program.
+/// Whether a database client gets a complete query, without anything that runs a program.
 fn is_one_query(arguments: &[Word]) -> bool {
     let escapes = [".sh", ".sy", "\\!", "|", "system", ".imp", ".o", ".ex"];
     let texts: Option<Vec<&str>> = arguments.iter().map(Word::text).collect();
@@ -197,7 +197,7 @@ fn is_one_query(arguments: &[Word]) -> bool {
     })
 }
 
-/// Whether a word names what comes from elsewhere at the same moment: `/dev/stdin`, `<(…)`.
+/// Whether a word names input from elsewhere: `/dev/stdin`, `<(…)`.
 fn is_input(word: &Word) -> bool {
     word.prefix().contains("/dev/")
 }

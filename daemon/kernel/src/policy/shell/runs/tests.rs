@@ -1,6 +1,6 @@
 use super::*;
 
-/// Writes what a text runs: `?` before what is only possible, `…` where anything may run.
+/// Writes what a text runs, with `?` before a possible command and `…` if anything may run.
 fn runs(text: &str) -> String {
     let runs = Runs::of(text);
     let word = |word: &Word| match word.text() {
@@ -26,7 +26,7 @@ fn runs(text: &str) -> String {
 }
 
 #[test]
-fn wrappers_are_seen_through() {
+fn commands_inside_wrappers_are_found() {
     let table = [
         ("nice -n 5 rm x", "rm x"),
         ("nice -5 rm x", "rm x"),
@@ -73,7 +73,7 @@ fn wrappers_are_seen_through() {
 }
 
 #[test]
-fn what_may_run_anything_says_so() {
+fn a_text_that_may_run_anything_sets_anything() {
     let mut wrong = Vec::new();
     for text in [
         "echo x | sh",

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn programs_of_sed_that_only_edit_are_known() {
+fn sed_programs_that_only_edit_are_recognized() {
     for script in [
         "s/a/b/",
         "s/a/b/g",
@@ -45,7 +45,7 @@ fn programs_of_sed_that_only_edit_are_known() {
 }
 
 #[test]
-fn calls_of_sed_and_awk_that_run_something_are_known() {
+fn sed_and_awk_calls_that_run_something_are_recognized() {
     let words = |text: &str| -> Vec<Word> {
         let words = plain_words(text).unwrap_or_else(|| unreachable!("{text}"));
         words.iter().map(|word| Word::literal(word)).collect()

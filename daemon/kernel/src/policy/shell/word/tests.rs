@@ -1,6 +1,6 @@
 use super::*;
 
-/// `*` stands for what is computed.
+/// `*` stands for a computed part.
 fn word(pattern: &str) -> Word {
     let mut word = Word::default();
     for character in pattern.chars() {
@@ -13,7 +13,7 @@ fn word(pattern: &str) -> Word {
 }
 
 #[test]
-fn a_computed_word_may_be_what_fits_its_known_parts() {
+fn a_computed_word_may_be_any_text_that_fits_its_known_parts() {
     let table = [
         ("rm", "rm", true),
         ("rm", "r", false),

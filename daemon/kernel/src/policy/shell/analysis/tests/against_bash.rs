@@ -1,10 +1,10 @@
-//! Compares what was read out of a command with what bash itself runs for it.
+//! Compares the commands that were read from a text with those that bash itself runs.
 
 use crate::policy::shell::analysis::Syntax;
 use crate::policy::shell::reader::Script;
 use crate::policy::shell::word::Word;
 
-/// Pieces that random commands are made of: harmless ones and all that ever went wrong.
+/// Pieces of random commands: harmless ones, and every one that was once misread.
 const PIECES: &[&str] = &[
     "foo",
     "bar",
@@ -72,7 +72,7 @@ const PIECES: &[&str] = &[
     "x=y ",
 ];
 
-/// Asks bash itself: whatever it tries to run for a plain text must be what was read.
+/// For a plain text, bash must try to run exactly the programs that were read.
 #[test]
 fn bash_runs_nothing_that_was_not_read() {
     let folder = tempfile::tempdir().unwrap_or_else(|error| unreachable!("{error}"));
@@ -96,7 +96,7 @@ fn bash_runs_nothing_that_was_not_read() {
         if plain_texts > 400 {
             break;
         }
-        // The reader of whole scripts reads plain commands just so.
+        // The reader of whole scripts must read plain commands in the same way.
         let script = Script::read(&text);
         let words = script.commands.iter().map(|command| &command.words);
         let words: Vec<Vec<Option<&str>>> = words
@@ -124,7 +124,7 @@ fn bash_runs_nothing_that_was_not_read() {
     );
 }
 
-/// Runs a text where no program can be found and lists what was looked for.
+/// Runs a text where no program can be found, and lists the programs that bash looked for.
 fn ran_by_bash(text: &str, folder: &std::path::Path) -> Vec<String> {
     let output = std::process::Command::new("/bin/bash")
         .args(["--noprofile", "--norc", "-c", text])

@@ -1,23 +1,23 @@
-//! A place where command lines run in real bash: programs that rules speak about are stubs that
-//! write down how they were called, wrappers are the real ones, so that a way through them shows.
+//! An environment in which command lines run in real bash. Programs that rules name are stubs that
+//! record how they were called. Wrappers are real, so that a way through them shows.
 
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Programs that only write down how they were called.
+/// Programs that only record how they were called.
 #[rustfmt::skip]
 const STUBS: &[&str] = &[
     "rm", "curl", "npm", "dd", "docker", "kubectl", "sudo", "evil", "cargo", "go", "wget", "rg", "fd", "jq",
     "tree", "ip", "dpkg", "pnpm", "yarn", "just", "gcc", "apt", "which", "ssh", "man",
 ];
 
-/// Programs that write down how they were called and then do their work.
+/// Programs that record how they were called and then do their work.
 #[rustfmt::skip]
 const WATCHED: &[&str] = &["git", "find", "sed", "awk", "tar", "sort", "uniq", "make", "grep"];
 
-/// Programs that do their work.
+/// Programs that do their work without a record.
 #[rustfmt::skip]
 const REAL: &[&str] = &[
     "env", "nice", "ionice", "xargs", "timeout", "nohup", "setsid", "stdbuf", "flock", "sh", "bash", "dash",
@@ -25,25 +25,26 @@ const REAL: &[&str] = &[
     "ls", "true", "false", "printf", "test", "seq", "wc", "diff", "date", "sleep", "python3", "perl", "id",
 ];
 
-/// Wrappers that few machines have: they run their arguments, or the text after `-c`.
+/// Wrappers that few machines have. They run their arguments, or the text after `-c`.
 const MADE: &[(&str, &str)] = &[
     ("busybox", "exec \"$@\""),
     ("doas", "exec \"$@\""),
     ("unknownwrapper", "exec \"$@\""),
 ];
 
-/// Whom lines run as where the tests run as root: they are hostile, and must reach nothing but the rig.
+/// The user that lines run as when the tests run as root. The lines are hostile and must reach
+/// nothing but the rig.
 const NOBODY: u32 = 65_534;
 
 pub(super) struct Rig {
     root: tempfile::TempDir,
 }
 
-/// What came of a line.
+/// The outcome of a line.
 pub(super) struct Ran {
     /// The programs that were called, each a name and its arguments.
     pub(super) calls: Vec<Vec<String>>,
-    /// Whether the folder `x` is still there.
+    /// Whether the directory `x` still exists.
     pub(super) folder_stands: bool,
 }
 
@@ -84,7 +85,7 @@ impl Rig {
         self.root.path().join(name)
     }
 
-    /// Lets the lines have what the rig made.
+    /// Gives the lines access to the files of the rig.
     fn give(&self, name: &str) {
         if rustix::process::geteuid().is_root() {
             chown(self.path(name), Some(NOBODY), Some(NOBODY))
@@ -113,7 +114,7 @@ impl Rig {
         assert!(self.path("work/x").is_dir(), "the place is made");
     }
 
-    /// Runs a line and says what it called.
+    /// Runs a line and returns the calls that it made.
     pub(super) fn run(&self, line: &str) -> Ran {
         std::fs::write(self.path("log"), "").unwrap_or_else(|error| unreachable!("{error}"));
         self.give("log");
@@ -139,7 +140,7 @@ impl Rig {
     }
 
     fn bash(&self, line: &str) {
-        // Reading to the end waits for what the line leaves behind, too.
+        // Reading to the end also waits for processes that the line leaves behind.
         let mut command = Command::new("timeout");
         if rustix::process::geteuid().is_root() {
             command.uid(NOBODY).gid(NOBODY);
@@ -166,7 +167,7 @@ impl Rig {
     }
 }
 
-/// Where a real program is, without wrappers that need a home of their own.
+/// Returns the path of a real program, without wrappers that need their own home directory.
 fn found(name: &str) -> Option<PathBuf> {
     ["/usr/bin", "/bin", "/usr/local/bin"]
         .iter()
@@ -174,7 +175,7 @@ fn found(name: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// The lines of a file with commands, as bash gets them.
+/// The lines of a file with commands, in the form that bash gets.
 pub(super) fn lines(data: &str) -> impl Iterator<Item = String> + use<'_> {
     data.lines()
         .filter(|line| !line.is_empty() && !line.starts_with("# "))

@@ -1,5 +1,5 @@
-//! Rules with arguments against command lines of our own, one a line in `data/`; what the rules let
-//! run is run by real bash.
+//! Rules with arguments, tested on our own command lines in `data/`, one per line. Real bash runs
+//! the lines that the rules allow.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ const ALLOWED: &[&str] = &[
     "cut", "tr", "printf", "true", "test", "date", "pnpm:*", "yarn:*", "just:*", "gcc",
 ];
 
-/// What a person who develops allows besides.
+/// Rules that a developer typically allows in addition.
 #[rustfmt::skip]
 const ALSO_ALLOWED: &[&str] = &[
     "cd", "pwd", "docker:*", "kubectl:*", "gh:*", "pip:*", "mkdir", "touch", "cp", "mv", "rm", "chmod",
@@ -59,7 +59,7 @@ fn verdict(permissions: &Permissions, line: &str) -> Verdict {
     judge(permissions, "/project", &request(line))
 }
 
-/// Says for itself whether a call is what the rules deny.
+/// Decides independently of the rules whether they should deny a call.
 fn is_denied(call: &[String]) -> bool {
     let Some((program, arguments)) = call.split_first() else {
         return false;
@@ -86,7 +86,7 @@ fn is_denied(call: &[String]) -> bool {
     }
 }
 
-/// Runs a line that the rules let run, and says what went wrong.
+/// Runs a line that the rules allow, and returns what went wrong.
 fn run_against_deny_rules(rig: &Rig, line: &str) -> Option<String> {
     let ran = rig.run(line);
     if let Some(call) = ran.calls.iter().find(|call| is_denied(call)) {
@@ -106,7 +106,7 @@ fn no_spelling_of_a_denied_command_runs_without_a_question() {
         .collect();
     assert!(allowed.is_empty(), "allowed: {allowed:#?}");
     let rig = Rig::new();
-    // The place shows what it is there to show.
+    // The rig must be able to show a violation.
     for line in [
         "env nice rm -rf x",
         "find x -exec rm -r -f {} +",
@@ -117,7 +117,7 @@ fn no_spelling_of_a_denied_command_runs_without_a_question() {
 }
 
 #[test]
-fn what_only_mentions_a_denied_command_runs_and_runs_nothing_denied() {
+fn a_line_that_only_mentions_a_denied_command_runs_and_runs_nothing_denied() {
     let permissions = everything_but();
     let rig = Rig::new();
     let mut wrong = Vec::new();
@@ -130,9 +130,8 @@ fn what_only_mentions_a_denied_command_runs_and_runs_nothing_denied() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Lines put together at random from wrappers, commands, quotes and joints; those that the deny
-/// rules let run are run. No piece may name a real program by its path: `/bin/rm -f /bin/rm` is not
-/// denied.
+/// Random lines of wrappers, commands, quotes and joints. Those that the deny rules allow are run.
+/// No piece may name a real program by its path: `/bin/rm -f /bin/rm` is not denied.
 #[test]
 fn no_random_line_runs_what_is_denied() {
     #[rustfmt::skip]
@@ -168,7 +167,7 @@ fn no_random_line_runs_what_is_denied() {
             line.push_str(pieces.get(next(pieces.len())).copied().unwrap_or_default());
             line.push_str(joints.get(next(joints.len())).copied().unwrap_or_default());
         }
-        // Lines without a word of what is denied show nothing.
+        // Lines without any denied word prove nothing.
         let is_worth_it = line.contains("rm") && line.contains('-');
         if is_worth_it && verdict(&permissions, &line) == Verdict::Allow {
             ran += 1;
@@ -209,7 +208,7 @@ fn generous_allow_rules_cover_only_what_is_harmless() {
 }
 
 #[test]
-fn what_developers_do_all_day_is_seldom_asked_about() {
+fn everyday_commands_of_developers_are_seldom_asked_about() {
     let all: Vec<String> = lines(include_str!("data/everyday.txt")).collect();
     assert!(all.len() >= 400, "{}", all.len());
     let permissions = everything_but();
@@ -217,7 +216,7 @@ fn what_developers_do_all_day_is_seldom_asked_about() {
         .iter()
         .filter(|line| verdict(&permissions, line) != Verdict::Allow)
         .collect();
-    // 5 % are what a person bears; today it is 13 of 418.
+    // A person tolerates questions about 5 % of the lines. Today it is 13 of 418.
     assert!(
         asked.len() * 20 <= all.len(),
         "{} of {}: {asked:#?}",
@@ -225,7 +224,7 @@ fn what_developers_do_all_day_is_seldom_asked_about() {
         all.len()
     );
 
-    // Of the plain commands that rules name, few are asked about for their options.
+    // Of the plain commands that rules name, few are asked about because of their options.
     let allowed = [ALLOWED, ALSO_ALLOWED].concat();
     let permissions = only(&allowed);
     let is_named = |argv: &Vec<String>| {

@@ -1,5 +1,5 @@
-//! The whole way: what the rules let run without a question is run by real bash, where every program
-//! is a stub that writes down how it was called.
+//! The complete path: real bash runs what the rules allow without a question. Every program is a
+//! stub that records how it was called.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -14,11 +14,11 @@ use proptest::test_runner::{Config, TestRunner};
 use crate::policy::shell::analysis::{Analysis, SessionApproval, Syntax};
 use crate::policy::{Verdict, judge};
 
-/// Programs that the rules allow, and those that nothing may ever run.
+/// Programs that the rules allow, and programs that must never run.
 const ALLOWED: &[&str] = &["good", "fine", "git status"];
 const PROGRAMS: &[&str] = &["good", "fine", "git", "evil", "rm"];
 
-/// A command of words that are mostly harmless, with something hostile here and there.
+/// A command of mostly harmless words, with a hostile one here and there.
 fn command() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         6 => prop::sample::select(vec![
@@ -47,7 +47,7 @@ fn command() -> impl Strategy<Value = String> {
     })
 }
 
-/// What running a command asks for.
+/// The permission request for running a command.
 pub(super) fn request(command: &str) -> PermissionRequest {
     let analysis = Analysis::of(command);
     let identifiers = analysis.identifiers.into_iter();
@@ -71,7 +71,7 @@ pub(super) fn request(command: &str) -> PermissionRequest {
 }
 
 #[test]
-fn what_runs_without_a_question_runs_as_predicted() {
+fn a_command_that_runs_without_a_question_runs_as_predicted() {
     let root = tempfile::tempdir().unwrap_or_else(|error| unreachable!("{error}"));
     let (bin, work, log) = (
         root.path().join("bin"),

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn what_is_not_what_it_seems_is_named_and_written_out() {
+fn misleading_characters_are_named_and_escaped() {
     let table = [
         ("ls \u{202e}x\u{1b}", "cannot be seen (U+202E, U+001B)"),
         ("ls \u{202e}x\u{1b}", "Written out: ls \\u{202e}x\\u{1b}"),
@@ -34,7 +34,7 @@ fn what_is_not_what_it_seems_is_named_and_written_out() {
     }
 }
 
-/// Reads back what [`written_out`] wrote.
+/// Reads back the output of [`written_out`].
 fn read_back(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -7,7 +7,7 @@ use crate::policy::shell::word::{Count, Word};
 
 impl Runs {
     pub(super) fn find(&mut self, arguments: &[Word], certainty: Certainty, depth: usize) {
-        // Words that fall apart may hold an action.
+        // A word that may become several words may contain an action.
         self.anything |= arguments
             .iter()
             .any(|word| word.may_be_several() && word.prefix().is_empty());
@@ -47,7 +47,7 @@ impl Runs {
     }
 }
 
-/// What `{}` stands for: a path below the places that `find` starts from.
+/// Returns what `{}` stands for: a path below the directories that `find` starts from.
 fn found_by_find(word: &Word, starts_plainly: bool) -> Word {
     if word.text() == Some("{}") && starts_plainly {
         let mut path = Word::literal("./");

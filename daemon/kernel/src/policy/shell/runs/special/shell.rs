@@ -7,7 +7,7 @@ use crate::policy::shell::table::Line;
 use crate::policy::shell::word::Word;
 
 impl Runs {
-    /// `sh -c text`, `sh file`, or `sh` with its input.
+    /// Reads `sh -c text`, `sh file`, or `sh` with its input.
     pub(super) fn shell(
         &mut self,
         arguments: &[Word],
@@ -47,7 +47,7 @@ impl Runs {
             };
             takes_text |= text.starts_with('-') && letters.contains('c');
             takes_input |= text.starts_with('-') && letters.contains('s');
-            // `-o name` and `-O name`.
+            // `-o` and `-O` take a name.
             for _ in letters.matches(['o', 'O']) {
                 rest.next();
             }
@@ -71,10 +71,10 @@ impl Runs {
         }
     }
 
-    /// A file that is run: what it says is its own matter, unless this line wrote it.
+    /// Records a file that is run. Its contents are not judged, unless this line wrote the file.
     fn file(&mut self, word: &Word) {
         match word.text() {
-            // The input, or a pipe.
+            // The file is the input or a pipe.
             Some(text) if text.starts_with("/dev/") || text.starts_with("/proc/") => {
                 self.anything = true;
             }
@@ -85,7 +85,8 @@ impl Runs {
         }
     }
 
-    /// Inline code of another language can run anything; a file is its own matter.
+    /// Reads a call of an interpreter. Inline code can run anything; the contents of a file are not
+    /// judged.
     pub(super) fn interpreted(&mut self, line: Line, arguments: &[Word], input: &Input) {
         let mut fields = line.listed.split(';').map(str::trim);
         let code = fields.next().unwrap_or_default();
@@ -127,7 +128,7 @@ impl Runs {
                     return;
                 }
                 if foreign.contains(letter) {
-                    // Modules that run a text or a program in their arguments.
+                    // These modules run a text or a program from their arguments.
                     let runs = [
                         "timeit", "pdb", "code", "runpy", "trace", "profile", "cProfile",
                     ];
@@ -171,7 +172,7 @@ impl Runs {
         }
     }
 
-    /// `su -c text`, `script -c text`.
+    /// Reads `su -c text` and `script -c text`.
     pub(super) fn with_command(&mut self, arguments: &[Word], certainty: Certainty, depth: usize) {
         let mut words = arguments.iter();
         let mut found = false;
@@ -191,7 +192,7 @@ impl Runs {
             }
         }
         if !found {
-            // A shell, or a command after the name of the user.
+            // This starts a shell, or a command after the name of the user.
             self.anything = true;
             self.suffixes(arguments, &Input::Unknown, depth);
         }

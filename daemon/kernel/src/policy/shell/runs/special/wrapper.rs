@@ -9,7 +9,7 @@ use crate::policy::shell::table;
 use crate::policy::shell::word::Word;
 
 impl Runs {
-    /// Runs the command in the arguments of a wrapper.
+    /// Reads the command in the arguments of a wrapper.
     pub(in super::super) fn wrapped(
         &mut self,
         name: &str,
@@ -35,14 +35,14 @@ impl Runs {
             return;
         }
         if roles.contains(&Role::Unknown) || roles.contains(&Role::Computed) {
-            // Where its command begins is not certain.
+            // It is not certain where the command begins.
             self.anything |= arguments.iter().any(Word::is_computed);
             self.suffixes(arguments, input, depth);
             self.arguments(arguments, depth, Texts::All);
             return;
         }
         let Some(start) = roles.iter().position(|role| *role == Role::Operand) else {
-            // Without a command some start a shell, which reads its input.
+            // Without a command, some wrappers start a shell, which reads its input.
             self.anything |=
                 ["sudo", "chroot", "unshare", "setarch"].contains(&name) && !arguments.is_empty();
             return;
@@ -130,7 +130,7 @@ impl Runs {
         self.words(rest, input, certainty, depth + 1);
     }
 
-    /// `env -S 'rm -r' x`: the text falls into words, the others follow.
+    /// Reads `env -S 'rm -r' x`: the text is split into words, and the other arguments follow.
     fn env_split(
         &mut self,
         text: Option<&str>,
@@ -185,7 +185,7 @@ impl Runs {
             .get(..end.unwrap_or(arguments.len()))
             .unwrap_or_default();
         let start = command.iter().position(|word| !word.may_be_option());
-        // Values of options come before the command; every word may begin it.
+        // Values of options may come before the command, so every word may begin it.
         let command = command.get(start.unwrap_or(0)..).unwrap_or_default();
         if start.is_none() || command.is_empty() || command.len() > MAX_SUFFIXES {
             self.anything = true;
@@ -202,7 +202,7 @@ impl Runs {
     }
 }
 
-/// The command of `xargs`: words of its input come at the end, or where `-I` says.
+/// Returns the command of `xargs`, with the words of its input at the end or where `-I` puts them.
 fn with_input(command: &[Word], options: &[Word]) -> Vec<Word> {
     let mut replaced: Option<String> = None;
     let mut words = options.iter();
