@@ -1,7 +1,7 @@
 //! Reads a session's events: all stored ones, or those after a cursor.
 //!
-//! A cursor is `seq.epoch.tick`. `seq` is the position in the log. For a live session, `epoch` names
-//! the current run of its actor, and `tick` counts everything that was published in that run. A
+//! A cursor is `seq.epoch.tick`. `seq` is the position in the log. For a live session, `epoch`
+//! names the current run of its actor, and `tick` counts everything that was published in it. A
 //! cursor from another run is still valid by its `seq`.
 
 use std::sync::Arc;

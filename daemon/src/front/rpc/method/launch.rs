@@ -16,8 +16,8 @@ pub(super) async fn launch(context: Context, params: LaunchParams) -> Result<Lau
     let app = &context.app;
     let own = build_id::current();
     let reasons = app.services.keep_alive.reasons();
-    // If the caller has another build and is the only connection, this daemon ends, so that one
-    // of the caller's build can start.
+    // If the caller has another build, is the only connection, and no work runs, this daemon
+    // ends, so that a daemon of the caller's build can start.
     let makes_room = params.build != own && reasons.connections <= 1 && reasons.work == 0;
     // A daemon that has lost its home is about to end anyway.
     let mut leaving = makes_room || app.has_lost_home();

@@ -150,7 +150,8 @@ pub(super) async fn modify_rules(
     change(&session, PermissionChange::ModifyRules { remove, add }).await
 }
 
-/// Changes nothing: a client says whether it takes permission requests when it attaches.
+/// Sets whether permission requests go to the caller. The session keeps this with what the client
+/// offered when it attached.
 pub(super) async fn set_required(
     context: Context,
     params: RequiredParams,

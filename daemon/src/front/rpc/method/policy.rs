@@ -34,7 +34,7 @@ pub(super) fn managed(
     Ok(Some(Box::new(rules)))
 }
 
-/// Returns the first setting that would restrict the session and that this daemon cannot enforce.
+/// Names the first setting that would restrict the session and that the daemon cannot enforce.
 fn unenforceable(given: &PolicyParams) -> Option<&'static str> {
     let is_some = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|list| !list.is_empty());
     let sandboxed =

@@ -18,7 +18,7 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     };
     let through = match &params.to_event_id {
         None => events.last().map_or(Seq::START, |event| event.seq),
-        // The fork ends before this event, because the user wants to do that step again.
+        // The fork ends before this event, so that what the event began can be done again.
         Some(wanted) => {
             let at = events.iter().find(|event| event.id == *wanted);
             let at = at.ok_or_else(|| {
@@ -39,8 +39,8 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     forked.modified_ms = now;
     forked.name = name;
     services.store.fork(forked, &source, through).await?;
-    // The fork is opened once, so that its log becomes true: nothing is in flight, the queue
-    // belongs to the source, and a new name is an event and not only a column of the record.
+    // The fork is opened once, so that its log says what is true of it: nothing is in flight,
+    // the queue belongs to the source, and a new name is an event and not only in the record.
     let session = context.app.sessions.open(id.clone());
     session.command(Command::ClearQueue).await?;
     // Sub-agents go on for the source only: two sessions must not use one sub-agent.

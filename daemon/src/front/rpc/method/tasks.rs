@@ -204,7 +204,8 @@ pub(super) async fn remove(context: Context, params: TaskOf) -> Result<Removed, 
     })
 }
 
-/// Waits until all tasks have ended, except detached commands, which may run for ever.
+/// Waits until the session is idle and its tasks have ended. Detached commands may run for ever and
+/// are not waited for.
 pub(super) async fn wait_for_pending(context: Context, params: Of) -> Result<NoResult, RpcError> {
     let session = context.session(&params.session_id)?;
     loop {
