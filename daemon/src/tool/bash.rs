@@ -152,7 +152,7 @@ async fn in_front(
             words::ended(text, command.status())
         }
         WaitOutcome::Cancelled => {
-            // The abort waits for this outcome, so the command has ended when the turn has.
+            // The abort waits for nothing but this outcome, so the command has to end here.
             command.stop().await;
             context.shells.release(command);
             Outcome::failure(words::INTERRUPTED)

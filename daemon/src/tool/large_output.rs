@@ -28,7 +28,7 @@ impl Default for OutputLimits {
     }
 }
 
-/// Returns the text if it is short enough, or else a notice with the path of the file that holds it.
+/// Returns the text if it is short enough, or else a notice that names the file with the text.
 pub async fn bound(text: String, scratch: &Path, limits: OutputLimits) -> String {
     if text.len() <= limits.max_bytes {
         return text;

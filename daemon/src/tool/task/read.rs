@@ -91,7 +91,7 @@ fn patience(args: &ReadArgs) -> Result<Option<Duration>, Outcome> {
     }
 }
 
-/// Waits for the answer and returns the task as it is then. The caller's own slot is lent meanwhile.
+/// Waits for the answer and returns the task as it is then. The caller's slot is lent meanwhile.
 async fn wait(task: Task, patience: Duration, context: &ToolContext) -> Task {
     let Some(run) = context.agents.run(&task.id).filter(|_| task.is_running()) else {
         return task;

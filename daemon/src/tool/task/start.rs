@@ -115,7 +115,7 @@ impl Tool for Start {
     }
 }
 
-/// Waits for the sub-agent. The caller's own slot is lent meanwhile.
+/// Waits for the sub-agent. The caller's slot is lent meanwhile.
 async fn wait(started: &Started, context: &ToolContext) -> RunWait {
     if let Some(lease) = &context.lease {
         lease.lend();
