@@ -304,8 +304,8 @@ impl Launch {
             .filter(|(name, value)| is_secret_name(name) && looks_secret(value))
             .map(|(_, value)| value.as_str());
         let known = tokens.chain(hidden).map(str::to_owned);
-        let told = self.live().filtered.clone();
-        known.chain(told).collect()
+        let masked = self.live().filtered.clone();
+        known.chain(masked).collect()
     }
 
     /// Ends the launch: its requests are refused from now on.

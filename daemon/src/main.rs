@@ -239,7 +239,7 @@ async fn serve(
     announce(&format!("{ready}{}", socket.display()))?;
     let environment = env.clone();
     let launch = move || Launch::new("/".into(), environment.clone(), LaunchOptions::default());
-    let alone = async {
+    let became_idle = async {
         match idle {
             Some(time) => app.services.keep_alive.idle_for(time).await,
             None => std::future::pending().await,
@@ -248,7 +248,7 @@ async fn serve(
     tokio::select! {
         () = local_socket::serve(listener, app.clone(), launch) => {}
         () = stopped => {}
-        () = alone => {}
+        () = became_idle => {}
         () = home_gone => {}
     }
     socket_file.remove().await;

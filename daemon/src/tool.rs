@@ -105,11 +105,11 @@ impl Outcome {
     /// Records that the model learns from this result how a task completed.
     #[must_use]
     pub fn marking_delivered(mut self, task: &Task) -> Self {
-        let rest = task.rested_at().map(|at| CompletionRef {
+        let completion = task.rested_at().map(|at| CompletionRef {
             task: task.id.clone(),
             at,
         });
-        self.delivered.extend(rest);
+        self.delivered.extend(completion);
         self
     }
 }

@@ -62,11 +62,11 @@ mod changes {
             let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
             // The deletion of the folder itself is not reported while files in it are open. The
             // deletion of its lock file is.
-            let told = WatchFlags::DELETE_SELF
+            let watched = WatchFlags::DELETE_SELF
                 | WatchFlags::MOVE_SELF
                 | WatchFlags::DELETE
                 | WatchFlags::MOVED_FROM;
-            inotify::add_watch(&fd, home, told)?;
+            inotify::add_watch(&fd, home, watched)?;
             loopd_exec::sys::watch_descriptor(fd).map(Self)
         }
 

@@ -248,15 +248,15 @@ impl<I: AsyncRead + Unpin, W: AsyncWrite + Unpin> Sending<'_, I, W> {
 
     async fn copy(&mut self, daemon: &Daemon) -> Sent {
         let mut left = pin!(daemon.left());
-        let (mut told, mut stopping) = (false, false);
+        let (mut notified, mut stopping) = (false, false);
         let mut piece = vec![0; PIECE];
         while !(stopping && self.borders.is_between_frames()) {
             let read = tokio::select! {
-                emptied = &mut left, if !told => {
+                emptied = &mut left, if !notified => {
                     if emptied.is_none() {
                         return Sent::Failed;
                     }
-                    (told, stopping) = (true, true);
+                    (notified, stopping) = (true, true);
                     continue;
                 }
                 read = self.input.read(&mut piece) => read,
@@ -282,7 +282,7 @@ impl<I: AsyncRead + Unpin, W: AsyncWrite + Unpin> Sending<'_, I, W> {
         }
         // The link waits for the daemon's message before it ends the stream: a daemon that has not
         // noticed yet would take the end of the stream for a client that wants no more answers.
-        if !told && !matches!(timeout(END_WAIT, left).await, Ok(Some(_))) {
+        if !notified && !matches!(timeout(END_WAIT, left).await, Ok(Some(_))) {
             return Sent::Failed;
         }
         Sent::UpToBorder

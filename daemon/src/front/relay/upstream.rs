@@ -78,9 +78,9 @@ impl Daemon {
     pub(super) async fn left(&self) -> Option<Arc<HomeEmptiedParams>> {
         let mut emptied = self.emptied.clone();
         tokio::select! {
-            told = emptied.wait_for(Option::is_some) => {
+            notice = emptied.wait_for(Option::is_some) => {
                 // An error means that the connection has ended and its service was dropped.
-                told.ok().and_then(|told| told.clone())
+                notice.ok().and_then(|notice| notice.clone())
             }
             _ = self.reached.peer.closed() => self.emptied.borrow().clone(),
         }
@@ -147,7 +147,7 @@ impl Upstream {
 
     /// Returns the daemon that serves the home, and starts the next one if the home was emptied.
     pub(super) async fn daemon(&self) -> anyhow::Result<Arc<Daemon>> {
-        let _turn = self.starting.lock().await;
+        let _starting = self.starting.lock().await;
         let current = self.current();
         if current.serves_home() {
             return Ok(current);

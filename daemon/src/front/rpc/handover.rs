@@ -49,8 +49,8 @@ impl Server {
         }
         let sessions = self.sessions.ids();
         let sessions = sessions.iter().filter_map(|id| self.sessions.get(id));
-        let told = join_all(sessions.map(|session| session.abandon(WHY)));
-        if timeout(SESSIONS_WAIT, told).await.is_err() {
+        let abandoned = join_all(sessions.map(|session| session.abandon(WHY)));
+        if timeout(SESSIONS_WAIT, abandoned).await.is_err() {
             tracing::warn!("a session took too long to tell that the home is lost");
         }
         join_all(relays.iter().map(Relay::tell)).await;

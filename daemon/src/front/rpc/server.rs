@@ -117,7 +117,7 @@ impl Server {
             return CloseReason::Abandoned;
         }
         launch.join(&connection.client);
-        let _present = self.services.keep_alive.connection();
+        let _keep_alive = self.services.keep_alive.connection();
         let watchdog = async {
             tokio::time::sleep(HANDSHAKE_WAIT).await;
             if !connection.is_authenticated() {

@@ -1,5 +1,5 @@
-//! The texts that the shell tools answer with. Recorded conversations compare `<exited with exit
-//! code …>` byte for byte. The other texts tell the model what it can do next.
+//! The texts that the shell tools answer with. Recorded conversations compare the text
+//! `<exited with exit code …>` byte for byte. The other texts tell the model what it can do next.
 
 use std::time::Duration;
 

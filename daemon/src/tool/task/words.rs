@@ -127,8 +127,8 @@ pub(super) fn status(
             TaskOutcome::Cancelled => ("Agent was stopped.", "cancelled"),
         },
     };
-    let result = task.rested_at().unwrap_or(now);
-    let elapsed = result.0.saturating_sub(task.started_at.0) / 1_000;
+    let until = task.rested_at().unwrap_or(now);
+    let elapsed = until.0.saturating_sub(task.started_at.0) / 1_000;
     let mut text = format!(
         "{headline} agent_id: {}, agent_type: {}, status: {status}, description: {}, elapsed: {elapsed}s, total_turns: {}",
         task.id,
