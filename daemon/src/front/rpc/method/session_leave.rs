@@ -16,7 +16,7 @@ pub(super) async fn destroy(context: Context, params: Of) -> Result<Success, Rpc
     if !context.connection.detach(&id) {
         return match context.app.sessions.get(&id) {
             Some(_) => Err(SessionError::NotFound(id).into()),
-            // A client destroys a session once for each time it opened it. It has ended already.
+            // Clients destroy a session once for each time they opened it. This one has ended.
             None => Ok(Success { success: false }),
         };
     }
