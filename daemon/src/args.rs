@@ -1,4 +1,4 @@
-//! The command line, as the official SDKs and people use it.
+//! The command line that the official SDKs and people use.
 
 use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
 use tracing::level_filters::LevelFilter;
@@ -86,7 +86,7 @@ pub enum Verb {
     },
 }
 
-/// The levels that the SDKs know.
+/// The log levels that the SDKs know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
     None,
@@ -98,7 +98,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// The same as a filter for tracing.
+    /// Returns the level as a filter for tracing.
     pub fn filter(self) -> LevelFilter {
         match self {
             Self::None => LevelFilter::OFF,

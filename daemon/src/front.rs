@@ -1,4 +1,5 @@
-//! Ways in: the relay that an SDK starts, transports, and JSON-RPC with one function per method.
+//! How clients reach the daemon: the relay that an SDK starts, transports, connections, and
+//! JSON-RPC with one function per method.
 
 pub mod background;
 mod client_link;

@@ -1,3 +1,3 @@
-//! Where the daemon keeps things; which folder is the home is a rule of `loopd_proto::home_paths`.
+//! The home, the folder of the daemon's data. `loopd_proto::home_paths` says which folder that is.
 
 pub mod watch;

@@ -1,5 +1,5 @@
-//! What belongs to one launch: the process an SDK started plus every connection that came through
-//! it. A value handed in, in memory only, never global and never stored.
+//! One launch: the process that an SDK started, and every connection that came through it. A launch
+//! is a value that callers hand in; it lives in memory only, is never global and never stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,21 +17,21 @@ use loopd_model::http::HttpCarrier;
 use loopd_model::http_client::{HttpClient, HttpSettings};
 use loopd_model::secret::Secret;
 
-/// One launch.
+/// One launch: its directory, environment, tokens and flags, and what its clients have set.
 pub struct Launch {
     pub cwd: PathBuf,
-    /// The environment the launching process had; secrets are filtered before children see it.
+    /// The environment of the launching process. Secrets are taken out before children see it.
     pub env: BTreeMap<String, String>,
-    /// What a TCP connection has to present.
+    /// The token that a TCP connection has to send.
     pub connection_token: Option<Secret>,
-    /// Pays for the Copilot API.
+    /// The token for the Copilot API.
     pub api_token: Option<Secret>,
-    /// Everything is allowed without asking.
+    /// Whether every tool is allowed without asking.
     pub yolo: bool,
-    /// Sessions that were idle for so long are ended.
+    /// How long a session may be idle before it is ended.
     pub session_idle_timeout: Option<Duration>,
     pub http: HttpClient,
-    /// The local model server that answered, once somebody looked for one.
+    /// The local model server that answered; empty until a search found one.
     pub local_server: OnceCell<String>,
     live: Mutex<Live>,
 }
@@ -39,20 +39,20 @@ pub struct Launch {
 #[derive(Default)]
 struct Live {
     clients: Vec<Weak<dyn Client>>,
-    /// The client that carries model requests, once one asked for it.
+    /// The client that carries model requests, if one asked to.
     inference: Option<Inference>,
-    /// The client that keeps the files of sessions, once one asked for it.
+    /// The client that keeps the files of sessions, if one asked to.
     session_files: Option<SessionFiles>,
-    /// What clients want masked in what tools say.
+    /// The values that clients want masked in the results of tools.
     filtered: BTreeSet<String>,
-    /// The plugins that come with its clients.
+    /// The folders of the plugins that clients have named.
     plugins: Vec<PathBuf>,
     ended: bool,
 }
 
-/// Who carries model requests.
+/// The client that carries model requests.
 struct Inference {
-    /// None for a client that has yet to come back.
+    /// `None` if the client carried them at the previous daemon and has not joined this one yet.
     client: Option<ClientId>,
     http: Arc<ClientHttp>,
 }
@@ -67,14 +67,14 @@ impl Inference {
     }
 }
 
-/// Who keeps the files of sessions.
+/// The client that keeps the files of sessions.
 enum SessionFiles {
     KeptBy(Arc<dyn Client>),
-    /// The client that does has yet to come back.
+    /// A client kept them at the previous daemon and has not joined this one yet.
     Awaited,
 }
 
-/// Whether clients of a launch have sessions.
+/// Whether the clients of a launch have sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaunchSessions {
     None,
@@ -129,7 +129,7 @@ impl Launch {
         }
     }
 
-    /// The plugins that come with its clients, wherever they were named from.
+    /// Returns the folders of the plugins that clients have named, by whichever method.
     pub fn plugins(&self) -> Vec<PathBuf> {
         self.live().plugins.clone()
     }
@@ -138,7 +138,7 @@ impl Launch {
         self.live().plugins = plugins;
     }
 
-    /// A variable of the launch's environment, unless it is empty.
+    /// Returns a variable of the launch's environment, unless it is empty.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.env
             .get(name)
@@ -146,7 +146,7 @@ impl Launch {
             .filter(|value| !value.is_empty())
     }
 
-    /// The environment for child processes: the launch's own without anything that looks secret.
+    /// Returns the environment for child processes: the launch's own without what looks secret.
     pub fn child_environment(&self) -> BTreeMap<String, String> {
         self.env
             .iter()
@@ -174,7 +174,7 @@ impl Launch {
         }
     }
 
-    /// Lets a client carry the model requests of this launch, unless another one does.
+    /// Lets a client carry the model requests of this launch, unless another client does.
     pub fn carry_inference(&self, client: &Arc<dyn Client>) -> Result<(), InferenceTaken> {
         let mut live = self.live();
         match &live.inference {
@@ -187,12 +187,12 @@ impl Launch {
         }
     }
 
-    /// Lets a client that carried model requests before do it again.
+    /// Lets a client carry model requests that carried them at the previous daemon.
     pub fn carry_inference_again(&self, client: &Arc<dyn Client>) {
         self.live().inference = Some(Inference::by(client));
     }
 
-    /// The exchanges of a client, if it is the one that carries model requests.
+    /// Returns the HTTP exchanges of a client, if that client carries model requests.
     pub fn inference_of(&self, client: ClientId) -> Option<Arc<ClientHttp>> {
         let live = self.live();
         let known = live.inference.as_ref();
@@ -200,7 +200,8 @@ impl Launch {
         Some(known.http.clone())
     }
 
-    /// Who carries model requests: the client that asked for it, even if it is gone, else we.
+    /// Returns what carries model requests: the client that asked to, even if it is gone, or else
+    /// the daemon's own HTTP client.
     pub fn carrier(&self, origin: Option<RequestOrigin>) -> Arc<dyn HttpCarrier> {
         match &self.live().inference {
             Some(client) => Arc::new(client.http.clone().carrier(origin)),
@@ -208,7 +209,7 @@ impl Launch {
         }
     }
 
-    /// Notes that a client keeps the files of this launch's sessions.
+    /// Lets a client keep the files of this launch's sessions, unless another client does.
     pub fn keep_session_files(
         &self,
         client: &Arc<dyn Client>,
@@ -229,23 +230,23 @@ impl Launch {
         }
     }
 
-    /// Notes that a client that kept the files before keeps them again.
+    /// Lets a client keep the files that kept them at the previous daemon.
     pub fn keep_session_files_again(&self, client: &Arc<dyn Client>) {
         self.live().session_files = Some(SessionFiles::KeptBy(client.clone()));
     }
 
-    /// Whether this client keeps the files of sessions.
+    /// Returns whether this client keeps the files of sessions.
     pub fn has_session_files_at(&self, client: ClientId) -> bool {
         let live = self.live();
         matches!(&live.session_files, Some(SessionFiles::KeptBy(known)) if known.id() == client)
     }
 
-    /// Whether a client asked to keep the files of sessions, even if it is gone.
+    /// Returns whether a client asked to keep the files of sessions, even if it is gone.
     pub fn client_keeps_session_files(&self) -> bool {
         self.live().session_files.is_some()
     }
 
-    /// What clients have set, for the next daemon.
+    /// Returns what clients have set, for the next daemon.
     pub fn state(&self) -> LaunchState {
         let live = self.live();
         let plugins = live.plugins.iter();
@@ -260,12 +261,12 @@ impl Launch {
         }
     }
 
-    /// Takes over what clients had set with the daemon before.
+    /// Restores what clients had set at the previous daemon.
     pub fn restore(&self, state: LaunchState) {
         let mut live = self.live();
         live.plugins = state.plugins.into_iter().map(PathBuf::from).collect();
         live.filtered = state.masked.into_iter().collect();
-        // Nobody else takes the place of a client that has yet to come back.
+        // The role is reserved for the client that had it at the previous daemon.
         live.inference = state.inference_by_client.then(|| Inference {
             client: None,
             http: Arc::new(ClientHttp::awaiting()),
@@ -276,7 +277,7 @@ impl Launch {
         live.ended = state.ended;
     }
 
-    /// Masks these values from now on; refuses them all when they are too many.
+    /// Masks these values from now on; refuses all of them if the total is too large.
     pub fn filter_values(&self, values: Vec<String>) -> Result<(), TooManySecrets> {
         let mut live = self.live();
         let new = values
@@ -292,8 +293,8 @@ impl Launch {
         Ok(())
     }
 
-    /// Every value of this launch that tools must not repeat: those it was told to mask, its
-    /// tokens, and what its environment holds under names that children do not see.
+    /// Returns every value of this launch that tools must not repeat: the values that clients want
+    /// masked, the tokens, and the values of environment variables that are hidden from children.
     pub fn secret_values(&self) -> Vec<String> {
         let tokens = [&self.api_token, &self.connection_token];
         let tokens = tokens.into_iter().flatten().map(Secret::expose);
@@ -303,11 +304,11 @@ impl Launch {
             .filter(|(name, value)| is_secret_name(name) && looks_secret(value))
             .map(|(_, value)| value.as_str());
         let known = tokens.chain(hidden).map(str::to_owned);
-        let told = self.live().filtered.clone();
-        known.chain(told).collect()
+        let masked = self.live().filtered.clone();
+        known.chain(masked).collect()
     }
 
-    /// Refuses requests from now on.
+    /// Ends the launch: its requests are refused from now on.
     pub fn end(&self) {
         self.live().ended = true;
     }
@@ -317,7 +318,7 @@ impl Launch {
     }
 }
 
-/// Another connection of the launch carries model requests already.
+/// Another client of the launch carries model requests already.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("Another client is already the LLM inference provider; disconnect it first.")]
 pub struct InferenceTaken;
@@ -333,16 +334,16 @@ pub enum SessionFilesRefused {
     SessionsExist,
 }
 
-/// How many values, and how many bytes of them, a launch may want masked.
+/// How many values, and how many bytes in total, the clients of a launch may want masked.
 const MOST_SECRETS: usize = 1_000;
 const MOST_SECRET_BYTES: usize = 1024 * 1024;
 
-/// More was to be masked than can be searched for in everything that tools say.
+/// A client wants more values masked than the daemon can search for in every tool result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too much to mask: at most {MOST_SECRETS} values of {MOST_SECRET_BYTES} bytes together")]
 pub struct TooManySecrets;
 
-/// Names of variables that are likely to hold keys; children never see them.
+/// Returns whether a variable of this name is likely to hold a key. Children never see it.
 fn is_secret_name(name: &str) -> bool {
     const WORDS: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY"];
     let name = name.to_ascii_uppercase();
@@ -351,8 +352,8 @@ fn is_secret_name(name: &str) -> bool {
         || name == "COPILOT_HMAC_KEY"
 }
 
-/// Whether the value of such a variable is likely a key: masking `true`, a number or a path would
-/// do more harm than good.
+/// Returns whether the value of such a variable is likely a key. Masking `true`, a number or a path
+/// in tool results would do more harm than good.
 fn looks_secret(value: &str) -> bool {
     let is_place = value.starts_with(['/', '.', '~']) || value.contains("://");
     let has = |is: fn(&char) -> bool| value.chars().any(|letter| is(&letter));

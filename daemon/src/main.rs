@@ -1,4 +1,4 @@
-//! From arguments to an exit code.
+//! Runs the program: from arguments to an exit code.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use loopd_proto::home_paths;
 use loopd_store::lock::LockError;
 use tokio::runtime::{Builder, Runtime};
 
-/// How long a background daemon stays without clients and work.
+/// How long a background daemon runs without clients and work.
 const IDLE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         Err(error) => return fail(&error.into()),
     };
     let outcome = runtime.block_on(run(args));
-    // A blocking read of stdin may still hang; it must not keep the process.
+    // A blocking read of stdin may still hang; it must not keep the process alive.
     runtime.shutdown_background();
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A relay only moves bytes, from one thread; whoever serves sessions has two.
+/// Builds the async runtime: one thread for a relay, which only moves bytes; two for a daemon.
 fn runtime(args: &Args) -> std::io::Result<Runtime> {
     let mut builder = if args.command.is_none() && !args.private {
         Builder::new_current_thread()
@@ -131,7 +131,7 @@ async fn run(args: Args) -> anyhow::Result<()> {
     .await
 }
 
-/// Relay and daemon in one process, with a home of its own.
+/// Runs relay and daemon in one process (`--private`).
 async fn run_private(
     args: Args,
     home: &Path,
@@ -171,7 +171,7 @@ async fn run_private(
     tokio::select! {
         served = &mut serving => served?,
         () = home_gone => {
-            // The client still hears why; nothing is made anew.
+            // The client is still told why. The home is not recreated.
             tokio::select! {
                 () = app.hand_over() => {}
                 served = &mut serving => served?,
@@ -180,7 +180,7 @@ async fn run_private(
             anyhow::bail!("the home {} was emptied, deleted or moved; start again", home.display());
         }
         () = stopped => {
-            // The client still hears how its sessions end.
+            // The client still gets the last events of its sessions.
             tokio::select! {
                 () = app.end_launch(&launch) => {}
                 served = &mut serving => served?,
@@ -192,7 +192,7 @@ async fn run_private(
     Ok(())
 }
 
-/// The daemon that a client started: what it has to say goes through the pipe on stdout.
+/// Runs a daemon that a client started. It reports to that client through the pipe on stdout.
 async fn serve_in_background(
     home: &Path,
     socket: &Path,
@@ -201,7 +201,8 @@ async fn serve_in_background(
 ) -> anyhow::Result<()> {
     let app = match App::open(home, Some(socket)).await {
         Ok(app) => app,
-        // Who asked for it looks again: for the one who holds it, or to start anew.
+        // After "held" the client tries again: it finds the daemon that holds the lock, or starts
+        // another one.
         Err(StartError::Lock(error @ (LockError::Held { .. } | LockError::Replaced { .. }))) => {
             announce(&format!("held: {error}"))?;
             return Ok(());
@@ -213,15 +214,15 @@ async fn serve_in_background(
     };
     let outcome = serve(app.clone(), home, socket, env, Some(idle), "ready: ").await;
     if let Err(error) = &outcome {
-        // Emptied while it started: who asked for it looks again.
+        // If the home was emptied during the start, "held" makes the client try again.
         let word = if app.has_lost_home() { "held" } else { "error" };
-        // The starter may be gone by now; the log has it as well.
+        // The client that started the daemon may be gone by now; the log has the error as well.
         announce(&format!("{word}: {error:#}")).ok();
     }
     outcome
 }
 
-/// One socket for everybody of this user.
+/// Serves all clients of this user on one socket.
 async fn serve(
     app: Arc<App>,
     home: &Path,
@@ -238,7 +239,7 @@ async fn serve(
     announce(&format!("{ready}{}", socket.display()))?;
     let environment = env.clone();
     let launch = move || Launch::new("/".into(), environment.clone(), LaunchOptions::default());
-    let alone = async {
+    let became_idle = async {
         match idle {
             Some(time) => app.services.keep_alive.idle_for(time).await,
             None => std::future::pending().await,
@@ -247,7 +248,7 @@ async fn serve(
     tokio::select! {
         () = local_socket::serve(listener, app.clone(), launch) => {}
         () = stopped => {}
-        () = alone => {}
+        () = became_idle => {}
         () = home_gone => {}
     }
     socket_file.remove().await;
@@ -258,7 +259,7 @@ async fn serve(
     Ok(())
 }
 
-/// Resolves when the home is no longer the one that is locked; watched from now on.
+/// Begins to watch the home; the future resolves when the home is no longer the locked folder.
 fn home_gone(app: &App, home: &Path) -> impl Future<Output = ()> + use<> {
     let watch = app.lock_id().map(|lock| HomeWatch::begin(home, lock));
     async {
@@ -269,7 +270,8 @@ fn home_gone(app: &App, home: &Path) -> impl Future<Output = ()> + use<> {
     }
 }
 
-/// The token that TCP clients have to show: as given, else 256 bits of our own.
+/// Returns the token that TCP clients have to send: the one in the environment, or else 256 random
+/// bits.
 fn connection_token(env: &BTreeMap<String, String>) -> anyhow::Result<String> {
     if let Some(token) = env
         .get("COPILOT_CONNECTION_TOKEN")

@@ -1,5 +1,6 @@
-//! What a built-in tool is: a name, a description for the model, typed arguments, the permission it
-//! needs and an async run. `tool/catalog.rs` lists them; `turn` runs them; nothing here decides.
+//! The interface of built-in tools: a name, a description for the model, typed arguments, the
+//! permission that a call needs, and an async `run`. `tool/catalog.rs` lists the tools, and `turn`
+//! runs them. Nothing here decides about permissions.
 
 mod apply_patch;
 pub mod ask_user;
@@ -39,23 +40,23 @@ use loopd_kernel::policy::grant::Grant;
 use loopd_kernel::tasks::Task;
 use loopd_kernel::tool_call::UserQuestion;
 
-/// How a tool call ended; both kinds are read by the model.
+/// How a tool call ended. The model reads successes and failures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     pub status: Status,
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
-    /// What a person reads, when it says more: a diff, the full output.
+    /// The text for people, if it says more: a diff, the full output.
     pub detail: Option<String>,
-    /// Images the model gets to see after the result: path, media type, base64.
+    /// Images that the model sees after the result.
     pub images: Vec<ToolImage>,
-    /// The same for programs.
+    /// The result for programs.
     pub facts: Option<Map<String, Value>>,
-    /// The tasks whose rest the model learns from this.
+    /// The completions of tasks that the model learns from this result.
     pub delivered: Vec<CompletionRef>,
 }
 
-/// Whether a call did what was asked.
+/// Whether a call did what the model asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     Success,
@@ -101,30 +102,30 @@ impl Outcome {
         self
     }
 
-    /// Says that the model learns from this how a task came to rest.
+    /// Records that the model learns from this result how a task completed.
     #[must_use]
     pub fn marking_delivered(mut self, task: &Task) -> Self {
-        let rest = task.rested_at().map(|at| CompletionRef {
+        let completion = task.rested_at().map(|at| CompletionRef {
             task: task.id.clone(),
             at,
         });
-        self.delivered.extend(rest);
+        self.delivered.extend(completion);
         self
     }
 }
 
-/// What has to be known before a call may run.
+/// What a call needs before it may run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Need {
-    /// The tool touches nothing that needs leave.
+    /// The tool does nothing that needs permission.
     Nothing,
-    /// Exactly this has to be allowed.
+    /// Exactly this request has to be allowed.
     Permission(PermissionRequest),
-    /// Exactly this has to be allowed, and an empty shell may be opened meanwhile.
+    /// Exactly this request has to be allowed. An empty shell may be opened in the meantime.
     PermissionForShell(PermissionRequest),
-    /// Nothing runs: the user has to answer this.
+    /// Nothing runs; the user's answer to this question is the result.
     Answer(UserQuestion),
-    /// The arguments cannot work; the model is told so and nothing runs.
+    /// The arguments are invalid. Nothing runs, and the model gets this outcome.
     Refused(Outcome),
 }
 
@@ -132,16 +133,16 @@ pub enum Need {
 pub trait Tool: Send + Sync + 'static {
     type Args: DeserializeOwned + JsonSchema + Send + 'static;
     const NAME: &'static str;
-    /// Written for the model.
+    /// The description that the model reads.
     const DESCRIPTION: &'static str;
-    /// Whether it is of use only where commands run on a terminal.
+    /// Whether the tool is offered only where commands run on a terminal.
     const NEEDS_TERMINAL: bool = false;
 
-    /// Says which permission this call needs; may read the disk, cannot start anything.
+    /// Returns what this call needs. It may read the disk; it cannot start anything.
     fn need(&self, args: &Self::Args, context: &AssessContext)
     -> impl Future<Output = Need> + Send;
 
-    /// Does the work; failure is an outcome that the model can act on.
+    /// Does the work. A failure is an outcome that the model can act on.
     fn run(
         &self,
         grant: &Grant,
@@ -150,7 +151,7 @@ pub trait Tool: Send + Sync + 'static {
     ) -> impl Future<Output = Outcome> + Send;
 }
 
-/// A tool with its type erased, as the catalogue holds it.
+/// A tool with its type erased, for the catalog.
 pub trait DynTool: Send + Sync + 'static {
     fn name(&self) -> &str;
     fn description(&self) -> &str;

@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::transcript::Scrub;
 use crate::within;
 
-/// Finds the binary that was built beside this test, and makes sure that it is not an old one.
+/// Finds the binary that was built beside this test, and checks that it is up to date.
 pub fn path() -> PathBuf {
     let this = std::env::current_exe().unwrap();
     let folder = this
@@ -41,7 +41,7 @@ fn modified(path: &Path) -> Option<SystemTime> {
     path.metadata().ok()?.modified().ok()
 }
 
-/// The daemons of a home that run, by what the kernel says.
+/// Returns the pids of the running daemons of a home, as `/proc` shows them.
 pub fn daemons(home: &Path) -> BTreeSet<u32> {
     let wanted = format!("LOOPD_HOME={}", home.display());
     let is_one = |pid: &u32| {
@@ -54,13 +54,14 @@ pub fn daemons(home: &Path) -> BTreeSet<u32> {
     pids.filter(is_one).collect()
 }
 
-/// A running daemon of its own process.
+/// A running `loopd` process.
 pub struct Loopd {
     pub child: Child,
 }
 
 impl Loopd {
-    /// A command that starts the daemon with this home and nothing else of our environment.
+    /// Returns a command that starts `loopd` with this home and `PATH`, and nothing else of our
+    /// environment.
     pub fn command(home: &Path) -> Command {
         let mut command = Command::new(path());
         command
@@ -72,17 +73,17 @@ impl Loopd {
         command
     }
 
-    /// Starts a daemon of its own for these pipes, and connects to it.
+    /// Starts a daemon that serves only its own pipes (`--private`), and connects to it.
     pub fn private(home: &Path, defaults: Value) -> (Self, Client) {
         Self::on_stdio(home, &["--private"], defaults)
     }
 
-    /// Starts a daemon of its own that allows every tool, and connects to it.
+    /// Starts a private daemon that allows every tool (`--yolo`), and connects to it.
     pub fn permissive(home: &Path, defaults: Value) -> (Self, Client) {
         Self::on_stdio(home, &["--private", "--yolo"], defaults)
     }
 
-    /// Starts the process as an SDK does: it brings its pipes to the home's shared daemon.
+    /// Starts a relay as an SDK does. The relay connects its pipes to the home's shared daemon.
     pub fn relay(home: &Path, defaults: Value) -> (Self, Client) {
         Self::on_stdio(home, &[], defaults)
     }
@@ -91,7 +92,7 @@ impl Loopd {
         Self::spawn(Self::command(home), more, defaults)
     }
 
-    /// Starts the process of this command as an SDK does, with more arguments.
+    /// Starts this command as an SDK does, with more arguments.
     pub fn spawn(mut command: Command, more: &[&str], defaults: Value) -> (Self, Client) {
         let mut child = command
             .args(["--headless", "--no-auto-update", "--stdio"])
@@ -106,7 +107,7 @@ impl Loopd {
         (Self { child }, client)
     }
 
-    /// Ends the process as a crash would: at once, without a word.
+    /// Kills the process with SIGKILL, as a crash would end it.
     pub async fn kill_hard(mut self) {
         self.child.start_kill().unwrap();
         within("a killed process to end", self.child.wait())
@@ -114,7 +115,7 @@ impl Loopd {
             .unwrap();
     }
 
-    /// Asks the process to end.
+    /// Sends SIGTERM to the process.
     pub fn terminate(&self) {
         let pid = self.child.id().expect("the process runs");
         let sent = std::process::Command::new("kill")

@@ -1,4 +1,5 @@
-//! A client that speaks the raw wire: one connection, everything it hears, and calls by name.
+//! A client that speaks the raw wire format: one connection, all messages that arrive on it, and
+//! calls by method name.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,15 +23,16 @@ struct Inner {
     peer: Peer,
     recorder: Arc<Recorder>,
     driving: Mutex<Option<JoinHandle<CloseReason>>>,
-    /// The daemon's side of the connection, where it is in this process.
+    /// The daemon's side of the connection, if the daemon runs in this process.
     served: Mutex<Option<JoinHandle<CloseReason>>>,
-    /// What `session.create` says unless the test says otherwise.
+    /// The default parameters of `session.create` and `session.resume`.
     defaults: Value,
     scrub: Scrub,
 }
 
 impl Client {
-    /// Speaks over a stream; `defaults` are merged into every `session.create` and resume.
+    /// Connects over a stream. `defaults` are merged into every `session.create` and
+    /// `session.resume`.
     pub fn over<S>(stream: S, defaults: Value, scrub: Scrub) -> Self
     where
         S: AsyncRead + AsyncWrite + Send + 'static,
@@ -54,7 +56,7 @@ impl Client {
         self
     }
 
-    /// Queues a request now and returns the wait for its answer.
+    /// Queues a request now; the future waits for its answer.
     pub fn start(
         &self,
         method: &str,
@@ -71,7 +73,7 @@ impl Client {
         }
     }
 
-    /// The bare wait for an answer; dropping it cancels the request.
+    /// Queues a request and returns the pending call. Dropping it cancels the request.
     pub fn pending(&self, method: &str, params: Value) -> PendingCall {
         let pending = self.inner.peer.start_request(method, &params);
         pending.unwrap_or_else(|closed| panic!("{method} cannot be sent: {closed}"))
@@ -82,7 +84,7 @@ impl Client {
         self.start(method, params).await
     }
 
-    /// Calls a method that has to work.
+    /// Calls a method that has to succeed.
     pub async fn call(&self, method: &str, params: Value) -> Value {
         let answer = self.try_call(method, params.clone()).await;
         answer.unwrap_or_else(|error| panic!("{method} {params} was refused: {error}"))
@@ -96,35 +98,36 @@ impl Client {
         }
     }
 
-    /// Tells the daemon something that has no answer.
+    /// Sends a notification.
     pub fn notify(&self, method: &str, params: &Value) {
         let sent = self.inner.peer.notify(method, params);
         sent.unwrap_or_else(|closed| panic!("{method} cannot be sent: {closed}"));
     }
 
-    /// Creates a session with the harness's model, changed by `params` (null takes a default out).
+    /// Creates a session with the defaults, changed by `params`; null removes a default.
     pub async fn create(&self, params: Value) -> Session {
         let params = merged(&self.inner.defaults, params);
         let opened = self.call("session.create", params).await;
         Session::new(self, opened["sessionId"].as_str().unwrap(), 0)
     }
 
-    /// Resumes a session, with the harness's model, changed by `params`.
+    /// Resumes a session with the defaults, changed by `params`.
     pub async fn resume(&self, id: &str, params: Value) -> Session {
         let mut params = merged(&self.inner.defaults, params);
         params["sessionId"] = id.into();
-        // Heard from here on: the resume itself is part of it.
+        // The events of the session begin here, so that those of the resume are included.
         let session = Session::new(self, id, self.all_events().len());
         self.call("session.resume", params).await;
         session
     }
 
-    /// A session this client is attached to already, heard from the connection's first event on.
+    /// Returns a session that this client is attached to already, with all events since the
+    /// connection began.
     pub fn session(&self, id: &str) -> Session {
         Session::new(self, id, 0)
     }
 
-    /// Takes the next request that the daemon makes with this method.
+    /// Waits for the next request of the daemon with this method, and takes it.
     pub async fn request(&self, method: &str) -> ServerRequest {
         let found = self.inner.recorder.find(|seen| {
             let at = seen
@@ -136,7 +139,7 @@ impl Client {
         within(&format!("the request {method}"), found).await
     }
 
-    /// Waits for a notification other than an event.
+    /// Waits for a notification other than `session.event`.
     pub async fn note(&self, method: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let found = self.inner.recorder.find(|seen| {
             let mut notes = seen.notes.iter();
@@ -146,7 +149,7 @@ impl Client {
         within(&format!("the notification {method}"), found).await
     }
 
-    /// The notifications of one method so far.
+    /// Returns the notifications of one method so far.
     pub fn notes(&self, method: &str) -> Vec<Value> {
         self.inner.recorder.look(|seen| {
             let notes = seen.notes.iter().filter(|(name, _)| name == method);
@@ -154,13 +157,13 @@ impl Client {
         })
     }
 
-    /// Waits until this many events of any session have come.
+    /// Waits until this many events of any session have arrived.
     pub async fn heard(&self, count: usize) {
         let enough = |seen: &mut Seen| (seen.events.len() >= count).then_some(());
         self.inner.recorder.find(enough).await;
     }
 
-    /// The methods of requests that the daemon made and the test has not taken.
+    /// Returns the methods of requests that the daemon sent and the test has not taken.
     pub fn open_requests(&self) -> Vec<String> {
         self.inner.recorder.look(|seen| {
             seen.requests
@@ -170,12 +173,12 @@ impl Client {
         })
     }
 
-    /// Cuts the connection without a word, and waits until the daemon has noticed.
+    /// Cuts the connection without closing it properly, and waits until the daemon has noticed.
     pub async fn vanish(&self) {
         let driving = self.inner.driving.lock().unwrap().take();
         let driving = driving.expect("a client vanishes once");
         driving.abort();
-        // Aborted on purpose.
+        // The task was aborted on purpose, so its error is expected.
         driving.await.ok();
         let served = self.inner.served.lock().unwrap().take();
         if let Some(served) = served {
@@ -185,7 +188,7 @@ impl Client {
         }
     }
 
-    /// Whether it still speaks to a daemon.
+    /// Returns whether the connection was not cut yet.
     pub(crate) fn is_connected(&self) -> bool {
         self.inner.driving.lock().unwrap().is_some()
     }
@@ -212,7 +215,7 @@ impl Client {
     }
 }
 
-/// Lays one object's members over another's; null takes a member out.
+/// Merges the members of `changes` into `base`; null removes a member.
 fn merged(base: &Value, changes: Value) -> Value {
     let mut all = base.clone();
     let members = all.as_object_mut().expect("parameters are an object");

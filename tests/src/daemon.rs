@@ -1,5 +1,5 @@
-//! A whole daemon in this process: real rpc, sessions, tools and providers over an in-memory store
-//! and in-memory connections.
+//! A whole daemon in this process: real JSON-RPC, sessions, tools and providers, with an in-memory
+//! store and in-memory connections.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,10 +24,10 @@ use crate::script::Script;
 use crate::transcript::Scrub;
 use crate::within;
 
-/// How many bytes may be on their way in a connection.
+/// The size of a connection's buffer, in bytes.
 const PIPE: usize = 64 * 1024;
 
-/// Decides how a daemon is set up.
+/// Sets up a daemon.
 #[derive(Default)]
 pub struct Builder {
     script: Option<Script>,
@@ -39,14 +39,14 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Lets sessions use this model by their own `provider` configuration.
+    /// Lets sessions use this model through their own `provider` configuration.
     #[must_use]
     pub fn script(mut self, script: Script) -> Self {
         self.script = Some(script);
         self
     }
 
-    /// Lets sessions use this model through the launch's environment; nobody names a model.
+    /// Lets sessions use this model through the launch's environment; no session names a model.
     #[must_use]
     pub fn copilot(mut self, script: Script) -> Self {
         self.script = Some(script);
@@ -61,7 +61,7 @@ impl Builder {
         self
     }
 
-    /// Makes connections show this token, as those over TCP have to.
+    /// Makes connections authenticate with this token, as TCP connections have to.
     #[must_use]
     pub fn token(mut self, token: &str) -> Self {
         self.token = Some(token.to_owned());
@@ -75,7 +75,7 @@ impl Builder {
         self
     }
 
-    /// Lets the test hold and fail what sessions commit.
+    /// Lets the test hold the commits of sessions, or make them fail.
     #[must_use]
     pub fn commits(mut self, commits: &Commits) -> Self {
         self.commits = Some(commits.clone());
@@ -142,12 +142,12 @@ impl Daemon {
         Builder::default()
     }
 
-    /// A daemon whose sessions talk to this model.
+    /// Starts a daemon whose sessions use this model.
     pub async fn with(script: Script) -> Self {
         Self::builder().script(script).start().await
     }
 
-    /// A daemon and a model that is asked exactly this.
+    /// Starts a daemon with a model that expects exactly these turns.
     pub async fn playing(turns: impl IntoIterator<Item = crate::Turn>) -> Self {
         Self::with(Script::play(turns).await).await
     }
@@ -158,22 +158,22 @@ impl Daemon {
             .expect("the daemon has a scripted model")
     }
 
-    /// The directory that sessions work in.
+    /// Returns the working directory of sessions.
     pub fn work(&self) -> &Path {
         self.work.path()
     }
 
-    /// A file in the directory that sessions work in.
+    /// Returns the path of a file in the working directory of sessions.
     pub fn file(&self, name: &str) -> PathBuf {
         self.work.path().join(name)
     }
 
-    /// The launch that clients belong to unless they bring their own.
+    /// Returns the launch that clients belong to by default.
     pub fn launch(&self) -> Arc<Launch> {
         self.launch.clone().expect("made at the start")
     }
 
-    /// Another launch with the same environment: another app of the same user.
+    /// Makes another launch with the same environment, like another app of the same user.
     pub fn new_launch(&self) -> Arc<Launch> {
         Arc::new(Launch::new(
             self.work.path().to_path_buf(),
@@ -186,12 +186,12 @@ impl Daemon {
         ))
     }
 
-    /// A new connection of the daemon's first launch.
+    /// Opens a new connection of the default launch.
     pub fn client(&self) -> Client {
         self.client_of(self.launch())
     }
 
-    /// A new connection of a launch.
+    /// Opens a new connection of a launch.
     pub fn client_of(&self, launch: Arc<Launch>) -> Client {
         let (ours, theirs) = tokio::io::duplex(PIPE);
         let served = self.serve(theirs, launch);
@@ -200,7 +200,7 @@ impl Daemon {
         client
     }
 
-    /// The client's end of a connection, for tests that write their own bytes.
+    /// Opens a connection and returns the client's end, for tests that write their own bytes.
     pub fn raw_connection(&self) -> DuplexStream {
         let (ours, theirs) = tokio::io::duplex(PIPE);
         self.serve(theirs, self.launch());
@@ -238,18 +238,18 @@ impl Daemon {
         }
     }
 
-    /// The live session with this id.
+    /// Returns the live session with this id.
     pub fn live(&self, id: &str) -> SessionHandle {
         let live = self.app.sessions.get(&SessionId::from(id));
         live.unwrap_or_else(|| panic!("the session {id} is not live"))
     }
 
-    /// The state of a live session.
+    /// Returns the state of a live session.
     pub async fn state(&self, id: &str) -> State {
         self.live(id).state(State::clone).await.unwrap()
     }
 
-    /// Waits until a live session is in a state, without a client that listens.
+    /// Waits until the state of a live session fits, without a client.
     pub async fn until(&self, id: &str, what: &str, fits: impl Fn(&State) -> bool) -> State {
         let live = self.live(id);
         within(what, async {
@@ -265,8 +265,8 @@ impl Daemon {
         .await
     }
 
-    /// Ends the daemon and starts another one on the same store and the same home; clients have to
-    /// come again.
+    /// Ends the daemon and starts another one on the same store and the same home. Clients have to
+    /// connect again.
     pub async fn restart(&mut self) {
         let store = self.app.services.store.clone();
         for id in self.app.sessions.ids() {
@@ -284,7 +284,7 @@ impl Daemon {
         self.launch = Some(self.new_launch());
     }
 
-    /// Checks what every test has to leave behind, then ends the daemon.
+    /// Checks what has to hold after every test, then ends the daemon.
     pub async fn finish(mut self) {
         self.finished = true;
         let clients = std::mem::take(&mut *self.clients.lock().unwrap());

@@ -1,4 +1,4 @@
-//! Random numbers that a seed brings back, for tests that try many orders of events.
+//! Random numbers that a seed reproduces, for tests that try many orders of events.
 
 /// A source of random numbers (SplitMix64).
 #[derive(Debug, Clone)]
@@ -9,7 +9,7 @@ impl Dice {
         Self(seed)
     }
 
-    /// A number below `sides`.
+    /// Returns a number below `sides`.
     pub fn roll(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -19,7 +19,7 @@ impl Dice {
     }
 }
 
-/// A number from the environment, for tests whose length can be chosen.
+/// Reads a number from the environment, for tests whose length can be chosen.
 pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
 }

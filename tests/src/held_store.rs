@@ -1,7 +1,7 @@
-//! A store whose commits a test can hold, let through or fail, to stand between what a session
-//! decided and what is on disk.
+//! A store whose commits a test can hold, let through or fail. So a test can act between the moment
+//! when a session decides and the moment when the events are stored.
 //!
-//! [`Daemon::builder`](crate::Daemon::builder) takes the [`Commits`] that steer it.
+//! [`Daemon::builder`](crate::Daemon::builder) takes the [`Commits`] that control it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,14 +13,14 @@ use tokio::sync::oneshot;
 
 use crate::within;
 
-/// Says which commits of a store are held.
+/// Controls which commits of a store are held.
 #[derive(Clone, Default)]
 pub struct Commits {
     traps: Arc<Mutex<Vec<Trap>>>,
     wanted: Arc<Mutex<Vec<Vec<String>>>>,
 }
 
-/// Waits for the first commit that stores an event of a kind.
+/// Catches the first commit that stores an event of this kind.
 struct Trap {
     kind: String,
     reached: oneshot::Sender<()>,
@@ -32,7 +32,7 @@ enum Verdict {
     Fail,
 }
 
-/// One commit that is held, or will be.
+/// One commit that is held now or will be.
 pub struct HeldCommit {
     kind: String,
     reached: Option<oneshot::Receiver<()>>,
@@ -56,7 +56,7 @@ impl Commits {
         }
     }
 
-    /// The kinds of the events that each commit so far stores, oldest commit first.
+    /// Returns the kinds of the events in each commit so far, oldest commit first.
     pub fn kinds(&self) -> Vec<Vec<String>> {
         let wanted = self.wanted.lock();
         wanted.unwrap_or_else(PoisonError::into_inner).clone()
@@ -82,12 +82,12 @@ impl HeldCommit {
         within(&what, reached).await.expect("the store is open");
     }
 
-    /// Commits what was held.
+    /// Stores the held commit.
     pub fn let_through(self) {
         assert!(self.verdict.send(Verdict::LetThrough).is_ok(), "{NOBODY}");
     }
 
-    /// Stores nothing of what was held, and tells the session so.
+    /// Stores nothing of the held commit; the session gets an error.
     pub fn fail(self) {
         assert!(self.verdict.send(Verdict::Fail).is_ok(), "{NOBODY}");
     }
@@ -119,7 +119,7 @@ impl Store for HeldStore {
         };
         let inner = self.inner.clone();
         async move {
-            // A test may look at nothing but what comes after.
+            // The test need not wait until the commit is reached.
             trap.reached.send(()).ok();
             let verdict = trap.verdict.await;
             match verdict.expect("a test says what becomes of a commit that it held") {

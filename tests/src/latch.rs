@@ -1,10 +1,10 @@
-//! A pipe that holds a shell command back until the test lets it go on, without asking the clock.
+//! A pipe that holds a shell command back until the test lets it go on, without a timer.
 
 use std::path::{Path, PathBuf};
 
 use crate::within;
 
-/// Where commands wait.
+/// The pipe at which commands wait.
 pub struct Latch {
     path: PathBuf,
 }
@@ -21,14 +21,14 @@ impl Latch {
         Self { path }
     }
 
-    /// A command that waits here, and then has what it was let go with in `$line`.
+    /// Returns a command that waits for [`Latch::release`], and then has its text in `$line`.
     pub fn wait(&self) -> String {
         format!("read -r line < {}", self.path.display())
     }
 
-    /// Waits until a command is held here, and lets it go on.
+    /// Waits until a command is held here, then lets it go on.
     pub async fn release(&self, line: &str) {
-        // Opening waits for the command to open its end.
+        // The open blocks until the command opens its end of the pipe.
         let write = tokio::fs::write(self.path.clone(), format!("{line}\n"));
         within("a command to wait at a latch", write).await.unwrap();
     }

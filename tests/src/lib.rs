@@ -1,10 +1,10 @@
-//! The one harness of the daemon's tests: a whole daemon in this process, clients that speak the
-//! raw wire, a scripted model over real HTTP, and a text form of what happened.
+//! The harness of the daemon's tests: a whole daemon in this process, clients that speak the raw
+//! wire format, a scripted model over real HTTP, and transcripts of events.
 //!
-//! A test starts a [`Script`] and a [`Daemon`], talks through a [`Client`] and its [`Session`]s, and
-//! ends with [`Daemon::finish`], which folds every stored log again and compares it with the live
-//! state: every test is a replay test. Nothing in here knows the sdk crate, so that it cannot hide a
-//! bug of ours.
+//! A test starts a [`Script`] and a [`Daemon`], and uses a [`Client`] and its [`Session`]s.
+//! It ends with [`Daemon::finish`], which folds every stored log again and compares the result with
+//! the live state. So every test is a replay test. The harness does not use the sdk crate, so that
+//! the sdk cannot hide a bug of the daemon.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -40,10 +40,10 @@ pub use replay::assert_same;
 pub use script::{Gate, Script, Turn, call};
 pub use session::Session;
 
-/// How long anything may take before a test gives up on it.
+/// How long a test waits for anything before it fails.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Waits for something that has to come, and says what it was when it does not.
+/// Waits for a future; after [`PATIENCE`] it panics and names what was waited for.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     let done = tokio::time::timeout(PATIENCE, future).await;
     done.unwrap_or_else(|_| panic!("waited {PATIENCE:?} in vain for {what}"))

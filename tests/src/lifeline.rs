@@ -1,5 +1,5 @@
-//! A pipe that a shell command holds open while it lives, so that a test can wait for its start and
-//! for its end without asking the clock.
+//! A pipe that a shell command holds open while it runs. A test can wait for the command's start
+//! and end without a timer.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::within;
 
-/// The reading end of such a pipe.
+/// The reading end of the pipe, before the command has started.
 pub struct Lifeline {
     path: PathBuf,
     opened: JoinHandle<std::io::Result<File>>,
@@ -29,12 +29,12 @@ impl Lifeline {
             made.is_ok_and(|status| status.success()),
             "mkfifo is needed"
         );
-        // Opening waits for the command to open its end.
+        // The open blocks until the command opens its end of the pipe.
         let opened = tokio::spawn(File::open(path.clone()));
         Self { path, opened }
     }
 
-    /// A command that says it has started and then would run for ten minutes.
+    /// Returns a command that reports its start and then runs for ten minutes.
     pub fn command(&self) -> String {
         format!(
             "exec 9>{}; echo started >&9; sleep 600",
@@ -59,7 +59,7 @@ impl Lifeline {
 }
 
 impl Alive {
-    /// Waits until no process of the command lives.
+    /// Waits until all processes of the command have ended.
     pub async fn ended(mut self) {
         let mut rest = Vec::new();
         let read = self.pipe.read_to_end(&mut rest);

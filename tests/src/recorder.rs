@@ -1,6 +1,6 @@
-//! The client's end of the wire: keeps everything the daemon sends until the test looks at it.
+//! The client's end of the wire: records everything that the daemon sends until the test reads it.
 //!
-//! Used by `client` and `session`; never answers a request by itself.
+//! `client` and `session` use it. It never answers a request by itself.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use loopd_proto::wire::{ErrorObject, Notification, Peer, Reply, Request, Service
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 
-/// An event of a session as it came in.
+/// An event of a session, as it arrived.
 #[derive(Debug, Clone)]
 pub(crate) struct SeenEvent {
     pub(crate) session: String,
@@ -44,13 +44,13 @@ impl ServerRequest {
         );
     }
 
-    /// Waits until the daemon no longer wants an answer.
+    /// Waits until the daemon has cancelled its request.
     pub async fn withdrawn(mut self) {
         crate::within("the daemon to take its request back", self.reply.closed()).await;
     }
 }
 
-/// Everything that came in.
+/// Everything that arrived on one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) events: Vec<SeenEvent>,
@@ -59,7 +59,7 @@ pub(crate) struct Seen {
     pub(crate) requests: Vec<ServerRequest>,
 }
 
-/// Records what one connection brings.
+/// Records what arrives on one connection.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     seen: Mutex<Seen>,
@@ -83,7 +83,7 @@ impl Recorder {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// Waits until a look finds what it is for.
+    /// Waits until `look` finds something; it is called again after every change.
     pub(crate) async fn find<T>(&self, mut look: impl FnMut(&mut Seen) -> Option<T>) -> T {
         let mut changes = self.changes.subscribe();
         loop {
@@ -110,7 +110,7 @@ impl Service for Recorder {
             match answer.await {
                 Ok(Ok(value)) => Reply::result(&request.id, &value),
                 Ok(Err(error)) => Reply::error(&request.id, error),
-                // The test dropped it: this client never answers.
+                // The test dropped the request, so this client never answers it.
                 Err(_) => std::future::pending().await,
             }
         }

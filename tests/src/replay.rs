@@ -1,5 +1,5 @@
-//! What holds after every test: the log folds to the live state, a fresh daemon would come to the
-//! same one, every event that a client got is the stored one, and events form one chain.
+//! The checks after every test. The log folds to the live state. A fresh daemon reaches the same
+//! state. Every event that a client got is the stored one. The events of a log form one chain.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::validator::{as_chat, check_conversation};
 
-/// Kinds that somebody who comes late is shown again.
+/// Kinds that a client gets again if it attaches late.
 const SHOWN_AGAIN: [&str; 2] = ["permission.requested", "external_tool.requested"];
 
-/// Checks every session of the daemon; live ones are stopped on the way.
+/// Checks every session of the daemon, and stops those that are live.
 pub(crate) async fn check(app: &Arc<App>, clients: &[Client]) {
     let records = app.services.store.list().await.unwrap();
     let ids: Vec<SessionId> = records.into_iter().map(|record| record.id).collect();
@@ -63,7 +63,7 @@ fn fold(id: &SessionId, log: &[StoredEvent], through: Seq) -> State {
     state
 }
 
-/// A daemon that starts anew gets to the state that its log says, and closes what was open.
+/// Checks that a session that is opened again has the state of its log, and a valid conversation.
 async fn check_reopening(app: &Arc<App>, id: &SessionId, before: &[StoredEvent]) {
     let all = Seq(u64::MAX);
     let stored = fold(id, before, all);
@@ -76,7 +76,7 @@ async fn check_reopening(app: &Arc<App>, id: &SessionId, before: &[StoredEvent])
         &folded,
         &state,
     );
-    // What ran in the background died with the session that was stopped.
+    // Tasks that ran in the background ended when the session was stopped.
     let ran = stored.tasks.running().any(|task| !task.is_detached());
     if matches!(stored.phase, Phase::Idle) && !ran && stored.user_calls.is_empty() {
         assert_same("reopening a resting session changed it", &stored, &state);
@@ -89,7 +89,7 @@ async fn check_reopening(app: &Arc<App>, id: &SessionId, before: &[StoredEvent])
     fresh.drained().await;
 }
 
-/// Every visible event names the one before it.
+/// Checks that every event names the last visible event before it as its parent.
 fn check_chain(id: &SessionId, log: &[StoredEvent]) {
     let mut parent = Value::Null;
     for stored in log {
@@ -117,7 +117,7 @@ fn check_chain(id: &SessionId, log: &[StoredEvent]) {
     }
 }
 
-/// Durable events that a client got are the stored ones, in order, each once.
+/// Checks that the durable events that a client got are the stored ones, in order, each once.
 async fn check_received(app: &App, client: &Client) {
     let mut logs: HashMap<String, Option<Vec<StoredEvent>>> = HashMap::new();
     let mut last: HashMap<String, u64> = HashMap::new();
@@ -137,7 +137,7 @@ async fn check_received(app: &App, client: &Client) {
             let loaded = app.services.store.load(&id).await.unwrap();
             logs.insert(seen.session.clone(), loaded.map(|(_, log)| log));
         }
-        // A session that was deleted has nothing to compare with.
+        // A deleted session has no log to compare with.
         let Some(log) = &logs[&seen.session] else {
             continue;
         };
@@ -147,7 +147,7 @@ async fn check_received(app: &App, client: &Client) {
                 .cloned()
         };
         let own = find(log).map(|stored| (seen.session.clone(), stored));
-        // What an agent does is in the agent's own log.
+        // The events of a sub-agent are in the sub-agent's own log.
         let stored = own.or_else(|| {
             let mut agents = agents.iter().filter(|_| event["agentId"].is_string());
             agents.find_map(|(id, log)| Some((format!("{} {id}", seen.session), find(log)?)))
@@ -171,7 +171,7 @@ async fn check_received(app: &App, client: &Client) {
     }
 }
 
-/// The logs of all sessions that are agents of others.
+/// Loads the logs of all sessions of sub-agents.
 async fn logs_of_agents(app: &App) -> Vec<(SessionId, Vec<StoredEvent>)> {
     let mut logs = Vec::new();
     for record in app.services.store.list().await.unwrap() {

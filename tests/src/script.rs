@@ -1,9 +1,9 @@
-//! A scripted model served over real HTTP on loopback, speaking chat completions.
+//! A scripted model, served over real HTTP on loopback in the chat completions format.
 //!
-//! A test says in advance what the model is asked and what it answers. Every request is recorded
-//! and read by the strict validator; a request that is not valid, or not the expected one, fails
-//! the test when the script is finished. A turn can be held back or paused by a [`Gate`], which the
-//! test opens; nothing waits for the clock.
+//! A test defines in advance which requests the model gets and what it answers. Every request is
+//! recorded and checked by the strict validator. A request that is invalid or not the expected one
+//! fails the test when the script is finished. A [`Gate`] can hold back or pause a turn until the
+//! test opens it; nothing waits for a timer.
 
 mod encode;
 mod http;
@@ -27,7 +27,7 @@ use crate::within;
 pub struct Recorded {
     pub headers: Vec<(String, String)>,
     pub body: Value,
-    /// The body as it came in, byte by byte.
+    /// The body as it arrived, byte by byte.
     pub raw: String,
 }
 
@@ -42,7 +42,7 @@ impl Recorded {
         self.body["messages"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// The names of the tools the model was told about.
+    /// Returns the names of the tools in the request.
     pub fn tools(&self) -> Vec<&str> {
         let tools = self.body["tools"].as_array().into_iter().flatten();
         tools
@@ -50,7 +50,7 @@ impl Recorded {
             .collect()
     }
 
-    /// The texts of the tool results that the request ends with.
+    /// Returns the texts of the tool results at the end of the request.
     pub fn last_results(&self) -> Vec<String> {
         let messages = self.messages();
         let is_result = |message: &&Value| message["role"] == "tool";
@@ -61,14 +61,14 @@ impl Recorded {
             .collect()
     }
 
-    /// The text that the user said first.
+    /// Returns the text of the first user message.
     pub fn first_user_text(&self) -> String {
         let mut messages = self.messages().iter();
         let found = messages.find(|message| message["role"] == "user");
         found.map(text_of).unwrap_or_default()
     }
 
-    /// The text that the user said last.
+    /// Returns the text of the last user message.
     pub fn last_user_text(&self) -> String {
         let mut messages = self.messages().iter().rev();
         let found = messages.find(|message| message["role"] == "user");
@@ -76,17 +76,18 @@ impl Recorded {
     }
 }
 
-/// How the model finds its answer to a request.
+/// How the model chooses its answer to a request.
 pub(crate) enum Plan {
-    /// One after the other.
+    /// The turns in order.
     Turns(VecDeque<Turn>),
-    /// By what is asked.
+    /// A function of the request.
     Answering(Box<dyn FnMut(&Recorded) -> Turn + Send>),
-    /// Several conversations, each told by something in its first message and in an order of its own.
+    /// Several conversations with their turns in order. A conversation is recognised by a text in
+    /// its first user message.
     Voices(Vec<(String, VecDeque<Turn>)>),
 }
 
-/// The next turn of the conversation that a request belongs to.
+/// Takes the next turn of the conversation that a request belongs to.
 fn voice(voices: &mut [(String, VecDeque<Turn>)], request: &Recorded) -> Result<Turn, String> {
     let first = request.first_user_text();
     let Some((name, turns)) = voices
@@ -174,7 +175,7 @@ impl Shared {
     }
 }
 
-/// The model and its server.
+/// The scripted model and its server.
 pub struct Script {
     url: String,
     shared: Arc<Shared>,
@@ -183,12 +184,12 @@ pub struct Script {
 }
 
 impl Script {
-    /// A model that is asked exactly this, in this order.
+    /// Starts a model that expects exactly these turns, in this order.
     pub async fn play(turns: impl IntoIterator<Item = Turn>) -> Self {
         Self::start(Plan::Turns(turns.into_iter().collect())).await
     }
 
-    /// A model in several conversations at once, each in an order of its own.
+    /// Starts a model for several conversations at once, each with its own turns in order.
     pub async fn voices<'a>(voices: impl IntoIterator<Item = (&'a str, Vec<Turn>)>) -> Self {
         let voices = voices
             .into_iter()
@@ -196,7 +197,7 @@ impl Script {
         Self::start(Plan::Voices(voices.collect())).await
     }
 
-    /// A model that answers by what it is asked.
+    /// Starts a model whose answers are a function of the request.
     pub async fn answering(answer: impl FnMut(&Recorded) -> Turn + Send + 'static) -> Self {
         Self::start(Plan::Answering(Box::new(answer))).await
     }
@@ -221,7 +222,7 @@ impl Script {
             while let Ok((stream, _)) = listener.accept().await {
                 let shared = serving.clone();
                 connections.spawn(async move {
-                    // A client that goes away in the middle is part of several tests.
+                    // Several tests let the client close the connection early; that is no error.
                     http::serve(stream, &shared).await.ok();
                 });
             }
@@ -234,7 +235,7 @@ impl Script {
         }
     }
 
-    /// Keeps no requests, for tests with so many that they would fill the memory.
+    /// Keeps no requests, for tests with so many requests that they would fill the memory.
     #[must_use]
     pub fn forgetful(self) -> Self {
         self.shared.lock().forgets = true;
@@ -250,23 +251,23 @@ impl Script {
         self.shared.lock().models = Some(gate.clone());
     }
 
-    /// The conversations the model was asked to go on with, in order.
+    /// Returns the requests that the model got, in order.
     pub fn requests(&self) -> Vec<Recorded> {
         self.shared.lock().requests.clone()
     }
 
-    /// The last request so far.
+    /// Returns the last request so far.
     pub fn last_request(&self) -> Recorded {
         self.requests().pop().expect("the model was asked")
     }
 
-    /// Waits until the model has got this many requests.
+    /// Waits until the model has got this many requests, and returns the last of them.
     pub async fn asked(&self, count: usize) -> Recorded {
         let wait = self.until(|inner| inner.requests.get(count - 1).cloned());
         within(&format!("request {count} to the model"), wait).await
     }
 
-    /// Waits until a client has closed its connection while the model held its answer back.
+    /// Waits until a client has closed its connection while a gate held the answer back.
     pub async fn hung_up(&self) {
         let wait = self.until(|inner| (inner.hung_up > 0).then_some(()));
         within("the daemon to hang up on the model", wait).await;
@@ -282,7 +283,7 @@ impl Script {
         }
     }
 
-    /// Fails when anything unexpected was asked, or something expected was not.
+    /// Fails if the model got an unexpected request, or did not get an expected one.
     pub fn finish(&mut self) {
         self.finished = true;
         let inner = self.shared.lock();

@@ -1,4 +1,4 @@
-//! One session as one client sees it: calls with its id filled in, and its events in order.
+//! One session as one client sees it: calls with the session's id, and its events in order.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ pub struct Session {
     client: Client,
     /// How many of the connection's events came before this session was opened.
     from: usize,
-    /// How many of the connection's events were looked at.
+    /// How many of the connection's events the test has read.
     read: usize,
 }
 
 impl Session {
-    /// A session whose events are those after the first `from` of the connection.
+    /// Makes a session that skips the first `from` events of the connection.
     pub(crate) fn new(client: &Client, id: &str, from: usize) -> Self {
         Self {
             id: id.to_owned(),
@@ -40,7 +40,7 @@ impl Session {
         params
     }
 
-    /// Calls a method of this session that has to work.
+    /// Calls a method of this session that has to succeed.
     pub async fn call(&self, method: &str, params: Value) -> Value {
         self.client.call(method, self.params(params)).await
     }
@@ -55,7 +55,7 @@ impl Session {
         self.client.refused(method, self.params(params)).await
     }
 
-    /// Queues a request now and returns the wait for its answer.
+    /// Queues a request now; the future waits for its answer.
     pub fn start(
         &self,
         method: &str,
@@ -64,29 +64,29 @@ impl Session {
         self.client.start(method, self.params(params))
     }
 
-    /// Sends a prompt and returns the message's id.
+    /// Sends a prompt and returns the id of the message.
     pub async fn send(&self, prompt: &str) -> String {
         let sent = self.call("session.send", json!({ "prompt": prompt })).await;
         sent["messageId"].as_str().unwrap().to_owned()
     }
 
-    /// Sends a prompt and waits for the loop to end.
+    /// Sends a prompt and waits until the session is idle.
     pub async fn ask(&mut self, prompt: &str) -> Value {
         self.send(prompt).await;
         self.next("session.idle").await
     }
 
-    /// Waits for the next event of this kind; those before it count as read.
+    /// Waits for the next event of this kind; the events before it count as read.
     pub async fn next(&mut self, kind: &str) -> Value {
         self.next_where(kind, |event| event["type"] == kind).await
     }
 
-    /// Waits for the next event that fits; those before it count as read.
+    /// Waits for the next event that fits; the events before it count as read.
     pub async fn next_where(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         self.next_within(crate::PATIENCE, what, fits).await
     }
 
-    /// The same for what may take minutes.
+    /// Does the same as [`Session::next_where`], for events that may take minutes.
     pub async fn next_slowly(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         self.next_within(15 * crate::PATIENCE, what, fits).await
     }
@@ -101,7 +101,7 @@ impl Session {
         let find = |seen: &mut Seen| {
             let mut new = seen.events.iter().enumerate().skip(from);
             let found = new.find(|(_, seen)| seen.session == id && fits(&seen.event));
-            // What does not fit is not looked at again.
+            // Events that do not fit are not checked again.
             from = seen.events.len();
             found.map(|(at, found)| (at, found.event.clone()))
         };
@@ -113,7 +113,7 @@ impl Session {
         event
     }
 
-    /// All events since this client opened the session, as it got them.
+    /// Returns all events since this client opened the session, in the order of arrival.
     pub fn events(&self) -> Vec<Value> {
         let all = self.client.all_events().into_iter().skip(self.from);
         all.filter(|seen| seen.session == self.id)
@@ -121,7 +121,7 @@ impl Session {
             .collect()
     }
 
-    /// Waits until this many events have come.
+    /// Waits until this many events of the session have arrived.
     pub async fn heard(&self, count: usize) {
         let find = |seen: &mut Seen| {
             let ours = seen
@@ -134,7 +134,7 @@ impl Session {
         self.client.recorder().find(find).await;
     }
 
-    /// The kinds of all events so far, without those that are only told in passing.
+    /// Returns the kinds of all events so far, without ephemeral ones.
     pub fn durable_kinds(&self) -> Vec<String> {
         let events = self.events().into_iter();
         events
@@ -149,52 +149,52 @@ impl Session {
         events.iter().filter(|event| event["type"] == kind).count()
     }
 
-    /// The events as text, with ids, times and paths replaced.
+    /// Renders the events as text, with ids, times and paths replaced.
     pub fn transcript(&self) -> String {
         transcript::render(&self.events(), self.client.scrub())
     }
 
-    /// The stored events, as the daemon tells them.
+    /// Returns the stored events, as `session.getMessages` reports them.
     pub async fn messages(&self) -> Vec<Value> {
         let got = self.call("session.getMessages", json!({})).await;
         got["events"].as_array().unwrap().clone()
     }
 
-    /// Lets every tool run without a question.
+    /// Allows every tool without asking.
     pub async fn approve_all(&self) {
         let params = json!({ "enabled": true });
         self.call("session.permissions.setApproveAll", params).await;
     }
 
-    /// Waits for the next permission question and returns its id and what is asked.
+    /// Waits for the next permission request; returns its id and the request.
     pub async fn permission(&mut self) -> (String, Value) {
         let asked = self.next("permission.requested").await;
         let id = asked["data"]["requestId"].as_str().unwrap().to_owned();
         (id, asked["data"]["permissionRequest"].clone())
     }
 
-    /// Decides about a permission, and says whether the decision counted.
+    /// Answers a permission request; returns whether the daemon accepted the answer.
     pub async fn decide(&self, request: &str, decision: Value) -> bool {
         let params = json!({ "requestId": request, "result": decision });
         let method = "session.permissions.handlePendingPermissionRequest";
         self.call(method, params).await["success"] == true
     }
 
-    /// Waits for the next call of a client tool and returns its id and the event's data.
+    /// Waits for the next call of a client tool; returns its request id and the event's data.
     pub async fn tool_call(&mut self) -> (String, Value) {
         let asked = self.next("external_tool.requested").await;
         let id = asked["data"]["requestId"].as_str().unwrap().to_owned();
         (id, asked["data"].clone())
     }
 
-    /// Gives the result of a client tool, and says whether it counted.
+    /// Sends the result of a client tool; returns whether the daemon accepted it.
     pub async fn give(&self, request: &str, mut answer: Value) -> bool {
         answer["requestId"] = request.into();
         let method = "session.tools.handlePendingToolCall";
         self.call(method, answer).await["success"] == true
     }
 
-    /// Leaves the session.
+    /// Destroys the session.
     pub async fn destroy(&self) {
         let left = self.call("session.destroy", json!({}));
         assert_eq!(

@@ -1,18 +1,19 @@
-//! Events as text for comparison: one line each, with what differs between runs replaced.
+//! Renders events as text for comparison: one line each, with placeholders for what differs between
+//! runs.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use serde_json::Value;
 
-/// Texts that differ between runs and the names they get in a transcript.
+/// Texts that differ between runs, and the placeholders that replace them in a transcript.
 #[derive(Debug, Clone, Default)]
 pub struct Scrub {
     texts: Vec<(String, &'static str)>,
 }
 
 impl Scrub {
-    /// Replaces a text wherever it stands.
+    /// Replaces a text wherever it occurs.
     #[must_use]
     pub fn with(mut self, text: impl Into<String>, name: &'static str) -> Self {
         self.texts.push((text.into(), name));
@@ -20,7 +21,7 @@ impl Scrub {
     }
 }
 
-/// Members whose numbers depend on the clock or on the length of our own texts.
+/// Members whose values depend on the clock, the version or the length of our own texts.
 const MEASURED: [&str; 12] = [
     "duration",
     "durationMs",
@@ -36,7 +37,7 @@ const MEASURED: [&str; 12] = [
     "totalResponseSizeBytes",
 ];
 
-/// Writes events one per line; `~` marks those that are only told in passing.
+/// Renders events, one per line; `~` marks ephemeral events.
 pub fn render(events: &[Value], scrub: &Scrub) -> String {
     let mut ids = Ids::default();
     let mut text = String::new();
@@ -88,7 +89,7 @@ fn clean(text: &str, scrub: &Scrub, ids: &mut Ids) -> String {
     without_datetime(&text)
 }
 
-/// Replaces the moment that every user message tells the model.
+/// Replaces the time that every user message gives to the model.
 fn without_datetime(text: &str) -> String {
     const OPEN: &str = "<current_datetime>";
     const CLOSE: &str = "</current_datetime>";

@@ -1,8 +1,8 @@
-//! The strict reader of conversations: what a picky provider would refuse, it refuses.
+//! The strict validator of conversations: it refuses what the strictest provider would refuse.
 //!
-//! The scripted model checks every request with it, the property tests every conversation that the
-//! kernel builds. It knows the chat completions format and nothing of the daemon's types but the
-//! model messages it can turn into that format.
+//! The scripted model checks every request with it, and the property tests check every conversation
+//! that the kernel builds. It knows the chat completions format. Of the daemon's types it knows
+//! only the model messages, which it can convert to that format.
 
 use std::collections::BTreeSet;
 
@@ -39,8 +39,8 @@ pub fn check_request(body: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that every call has exactly one result, right after it and in order, and that nothing else
-/// is out of place.
+/// Checks that every tool call has exactly one result, right after it and in order, and that every
+/// other message is valid where it is.
 pub fn check_conversation(messages: &[Value]) -> Result<(), String> {
     let mut rest = messages.iter().enumerate().peekable();
     while let Some((index, message)) = rest.next() {
@@ -72,7 +72,7 @@ pub fn check_conversation(messages: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks an assistant message and lists the ids of its calls.
+/// Checks an assistant message and returns the ids of its tool calls.
 fn check_assistant(message: &Value) -> Result<Vec<String>, String> {
     let mut ids = Vec::new();
     for call in message["tool_calls"].as_array().into_iter().flatten() {
@@ -118,7 +118,7 @@ fn is_user_content(content: &Value) -> bool {
         })
 }
 
-/// The text of a message, whether it is a plain string or comes in parts.
+/// Returns the text of a message, whether it is a plain string or a list of parts.
 pub fn text_of(message: &Value) -> String {
     match &message["content"] {
         Value::String(text) => text.clone(),
@@ -130,7 +130,7 @@ pub fn text_of(message: &Value) -> String {
     }
 }
 
-/// Writes the kernel's conversation in the format that is checked.
+/// Converts the kernel's conversation to the chat completions format.
 pub fn as_chat(messages: &[ModelMessage]) -> Vec<Value> {
     messages
         .iter()

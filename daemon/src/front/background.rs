@@ -1,6 +1,7 @@
-//! Cuts a daemon that a client started loose from that client.
+//! Detaches a background daemon from the client that started it.
 
-/// First thing in `main`: a background daemon keeps nothing of its starter but the pipe on stdout.
+/// Closes every inherited descriptor but the pipe on stdout, and starts a new process session.
+/// `main` calls this first. It does nothing without `--background`.
 pub fn prepare() {
     if !std::env::args().any(|argument| argument == "--background") {
         return;
@@ -8,7 +9,7 @@ pub fn prepare() {
     loopd_exec::sys::close_inherited_descriptors();
     #[cfg(unix)]
     {
-        // Fails only for a process that leads its group already, which then has its own session.
+        // This fails only if the process leads its group already; then it has its own session.
         rustix::process::setsid().ok();
     }
 }

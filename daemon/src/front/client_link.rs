@@ -1,4 +1,4 @@
-//! A client behind a JSON-RPC connection: the methods by which it is told and asked.
+//! A client behind a JSON-RPC connection: how notices and questions become messages.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::client::{
 };
 use loopd_model::client_http::{CarryingClient, NotTaken, Taking};
 
-/// Speaks to one peer.
+/// One client, reached through its peer.
 pub(super) struct ClientLink {
     id: ClientId,
     peer: Peer,
@@ -33,7 +33,7 @@ impl ClientLink {
         }
     }
 
-    /// Sends a message whose answer says nothing but that it has come.
+    /// Sends a request whose answer only confirms that it arrived.
     fn send(&self, method: &str, params: &impl Serialize) -> Taking {
         let sent = self.peer.start_request(method, params);
         async move {
@@ -51,7 +51,7 @@ async fn came(sent: Result<PendingCall, Closed>) -> Result<Box<RawValue>, CallEr
     sent?.await
 }
 
-/// The answer to a question that was sent.
+/// Waits for the answer to a request and decodes it.
 async fn answer<T: DeserializeOwned>(sent: Result<PendingCall, Closed>) -> Result<T, AskError> {
     let answer = came(sent).await.map_err(|error| match error {
         CallError::Closed => AskError::Gone,
@@ -71,7 +71,7 @@ impl Client for ClientLink {
             Class::Event => wire::Class::Event,
             Class::Delta => wire::Class::Delta,
         };
-        // A peer that is gone already is taken out of its sessions by its connection's end.
+        // The push fails if the peer is gone. Its sessions lose it when its connection ends.
         self.peer.push(class, notice.bytes(encode)).ok();
     }
 
@@ -176,7 +176,7 @@ impl CarryingClient for ClientLink {
     }
 }
 
-/// Writes the notification that carries a notice.
+/// Encodes a notice as a JSON-RPC notification.
 fn encode(content: NoticeContent<'_>) -> Bytes {
     match content {
         NoticeContent::Event { session, line } => event(session, line),
@@ -186,7 +186,7 @@ fn encode(content: NoticeContent<'_>) -> Bytes {
     }
 }
 
-/// Wraps an event's line as it is: the line was serialised once, for the log and for everybody.
+/// Wraps the stored line of an event. The line was serialised once, for the log and all clients.
 fn event(session: &SessionId, line: &str) -> Bytes {
     const HEAD: &str = r#"{"jsonrpc":"2.0","method":"session.event","params":{"sessionId":"#;
     let mut frame = Vec::with_capacity(HEAD.len() + line.len() + session.as_str().len() + 32);

@@ -1,5 +1,5 @@
-//! Facts about one connection: its peer, its launch, the sessions it is attached to, and what it
-//! said it answers by itself.
+//! The state of one connection: its peer, its launch, the sessions it is attached to, and the
+//! handlers that its client registered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,27 +19,27 @@ const MOST_HANDLERS: usize = 1_000;
 /// One client's connection.
 pub struct Connection {
     pub peer: Peer,
-    /// The same as sessions and launches see it.
+    /// The client of this connection, as sessions and launches see it.
     pub client: Arc<dyn Client>,
     launch: Mutex<Arc<Launch>>,
     authenticated: AtomicBool,
     joined: AtomicBool,
-    /// How its relay tells it from its other connections.
+    /// The number that the relay gave this connection, if it came through a relay.
     link: OnceLock<u64>,
     attached: Mutex<BTreeSet<SessionId>>,
-    /// Handlers for questions about automatic modes, by their handle.
+    /// Handlers for questions about automatic modes: handle to session.
     handlers: Mutex<BTreeMap<String, SessionId>>,
 }
 
 impl Connection {
-    /// A connection that proved itself by its transport, or has to by a token.
+    /// Creates a connection. With `Trust::Transport` it is authenticated from the start.
     pub fn new(peer: Peer, launch: Arc<Launch>, trust: Trust) -> Self {
         Self {
             client: Arc::new(ClientLink::new(peer.clone())),
             peer,
             launch: Mutex::new(launch),
             authenticated: AtomicBool::new(trust == Trust::Transport),
-            // Who has to show a token came without a relay, and belongs where it came in.
+            // A client that needs a token came without a relay. It keeps its listener's launch.
             joined: AtomicBool::new(trust == Trust::Token),
             link: OnceLock::new(),
             attached: Mutex::default(),
@@ -51,16 +51,16 @@ impl Connection {
         self.client.id()
     }
 
-    /// The launch this connection belongs to.
+    /// Returns the launch that this connection belongs to.
     pub fn launch(&self) -> Arc<Launch> {
         let launch = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
         launch.clone()
     }
 
-    /// Moves to its launch, once; how it has to prove itself is decided with it.
+    /// Moves the connection to a launch, and sets how it has to authenticate. This works once.
     ///
-    /// A relay joins before it passes on a byte of its client, so that what the client says about
-    /// launches comes too late.
+    /// A relay joins before it passes on the first byte of its client, so a client behind a relay
+    /// cannot choose a launch: its own attempt comes second and is refused.
     pub fn join(self: &Arc<Self>, launch: Arc<Launch>, trust: Trust) -> Result<(), AlreadyJoined> {
         if self.joined.swap(true, Ordering::AcqRel) {
             return Err(AlreadyJoined);
@@ -73,17 +73,18 @@ impl Connection {
         Ok(())
     }
 
-    /// Notes the number by which its relay knows it; the first one counts.
+    /// Stores the number that the relay gave this connection. The first call wins.
     pub fn set_link(&self, number: u64) {
         self.link.get_or_init(|| number);
     }
 
-    /// The number by which its relay knows it, if it came through one that outlives the home.
+    /// Returns the number that the relay gave this connection, if the relay outlives the home.
     pub fn link(&self) -> Option<u64> {
         self.link.get().copied()
     }
 
-    /// What the connection has reached, for the next daemon; it asks its client nothing from now on.
+    /// Returns the state of the connection for the next daemon. From now on this daemon sends no
+    /// request to the client.
     pub fn link_state(&self) -> LinkState {
         let launch = self.launch();
         LinkState {
@@ -94,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// Gives the connection back what it had with the daemon before.
+    /// Restores the state that the connection had with the previous daemon.
     pub fn restore(&self, state: &LinkState) {
         self.peer.number_calls_from(state.next_request_id);
         if state.authenticated {
@@ -124,7 +125,7 @@ impl Connection {
         self.attached().insert(session);
     }
 
-    /// Leaves a session, and takes its handlers along.
+    /// Detaches from a session and drops its handlers; returns whether the session was attached.
     pub fn detach(&self, session: &SessionId) -> bool {
         self.handlers().retain(|_, of| of != session);
         self.attached().remove(session)
@@ -138,7 +139,7 @@ impl Connection {
         self.handlers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a handler that the client has for a session; it leaves with the connection.
+    /// Registers a handler that the client has for a session. It ends with the connection.
     pub fn register(&self, session: SessionId, handle: String) -> Result<(), TooManyHandlers> {
         let mut handlers = self.handlers();
         if handlers.len() >= MOST_HANDLERS {
@@ -148,7 +149,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Forgets a handler; whether the session had it.
+    /// Removes a handler; returns whether it was registered for this session.
     pub fn unregister(&self, session: &SessionId, handle: &str) -> bool {
         let mut handlers = self.handlers();
         let known = handlers.get(handle) == Some(session);
@@ -160,21 +161,21 @@ impl Connection {
     }
 }
 
-/// A connection belongs to one launch for good.
+/// The connection has joined a launch before; it cannot change to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this connection belongs to a launch already")]
 pub struct AlreadyJoined;
 
-/// A connection keeps a bounded number of handlers.
+/// The connection has as many handlers as it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this connection has {MOST_HANDLERS} handlers already; unregister some of them first")]
 pub struct TooManyHandlers;
 
-/// How a connection shows that it may speak.
+/// How a connection authenticates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// A pipe from our parent, or a socket only this user can open.
+    /// By its transport: a pipe from our parent, or a socket that only this user can open.
     Transport,
-    /// Whoever connects has to know the token.
+    /// By the token, which the client has to send.
     Token,
 }

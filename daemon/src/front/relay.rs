@@ -1,8 +1,9 @@
-//! The process that an SDK starts: brings its launch to the daemon, then moves bytes both ways.
+//! The relay, the process that an SDK starts: it registers its launch with the daemon, then moves
+//! bytes both ways.
 //!
-//! It owns stdin, stdout, the TCP listener and its sockets, so that its death closes them. It
-//! parses no message; it follows where frames end, because its clients stay connected when the
-//! home is emptied under the daemon and the next one takes its place.
+//! The relay owns stdin, stdout, the TCP listener and its sockets, so that its death closes them.
+//! It parses no message, but it tracks where frames end: when the home is emptied, the next daemon
+//! replaces the current one between two frames, and the clients stay connected.
 
 mod link;
 mod upstream;
@@ -21,7 +22,7 @@ use crate::{build_id, shutdown};
 use link::{End, Link};
 use upstream::Upstream;
 
-/// What the relay was started with.
+/// The options that the relay was started with.
 pub struct RelayOptions {
     pub home: PathBuf,
     pub socket: PathBuf,
@@ -41,9 +42,9 @@ pub enum RelayTransport {
     Tcp { port: u16 },
 }
 
-/// Runs until the client or the daemon is gone, or a signal says stop.
+/// Runs until the client or the daemon is gone, or a signal stops the relay.
 pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
-    // Installed first: a signal during the start means stop, too.
+    // The signal handler comes first, so that a signal during the start stops the relay, too.
     let stopped = shutdown::signal();
     let params = LaunchParams {
         build: build_id::current().to_owned(),
@@ -89,8 +90,8 @@ pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
     }
 }
 
-/// Drives the links until they end, the daemon is lost or a signal says stop; after a signal the
-/// sessions of the launch are ended while their client still listens.
+/// Drives the links until they end, the daemon is lost or a signal arrives. After a signal it ends
+/// the sessions of the launch while the client can still read their last events.
 async fn watch(
     upstream: &Upstream,
     stopped: impl Future<Output = ()>,

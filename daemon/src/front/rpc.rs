@@ -1,4 +1,4 @@
-//! Binds every row of the method table to a handler and answers requests with it.
+//! Binds every row of the method table to a handler, and answers requests by that table.
 
 pub mod context;
 pub mod error;
@@ -23,12 +23,12 @@ use context::Context;
 use error::RpcError;
 use server::Server;
 
-/// The methods of the daemon, ready to be called.
+/// The methods of the daemon with their handlers.
 pub struct Table {
     module: RpcModule<()>,
 }
 
-/// A table that cannot be built: a bug, found at start.
+/// Why the table cannot be built. This is a bug, and it is found when the daemon starts.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     #[error("the method {0} is bound twice or has an invalid name")]
@@ -38,7 +38,7 @@ pub enum TableError {
 }
 
 impl Table {
-    /// Binds all handlers and checks that no row is left out.
+    /// Binds all handlers and checks that every row has one.
     pub fn new() -> Result<Self, TableError> {
         let mut table = Self {
             module: RpcModule::new(()),
@@ -52,7 +52,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Binds one method to an async function of context and parameters.
+    /// Binds one method to its handler.
     fn bind<M, F, Fut>(&mut self, handler: F) -> Result<(), TableError>
     where
         M: Method,
@@ -137,7 +137,8 @@ fn parse<M: Method>(params: &Params<'_>) -> Result<M::Params, RpcError> {
     Ok(params)
 }
 
-/// The object of parameters by name. Some clients put it, or null for none, into a list of one.
+/// Returns the object of named parameters. Some clients put that object, or null, into a list of
+/// one.
 fn named(text: &str) -> &str {
     let inner = text
         .strip_prefix('[')
@@ -149,8 +150,8 @@ fn named(text: &str) -> &str {
     }
 }
 
-/// Nothing but the handshake is open to those who have not shown their token, nothing at all to a
-/// launch that has ended.
+/// Refuses everything but the handshake to a connection that is not authenticated, or whose launch
+/// has ended.
 fn check_access(method: &str, context: &Context) -> Result<(), RpcError> {
     if method == "connect" {
         return Ok(());
@@ -166,15 +167,15 @@ fn check_access(method: &str, context: &Context) -> Result<(), RpcError> {
     Ok(())
 }
 
-/// The methods that are answered only when something happens in a session: what the caller says
-/// meanwhile may be what makes it happen.
+/// The methods whose answer waits for something in a session. The caller's later requests must be
+/// read meanwhile, because one of them may cause what the answer waits for.
 const AWAITING: &[&str] = &[
     m::SessionSendAndWait::NAME,
     m::UiElicitation::NAME,
     m::CommandsInvoke::NAME,
 ];
 
-/// Answers for one connection.
+/// Answers the requests of one connection.
 pub struct ConnectionService {
     app: Arc<Server>,
     connection: OnceLock<Arc<Connection>>,
@@ -188,9 +189,9 @@ impl ConnectionService {
         }
     }
 
-    /// Says whose requests these are; called once, before anything is read.
+    /// Sets the connection. The server calls this once, before the first byte is read.
     pub fn opened(&self, connection: Arc<Connection>) {
-        // A second call would be a bug of the transport; the first one counts.
+        // A second call would be a bug; the first one wins.
         self.connection.set(connection).ok();
     }
 }

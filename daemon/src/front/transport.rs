@@ -1,5 +1,5 @@
-//! Ways in: the process's own pipes, TCP on loopback, a socket of this user's. Each hands a stream
-//! and what is known about its launch to the app; nothing here knows JSON.
+//! The transports: the process's own pipes, TCP on loopback, and the local socket of this user.
+//! Each hands a stream and its launch to the server; no transport knows JSON.
 
 pub mod local_socket;
 pub mod stdio;
@@ -7,7 +7,7 @@ pub mod tcp;
 
 use std::io::{self, Write};
 
-/// Tells whoever started this process on stdout that clients may come.
+/// Writes a line to stdout for the process that started this one, such as "clients may connect".
 pub fn announce(line: &str) -> io::Result<()> {
     let mut stdout = io::stdout();
     writeln!(stdout, "{line}")?;

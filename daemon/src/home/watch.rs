@@ -1,15 +1,15 @@
-//! Notices when the home is deleted, replaced or moved away: the daemon then leaves and never
-//! recreates it.
+//! Notices when the home is deleted, replaced or moved away. The daemon then exits; it never
+//! recreates the home.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loopd_proto::home_paths::{self, FileId};
 
-/// How often a home is looked at where the system does not tell.
+/// How often the home is checked where the system does not report changes.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// A home, and the file in it whose lock is held.
+/// Watches a home and the lock file in it.
 pub struct HomeWatch {
     home: PathBuf,
     locked: FileId,
@@ -17,9 +17,9 @@ pub struct HomeWatch {
 }
 
 impl HomeWatch {
-    /// Begins to watch a home; what happened since its lock was taken is noticed, too.
+    /// Begins to watch a home. A change between taking the lock and this call is noticed, too.
     pub fn begin(home: &Path, locked: FileId) -> Self {
-        // Watched before it is looked at: what happens between the two is seen by the look.
+        // The watch begins before the first check, so that no change is missed between the two.
         let changes = changes::Changes::of(home)
             .inspect_err(|error| tracing::warn!(%error, "the home is looked at from time to time"))
             .ok();
@@ -30,7 +30,7 @@ impl HomeWatch {
         }
     }
 
-    /// Resolves when the folder is no longer the one that was locked.
+    /// Resolves when the home is no longer the folder that was locked.
     pub async fn gone(mut self) {
         while home_paths::lock_id(&self.home) == Some(self.locked) {
             let Some(changes) = &self.changes else {
@@ -54,23 +54,23 @@ mod changes {
     use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
     use tokio::io::unix::AsyncFd;
 
-    /// What inotify tells of one folder.
+    /// The changes of one folder, reported by inotify.
     pub(super) struct Changes(AsyncFd<OwnedFd>);
 
     impl Changes {
         pub(super) fn of(home: &Path) -> io::Result<Self> {
             let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-            // Open files keep a deleted folder's inode alive, so that its own deletion is not
-            // told: that of the lock file in it is.
-            let told = WatchFlags::DELETE_SELF
+            // The deletion of the folder itself is not reported while files in it are open. The
+            // deletion of its lock file is.
+            let watched = WatchFlags::DELETE_SELF
                 | WatchFlags::MOVE_SELF
                 | WatchFlags::DELETE
                 | WatchFlags::MOVED_FROM;
-            inotify::add_watch(&fd, home, told)?;
+            inotify::add_watch(&fd, home, watched)?;
             loopd_exec::sys::watch_descriptor(fd).map(Self)
         }
 
-        /// Resolves when something happened; what it was is for the caller to look at.
+        /// Resolves when something changed. The caller has to check what.
         pub(super) async fn next(&self) -> io::Result<()> {
             let mut ready = self.0.readable().await?;
             let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
@@ -87,7 +87,7 @@ mod changes {
     use std::io;
     use std::path::Path;
 
-    /// Nothing is told on this system.
+    /// This system reports no changes.
     pub(super) enum Changes {}
 
     impl Changes {

@@ -1,5 +1,5 @@
-//! What the model is told about asking the user. The session asks, and the answer is the result; so
-//! the run below is never reached.
+//! The tool `ask_user`, as the model sees it. The session asks the user, and the answer is the
+//! result, so `run` is never called.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
-//! The tool that runs a shell command: waits for it, moves it to the background, or detaches it.
-//! `shells` runs commands, `bash/` holds the tools beside it and their words, `shell_syntax` reads the
-//! command text for the permission.
+//! The tool that runs a shell command: it waits for the command, moves it to the background, or
+//! detaches it. `loopd_exec::shells` runs commands. `bash/` holds the other shell tools and the
+//! texts of all of them. `policy::shell` of the kernel reads the command line for the permission.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,15 +31,15 @@ pub(super) use read::Read;
 pub(super) use stop::Stop;
 pub(super) use write::Write;
 
-/// The longest command: the kernel takes no longer argument.
+/// The longest command, in bytes. Linux accepts no longer argument.
 const MAX_COMMAND: usize = 128 * 1024 - 1;
 
-/// How long a call waits for its command unless it says otherwise, and at most.
+/// How long a call waits for its command by default, and at most.
 const WAIT: Duration = Duration::from_secs(30);
 const MAX_WAIT: Duration = Duration::from_secs(10 * 60);
 
-/// How long the start of a command in the background is watched, so that one that fails at once
-/// is told at once.
+/// How long a call waits after it started a command in the background, so that it can report a
+/// command that fails at once.
 const GLANCE: Duration = Duration::from_millis(250);
 
 /// The tool `bash`.
@@ -137,7 +137,7 @@ impl Tool for Bash {
     }
 }
 
-/// Waits for a command as long as the call may.
+/// Waits for a command for at most `wait`, then moves it to the background.
 async fn in_front(
     command: &Arc<AttachedCommand>,
     wait: Duration,
@@ -152,7 +152,7 @@ async fn in_front(
             words::ended(text, command.status())
         }
         WaitOutcome::Cancelled => {
-            // The abort waits for nothing but this answer.
+            // The abort waits for nothing but this outcome, so the command has to end here.
             command.stop().await;
             context.shells.release(command);
             Outcome::failure(words::INTERRUPTED)
@@ -170,7 +170,7 @@ async fn in_front(
     }
 }
 
-/// A call that is dropped while it waits takes its command along.
+/// Stops the command of a call that is dropped while it waits.
 struct Abandoned<'a> {
     command: &'a AttachedCommand,
     context: &'a ToolContext,
@@ -184,11 +184,11 @@ impl Drop for Abandoned<'_> {
     }
 }
 
-/// Lets a command run in the background and says how it begins.
+/// Lets a command run in the background and returns its first output.
 async fn in_background(command: &Arc<AttachedCommand>, context: &ToolContext) -> Outcome {
     let pause = command.wait(GLANCE, &context.cancel).await;
     if pause == WaitOutcome::Ended {
-        // There is nothing left to be told of later.
+        // The command has ended, so no notification is needed later.
         let text = shell_output::whole(command.run.unread());
         return words::ended_in_background(text, &command.id, command.status());
     }
@@ -209,7 +209,7 @@ async fn detached(order: CommandOrder, context: &ToolContext) -> Outcome {
     }
 }
 
-/// Says how long the call waits, or why it cannot work.
+/// Returns how long the call waits, or why its arguments are invalid.
 fn check(args: &BashArgs) -> Result<Duration, Outcome> {
     let refuse = |text: String| Err(Outcome::failure(text));
     if args.command.trim().is_empty() {
@@ -252,7 +252,7 @@ fn request(args: &BashArgs) -> PermissionRequest {
     permission(&args.command, intention, lasting)
 }
 
-/// What running a command asks for.
+/// Returns the permission request for a command.
 pub(crate) fn permission(
     command: &str,
     intention: &str,

@@ -1,5 +1,5 @@
-//! The one list of built-in tools. Built once, shared by all sessions; a tool that is not named
-//! here does not exist.
+//! The list of built-in tools. It is built once and shared by all sessions. A tool that is not in
+//! this list does not exist.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::task;
 use super::view::View;
 use super::web_fetch::WebFetch;
 
-/// The built-in tools in the order in which models are told of them.
+/// The built-in tools, in the order in which models see them.
 #[derive(Clone)]
 pub struct Catalog {
     tools: Arc<[Arc<dyn DynTool>]>,
@@ -62,18 +62,18 @@ impl Catalog {
         Some(Arc::clone(tool))
     }
 
-    /// All tools, in order.
+    /// Returns all tools, in order.
     pub fn tools(&self) -> impl Iterator<Item = &dyn DynTool> {
         self.tools.iter().map(AsRef::as_ref)
     }
 
-    /// The names of all tools, in order.
+    /// Returns the names of all tools, in order.
     pub fn names(&self) -> Vec<&str> {
         self.tools().map(DynTool::name).collect()
     }
 
-    /// What a model is told of all tools, in order. `ask_user` belongs in a request only where a
-    /// client takes questions.
+    /// Returns the descriptions of all tools for models, in order. `ask_user` belongs in a model
+    /// request only where a client takes questions.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools
             .iter()

@@ -1,5 +1,5 @@
-//! Where and for whom a tool is assessed and runs: values of the session and its launch, never of
-//! the process.
+//! What a tool gets when its call is assessed and when it runs. All values belong to the session
+//! and its launch, none to the process.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -16,20 +16,19 @@ use crate::subagent::{SlotLease, Subagents};
 use loopd_exec::shells::{CommandContext, FoundShell, ShellError, Shells};
 use loopd_exec::terminal::Backend;
 
-/// What a tool may know while a call is only assessed. There is nothing in it by which anything
-/// could be started or changed.
+/// What a tool gets while its call is only assessed. Nothing in it can start or change anything.
 #[derive(Debug, Clone)]
 pub struct AssessContext {
     /// The session's working directory; relative paths are resolved against it.
     pub cwd: PathBuf,
     /// A folder of the session for large outputs, created on first use.
     pub scratch: PathBuf,
-    /// The places that rules keep from being read: a search through a folder leaves them out.
+    /// The paths that rules deny reading. A search through a folder leaves them out.
     pub unreadable: Arc<[String]>,
     pub open_shells: ShellLookup,
 }
 
-/// The shells of the session, to look at.
+/// Read-only access to the shells of the session.
 #[derive(Debug, Clone)]
 pub struct ShellLookup(Shells);
 
@@ -38,14 +37,14 @@ impl ShellLookup {
         Self(shells)
     }
 
-    /// What a shell id stands for.
+    /// Finds the command of a shell id.
     pub fn find(&self, id: &ShellId) -> Result<FoundShell, ShellError> {
         self.0.find(id)
     }
 }
 
 impl AssessContext {
-    /// Resolves a path the model gave against the working directory, without touching the disk.
+    /// Resolves a path from the model against the working directory, without reading the disk.
     pub fn resolve(&self, path: impl AsRef<Path>) -> PathBuf {
         let mut resolved = self.cwd.clone();
         for part in path.as_ref().components() {
@@ -61,27 +60,28 @@ impl AssessContext {
     }
 }
 
-/// What a tool runs with: all that it could know before, and the means to do something.
+/// What a tool gets when it runs: the context of the assessment, and what it needs to act.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
     pub assess: AssessContext,
-    /// The environment for child processes, already free of secrets.
+    /// The environment for child processes, without secrets.
     pub env: BTreeMap<String, String>,
-    /// Cancelled when the turn is aborted; a tool then ends as soon as it can.
+    /// Cancelled when the turn is aborted. The tool then ends as soon as it can.
     pub cancel: CancellationToken,
-    /// The way to the network; none once the launch that brought it has ended.
+    /// Access to the network; `None` once the launch that provides it has ended.
     pub web: Option<Web>,
-    /// Where partial output goes while the tool runs; a full channel drops it.
+    /// The channel for partial output while the tool runs. If it is full, output is dropped.
     pub partial: mpsc::Sender<String>,
-    /// The commands of the session.
+    /// The shells of the session and their commands.
     pub shells: Shells,
-    /// The agents of the session.
+    /// The sub-agents of the session.
     pub agents: Subagents,
-    /// The slot of the agent that the tool runs for, lent while it waits for others.
+    /// The slot of the sub-agent that made the call. It is lent while the call waits for other
+    /// sub-agents.
     pub lease: Option<Arc<SlotLease>>,
     /// How commands are run.
     pub backend: Backend,
-    /// The call that the tool runs for.
+    /// The id of the tool call.
     pub call: ToolCallId,
 }
 
@@ -94,7 +94,7 @@ impl Deref for ToolContext {
 }
 
 impl ToolContext {
-    /// Where a command of this moment runs.
+    /// Returns the directory, environment and backend for a command that starts now.
     pub fn command_context(&self) -> CommandContext {
         CommandContext {
             backend: self.backend,

@@ -1,5 +1,5 @@
-//! Moves tool results that are too long for a conversation into a file and says where they are.
-//! The session uses [`bound`] for every tool's result; the shell keeps its output here as it comes.
+//! Saves tool results that are too long for a conversation to a file, and tells the model where.
+//! The session uses [`bound`] for every tool result; shells save their output while it arrives.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use ulid::Ulid;
 
 use super::texts;
 
-/// From which size a result is moved to a file, and how much of it is still shown.
+/// From which size a result is saved to a file, and how much of it is still shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutputLimits {
-    /// The largest result that stays as it is.
+    /// The largest result that is not saved to a file.
     pub max_bytes: usize,
-    /// How many characters of a larger one are shown.
+    /// How many characters of a larger result are shown.
     pub preview_chars: usize,
 }
 
@@ -28,7 +28,7 @@ impl Default for OutputLimits {
     }
 }
 
-/// Returns a text that fits: itself, or a note with the path of the file that now holds it.
+/// Returns the text if it is short enough, or else a notice that names the file with the text.
 pub async fn bound(text: String, scratch: &Path, limits: OutputLimits) -> String {
     if text.len() <= limits.max_bytes {
         return text;
@@ -38,7 +38,7 @@ pub async fn bound(text: String, scratch: &Path, limits: OutputLimits) -> String
     notice(text.len() as u64, &saved, preview, limits.preview_chars)
 }
 
-/// Says where a long output is and how it begins, for outputs saved by other means than [`bound`].
+/// Returns the notice for a long output that was saved by other means than [`bound`].
 pub fn saved_notice(bytes: u64, path: &str, text: &str, limits: OutputLimits) -> String {
     let head = texts::too_large_output(texts::size(bytes), path);
     let preview = first_chars(text, limits.preview_chars);
@@ -48,11 +48,11 @@ pub fn saved_notice(bytes: u64, path: &str, text: &str, limits: OutputLimits) ->
     )
 }
 
-/// Makes a name for a saved output that no other output has.
+/// Returns a unique file name for a saved output.
 pub fn file_name() -> String {
     let id = Ulid::generate();
     let random = id.to_string().to_lowercase();
-    // The last characters of a ULID are random, the first are its time.
+    // The first characters of a ULID are its time, the last ones are random.
     let random = random.get(14..).unwrap_or_default();
     format!(
         "{}-{}-{random}.txt",
@@ -75,7 +75,7 @@ pub(super) fn notice(
     format!("{head}\n\n{}", texts::first_preview(characters, preview))
 }
 
-/// Makes an empty file for an output, readable by its owner only.
+/// Creates an empty file for an output. Only its owner can read it.
 pub(super) async fn create(scratch: &Path) -> io::Result<(File, PathBuf)> {
     let mut folder = DirBuilder::new();
     folder.recursive(true);
@@ -97,7 +97,7 @@ async fn save(bytes: &[u8], scratch: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// The first characters of a text.
+/// Returns the first characters of a text.
 pub(super) fn first_chars(text: &str, characters: usize) -> &str {
     match text.char_indices().nth(characters) {
         Some((end, _)) => text.get(..end).unwrap_or(text),

@@ -1,5 +1,5 @@
-//! Turns the output of a command into what the model and people read. The shell tools and the
-//! requests by which clients run commands use it.
+//! Turns the output of a command into text for the model and for people. The shell tools use it,
+//! and so do the methods by which clients run commands.
 
 use std::io;
 
@@ -7,13 +7,13 @@ use loopd_exec::terminal::{CommandOutput, HEAD_CHARS, OutputBody, SavedOutput, T
 
 use super::{bash, large_output, texts};
 
-/// The tool whose command line people know.
+/// The name of the tool that runs a command line.
 pub const TOOL: &str = bash::names::RUN;
 
-/// How much is passed on at once; of more, the end.
+/// The most bytes of partial output that are passed on at once. Of a longer piece, only the end is.
 const MAX_PIECE: usize = 16 * 1024;
 
-/// The output, or its ends and where the whole is.
+/// Returns the whole output, or its start and end and the path of the file that holds all of it.
 pub fn whole(shown: CommandOutput) -> String {
     let mut text = match shown.body {
         OutputBody::Whole(text) => text.trim_end_matches(['\r', '\n']).to_owned(),
@@ -50,7 +50,7 @@ pub fn whole(shown: CommandOutput) -> String {
     text
 }
 
-/// A piece of output for those who watch; of a long one, its end.
+/// Returns a piece of output for clients that watch the command; of a long piece, its end.
 pub fn piece(shown: CommandOutput) -> String {
     let text = match shown.body {
         OutputBody::Whole(text) => text,
@@ -68,7 +68,7 @@ pub fn piece(shown: CommandOutput) -> String {
     )
 }
 
-/// An output and the exit code after it.
+/// Returns an output followed by the exit code.
 pub fn with_exit(output: &str, code: i32) -> String {
     let exited = texts::exited(code);
     if output.is_empty() {

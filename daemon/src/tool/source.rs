@@ -1,5 +1,5 @@
-//! Where tools come from. Each source lists its tools in the same way, and says of a name how a call
-//! of it is carried out. `session/toolset.rs` puts the sources of a session together.
+//! The sources of tools: the daemon and its clients. Each source lists its tools and resolves a
+//! name to what runs a call. `session/toolset.rs` combines the sources of a session.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -18,21 +18,21 @@ use loopd_exec::terminal::Backend;
 use loopd_kernel::model::ToolSpec;
 use loopd_kernel::tool_call::ToolOrigin;
 
-/// One place that tools come from, as it is at one moment.
+/// One source of tools, as it is at one moment.
 pub trait ToolSource {
     fn origin(&self) -> ToolOrigin;
 
-    /// The names of its tools, in the order in which models are told of them.
+    /// Returns the names of its tools, in the order in which models see them.
     fn names(&self) -> Vec<&str>;
 
-    /// What models are told of a tool.
+    /// Returns the description of a tool for models.
     fn spec(&self, name: &str) -> Option<Cow<'_, ToolSpec>>;
 
-    /// How a call of a tool is carried out.
+    /// Finds the tool of this name.
     fn resolve(&self, name: &str) -> Option<ResolvedTool>;
 }
 
-/// A tool that was found by its name. Who has it need not look for the name again.
+/// A tool that was found by its name. It is carried along, so that the name is looked up once.
 pub enum ResolvedTool {
     BuiltIn(Arc<dyn DynTool>),
     Client {
@@ -50,7 +50,7 @@ impl ResolvedTool {
         }
     }
 
-    /// What a call of the tool needs.
+    /// Returns what a call of the tool needs before it may run.
     pub async fn need(&self, arguments: &Value, context: &AssessContext) -> Need {
         match self {
             Self::BuiltIn(tool) => tool.need(arguments, context).await,
@@ -70,16 +70,16 @@ impl ResolvedTool {
     }
 }
 
-/// The tools of the daemon, those for sub-agents among them.
+/// The built-in tools, including those for sub-agents.
 pub struct BuiltInTools<'a> {
     pub catalog: &'a Catalog,
-    /// What models are told of all of them.
+    /// The descriptions of all built-in tools for models.
     pub specs: &'a [ToolSpec],
     pub backend: Backend,
-    /// Whether somebody takes questions of the model.
+    /// Whether a client takes questions of the model.
     pub can_ask: bool,
     pub roster: Arc<Roster>,
-    /// The agents that the configuration turns off.
+    /// The names of agents that the configuration turns off.
     pub agents_off: &'a [String],
 }
 
@@ -89,7 +89,7 @@ impl BuiltInTools<'_> {
         can_run && (self.can_ask || tool.name() != ASK_USER)
     }
 
-    /// The tool `task` with the agents that may be started, so that a model can choose.
+    /// Adds to the tool `task` the agents that may be started, so that a model can choose one.
     fn with_agents(&self, spec: &ToolSpec) -> ToolSpec {
         let is_off = |name: &str| {
             let mut off = self.agents_off.iter();
@@ -142,7 +142,7 @@ impl ToolSource for BuiltInTools<'_> {
     }
 }
 
-/// The tools that clients brought. Of two with one name the first counts.
+/// The tools that clients offer. If two have the same name, the first one is used.
 pub struct ClientTools<'a>(Vec<&'a ClientTool>);
 
 impl<'a> ClientTools<'a> {
@@ -150,7 +150,7 @@ impl<'a> ClientTools<'a> {
         Self(offered.collect())
     }
 
-    /// Whether one of them replaces the built-in tool of this name.
+    /// Returns whether a client's tool replaces the built-in tool of this name.
     pub fn overrides(&self, name: &str) -> bool {
         let mut tools = self.0.iter();
         tools.any(|tool| tool.name == name && tool.overrides_built_in_tool)
@@ -196,7 +196,7 @@ impl ToolSource for ClientTools<'_> {
     }
 }
 
-/// Says what is wrong with the tools that a client offers; the member is named.
+/// Checks the tools that a client offers; the error names the member that is wrong.
 pub fn check_client_tools(tools: &[ClientTool], catalog: &Catalog) -> Result<(), String> {
     for (at, tool) in tools.iter().enumerate() {
         let mut before = tools.iter().take(at);

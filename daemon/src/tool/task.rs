@@ -1,5 +1,5 @@
-//! The tools by which a model works with agents: `task` starts one, the others read, write, list and
-//! stop them. The room `subagent` does it; `words` says it to the model.
+//! The tools by which a model works with sub-agents: `task` starts one, the others read, message,
+//! list and stop them. The module `subagent` does the work; `words` holds the texts for the model.
 
 mod list;
 mod read;
@@ -14,5 +14,5 @@ pub(super) use start::Start;
 pub(super) use stop::Stop;
 pub(super) use write::Write;
 
-/// The tool that starts agents; its description lists those there are.
+/// The name of the tool that starts sub-agents. Its description lists the agents that exist.
 pub const TASK: &str = "task";

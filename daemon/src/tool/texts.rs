@@ -1,5 +1,5 @@
-//! Every short text that tools answer with, in one place: recorded conversations compare many of
-//! them byte for byte. Called by all tools; decides nothing.
+//! The short texts that tools answer with. They are in one place because recorded conversations
+//! compare many of them byte for byte.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -29,16 +29,16 @@ pub(super) fn exited(code: i32) -> String {
 }
 
 pub(super) fn killed_by_signal(signal: i32) -> String {
-    // The number that bash itself reports for a command that died so.
+    // bash reports this exit code for a command that a signal killed.
     format!("<killed by signal {signal}>\n{}", exited(128 + signal))
 }
 
-/// One line as `view` prints it.
+/// Formats one line as `view` prints it.
 pub(super) fn numbered(number: u64, line: impl Display) -> String {
     format!("{number}. {line}")
 }
 
-/// The permission on record does not fit what the tool is about to do.
+/// The error when the grant does not fit what the tool is about to do.
 pub(super) fn not_granted(path: impl Display) -> String {
     format!(
         "Nothing was done: {path} is not what permission was given for, because it changed in the meantime. Look at it again and repeat the call."
@@ -66,7 +66,7 @@ pub(super) fn last_preview(characters: usize, bytes: u64, preview: impl Display)
     format!("Preview (last {characters} chars of {bytes} bytes):\n{preview}")
 }
 
-/// Prints a size in the unit a person would choose.
+/// Formats a size in the unit that a person would choose.
 pub(super) fn size(bytes: u64) -> String {
     const UNIT: u64 = 1024;
     let (unit, name) = match bytes {
@@ -75,12 +75,12 @@ pub(super) fn size(bytes: u64) -> String {
         1_048_576..1_073_741_824 => (UNIT * UNIT, "MB"),
         _ => (UNIT * UNIT * UNIT, "GB"),
     };
-    // Rounded to one decimal in whole numbers, so that every size prints exactly.
+    // Integer arithmetic rounds every size exactly to one decimal.
     let tenths = (u128::from(bytes) * 10 + u128::from(unit) / 2) / u128::from(unit);
     format!("{}.{} {name}", tenths / 10, tenths % 10)
 }
 
-/// Cuts a long line and says how long it was.
+/// Cuts a long line and adds how long it was.
 pub(super) fn clipped(line: &str, whole_bytes: u64, characters: usize) -> String {
     let Some((end, _)) = line.char_indices().nth(characters) else {
         return line.to_owned();
@@ -89,7 +89,7 @@ pub(super) fn clipped(line: &str, whole_bytes: u64, characters: usize) -> String
     format!("{start}... [line cut, {whole_bytes} bytes in all]")
 }
 
-/// Names a path for a person or a model.
+/// Formats a path for people and models.
 pub(super) fn path(path: &Path) -> String {
     path.display().to_string()
 }

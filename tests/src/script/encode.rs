@@ -1,4 +1,4 @@
-//! Answers in the format of chat completions, whole or as a stream of chunks.
+//! Encodes answers in the chat completions format, whole or as a stream of chunks.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::turn::Call;
 /// The model's name in answers and in the list of models.
 pub(super) const MODEL: &str = "scripted";
 
-/// What the Copilot API says a call cost, in billionths of a credit.
+/// Adds the cost of a request, in billionths of a credit, as the Copilot API reports it.
 fn charge(answer: &mut Value, charged: Option<u64>) {
     if let Some(charged) = charged {
         answer["copilot_usage"] = json!({"total_nano_aiu": charged});
@@ -26,7 +26,7 @@ fn finish(calls: &[Call]) -> &'static str {
     }
 }
 
-/// A whole answer.
+/// Encodes a whole answer.
 pub(super) fn whole(pieces: &[String], calls: &[Call], charged: Option<u64>) -> String {
     let text = pieces.concat();
     let mut message = json!({"role": "assistant", "content": text});
@@ -57,7 +57,7 @@ fn chunk(delta: &Value, finish: Option<&str>) -> String {
     format!("data: {chunk}\n\n")
 }
 
-/// The chunks of the text.
+/// Encodes the text as chunks.
 pub(super) fn text_chunks(pieces: &[String]) -> Vec<String> {
     let pieces = pieces
         .iter()
@@ -67,7 +67,8 @@ pub(super) fn text_chunks(pieces: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The chunks after the text: calls (their arguments in two pieces), the reason, the usage.
+/// Encodes the chunks after the text: tool calls (their arguments in two pieces), the finish reason
+/// and the usage.
 pub(super) fn last_chunks(calls: &[Call], charged: Option<u64>) -> Vec<String> {
     let mut chunks = Vec::new();
     for (index, call) in calls.iter().enumerate() {
@@ -95,7 +96,7 @@ pub(super) fn last_chunks(calls: &[Call], charged: Option<u64>) -> Vec<String> {
     chunks
 }
 
-/// The list of models.
+/// Encodes the list of models.
 pub(super) fn models() -> String {
     json!({"data": [
         {"id": MODEL, "name": "Scripted", "capabilities": {

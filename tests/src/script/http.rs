@@ -1,4 +1,4 @@
-//! Just enough HTTP/1.1 for the daemon's client: requests in, scripted answers out.
+//! A minimal HTTP/1.1 server for the daemon's HTTP client: reads requests, writes scripted answers.
 
 use std::io;
 
@@ -99,7 +99,7 @@ async fn answer(stream: &mut Stream, shared: &Shared, turn: Turn, line: &str) ->
     Ok(Flow::Open)
 }
 
-/// Waits for the gate, or for the client to give up.
+/// Waits until the gate opens or the client closes the connection.
 async fn wait_at(stream: &mut Stream, shared: &Shared, gate: &Gate) -> io::Result<Flow> {
     tokio::select! {
         () = gate.pass() => Ok(Flow::Open),
@@ -143,10 +143,10 @@ async fn write_chunk(stream: &mut Stream, chunk: &str) -> io::Result<()> {
     stream.flush().await
 }
 
-/// Marks the request line of a request whose answer is to be streamed.
+/// Marks the request line of a request that wants a streamed answer.
 const STREAMED: &str = " (streamed)";
 
-/// Reads a request; none when the client has no more.
+/// Reads a request; returns `None` if the client has closed the connection.
 async fn read_request(stream: &mut Stream) -> io::Result<Option<(String, Recorded)>> {
     let mut line = String::new();
     if stream.read_line(&mut line).await? == 0 {

@@ -1,4 +1,4 @@
-//! What the model is asked in one turn and what it answers, and gates that hold answers back.
+//! One expected request to the model and its answer, and gates that hold answers back.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct Call {
     pub(super) arguments: String,
 }
 
-/// A tool call with an id of the model's choice.
+/// Makes a tool call with this id.
 pub fn call(id: &str, name: &str, arguments: Value) -> Call {
     Call {
         id: id.to_owned(),
@@ -26,7 +26,7 @@ pub fn call(id: &str, name: &str, arguments: Value) -> Call {
 }
 
 impl Call {
-    /// Gives the arguments as they are, valid or not.
+    /// Sets the text of the arguments, valid JSON or not.
     #[must_use]
     pub fn raw_arguments(mut self, text: &str) -> Self {
         text.clone_into(&mut self.arguments);
@@ -34,13 +34,13 @@ impl Call {
     }
 }
 
-/// What a request has to end with.
+/// The expected end of a request.
 #[derive(Debug, Clone)]
 enum Expect {
     Any,
-    /// A user message with this in it.
+    /// A user message that contains this text.
     User(String),
-    /// Exactly so many results, each with its text in it.
+    /// Exactly as many tool results as texts, each containing its text.
     Results(Vec<String>),
 }
 
@@ -55,11 +55,11 @@ pub(super) enum Answer {
         body: String,
         headers: Vec<(String, String)>,
     },
-    /// The connection closes in the middle of the answer.
+    /// The connection is closed in the middle of the answer.
     Broken,
 }
 
-/// One request and its answer.
+/// One expected request and its answer.
 #[derive(Debug, Clone)]
 pub struct Turn {
     expect: Expect,
@@ -83,17 +83,17 @@ impl Turn {
         }
     }
 
-    /// Asked with anything.
+    /// Expects any request.
     pub fn any() -> Self {
         Self::expecting(Expect::Any)
     }
 
-    /// Asked by the user, with this in their words.
+    /// Expects a request that ends with a user message containing this text.
     pub fn user(text: &str) -> Self {
         Self::expecting(Expect::User(text.to_owned()))
     }
 
-    /// Asked with exactly these results, each told by something in its text.
+    /// Expects a request that ends with exactly these tool results, each containing its text.
     pub fn results<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         Self::expecting(Expect::Results(
             texts.into_iter().map(str::to_owned).collect(),
@@ -106,7 +106,7 @@ impl Turn {
         self.streams([text])
     }
 
-    /// Answers with a text in pieces, which a streamed reply keeps apart.
+    /// Answers with a text in pieces; a streamed reply sends each in a chunk of its own.
     #[must_use]
     pub fn streams<'a>(mut self, texts: impl IntoIterator<Item = &'a str>) -> Self {
         self.answer = Answer::Reply {
@@ -126,7 +126,7 @@ impl Turn {
         self
     }
 
-    /// Answers with a text and goes on with tool calls.
+    /// Answers with a text and tool calls.
     #[must_use]
     pub fn says_and_calls(mut self, text: &str, calls: impl IntoIterator<Item = Call>) -> Self {
         self.answer = Answer::Reply {
@@ -136,7 +136,7 @@ impl Turn {
         self
     }
 
-    /// Says what the answer costs, in billionths of a credit.
+    /// Sets what the answer costs, in billionths of a credit.
     #[must_use]
     pub fn charges(mut self, nano_credits: u64) -> Self {
         self.charged = Some(nano_credits);
@@ -154,7 +154,7 @@ impl Turn {
         self
     }
 
-    /// Names the error the way the vendor does.
+    /// Sets the vendor's error code of an HTTP error.
     #[must_use]
     pub fn with_code(mut self, code: &str) -> Self {
         if let Answer::Failure { body, .. } = &mut self.answer {
@@ -174,28 +174,28 @@ impl Turn {
         self
     }
 
-    /// Breaks the connection off in the middle of the answer.
+    /// Closes the connection in the middle of the answer.
     #[must_use]
     pub fn breaks_off(mut self) -> Self {
         self.answer = Answer::Broken;
         self
     }
 
-    /// Sends nothing at all before the gate opens.
+    /// Sends nothing before the gate opens.
     #[must_use]
     pub fn held_by(mut self, gate: &Gate) -> Self {
         self.held = Some(gate.clone());
         self
     }
 
-    /// Sends the text, then nothing before the gate opens.
+    /// Sends the text at once, and the rest when the gate opens.
     #[must_use]
     pub fn paused_by(mut self, gate: &Gate) -> Self {
         self.paused = Some(gate.clone());
         self
     }
 
-    /// Says why a request is not the one this turn is for.
+    /// Returns why a request is not the one that this turn expects.
     pub(super) fn mismatch(&self, request: &Recorded) -> Option<String> {
         let last = request.messages().last()?;
         match &self.expect {
@@ -217,7 +217,7 @@ impl Turn {
     }
 }
 
-/// Holds an answer back until the test opens it; clones are the same gate.
+/// Holds an answer back until the test opens the gate; clones are the same gate.
 #[derive(Debug, Clone)]
 pub struct Gate {
     state: Arc<watch::Sender<State>>,
@@ -242,7 +242,7 @@ impl Gate {
         }
     }
 
-    /// Lets the answer go on, now or when it gets here.
+    /// Opens the gate, for an answer that is held now or will be.
     pub fn open(&self) {
         self.state.send_modify(|state| state.open = true);
     }
@@ -254,7 +254,7 @@ impl Gate {
         within("the model to be held back", wait).await.unwrap();
     }
 
-    /// Waits to be let through.
+    /// Waits until the gate is open.
     pub(super) async fn pass(&self) {
         let mut changes = self.state.subscribe();
         self.state.send_modify(|state| state.reached = true);

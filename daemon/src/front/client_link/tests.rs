@@ -1,4 +1,4 @@
-//! What a client on the other end of a pipe gets to read.
+//! Tests what a client at the other end of a pipe reads.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::launch::{Launch, LaunchOptions};
 
 const WAIT: Duration = Duration::from_secs(5);
 
-/// A client that answers nothing and tells the test what came, and which questions were withdrawn.
+/// A client that answers nothing. It reports to the test every message, and every question that was
+/// withdrawn.
 struct Silent(mpsc::UnboundedSender<(String, Value)>);
 
 struct Unanswered(mpsc::UnboundedSender<(String, Value)>);

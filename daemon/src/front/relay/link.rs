@@ -1,7 +1,8 @@
-//! One client of a relay: its bytes go to the daemon and back, and to the next daemon when the
-//! home was emptied.
+//! One client of a relay: moves its bytes to the daemon and back, and goes on with the next daemon
+//! when the home was emptied.
 //!
-//! Frames are followed, not parsed: a daemon is changed only between two frames of each direction.
+//! The link tracks frames but does not parse them. It changes to another daemon only when both
+//! directions are between two frames.
 
 use std::io;
 use std::pin::pin;
@@ -20,16 +21,16 @@ use tokio::time::timeout;
 
 use super::upstream::{Daemon, Upstream};
 
-/// How much is moved at a time.
+/// How many bytes are read at a time.
 const PIECE: usize = 16 * 1024;
-/// How much of what a daemon has not acknowledged is kept, in case that it never took it.
+/// How many sent bytes are kept until the daemon sends something, in case it never read them.
 const MOST_UNTAKEN: usize = 1024 * 1024;
 /// How long a daemon that leaves its emptied home may take to end a link.
 const END_WAIT: Duration = Duration::from_secs(10);
-/// How long after the end of a link the daemon's word about it may come.
+/// How long after the end of a link the daemon's `loopd.homeEmptied` may arrive.
 const WORD_WAIT: Duration = Duration::from_millis(500);
 
-/// Who ended a link.
+/// Which side ended a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Client,
@@ -42,19 +43,19 @@ pub(super) struct Link<I, O> {
     transport: JoinTransport,
     input: I,
     output: O,
-    /// Where the frames of the client end, and those for it.
+    /// Track the frames from the client (`outward`) and to the client (`inward`).
     outward: FrameTracker,
     inward: FrameTracker,
-    /// What the client has sent and no daemon has got.
+    /// Bytes of the client that were sent to no daemon yet.
     waiting: Vec<u8>,
-    /// What it has reached with the last daemon.
+    /// The state of this connection at the last daemon.
     state: LinkState,
 }
 
-/// How a daemon and a link parted.
+/// Why a link stopped using a daemon.
 enum Parting {
     End(End),
-    /// The home was emptied: the link goes on with the next daemon.
+    /// The home was emptied; the link goes on with the next daemon.
     Emptied(Arc<HomeEmptiedParams>),
 }
 
@@ -76,9 +77,8 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
     pub(super) async fn run(mut self, upstream: &Upstream) -> anyhow::Result<End> {
         let mut last: Option<Arc<Daemon>> = None;
         loop {
-            // The next daemon is started when a client has something to say, not before: who
-            // deletes the home at the end does not find it made anew. Once it is there, every
-            // link joins it.
+            // The next daemon starts only when a client sends something: otherwise it would
+            // recreate a home that was deleted for good. Once it runs, every link joins it.
             if self.waiting.is_empty() {
                 let mut piece = vec![0; PIECE];
                 tokio::select! {
@@ -105,12 +105,12 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
         }
     }
 
-    /// Speaks with one daemon.
+    /// Moves bytes between the client and one daemon.
     async fn exchange(&mut self, daemon: &Daemon) -> anyhow::Result<Parting> {
         let stream = match daemon_connection::connect_socket(daemon.socket()).await {
             Ok(stream) => stream,
             Err(error) => {
-                // It may be leaving just now.
+                // The daemon may be leaving its emptied home at this moment.
                 return match timeout(WORD_WAIT, daemon.left()).await {
                     Ok(Some(emptied)) => Ok(Parting::Emptied(emptied)),
                     Ok(None) => Ok(Parting::End(End::Daemon)),
@@ -151,7 +151,7 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
             end @ Parting::End(_) => return Ok(end),
         };
         if !emptied.links.contains_key(&self.number) {
-            // The daemon left before it took a byte of this link: the next one gets them all.
+            // The daemon left before it read a byte of this link, so the next one gets them all.
             let Some(untaken) = untaken.filter(|_| !delivered.into_inner()) else {
                 bail!("the home was emptied while a client was sending; start again");
             };
@@ -167,7 +167,7 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
     }
 }
 
-/// Drives both directions until the link and the daemon part.
+/// Drives both directions until one of them ends for good.
 async fn converse(
     daemon: &Daemon,
     outward: impl Future<Output = Sent>,
@@ -177,7 +177,7 @@ async fn converse(
     let received = tokio::select! {
         sent = &mut outward => match sent {
             Sent::All => {
-                // What the daemon still has to say is bounded by its own flush time.
+                // The daemon bounds by itself how long it writes its last replies.
                 inward.await;
                 return Parting::End(End::Client);
             }
@@ -204,26 +204,26 @@ async fn next_after(upstream: &Upstream, last: Option<&Arc<Daemon>>) {
     }
 }
 
-/// From the client to one daemon.
+/// The direction from the client to one daemon.
 struct Sending<'a, I, W> {
     input: &'a mut I,
     to_daemon: W,
     borders: &'a mut FrameTracker,
-    /// Set while bytes are written: were it dropped now, nobody knows how many went out.
+    /// True during a write. If the write is dropped, nobody knows how many bytes were sent.
     writing: bool,
-    /// All that was sent, until the daemon is heard or that is too much.
+    /// All bytes that were sent; `None` once the daemon has sent something or they are too many.
     untaken: Option<Vec<u8>>,
     delivered: &'a AtomicBool,
-    /// What came after the border at which it stopped.
+    /// Bytes after the end of the frame at which the link stopped sending.
     waiting: Vec<u8>,
 }
 
-/// Why nothing more goes to the daemon.
+/// Why the link sends nothing more to the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sent {
-    /// The client has closed its half.
+    /// The client closed its half of the connection.
     All,
-    /// The home was emptied.
+    /// The home was emptied; the link stopped at the end of a frame.
     UpToBorder,
     /// The daemon is gone.
     Failed,
@@ -241,22 +241,22 @@ impl<I: AsyncRead + Unpin, W: AsyncWrite + Unpin> Sending<'_, I, W> {
             Ok(()) => self.copy(daemon).await,
             Err(_) => Sent::Failed,
         };
-        // The daemon hears that nothing more will come. If it is gone, the other half says so.
+        // This tells the daemon that nothing more comes. If it is gone, the read half reports that.
         self.to_daemon.shutdown().await.ok();
         sent
     }
 
     async fn copy(&mut self, daemon: &Daemon) -> Sent {
         let mut left = pin!(daemon.left());
-        let (mut told, mut stopping) = (false, false);
+        let (mut notified, mut stopping) = (false, false);
         let mut piece = vec![0; PIECE];
         while !(stopping && self.borders.is_between_frames()) {
             let read = tokio::select! {
-                emptied = &mut left, if !told => {
+                emptied = &mut left, if !notified => {
                     if emptied.is_none() {
                         return Sent::Failed;
                     }
-                    (told, stopping) = (true, true);
+                    (notified, stopping) = (true, true);
                     continue;
                 }
                 read = self.input.read(&mut piece) => read,
@@ -280,9 +280,9 @@ impl<I: AsyncRead + Unpin, W: AsyncWrite + Unpin> Sending<'_, I, W> {
                 return Sent::Failed;
             }
         }
-        // Only now: to a daemon that has yet to notice, the end of the stream would mean that
-        // nobody waits for its answers.
-        if !told && !matches!(timeout(END_WAIT, left).await, Ok(Some(_))) {
+        // The link waits for the daemon's message before it ends the stream: a daemon that has not
+        // noticed yet would take the end of the stream for a client that wants no more answers.
+        if !notified && !matches!(timeout(END_WAIT, left).await, Ok(Some(_))) {
             return Sent::Failed;
         }
         Sent::UpToBorder
@@ -308,7 +308,7 @@ impl<I: AsyncRead + Unpin, W: AsyncWrite + Unpin> Sending<'_, I, W> {
     }
 }
 
-/// From one daemon to the client.
+/// The direction from one daemon to the client.
 struct Receiving<'a, R, O> {
     from_daemon: R,
     output: &'a mut O,
@@ -316,10 +316,10 @@ struct Receiving<'a, R, O> {
     delivered: &'a AtomicBool,
 }
 
-/// Why nothing more goes to the client.
+/// Why the link sends nothing more to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Received {
-    /// The daemon has ended the link.
+    /// The daemon ended the connection.
     All,
     /// The client no longer reads.
     Unheard,

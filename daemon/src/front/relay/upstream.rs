@@ -1,7 +1,7 @@
-//! The daemon behind a relay, and the next one when its home was emptied.
+//! The daemon behind a relay, and the next daemon when the home was emptied.
 //!
-//! The control connection brings the launch, ends it, and shows whether the daemon lives. A daemon
-//! that goes without having said that its home was emptied ends the relay.
+//! The control connection registers the launch, ends it, and shows whether the daemon lives. If
+//! the daemon goes without having sent `loopd.homeEmptied`, the relay ends.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ const END_WAIT: Duration = Duration::from_secs(8);
 /// How long a daemon may take to notice that its home was emptied.
 const NOTICE_WAIT: Duration = Duration::from_secs(10);
 
-/// The one line that says that the daemon was killed.
+/// The error when the daemon ended without notice, for example because it was killed.
 pub(super) const GONE: &str = "the daemon is gone; sessions are kept, start again to resume them";
 
-/// One daemon, from its launch to its end.
+/// The relay's control connection to one daemon.
 pub(super) struct Daemon {
     reached: LaunchedConnection,
     target: DaemonTarget,
@@ -65,27 +65,29 @@ impl Daemon {
         &self.target.socket
     }
 
-    /// Whether the home is the one it serves, by a look at the lock file: what a client sends
-    /// after it emptied the home must not reach a daemon that has yet to notice.
+    /// Returns whether this daemon still serves the home, by comparing the lock file.
+    ///
+    /// What a client sends after it emptied the home must not reach a daemon that has not noticed
+    /// yet.
     pub(super) fn serves_home(&self) -> bool {
         let in_place = self.lock.is_none() || home_paths::lock_id(&self.target.home) == self.lock;
         in_place && self.emptied.borrow().is_none()
     }
 
-    /// Waits until it leaves; `None` when it went without a word.
+    /// Waits until the daemon leaves; returns `None` if it sent no `loopd.homeEmptied`.
     pub(super) async fn left(&self) -> Option<Arc<HomeEmptiedParams>> {
         let mut emptied = self.emptied.clone();
         tokio::select! {
-            told = emptied.wait_for(Option::is_some) => {
-                // An error means that the connection has ended, and its service with it.
-                told.ok().and_then(|told| told.clone())
+            notice = emptied.wait_for(Option::is_some) => {
+                // An error means that the connection has ended and its service was dropped.
+                notice.ok().and_then(|notice| notice.clone())
             }
             _ = self.reached.peer.closed() => self.emptied.borrow().clone(),
         }
     }
 }
 
-/// Hears what the daemon asks of its relay.
+/// Answers the requests that the daemon sends to its relay.
 struct Listening(watch::Sender<Option<Arc<HomeEmptiedParams>>>);
 
 impl Service for Listening {
@@ -112,19 +114,19 @@ impl Service for Listening {
     }
 }
 
-/// Where a relay's links find their daemon.
+/// The daemon that all links of a relay use.
 pub(super) struct Upstream {
     target: DaemonTarget,
     params: LaunchParams,
     current: watch::Sender<Arc<Daemon>>,
-    /// Held while the next daemon is started: one start serves all links.
+    /// Held while the next daemon is started, so that one start serves all links.
     starting: Mutex<()>,
-    /// Why there is no next daemon.
+    /// Why the next daemon could not be started.
     failed: watch::Sender<Option<Arc<anyhow::Error>>>,
 }
 
 impl Upstream {
-    /// Brings the launch to the daemon of the home, which is started if need be.
+    /// Registers the launch with the daemon of the home, and starts that daemon if none runs.
     pub(super) async fn open(target: DaemonTarget, params: LaunchParams) -> anyhow::Result<Self> {
         let first = Daemon::reach(&target, &params).await?;
         Ok(Self {
@@ -143,9 +145,9 @@ impl Upstream {
         self.current.borrow().clone()
     }
 
-    /// The daemon that serves the home now; starts the next one when the home was emptied.
+    /// Returns the daemon that serves the home, and starts the next one if the home was emptied.
     pub(super) async fn daemon(&self) -> anyhow::Result<Arc<Daemon>> {
-        let _turn = self.starting.lock().await;
+        let _starting = self.starting.lock().await;
         let current = self.current();
         if current.serves_home() {
             return Ok(current);
@@ -187,15 +189,15 @@ impl Upstream {
         Daemon::reach(&self.target, &params).await
     }
 
-    /// Waits until another daemon than this one serves.
+    /// Waits until another daemon has replaced `last`.
     pub(super) async fn after(&self, last: &Arc<Daemon>) {
         let mut current = self.current.subscribe();
         let is_next = |daemon: &Arc<Daemon>| !Arc::ptr_eq(daemon, last);
-        // The sender lives as long as `self`: waiting cannot fail.
+        // The sender lives as long as `self`, so waiting cannot fail.
         current.wait_for(is_next).await.ok();
     }
 
-    /// Waits until there is no daemon, and will be none.
+    /// Waits until the daemon is gone and no other one will replace it.
     pub(super) async fn lost(&self) -> anyhow::Error {
         let mut failed = self.failed.subscribe();
         let daemons = async {
@@ -216,7 +218,7 @@ impl Upstream {
         }
     }
 
-    /// Ends the sessions of the launch; a daemon that hangs does not hold up the goodbye.
+    /// Asks the daemon to end the sessions of the launch. The wait is bounded, in case it hangs.
     pub(super) async fn end_launch(&self) {
         let daemon = self.current();
         if daemon.emptied.borrow().is_some() {
@@ -229,7 +231,7 @@ impl Upstream {
         }
     }
 
-    /// Says goodbye to the daemon.
+    /// Closes the control connection.
     pub(super) fn close(&self) {
         self.current().reached.peer.close(CloseReason::Done);
     }

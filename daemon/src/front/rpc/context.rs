@@ -1,4 +1,4 @@
-//! What a handler gets to know: the daemon and who is asking.
+//! What a handler gets: the daemon and the connection that sent the request.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::server::Server;
 use crate::front::connection::Connection;
 
-/// What has to happen right after a reply entered the queue.
+/// An action that runs right after the reply has entered the connection's queue.
 pub type AfterReply = Box<dyn FnOnce() + Send>;
 
-/// What a handler needs: the daemon and who is asking.
+/// The daemon and the connection that sent the request.
 #[derive(Clone)]
 pub struct Context {
     pub app: Arc<Server>,
@@ -26,7 +26,7 @@ impl Context {
         }
     }
 
-    /// Runs this right after the reply has entered the connection's queue.
+    /// Runs `action` right after the reply has entered the connection's queue.
     pub fn after_reply(&self, action: impl FnOnce() + Send + 'static) {
         *self.after.lock() = Some(Box::new(action));
     }

@@ -1,4 +1,4 @@
-//! The one map from our errors to codes on the wire.
+//! Maps our errors to codes on the wire. No other place does.
 
 use loopd_proto::error as code;
 use loopd_proto::id::EventId;
@@ -12,7 +12,7 @@ use loopd_kernel::command::ModelFailure;
 /// Why a request was not answered with a result.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RpcError {
-    /// The message names the field.
+    /// The parameters are invalid; the message names the field.
     #[error("{0}")]
     InvalidParams(String),
     #[error("AUTHENTICATION_FAILED")]
@@ -21,13 +21,13 @@ pub enum RpcError {
     Overloaded(String),
     #[error("{0}")]
     Failed(String),
-    /// The run that a message started failed, as this event says.
+    /// The run that a message started has failed; `event` records the failure.
     #[error("{message}")]
     RunFailed { message: String, event: EventId },
 }
 
 impl RpcError {
-    /// The code and the text for the wire.
+    /// Returns the code and the message for the wire.
     pub(super) fn code_and_message(&self, method: &str) -> (i32, String) {
         match self {
             Self::InvalidParams(why) => (
@@ -43,7 +43,7 @@ impl RpcError {
         }
     }
 
-    /// What goes with it for programs.
+    /// Returns the error's data, which programs read.
     pub(super) fn data(&self) -> Option<CompletionFailure> {
         match self {
             Self::RunFailed { event, .. } => Some(CompletionFailure {

@@ -1,8 +1,8 @@
-//! Leaving a home that was emptied, deleted or moved while clients are connected.
+//! What the daemon does when its home is emptied, deleted or moved while clients are connected.
 //!
-//! Every request under way is answered with a typed error, sessions end and say so to who waits,
-//! and each relay is told what the next daemon has to know, so that its clients stay connected.
-//! Each wait is bounded; nothing in the home is touched.
+//! The daemon answers every open request with a typed error. Its sessions end and tell their
+//! clients why. Each relay gets what the next daemon has to know, so that its clients stay
+//! connected. Each wait is bounded; nothing in the home is touched.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -17,21 +17,21 @@ use super::server::Server;
 use crate::front::connection::Connection;
 use crate::launch::Launch;
 
-/// How long sessions may take to tell their clients.
+/// How long sessions may take to tell their clients that they end.
 const SESSIONS_WAIT: Duration = Duration::from_secs(1);
-/// How long a relay may take to say that it has heard.
+/// How long a relay may take to answer `loopd.homeEmptied`.
 const RELAY_WAIT: Duration = Duration::from_secs(2);
-/// How long the links of relays may take to end: their clients finish the frame they have begun.
+/// How long the links of relays may take to end; their clients first finish the frame they began.
 const LINKS_WAIT: Duration = Duration::from_secs(3);
 /// How long the last replies may take to be written.
 const FLUSH_WAIT: Duration = Duration::from_secs(3);
 
-/// What clients read of it.
+/// The reason that clients read.
 const WHY: &str = "the home of the daemon was emptied, deleted or moved; its sessions are gone, \
                    create a new one";
 
 impl Server {
-    /// Ends every connection because the home is lost.
+    /// Ends every session and connection, because the home is lost.
     pub async fn hand_over(&self) {
         let (connections, relays) = self.close_doors();
         let error = ErrorObject::new(
@@ -49,8 +49,8 @@ impl Server {
         }
         let sessions = self.sessions.ids();
         let sessions = sessions.iter().filter_map(|id| self.sessions.get(id));
-        let told = join_all(sessions.map(|session| session.abandon(WHY)));
-        if timeout(SESSIONS_WAIT, told).await.is_err() {
+        let abandoned = join_all(sessions.map(|session| session.abandon(WHY)));
+        if timeout(SESSIONS_WAIT, abandoned).await.is_err() {
             tracing::warn!("a session took too long to tell that the home is lost");
         }
         join_all(relays.iter().map(Relay::tell)).await;
@@ -68,7 +68,8 @@ impl Server {
         }
     }
 
-    /// Lets nobody in any more; who is here, and which of them go on with the next daemon.
+    /// Refuses new connections from now on; returns the open ones, and the relays that go on with
+    /// the next daemon.
     fn close_doors(&self) -> (Vec<Arc<Connection>>, Vec<Relay>) {
         let mut visitors = self.visitors();
         visitors.closed = true;
@@ -89,7 +90,7 @@ impl Server {
     }
 }
 
-/// A relay that keeps its clients.
+/// A relay that keeps its clients and goes on with the next daemon.
 struct Relay {
     control: Arc<Connection>,
     launch: Arc<Launch>,
@@ -102,7 +103,7 @@ impl Relay {
         Arc::ptr_eq(&self.control, connection) || own.any(|link| Arc::ptr_eq(link, connection))
     }
 
-    /// Tells the relay, and waits until it has heard.
+    /// Sends `loopd.homeEmptied` to the relay and waits for its answer.
     async fn tell(&self) {
         let links = self.links.iter();
         let params = HomeEmptiedParams {

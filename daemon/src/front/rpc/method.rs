@@ -58,7 +58,7 @@ use super::{Table, TableError};
 use crate::session::{SessionError, SessionHandle};
 
 impl Context {
-    /// The session, for those who are attached to it.
+    /// Returns the session, if the connection is attached to it.
     fn session(&self, id: &SessionId) -> Result<SessionHandle, RpcError> {
         self.connection
             .is_attached(id)
@@ -67,7 +67,8 @@ impl Context {
             .ok_or_else(|| SessionError::NotFound(id.clone()).into())
     }
 
-    /// The session that waits for the answer to a request: this one, or one of its agents.
+    /// Returns the session that waits for the answer to a request: this session or one of its
+    /// sub-agents.
     async fn asker(&self, id: &SessionId, request: &RequestId) -> Result<SessionHandle, RpcError> {
         let session = self.session(id)?;
         let request = request.clone();

@@ -1,4 +1,4 @@
-//! The running daemon as connections see it: serves them, knows their launches, ends them.
+//! The running daemon as connections see it: it serves them, knows their launches and ends them.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use crate::services::Services;
 use crate::session::clients::attach::DetachReason;
 use crate::session::registry::Sessions;
 
-/// How long a connection may take to show its token.
+/// How long a connection may take to authenticate.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 
 /// The running daemon.
@@ -34,17 +34,17 @@ pub struct Server {
     pub started: Timestamp,
     pub(super) connections: TaskTracker,
     visitors: Mutex<Visitors>,
-    /// Held for as long as the daemon owns the home.
+    /// The lock of the home, held as long as the daemon owns the home.
     lock: Option<HomeLock>,
 }
 
-/// Who is connected. One lock for all of it: who comes while the daemon leaves its emptied home
-/// either is told so or was never here.
+/// The open connections and launches. One mutex guards all of it: a client that connects while the
+/// daemon leaves its emptied home either is part of the handover or is refused.
 #[derive(Default)]
 pub(super) struct Visitors {
     pub(super) launches: HashMap<String, KnownLaunch>,
     pub(super) connections: Vec<Weak<Connection>>,
-    /// The home was emptied: nobody is let in any more.
+    /// The home was emptied; new connections and launches are refused.
     pub(super) closed: bool,
 }
 
@@ -56,12 +56,12 @@ impl Visitors {
     }
 }
 
-/// A launch that was brought by one connection, for others to join.
+/// A launch that one connection registered and others may join.
 pub(super) struct KnownLaunch {
     pub(super) launch: Weak<Launch>,
-    /// The connection that brought it.
+    /// The connection that registered the launch.
     pub(super) control: Weak<Connection>,
-    /// Whether who brought it goes on with the next daemon when the home is emptied.
+    /// Whether `control` is a relay that goes on with the next daemon when the home is emptied.
     pub(super) outlives_home: bool,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct KnownLaunch {
 pub struct Leaving;
 
 impl Server {
-    /// Ties the parts together.
+    /// Creates the server and its registry of sessions.
     pub fn new(services: Arc<Services>, table: Table, lock: Option<HomeLock>) -> Self {
         Self {
             sessions: Arc::new(Sessions::new(services.clone())),
@@ -89,17 +89,17 @@ impl Server {
         self.visitors.lock()
     }
 
-    /// The lock file that the daemon holds.
+    /// Returns the id of the lock file that the daemon holds.
     pub fn lock_id(&self) -> Option<FileId> {
         self.lock.as_ref().map(HomeLock::id)
     }
 
-    /// Whether the home was emptied, deleted or moved away.
+    /// Returns whether the home was emptied, deleted or moved away.
     pub fn has_lost_home(&self) -> bool {
         self.lock.as_ref().is_some_and(|lock| lock.check().is_err())
     }
 
-    /// Serves one connection until it ends, then takes it out of its sessions.
+    /// Serves one connection until it ends, then detaches it from its sessions.
     pub async fn serve<S>(
         self: &Arc<Self>,
         stream: S,
@@ -117,7 +117,7 @@ impl Server {
             return CloseReason::Abandoned;
         }
         launch.join(&connection.client);
-        let _present = self.services.keep_alive.connection();
+        let _keep_alive = self.services.keep_alive.connection();
         let watchdog = async {
             tokio::time::sleep(HANDSHAKE_WAIT).await;
             if !connection.is_authenticated() {
@@ -156,7 +156,7 @@ impl Server {
         Ok(())
     }
 
-    /// Keeps a launch findable for the connections that come through it.
+    /// Registers a launch, so that the connections of its relay can join it.
     pub fn add_launch(
         &self,
         id: String,
@@ -179,13 +179,14 @@ impl Server {
         Ok(())
     }
 
-    /// Ties a connection to the launch it names.
+    /// Moves a connection to the launch that its notification names.
     pub fn join(&self, connection: &Arc<Connection>, params: &str) -> Result<(), &'static str> {
         let Ok(join) = serde_json::from_str::<JoinNotification>(params) else {
             return Err("the notification is malformed");
         };
-        // Held until it has joined: a daemon that leaves its emptied home tells the relay of each
-        // link that has, and takes nothing from the others.
+        // The mutex is held until the connection has joined. When the home is emptied, the
+        // handover names to the relay exactly the links that have joined; no byte of another
+        // link was taken.
         let visitors = self.visitors();
         if visitors.closed {
             return Err("the daemon leaves, because its home was emptied");
@@ -207,7 +208,7 @@ impl Server {
         Ok(())
     }
 
-    /// The open connections that belong to a launch.
+    /// Returns the open connections of a launch.
     pub fn connections_of(&self, launch: &Arc<Launch>) -> Vec<Arc<Connection>> {
         self.visitors().connections_of(launch)
     }
@@ -225,7 +226,7 @@ impl Server {
         }
     }
 
-    /// Ends every session that a launch is attached to, as if each connection had said goodbye.
+    /// Ends every session of a launch, as if each of its connections had destroyed its sessions.
     pub async fn end_launch(&self, launch: &Arc<Launch>) {
         for connection in self.connections_of(launch) {
             for id in connection.sessions() {

@@ -1,6 +1,6 @@
 //! The socket of this user's daemon: a Unix socket in a private folder, a named pipe on Windows.
 //!
-//! Who connects is checked by the kernel's word before a byte is parsed.
+//! The operating system says which user connects; that is checked before a byte is parsed.
 
 use std::fs::File;
 use std::io;
@@ -17,13 +17,13 @@ use crate::front::connection::Trust;
 use crate::front::rpc::server::Server;
 use crate::launch::Launch;
 
-/// The user that this process acts for.
+/// Returns the user that this process acts for.
 #[cfg(unix)]
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The user that this process acts for; pipes tell users apart by themselves.
+/// Returns 0: named pipes tell users apart by themselves.
 #[cfg(not(unix))]
 pub fn user() -> u32 {
     0
@@ -42,25 +42,25 @@ fn name(path: &Path) -> io::Result<Name<'static>> {
     file.to_ns_name::<GenericNamespaced>()
 }
 
-/// How often, and how far apart, the folder of a socket is tried to be locked.
+/// How many times, and at which interval, the daemon tries to lock the folder of its socket.
 const FOLDER_TRIES: usize = 100;
 const FOLDER_PAUSE: Duration = Duration::from_millis(10);
 
-/// The file of a bound socket. Its name may become another daemon's: one whose home was emptied
-/// learns that late, when its successor may be there already.
+/// The file of a bound socket. Another daemon may take over its path: a daemon notices late that
+/// its home was emptied, and its successor may have bound the same path by then.
 pub struct SocketFile {
     path: PathBuf,
     id: Option<FileId>,
 }
 
 impl SocketFile {
-    /// Removes the socket, unless another one is in its place.
+    /// Removes the socket, unless another daemon's socket is at its path.
     pub async fn remove(self) {
-        // Held so that no successor binds between the look and the removal.
+        // The lock is held so that no successor binds between the check and the removal.
         let folder = lock_folder(&self.path).await;
         let is_own = self.id.is_some() && file_id(&self.path) == self.id;
         if folder.is_some() && is_own {
-            // A file that stays is taken over by the next daemon.
+            // If the removal fails, the next daemon replaces the file.
             std::fs::remove_file(&self.path).ok();
         }
     }
@@ -71,8 +71,8 @@ fn file_id(path: &Path) -> Option<FileId> {
     Some(FileId::of(&metadata))
 }
 
-/// Locks the folder of a socket, for the moment in which a name in it changes hands; `None` where
-/// that is not possible.
+/// Locks the folder of a socket while the socket's path changes its owner; returns `None` if the
+/// folder cannot be locked.
 async fn lock_folder(socket: &Path) -> Option<File> {
     let folder = File::open(socket.parent()?).ok()?;
     for _ in 0..FOLDER_TRIES {
@@ -93,7 +93,7 @@ pub async fn bind(path: &Path) -> io::Result<(Listener, SocketFile)> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    // The listener would remove whatever has the name when it is dropped.
+    // Otherwise the listener, when dropped, would remove any file at that path.
     let options = ListenerOptions::new().name(name(path)?).reclaim_name(false);
     #[cfg(unix)]
     let options = {
@@ -108,7 +108,7 @@ pub async fn bind(path: &Path) -> io::Result<(Listener, SocketFile)> {
     Ok((listener, file))
 }
 
-/// Accepts until the daemon ends; each connection is its own launch.
+/// Accepts connections until the daemon ends. Each connection gets its own launch.
 pub async fn serve(listener: Listener, app: Arc<Server>, launch: impl Fn() -> Launch) {
     loop {
         let accepted = tokio::select! {

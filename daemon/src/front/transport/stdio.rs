@@ -1,7 +1,7 @@
-//! The process's own stdin and stdout as two halves of one stream.
+//! The process's own stdin and stdout as the two halves of one stream.
 //!
-//! Clients give us pipes or sockets; both are driven by events. Only files and terminals fall back
-//! to blocking threads.
+//! Clients start us with pipes or sockets, which are read without blocking. Files and terminals
+//! are read by blocking threads.
 
 use std::io;
 use std::pin::Pin;

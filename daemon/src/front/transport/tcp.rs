@@ -1,4 +1,4 @@
-//! TCP on loopback, for clients that know the token.
+//! TCP on loopback, for clients that have the token.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -22,11 +22,12 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// Binds; port 0 takes any free one.
+    /// Binds the port; 0 means any free one.
     pub async fn bind(port: u16) -> io::Result<Self> {
         let v4 = TcpListener::bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)).await?;
         let port = v4.local_addr()?.port();
-        // Clients say `localhost`, which may mean either; a machine without IPv6 has only one.
+        // Clients connect to `localhost`, which may be either address. A machine without IPv6 has
+        // only one.
         let v6 = TcpListener::bind(SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), port)).await;
         Ok(Self {
             v4,
@@ -39,7 +40,7 @@ impl Tcp {
         self.port
     }
 
-    /// Accepts until the daemon ends.
+    /// Accepts connections until the daemon ends.
     pub async fn serve(self, app: Arc<Server>, launch: Arc<Launch>) {
         loop {
             tokio::select! {
@@ -53,7 +54,7 @@ impl Tcp {
         }
     }
 
-    /// The next client; `None` when one could not be accepted, after a pause.
+    /// Accepts the next client; after a failed accept it pauses and returns `None`.
     pub async fn next(&self) -> Option<TcpStream> {
         let accepted = tokio::select! {
             accepted = self.v4.accept() => accepted,
@@ -68,7 +69,7 @@ impl Tcp {
                 Some(stream)
             }
             Err(error) => {
-                // Out of descriptors, most likely: waiting lets others finish.
+                // Most likely no descriptors are left; during the pause others may be closed.
                 tracing::warn!(%error, "a TCP connection could not be accepted");
                 tokio::time::sleep(PAUSE).await;
                 None

@@ -8,7 +8,7 @@ use super::*;
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// A home with a lock file, held open as a daemon does.
+/// Makes a home with a lock file, and holds the file open as a daemon does.
 fn locked_home() -> (tempfile::TempDir, PathBuf, std::fs::File) {
     let place = tempfile::tempdir().unwrap();
     let home = place.path().join("home");

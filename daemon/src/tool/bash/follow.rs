@@ -1,4 +1,4 @@
-//! Waits for a command in front while everyone who watches sees what it prints.
+//! Waits for a command in the foreground, and passes on its output meanwhile.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::tool::shell_output;
 use loopd_exec::shells::{AttachedCommand, WaitOutcome};
 use loopd_exec::terminal::CommandState;
 
-/// Waits, passing on what the command prints. Nobody who watches holds it up.
+/// Waits for the command and passes on its output. A slow reader does not hold up the command.
 pub(super) async fn follow(
     command: &AttachedCommand,
     wait: Duration,
@@ -18,7 +18,7 @@ pub(super) async fn follow(
 ) -> WaitOutcome {
     let pass_on = async {
         let mut changes = command.run.changes();
-        // Ends with the command; what it printed last is passed on below.
+        // The loop ends with the command. Its last output is passed on below.
         while changes.changed().await.is_ok() {
             if matches!(changes.borrow_and_update().state, CommandState::Ended(_)) {
                 break;

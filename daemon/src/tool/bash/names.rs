@@ -1,4 +1,4 @@
-//! What the shell tools are called on this system, and what a model is told of them.
+//! The names of the shell tools on this system, and the description of the main one.
 
 use loopd_proto::id::ShellId;
 
@@ -43,10 +43,10 @@ pub(super) const RUN_DESCRIPTION: &str = "Runs a PowerShell command in the worki
     - You are notified when a command in the background ends; do not poll for it.\n\
     - Prefer view, grep, glob, create and edit for looking at and changing files.";
 
-/// The longest name of a shell.
+/// The longest name of a shell, in bytes.
 const MAX_NAME: usize = 64;
 
-/// Whether a model may call a shell so.
+/// Returns whether a model may give a shell this name.
 pub(super) fn is_shell_name(id: &ShellId) -> bool {
     let name = id.as_str();
     !name.is_empty()

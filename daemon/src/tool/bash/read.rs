@@ -1,4 +1,4 @@
-//! The tool that reads what a command in the background printed since it was read last.
+//! The tool that reads the new output of a command in the background.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use loopd_exec::shells::{
 };
 use loopd_kernel::policy::grant::Grant;
 
-/// How long a read waits unless it says otherwise.
+/// How long a read waits by default.
 const DELAY: Duration = Duration::from_secs(5);
 
 /// The tool `read_bash`.
@@ -60,7 +60,7 @@ impl Tool for Read {
     }
 }
 
-/// The delay that a call asks for.
+/// Returns the delay that a call asks for, or the usual one.
 pub(super) fn delay(asked: Option<f64>, usual: Duration) -> Result<Duration, Outcome> {
     match asked {
         None => Ok(usual),
@@ -68,7 +68,7 @@ pub(super) fn delay(asked: Option<f64>, usual: Duration) -> Result<Duration, Out
     }
 }
 
-/// Waits, then shows what is new; a command read to its end needs no notification.
+/// Waits, then returns the new output. A command that was read to its end needs no notification.
 pub(super) async fn attached(
     command: &AttachedCommand,
     delay: Duration,
@@ -77,7 +77,8 @@ pub(super) async fn attached(
     if command.wait(delay, &context.cancel).await == WaitOutcome::Cancelled {
         return Outcome::failure(words::INTERRUPTED);
     }
-    // Asked first: what is printed in between is read with the next call, never lost.
+    // The status is read before the output: if the command prints something in between, this
+    // call or the next one returns it, and nothing is lost.
     let ending = command.status();
     let text = shell_output::whole(command.run.unread());
     if !matches!(ending, CommandStatus::Running | CommandStatus::Waiting(_)) {

@@ -20,14 +20,14 @@ async fn run(fixture: &Fixture, command: &str) -> Outcome {
         .await
 }
 
-/// Waits until a running command has said something.
+/// Waits for the first output of a running command.
 async fn first_output(fixture: &mut Fixture) -> String {
     fixture.partial.recv().await.unwrap()
 }
 
 fn is_running(pid: &str) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-    // A process that is dead but not yet buried counts as gone.
+    // A zombie process counts as gone.
     state.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
@@ -100,7 +100,7 @@ async fn output_arrives_while_the_command_runs() {
     assert_eq!(first_output(&mut fixture).await, "got it\n");
 }
 
-/// Starts a command, waits for its first output, aborts the turn and returns both.
+/// Starts a command, waits for its first output and aborts the turn; returns output and outcome.
 async fn abort(command: &str) -> (String, Outcome, Fixture) {
     let mut fixture = Fixture::new();
     make_pipe(&fixture.path("pipe"));
@@ -124,7 +124,7 @@ async fn gone(pid: &str) {
 }
 
 #[tokio::test]
-async fn an_aborted_command_is_killed_with_its_children_even_if_it_does_not_listen() {
+async fn an_aborted_command_is_killed_with_its_children_even_if_it_ignores_signals() {
     let command = "trap '' TERM; (trap '' TERM; echo $BASHPID; read -r _ < pipe); read -r _ < pipe";
     let (pid, outcome, fixture) = abort(command).await;
     assert_eq!(outcome, Outcome::failure(words::INTERRUPTED));
@@ -133,7 +133,7 @@ async fn an_aborted_command_is_killed_with_its_children_even_if_it_does_not_list
 }
 
 #[tokio::test]
-async fn a_command_past_its_wait_goes_on_and_is_read_to_its_end() {
+async fn a_command_that_outlasts_its_wait_goes_on_in_the_background_and_can_be_read() {
     let fixture = Fixture::new();
     make_pipe(&fixture.path("pipe"));
     let args = json!({"command": "echo started; read -r line < pipe; echo got $line",
@@ -172,7 +172,7 @@ async fn a_command_past_its_wait_goes_on_and_is_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn two_commands_at_once_in_one_shell_run_in_order_and_others_beside_them() {
+async fn commands_of_one_shell_run_in_order_and_other_shells_run_in_parallel() {
     let fixture = Fixture::new();
     make_pipe(&fixture.path("pipe"));
     let first = json!({"command": "read -r _ < pipe; echo 1 >> order", "shellId": "one"});
@@ -193,7 +193,7 @@ async fn two_commands_at_once_in_one_shell_run_in_order_and_others_beside_them()
 }
 
 #[tokio::test]
-async fn a_shell_that_stays_busy_is_not_waited_for_longer_than_the_call_may() {
+async fn a_call_does_not_wait_longer_than_initial_wait_for_a_busy_shell() {
     let fixture = Fixture::new();
     make_pipe(&fixture.path("pipe"));
     let first = json!({"command": "read -r _ < pipe", "shellId": "s", "initial_wait": 0});
@@ -214,7 +214,7 @@ async fn a_shell_that_stays_busy_is_not_waited_for_longer_than_the_call_may() {
 }
 
 #[tokio::test]
-async fn shells_that_are_not_there_are_told_apart() {
+async fn the_error_says_why_a_shell_cannot_be_used() {
     let fixture = Fixture::new();
     let read = |id: &str| json!({"shellId": id, "delay": 0});
     let none = fixture.call(&Read, read("x")).await;
@@ -272,7 +272,7 @@ async fn typing_needs_a_terminal_and_a_command_that_runs() {
 }
 
 #[tokio::test]
-async fn a_detached_command_is_known_by_its_log() {
+async fn a_detached_command_is_read_from_its_log() {
     let fixture = Fixture::new();
     make_pipe(&fixture.path("pipe"));
     let args = json!({"command": "echo one; read -r _ < pipe; echo two; exit 3",
@@ -319,7 +319,7 @@ async fn a_detached_command_can_be_stopped() {
 }
 
 #[tokio::test]
-async fn a_dropped_call_takes_its_processes_along() {
+async fn a_dropped_call_kills_its_processes() {
     let mut fixture = Fixture::new();
     make_pipe(&fixture.path("pipe"));
     let tool = Bash;
@@ -334,7 +334,7 @@ async fn a_dropped_call_takes_its_processes_along() {
 }
 
 #[tokio::test]
-async fn a_large_output_ends_up_in_a_file() {
+async fn a_large_output_is_saved_to_a_file() {
     let fixture = Fixture::new();
     let outcome = run(
         &fixture,
@@ -361,7 +361,7 @@ async fn a_large_output_ends_up_in_a_file() {
 }
 
 #[tokio::test]
-async fn permission_says_exactly_what_runs() {
+async fn the_permission_request_shows_exactly_what_runs() {
     let fixture = Fixture::new();
     let args = json!({"command": "git status && cat a/b.txt", "description": "Look around"});
     let command = |identifier: &str| ShellCommand {
@@ -417,7 +417,7 @@ async fn another_command_than_the_allowed_one_does_not_run() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_refused() {
+async fn invalid_arguments_are_refused() {
     let fixture = Fixture::new();
     let long = "x".repeat(MAX_COMMAND + 1);
     let table: [(Value, &str); 8] = [
@@ -463,7 +463,7 @@ async fn what_cannot_work_is_refused() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_gone_is_named() {
+async fn the_error_names_a_missing_working_directory() {
     let fixture = Fixture::new();
     std::fs::remove_dir(&fixture.context.cwd).unwrap();
     let outcome = run(&fixture, "ls").await;

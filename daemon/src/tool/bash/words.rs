@@ -1,5 +1,5 @@
-//! Every sentence that the shell tools answer with. `<exited with exit code …>` is compared byte for
-//! byte by recorded conversations; the rest is told so that the model knows what to do next.
+//! The texts that the shell tools answer with. Recorded conversations compare the text
+//! `<exited with exit code …>` byte for byte. The other texts tell the model what it can do next.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ pub(super) const DETACH_NEEDS_ASYNC: &str = "detach works only with mode \"async
 pub(super) const BAD_SHELL_NAME: &str = "shellId is not valid: use 1 to 64 letters, digits, hyphens, underscores and dots. Nothing was run.";
 pub(super) const OUTLIVES: &str = "The command goes on when the session and the daemon have ended, until it ends by itself or is stopped.";
 
-/// The longest that a call may wait.
+/// The longest wait of a call, in seconds.
 const MAX_SECONDS: f64 = 600.0;
 
-/// A number of seconds that the model gave.
+/// Checks a number of seconds from the model.
 pub(super) fn seconds(name: &str, value: f64) -> Result<Duration, String> {
     if value.is_finite() && (0.0..=86_400.0).contains(&value) {
         return Ok(Duration::from_secs_f64(value.min(MAX_SECONDS)));
@@ -39,7 +39,7 @@ pub(super) fn with_note(mut text: String, note: &str) -> String {
     text
 }
 
-/// A command ended while the call waited for it.
+/// The outcome of a command that ended while the call waited for it.
 pub(super) fn ended(text: String, ending: CommandStatus) -> Outcome {
     match ending {
         CommandStatus::Exited(code) => Outcome::success(with_note(text, &texts::exited(code))),
@@ -59,12 +59,12 @@ pub(super) fn ended(text: String, ending: CommandStatus) -> Outcome {
     }
 }
 
-/// A command in the background has ended and all of it is shown.
+/// The outcome for a command in the background that has ended and whose output is complete.
 pub(super) fn ended_in_background(text: String, id: &ShellId, ending: CommandStatus) -> Outcome {
     Outcome::success(with_note(text, &state(id, ending)))
 }
 
-/// How a command stands, in one line.
+/// Describes the status of a command in one line.
 pub(super) fn state(id: &ShellId, ending: CommandStatus) -> String {
     match ending {
         CommandStatus::Exited(code) => format!("<shellId: {id} completed with exit code {code}>"),
@@ -90,7 +90,7 @@ fn wanted(what: WaitingFor) -> &'static str {
     }
 }
 
-/// A command that the call does not wait for any longer.
+/// The note for a command that moved to the background because the call stopped waiting.
 pub(super) fn moved(command: &AttachedCommand, pause: WaitOutcome, waited: u64) -> String {
     let id = &command.id;
     match (pause, command.status()) {
@@ -116,7 +116,7 @@ pub(super) fn moved(command: &AttachedCommand, pause: WaitOutcome, waited: u64) 
     }
 }
 
-/// A command that was started in the background.
+/// The note for a command that was started in the background.
 pub(super) fn started(command: &AttachedCommand, pause: WaitOutcome) -> String {
     let id = &command.id;
     if let (WaitOutcome::WaitsForInput, CommandStatus::Waiting(what)) = (pause, command.status()) {
@@ -165,7 +165,7 @@ pub(super) fn detached_needs_own_name(error: &ShellError) -> String {
     )
 }
 
-/// Why a call did nothing, and what to do instead.
+/// The outcome of a call that did nothing: why, and what to do instead.
 pub(super) fn refused(error: &ShellError) -> Outcome {
     Outcome::failure(match error {
         ShellError::Unknown { id, known } => match known.as_slice() {

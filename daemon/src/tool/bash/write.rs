@@ -15,10 +15,10 @@ use loopd_exec::terminal::{Backend, InputError, parse_input};
 use loopd_kernel::policy::grant::Grant;
 use loopd_kernel::policy::shell::analysis::Analysis;
 
-/// How long the call waits for an answer to what it typed unless it says otherwise.
+/// How long the call waits by default for the command's reaction to what was typed.
 const DELAY: Duration = Duration::from_secs(2);
 
-/// The longest input.
+/// The longest input, in bytes.
 const MAX_INPUT: usize = 64 * 1024;
 
 /// The tool `write_bash`.
@@ -81,7 +81,7 @@ impl Tool for Write {
     }
 }
 
-/// The command to type to and how long to wait, or why that cannot work.
+/// Returns the command to type to and how long to wait, or why the call cannot work.
 fn check(
     args: &WriteArgs,
     context: &AssessContext,
@@ -119,7 +119,8 @@ fn check(
     Ok((command, delay))
 }
 
-/// Shows exactly what is typed; no standing approval of commands covers it, but a denial does.
+/// Returns the permission request, which shows exactly what is typed. A standing approval of
+/// commands does not cover it, but a denial does.
 fn request(args: &WriteArgs, command: &AttachedCommand) -> PermissionRequest {
     let typed = Analysis::of(&args.input.replace("{enter}", "\n"));
     let own = [names::WRITE.to_owned()];

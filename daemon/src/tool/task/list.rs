@@ -1,4 +1,4 @@
-//! `list_agents`: the agents of the session and how they stand.
+//! `list_agents`: lists the sub-agents of the session and their status.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! `read_agent`: what an agent answered, or how far it is.
+//! `read_agent`: returns what a sub-agent answered, or its progress.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use loopd_exec::clock::Clock;
 use loopd_kernel::policy::grant::Grant;
 use loopd_kernel::tasks::Task;
 
-/// How long a call waits unless it says otherwise, and at most.
+/// How long a call waits by default, and at most.
 const WAIT: Duration = Duration::from_secs(30);
 const MAX_WAIT: Duration = Duration::from_secs(600);
 
@@ -91,7 +91,7 @@ fn patience(args: &ReadArgs) -> Result<Option<Duration>, Outcome> {
     }
 }
 
-/// Waits for the answer; the task as it is then.
+/// Waits for the answer and returns the task as it is then. The caller's slot is lent meanwhile.
 async fn wait(task: Task, patience: Duration, context: &ToolContext) -> Task {
     let Some(run) = context.agents.run(&task.id).filter(|_| task.is_running()) else {
         return task;
@@ -99,7 +99,7 @@ async fn wait(task: Task, patience: Duration, context: &ToolContext) -> Task {
     if let Some(lease) = &context.lease {
         lease.lend();
     }
-    // Whatever came first, the registry knows how the agent stands.
+    // After an answer or a timeout, the registry of tasks has the current status.
     tokio::time::timeout(patience, answered(context, &run))
         .await
         .ok();
@@ -112,8 +112,8 @@ async fn wait(task: Task, patience: Duration, context: &ToolContext) -> Task {
     context.agents.find(task.id.as_str()).await.unwrap_or(task)
 }
 
-/// Resolves when the agent has answered or nobody waits any more; that somebody moved it to the
-/// background is no reason to stop.
+/// Resolves when the sub-agent has answered or the call is cancelled. The wait goes on if the user
+/// moves the sub-agent to the background.
 async fn answered(context: &ToolContext, run: &SubagentRun) {
     if matches!(first(&context.cancel, run).await, RunWait::Promoted) {
         tokio::select! {

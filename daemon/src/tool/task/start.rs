@@ -1,4 +1,4 @@
-//! `task`: hands a piece of work to an agent.
+//! `task`: starts a sub-agent for a piece of work.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -101,7 +101,7 @@ impl Tool for Start {
                 let outcome = words::ended(&started, &ending);
                 match context.agents.find(started.id.as_str()).await {
                     Ok(task) => outcome.marking_delivered(&task),
-                    // Nobody reads it: the session has ended.
+                    // The session has ended, so nobody reads the outcome.
                     Err(_) => outcome,
                 }
             }
@@ -115,7 +115,7 @@ impl Tool for Start {
     }
 }
 
-/// Waits for the agent; the slot of who waits is free meanwhile.
+/// Waits for the sub-agent. The caller's slot is lent meanwhile.
 async fn wait(started: &Started, context: &ToolContext) -> RunWait {
     if let Some(lease) = &context.lease {
         lease.lend();

@@ -1,4 +1,4 @@
-//! `stop_agent`: ends an agent that is at work.
+//! `stop_agent`: stops a sub-agent that is at work.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -57,10 +57,10 @@ impl Tool for Stop {
                 format!("The agent {} had failed already: {why}.\n\n{said}", task.id)
             }
         });
-        // However it ended, the model knows it from here.
+        // Whichever way the sub-agent ended, the model learns it from this outcome.
         match context.agents.find(task.id.as_str()).await {
             Ok(task) => outcome.marking_delivered(&task),
-            // Nobody reads it: the session has ended.
+            // The session has ended, so nobody reads the outcome.
             Err(_) => outcome,
         }
     }

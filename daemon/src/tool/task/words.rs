@@ -1,5 +1,5 @@
-//! What models read about agents. The first sentences are part of the contract with recorded
-//! conversations.
+//! The texts that models read about sub-agents. Recorded conversations compare the first sentences,
+//! so these must not change.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::subagent::{RunEnd, RunEnding, RunProgress, Started};
 use crate::tool::Outcome;
 use loopd_kernel::tasks::{Task, TaskStatus};
 
-/// An agent works in the background.
+/// The outcome when a sub-agent was started in the background.
 pub(super) fn launched(started: &Started) -> Outcome {
     let mut text = format!(
         "Agent started in background with agent_id: {}. You'll be notified when it completes. Tell the user you're waiting and \
@@ -22,7 +22,7 @@ pub(super) fn launched(started: &Started) -> Outcome {
     Outcome::success(text).with_facts(facts("async_launched", started, None))
 }
 
-/// Somebody moved an agent to the background while it was waited for.
+/// The outcome when the user moved a sub-agent to the background while the call waited for it.
 pub(super) fn promoted(started: &Started) -> Outcome {
     let mut text = format!(
         "The user moved the agent to the background; it goes on as agent_id: {}. You'll be notified when it completes.",
@@ -42,7 +42,7 @@ fn also(text: &mut String, started: &Started) {
     }
 }
 
-/// An agent that was waited for is done.
+/// The outcome when the run of a sub-agent ended while the call waited for it.
 pub(super) fn ended(started: &Started, ending: &RunEnding) -> Outcome {
     let said = ending
         .response
@@ -83,7 +83,7 @@ fn partial(what: &str, said: &str) -> String {
     }
 }
 
-/// The same for programs.
+/// Returns the outcome for programs.
 fn facts(status: &str, started: &Started, ending: Option<&RunEnding>) -> Map<String, Value> {
     let work = &started.work;
     let mut facts = Map::new();
@@ -111,7 +111,7 @@ fn facts(status: &str, started: &Started, ending: Option<&RunEnding>) -> Map<Str
     facts
 }
 
-/// How an agent stands and what it answered, after a turn if one is named.
+/// Describes the status of a sub-agent and its answers, or only those after `since_turn`.
 pub(super) fn status(
     task: &Task,
     progress: Option<&RunProgress>,
@@ -127,8 +127,8 @@ pub(super) fn status(
             TaskOutcome::Cancelled => ("Agent was stopped.", "cancelled"),
         },
     };
-    let result = task.rested_at().unwrap_or(now);
-    let elapsed = result.0.saturating_sub(task.started_at.0) / 1_000;
+    let until = task.rested_at().unwrap_or(now);
+    let elapsed = until.0.saturating_sub(task.started_at.0) / 1_000;
     let mut text = format!(
         "{headline} agent_id: {}, agent_type: {}, status: {status}, description: {}, elapsed: {elapsed}s, total_turns: {}",
         task.id,
@@ -180,7 +180,7 @@ pub(super) fn agent_type(task: &Task) -> &str {
     }
 }
 
-/// One line of the list.
+/// Describes a sub-agent in one line of the list.
 pub(super) fn line(task: &Task, progress: Option<&RunProgress>, now: Timestamp) -> String {
     let status = match &task.status {
         TaskStatus::Running => "running",

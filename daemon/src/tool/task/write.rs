@@ -1,4 +1,4 @@
-//! `write_agent`: gives an agent more to do.
+//! `write_agent`: sends a message to a sub-agent.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! The agents of a session, and which one answers.
+//! The agents of a session, and which of them is selected.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::session::{SessionError, SessionHandle};
 use crate::subagent::definitions::{self, Roster, RosterInput, ToolOrigin, is_same};
 use loopd_kernel::command::{AgentChoice, AgentPick, AgentSources, Command, LogLevel, Refusal};
 
-/// How often an agent is looked up when the agents of the session change meanwhile.
+/// How many times an agent is looked up if the agents of the session change during the lookup.
 pub(super) const ATTEMPTS: u32 = 5;
 
-/// How many warnings a reload gives.
+/// The most warnings that a reload gives.
 const MOST_WARNINGS: usize = 20;
 
-/// What the session's log and the disk say right now.
+/// The agents of a session at one moment, from its log and the disk.
 struct Present {
     roster: Roster,
-    /// The agent that answers, by name.
+    /// The name of the selected agent.
     current: Option<String>,
-    /// Those that the session does not start.
+    /// The names of agents that the session does not start.
     disabled: Vec<String>,
-    /// What the roster was made from.
+    /// The sources that the roster was made from.
     sources: AgentSources,
 }
 
@@ -97,7 +97,7 @@ pub(super) async fn list(context: Context, params: ListParams) -> Result<Agents,
 pub(super) async fn current(context: Context, params: Of) -> Result<Selected, RpcError> {
     let session = context.session(&params.session_id)?;
     let present = present(&context, &session).await?;
-    // One whose file is gone does not answer any more.
+    // An agent whose file is gone is no longer selected.
     let agent = present.current.and_then(|name| {
         let mut agents = present.roster.all();
         agents.find(|agent| agent.name == name).cloned()
@@ -130,12 +130,12 @@ pub(super) async fn select(context: Context, params: SelectParams) -> Result<Sel
     }
 }
 
-/// Whether an agent was refused because the session has other agents by now.
+/// Returns whether an agent was refused because the agents of the session have changed.
 pub(super) fn are_others(error: &SessionError) -> bool {
     matches!(error, SessionError::Refused(Refusal::AgentsChanged))
 }
 
-/// The agent that the options of a session name, chosen as `session.agent.select` would.
+/// Returns the agent that the options of a session name, as `session.agent.select` finds it.
 pub(super) async fn wanted(
     context: &Context,
     options: &SessionOptions,
@@ -153,7 +153,7 @@ pub(super) async fn wanted(
     Ok(Some(choice(context, agent)))
 }
 
-/// The agent of this name, if people may let it answer; else what they could have meant.
+/// Returns the agent of this name, if users may select it; the error lists those they may select.
 fn named<'a>(roster: &'a Roster, name: &str) -> Result<&'a AgentDefinition, String> {
     let found = roster.get(name).filter(|agent| agent.user_invocable);
     found.map(AsRef::as_ref).ok_or_else(|| {
@@ -177,7 +177,7 @@ fn choice(context: &Context, agent: &AgentDefinition) -> AgentChoice {
     }
 }
 
-/// The tools of an agent by the names that we give them; `None` for all.
+/// Returns the names of an agent's tools, as we name them; `None` means all tools.
 fn tools(context: &Context, agent: &AgentDefinition) -> Option<Vec<String>> {
     let unlimited = agent.tools.is_none() && agent.disallowed_tools.is_empty();
     if unlimited || agent.origin == AgentOrigin::Client {
@@ -187,7 +187,7 @@ fn tools(context: &Context, agent: &AgentDefinition) -> Option<Vec<String>> {
     let allowed = ours
         .iter()
         .filter(|name| agent.allows(name, ToolOrigin::BuiltIn));
-    // Others may be a client's.
+    // A name that is not built in may be a client's tool.
     let named = agent.tools.iter().flatten();
     let others = named
         .filter(|name| !ours.contains(&name.as_str()) && agent.allows(name, ToolOrigin::Client));
@@ -201,7 +201,8 @@ pub(super) async fn deselect(context: Context, params: Of) -> Result<NoResult, R
     Ok(NoResult {})
 }
 
-/// Agents are read whenever they are needed; what this adds is saying what is wrong with them.
+/// Reports what is wrong with the files of agents. Agents are read whenever they are needed, so
+/// there is nothing to reload.
 pub(super) async fn reload(context: Context, params: Of) -> Result<Agents, RpcError> {
     let session = context.session(&params.session_id)?;
     let present = present(&context, &session).await?;

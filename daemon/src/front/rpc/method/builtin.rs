@@ -1,5 +1,5 @@
-//! The daemon's own slash commands. Each does what it says at once; what cannot be done yet is not
-//! in the list.
+//! The daemon's own slash commands. Each takes effect at once. The list holds no command that does
+//! not work yet.
 
 use std::fmt::Write as _;
 
@@ -20,10 +20,10 @@ use crate::session::SessionHandle;
 use loopd_kernel::command::Command;
 use loopd_kernel::state::State;
 
-/// How many models or tasks a text names.
+/// The most models or tasks that a text lists.
 const MOST_LINES: usize = 50;
 
-/// One of our commands.
+/// A slash command of the daemon.
 pub(super) struct Builtin {
     pub(super) name: &'static str,
     description: &'static str,
@@ -31,7 +31,7 @@ pub(super) struct Builtin {
     run: for<'a> fn(Call<'a>) -> BoxFuture<'a, Result<Invoked, RpcError>>,
 }
 
-/// Who runs a command, where, and with which words after its name.
+/// One call of a command: the caller, the session and the text after the command's name.
 #[derive(Clone, Copy)]
 struct Call<'a> {
     context: &'a Context,
@@ -46,7 +46,7 @@ const fn words(hint: &'static str) -> CommandInput {
     }
 }
 
-/// Every command, in the order in which people see them.
+/// Every command, in the order in which users see them.
 pub(super) const ALL: &[Builtin] = &[
     Builtin {
         name: "help",

@@ -1,6 +1,6 @@
-//! Slash commands: which there are, and running one here or in the client that brought it.
+//! Slash commands: lists them, and runs one here or in the client that offers it.
 //!
-//! A client's command takes the place of one of ours with the same name.
+//! A client's command replaces a built-in command of the same name.
 
 use loopd_proto::params::command::{
     CommandInfo, CommandKind, Commands, ExecuteParams, Executed, HandlePendingParams, InvokeParams,
@@ -41,7 +41,7 @@ fn describe(command: ClientCommand) -> CommandInfo {
     }
 }
 
-/// The commands that the clients of a session run.
+/// Returns the commands that the clients of a session offer.
 pub(super) async fn brought(session: &SessionHandle) -> Result<Vec<ClientCommand>, RpcError> {
     Ok(session.view(|view| (view.commands)()).await?)
 }
@@ -51,7 +51,7 @@ fn find<'a>(brought: &'a [ClientCommand], name: &str) -> Option<&'a ClientComman
     commands.find(|command| command.name.eq_ignore_ascii_case(name))
 }
 
-/// The name without its slash.
+/// Returns a command's name without its slash.
 fn named<'a>(member: &str, given: &'a str) -> Result<&'a str, RpcError> {
     let name = given.trim().trim_start_matches('/');
     if name.is_empty() || name.contains(char::is_whitespace) {
@@ -90,7 +90,7 @@ async fn run(
     }
 }
 
-/// Runs a command to its end; what it wants said to the model is said.
+/// Runs a command to its end, and sends the model what the command wants it to get.
 pub(super) async fn execute(context: Context, params: ExecuteParams) -> Result<Executed, RpcError> {
     let session = context.session(&params.session_id)?;
     let name = named("commandName", &params.command_name)?;
@@ -120,8 +120,8 @@ pub(super) async fn execute(context: Context, params: ExecuteParams) -> Result<E
     Ok(Executed { error })
 }
 
-/// Takes the report of a client. One that nobody waits for any more is no mistake of the client's:
-/// it may have been slow, or the command was withdrawn meanwhile.
+/// Takes a client's report that its command has run. If nobody waits for it any more, that is no
+/// error of the client: it may have been slow, or the command was withdrawn.
 pub(super) async fn handle_pending(
     context: Context,
     params: HandlePendingParams,

@@ -1,4 +1,4 @@
-//! Our own methods about the daemon as a process: what it does, and its end.
+//! Our own methods about the daemon as a process: its status, and stopping it.
 
 use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
 use loopd_proto::params::server::NoParams;
@@ -17,7 +17,7 @@ pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus
         let Some(session) = app.sessions.get(&id) else {
             continue;
         };
-        // A session that ends meanwhile is not live any more.
+        // A session that ends during this request is left out: it is no longer live.
         if let Ok((activity, queued)) = session
             .state(|state| (activity(state), queued(state)))
             .await
@@ -58,7 +58,7 @@ fn queued(state: &State) -> usize {
     state.queue.len() + state.steering.len()
 }
 
-/// The daemon ends as on a signal, once the answer is on its way: sessions are kept.
+/// Stops the daemon as a signal does, after the reply was queued. Stored sessions are kept.
 pub(super) async fn stop(context: Context, _: NoParams) -> Result<(), RpcError> {
     let ending = context.app.ending.clone();
     context.after_reply(move || ending.cancel());

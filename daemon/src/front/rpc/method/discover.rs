@@ -1,4 +1,4 @@
-//! Agents, instructions and MCP servers on disk, and what all discovery by clients shares.
+//! Lists agents, instructions and MCP servers on disk; holds what all discovery methods share.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::turn::instructions::{given, places_of};
 /// How many folders one request may name.
 const MOST_PLACES: usize = 100;
 
-/// Where the caller's user keeps their own things.
+/// Returns where the caller's user keeps agents, instructions and skills of their own.
 pub(super) fn host(context: &Context) -> Host {
     let launch = context.connection.launch();
     Host {
@@ -27,7 +27,7 @@ pub(super) fn host(context: &Context) -> Host {
     }
 }
 
-/// The folders that a request names, against the launch's own directory.
+/// Returns the folders that a request names, resolved against the launch's directory.
 pub(super) fn places(
     context: &Context,
     member: &str,
@@ -48,7 +48,7 @@ pub(super) fn places(
     Ok(given.iter().map(|path| launch.cwd.join(path)).collect())
 }
 
-/// Reads the disk away from the threads that serve connections.
+/// Reads the disk on a blocking thread, so that connections are not held up.
 pub(super) async fn look<T: Send + 'static>(
     read: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, RpcError> {
@@ -60,7 +60,8 @@ pub(super) fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// The results of these methods have no place for problems, so that only the log tells them.
+/// Returns what can be used, and logs the problems: the results of these methods have no field for
+/// them.
 fn usable<T>(found: Discovered<T>) -> impl Iterator<Item = T> {
     for Problem { file, line, what } in &found.problems {
         tracing::warn!(file = %file.display(), line, what, "a file is not used");
@@ -68,7 +69,7 @@ fn usable<T>(found: Discovered<T>) -> impl Iterator<Item = T> {
     found.items.into_iter()
 }
 
-/// An agent as the wire shows it.
+/// Describes an agent for clients.
 pub(super) fn describe(agent: &AgentDefinition, with_prompt: bool) -> Agent {
     let source = agent.origin.source();
     let servers = agent.mcp_servers.clone();
@@ -79,7 +80,7 @@ pub(super) fn describe(agent: &AgentDefinition, with_prompt: bool) -> Agent {
         description: agent.description.clone(),
         path: agent.path.as_deref().map(shown),
         source,
-        // A client knows best what it defined itself.
+        // Left out for an agent that a client defined: the client knows it.
         user_invocable: source.map(|_| agent.user_invocable),
         tools: agent.tools.clone(),
         model: agent.model.name().map(str::to_owned),
@@ -146,7 +147,7 @@ fn source(file: InstructionFile) -> Instruction {
     }
 }
 
-/// The instructions that the model of a session is given with its next message.
+/// Lists the instructions that the model of a session gets with its next message.
 pub(super) async fn instructions_of_session(
     context: Context,
     params: Of,

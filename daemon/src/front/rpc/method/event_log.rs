@@ -1,8 +1,8 @@
-//! Reading a session's events: all that is stored, or from a cursor on.
+//! Reads a session's events: all stored ones, or those after a cursor.
 //!
-//! A cursor is `seq.epoch.tick`: the position in the log and, for those who follow a live session,
-//! its present life and the count of everything published in it. A cursor of another life still
-//! finds its place by `seq`.
+//! A cursor is `seq.epoch.tick`. `seq` is the position in the log. For a live session, `epoch`
+//! names the current run of its actor, and `tick` counts everything that was published in it. A
+//! cursor from another run is still valid by its `seq`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +21,13 @@ use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
 use crate::session::view::View;
 
-/// The most events of one answer, and the longest wait.
+/// The most events in one answer, and the longest wait.
 const MAX_EVENTS: usize = 1_000;
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
 pub(super) async fn messages(context: Context, params: Of) -> Result<Events, RpcError> {
     let session = context.session(&params.session_id)?;
-    // Everything that was decided before this request is committed when the view is.
+    // When this view is answered, everything decided before this request is committed.
     let last = session.state(|state| state.seq).await?;
     let stored = context
         .app
@@ -77,7 +77,7 @@ impl Cursor {
         }
     }
 
-    /// A place in the log that no life of the session vouches for.
+    /// Returns a cursor for a position in the log alone, without a run of the session.
     fn stored(seq: Seq) -> Self {
         Self {
             seq,
@@ -93,9 +93,9 @@ impl std::fmt::Display for Cursor {
     }
 }
 
-/// What the live session has after a cursor.
+/// What a live session has published after a cursor.
 struct Look {
-    /// `None` when the store has to be asked.
+    /// `None` if the events have to be read from the store.
     recent: Option<Vec<(Cursor, &'static str, Arc<str>)>>,
     ticks: watch::Receiver<u64>,
     here: Cursor,
@@ -192,7 +192,8 @@ fn from_recent(
     }
 }
 
-/// Only durable events are left of the past; a follower goes on from here with everything.
+/// Reads from the store, which holds durable events only. A client that follows the session gets
+/// ephemeral events, too, from here on.
 async fn from_store(
     context: &Context,
     params: &ReadParams,
@@ -245,7 +246,8 @@ pub(super) async fn tail(context: Context, params: Of) -> Result<Tail, RpcError>
     Ok(Tail { cursor })
 }
 
-/// Every attached connection gets every event, so an interest only needs a name to give back.
+/// Registers an interest in events. Every attached connection gets every event anyway, so an
+/// interest is only a name that the client can release.
 pub(super) async fn register(
     context: Context,
     params: InterestParams,

@@ -1,4 +1,4 @@
-//! The conversation as a whole: what somebody who takes over should know.
+//! Summarises the conversation for whoever takes over the session.
 
 use std::fmt::Write;
 
@@ -11,10 +11,10 @@ use loopd_kernel::history::Entry;
 use loopd_kernel::model::Part;
 use loopd_kernel::state::State;
 
-/// How many of the last user messages are told.
+/// How many of the last user messages a summary has.
 const MESSAGES: usize = 20;
 
-/// How much of each message, and of the last answer.
+/// How many characters of each message, and of the last answer, a summary has.
 const MESSAGE_CHARS: usize = 500;
 const ANSWER_CHARS: usize = 4_000;
 
@@ -24,7 +24,7 @@ pub(super) async fn summarize(context: Context, params: Of) -> Result<Handoff, R
     Ok(Handoff { summary })
 }
 
-/// There is no compaction yet that could be under way.
+/// Cancels nothing: the daemon does not compact conversations yet.
 pub(super) async fn cancel_compaction(
     context: Context,
     params: Of,
@@ -41,7 +41,7 @@ pub(super) async fn abort_compaction(
     Ok(CompactionAborted { aborted: false })
 }
 
-/// What was asked, what was changed and what was said last.
+/// Writes the summary: what the user asked, what was changed and the last answer.
 fn summary(state: &State) -> String {
     let asked: Vec<String> = state.history.iter().filter_map(asked).collect();
     if asked.is_empty() {
@@ -78,7 +78,7 @@ fn summary(state: &State) -> String {
     text
 }
 
-/// What a user said, without what was put before it for the model.
+/// Returns the text of a user message, without what was put before it for the model.
 fn asked(entry: &Entry) -> Option<String> {
     let Entry::User(parts) = entry else {
         return None;

@@ -1,4 +1,4 @@
-//! What a launch as a whole offers and wants: its secrets, who keeps session files.
+//! Settings of a whole launch: values to mask, plugins, and which client keeps session files.
 
 use loopd_proto::params::host::{
     AddFilterValuesParams, Ok as Done, PluginsParams, SessionFilesParams,
@@ -20,7 +20,7 @@ pub(super) async fn add_filter_values(
     Ok(Done { ok: true })
 }
 
-/// How many plugins may come with a client.
+/// The most plugins that a client may name.
 const MOST_PLUGINS: usize = 64;
 
 pub(super) async fn set_plugins(context: Context, params: PluginsParams) -> Result<(), RpcError> {
@@ -74,7 +74,8 @@ pub(super) async fn keep_session_files(
     Ok(Success::YES)
 }
 
-/// Refuses sessions in a launch whose client wants to keep their files: we would keep them here.
+/// Refuses sessions in a launch whose client wants to keep their files. The daemon cannot do that
+/// yet: it would keep the files in its home.
 pub(super) fn check_session_files(launch: &Launch) -> Result<(), RpcError> {
     if launch.client_keeps_session_files() {
         return Err(RpcError::Failed(

@@ -1,4 +1,4 @@
-//! Model requests that a client carries for its launch.
+//! Model requests that a client sends on behalf of its launch.
 
 use loopd_proto::params::inference::{Accepted, ResponseChunk, ResponseStart};
 use loopd_proto::params::server::NoParams;
@@ -41,7 +41,7 @@ pub(super) async fn response_chunk(
     Ok(Accepted { accepted })
 }
 
-/// The exchanges of the caller; nobody answers for another connection.
+/// Returns the HTTP exchanges of the caller. A connection cannot answer for another one.
 fn carried_by(context: &Context) -> Option<Arc<ClientHttp>> {
     let connection = &context.connection;
     connection.launch().inference_of(connection.id())

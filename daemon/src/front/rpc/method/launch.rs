@@ -1,4 +1,4 @@
-//! `loopd.launch`: a relay or client brings what belongs to its launch.
+//! `loopd.launch`: a relay or client registers its launch.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +16,10 @@ pub(super) async fn launch(context: Context, params: LaunchParams) -> Result<Lau
     let app = &context.app;
     let own = build_id::current();
     let reasons = app.services.keep_alive.reasons();
-    // Only the caller itself is here: a daemon of another build makes room.
+    // If the caller has another build, is the only connection, and no work runs, this daemon
+    // ends, so that a daemon of the caller's build can start.
     let makes_room = params.build != own && reasons.connections <= 1 && reasons.work == 0;
-    // A daemon without a home is about to leave by itself.
+    // A daemon that has lost its home is about to end anyway.
     let mut leaving = makes_room || app.has_lost_home();
     let id = secret::random_hex().map_err(|error| RpcError::Failed(error.to_string()))?;
     if makes_room {

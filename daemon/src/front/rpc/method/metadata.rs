@@ -1,4 +1,4 @@
-//! What is known of a session as a whole, and the directory it works in.
+//! The metadata of a session, and its working directory.
 
 use loopd_proto::params::metadata::{
     Activity, ContextParams, Directory, DirectoryParams, Processing, Snapshot,

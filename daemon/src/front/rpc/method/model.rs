@@ -1,4 +1,4 @@
-//! Models: which there are, which one answers.
+//! Models: lists them, and switches the model of a session.
 
 use loopd_proto::params::model::{
     Capabilities, Choice, ChoiceParams, Current, Effort, EffortParams, Limits, Model, Models,
@@ -15,10 +15,10 @@ use crate::turn::route::{Route, TokenClients};
 use loopd_kernel::command::{Command, ModelChoice};
 use loopd_kernel::model::ModelInfo;
 
-/// The context size told for a model that does not say.
+/// The context size reported for a model whose provider does not name one.
 const DEFAULT_CONTEXT: u64 = 128_000;
 
-/// The way to models for a session that brings nothing of its own.
+/// Returns the route to models for a session without a provider of its own.
 fn route_of_launch(context: &Context) -> Route {
     let launch = context.connection.launch();
     Route {
@@ -109,7 +109,8 @@ pub(super) async fn switch(context: Context, params: SwitchParams) -> Result<Swi
     })
 }
 
-/// Whether the model knows such an effort is for the caller to find out, as the provider will.
+/// Sets the reasoning effort. The daemon does not check whether the model supports it; the provider
+/// refuses it if not.
 pub(super) async fn set_effort(context: Context, params: EffortParams) -> Result<Effort, RpcError> {
     let session = context.session(&params.session_id)?;
     let effort = params.reasoning_effort.trim().to_owned();
@@ -124,7 +125,7 @@ pub(super) async fn set_effort(context: Context, params: EffortParams) -> Result
             (chosen, (view.route)())
         })
         .await?;
-    // The session keeps the model it has then; this one is for a session that has none.
+    // A session that has a model keeps it; this default is for a session without one.
     let default_model = match chosen {
         Some(model) => model,
         None => route.default_model().await?,

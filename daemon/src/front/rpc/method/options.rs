@@ -9,7 +9,7 @@ use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use loopd_kernel::command::Command;
 
-/// Members that are honoured as `session.create` honours them.
+/// Members that have the same effect as in `session.create`.
 const HONOURED: &[&str] = &[
     "askUserDisabled",
     "availableTools",
@@ -26,7 +26,7 @@ const HONOURED: &[&str] = &[
     "workingDirectory",
 ];
 
-/// Members that label the caller for services that are not used here; they change nothing.
+/// Members that describe the caller to services that the daemon does not use; they change nothing.
 const LABELS: &[&str] = &[
     "agentContext",
     "featureFlags",
@@ -36,7 +36,7 @@ const LABELS: &[&str] = &[
     "runningInInteractiveMode",
 ];
 
-/// Changes all that is named, or nothing.
+/// Changes all options that the request names, or none.
 pub(super) async fn update(context: Context, params: OptionsParams) -> Result<Success, RpcError> {
     let session = context.session(&params.session_id)?;
     check(&params.members).map_err(RpcError::InvalidParams)?;
@@ -49,7 +49,7 @@ pub(super) async fn update(context: Context, params: OptionsParams) -> Result<Su
     Ok(Success::YES)
 }
 
-/// Refuses, by name, what would be ignored.
+/// Refuses options that would be ignored; the error names the option.
 fn check(members: &Map<String, Value>) -> Result<(), String> {
     for (name, value) in members {
         let known = HONOURED.contains(&name.as_str()) || LABELS.contains(&name.as_str());
@@ -67,17 +67,18 @@ fn check(members: &Map<String, Value>) -> Result<(), String> {
     }
 }
 
-/// Whether an option asks for what is always so here.
+/// Returns whether an option asks for what this daemon always does.
 fn is_so_already(name: &str, value: &Value) -> bool {
     match name {
-        // Subagents always run on this machine, and no skills are built in.
+        // Sub-agents always run on this machine, and no skills are built in.
         "customAgentsLocalOnly" | "includedBuiltinSkills" => true,
-        // There is no trailer, no schedule tool, no hook file and no skill for the model.
+        // The daemon has no co-author trailer, no schedule tool, no file hooks, and gives the
+        // model no skills.
         "coauthorEnabled" | "manageScheduleEnabled" | "enableFileHooks" | "enableSkills" => {
             *value == Value::Bool(false)
         }
         "skipEmbeddingRetrieval" => *value == Value::Bool(true),
-        // Plugins are folders that a launch or a session names.
+        // Nothing is installed: plugins are folders that a launch or a session names.
         "installedPlugins" => value.as_array().is_some_and(Vec::is_empty),
         _ => false,
     }

@@ -1,8 +1,8 @@
-//! Answers to questions that this daemon does not ask, and the clients that would answer them
-//! without being asked.
+//! Answers to questions that this daemon does not ask yet, and the handlers that clients register
+//! for such questions.
 //!
-//! A question that is never asked is never open, so that its answer finds nothing: the caller is
-//! told so, after its answer was read in full. Who begins to ask one of them looks it up here.
+//! Such a question is never open. Its answer is parsed in full, and the caller learns that it
+//! answered nothing. Code that begins to ask one of these questions has to look up its answer here.
 
 use loopd_proto::id::SessionId;
 use loopd_proto::params::pending::{
@@ -14,7 +14,7 @@ use loopd_proto::params::session::{Of, Success};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 
-/// The answer to a question of a kind that nobody asked.
+/// Tells the caller that no question of this kind is open.
 fn none_open(context: &Context, session: &SessionId) -> Result<Success, RpcError> {
     context.session(session)?;
     Ok(Success { success: false })

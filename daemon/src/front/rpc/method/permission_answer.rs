@@ -1,4 +1,4 @@
-//! Deciding about permissions that were requested.
+//! Answers to permission requests.
 
 use loopd_proto::id::RequestId;
 use loopd_proto::params::permission::{HandleParams, Pending, PendingItem, PromptShownParams};

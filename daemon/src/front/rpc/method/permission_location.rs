@@ -1,4 +1,4 @@
-//! Approvals that belong to a place rather than a session, and folders the user trusts.
+//! Approvals that belong to a folder instead of a session, and folders that the user trusts.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Whether people are asked before tools run, as one word.
+//! The permission mode: whether users are asked before tools run.
 
 use loopd_proto::params::permission::{ApprovalMode, ModeNow, ModeSet, SetModeParams};
 use loopd_proto::params::session::Of;
@@ -11,7 +11,7 @@ pub(super) async fn mode(context: Context, params: Of) -> Result<ModeNow, RpcErr
     let session = context.session(&params.session_id)?;
     let everything = session.view(|view| {
         let permissions = &view.state.permissions;
-        // A launch may have been started with everything allowed.
+        // The launch may allow everything (`--yolo`).
         (permissions.approve_all || view.launch.is_some_and(|launch| launch.yolo))
             && !permissions.forbids_approve_all()
     });
@@ -38,7 +38,7 @@ pub(super) async fn set_mode(context: Context, params: SetModeParams) -> Result<
     };
     let change = Command::ChangePermissions(PermissionChange::ApproveAll(everything));
     let done = session.command(change).await?;
-    // A launch that allows everything goes on doing so.
+    // A launch that allows everything still does, so the mode may differ from the one asked for.
     let mode = match done.answer {
         Answer::Permissions { mode, .. } => mode,
         Answer::Done | Answer::Message(_) | Answer::Accepted(_) => params.mode,

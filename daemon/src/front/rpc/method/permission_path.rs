@@ -36,7 +36,7 @@ pub(super) async fn list(context: Context, params: Of) -> Result<Paths, RpcError
     Ok(paths.await?)
 }
 
-/// Refuses what is not a directory, so that a slip of the pen allows nothing.
+/// Refuses a path that is not a directory, so that a misspelt path allows nothing.
 pub(super) fn checked(member: &str, path: &str) -> Result<String, RpcError> {
     let folder = Path::new(path);
     if !folder.is_absolute() || !folder.is_dir() {

@@ -1,4 +1,4 @@
-//! The rules of a session: what needs no question, what is never allowed.
+//! The permission rules of a session: what is allowed without asking, and what is denied.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::session::SessionHandle;
 use loopd_kernel::command::{Command, PermissionChange, PermissionsPatch, RuleRemoval, RuleSet};
 use loopd_kernel::policy::{check_denied, check_kind};
 
-/// Lets the session decide a change of its permissions.
+/// Changes the permissions of a session; the session decides whether the change is allowed.
 pub(super) async fn change(
     session: &SessionHandle,
     change: PermissionChange,
@@ -40,7 +40,7 @@ pub(super) async fn unrestrict_urls(
     change(&session, PermissionChange::UnrestrictUrls(params.enabled)).await
 }
 
-/// Adds the real path of every denied place, so that no link leads around a rule.
+/// Adds the real path of every rule for a path, so that no link leads around the rule.
 pub(super) fn with_real_places(rules: Vec<PermissionRule>) -> Vec<PermissionRule> {
     let mut all = rules.clone();
     for rule in rules {
@@ -56,7 +56,7 @@ pub(super) fn with_real_places(rules: Vec<PermissionRule>) -> Vec<PermissionRule
     all
 }
 
-/// The path without links, as far as it exists.
+/// Resolves links in a path, as far as the path exists.
 fn real_path(path: &str) -> String {
     let path = Path::new(path);
     for ancestor in path.ancestors().filter(|ancestor| ancestor.is_absolute()) {
@@ -67,7 +67,7 @@ fn real_path(path: &str) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Refuses rules that would do nothing; capitals do not matter.
+/// Refuses rules of an unknown kind, which would do nothing. The case of letters does not matter.
 fn check_kinds(member: &str, rules: &mut [PermissionRule]) -> Result<(), RpcError> {
     for (at, rule) in rules.iter_mut().enumerate() {
         rule.kind = rule.kind.to_ascii_lowercase();
@@ -150,7 +150,8 @@ pub(super) async fn modify_rules(
     change(&session, PermissionChange::ModifyRules { remove, add }).await
 }
 
-/// Whether questions reach the caller is part of what it offered when it attached.
+/// Sets whether permission requests go to the caller. The session keeps this with what the client
+/// offered when it attached.
 pub(super) async fn set_required(
     context: Context,
     params: RequiredParams,

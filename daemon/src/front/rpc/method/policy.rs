@@ -1,4 +1,5 @@
-//! What an app decides for its users when it opens a session: taken whole, or refused by name.
+//! The policy that an app sets for its users when it opens a session. The daemon enforces all of
+//! it, or refuses the session and names the setting that it cannot enforce.
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use loopd_kernel::policy::managed;
 
-/// The rules of an app, if it has any.
+/// Returns the permission rules of an app, if it has any.
 pub(super) fn managed(
     context: &Context,
     given: &PolicyParams,
@@ -27,13 +28,13 @@ pub(super) fn managed(
     let launch = context.connection.launch();
     let mut rules = managed::read(permissions, &cwd.to_string_lossy(), launch.variable("HOME"))
         .map_err(|why| RpcError::InvalidParams(format!("managedSettings.permissions.{why}")))?;
-    // A few looks at the disk, for apps that have such rules.
+    // This reads the disk a few times, but only for apps that have such rules.
     rules.deny = with_real_places(rules.deny);
     rules.ask = with_real_places(rules.ask);
     Ok(Some(Box::new(rules)))
 }
 
-/// What would narrow the session and cannot be done here.
+/// Names the first setting that would restrict the session and that the daemon cannot enforce.
 fn unenforceable(given: &PolicyParams) -> Option<&'static str> {
     let is_some = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|list| !list.is_empty());
     let sandboxed =

@@ -1,4 +1,4 @@
-//! The providers of a session: adding some, and telling where its calls go.
+//! The providers of a session: adds some, and tells which endpoint its model requests use.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::session::provide::ProviderChange;
 use crate::turn::route::registry;
 use crate::turn::route::target::{Format, Key};
 
-/// The variable with which a launch lets its clients see keys.
+/// The environment variable by which a launch lets its clients see keys.
 const ALLOWED: &str = "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT";
 
 pub(super) async fn add(context: Context, params: AddParams) -> Result<Models, RpcError> {

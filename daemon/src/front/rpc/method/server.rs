@@ -39,7 +39,7 @@ pub(super) async fn auth_status(context: Context, _: NoParams) -> Result<AuthSta
     })
 }
 
-/// Ends what belongs to this launch; the answer comes when everything is flushed.
+/// Ends the sessions of this launch, and answers when everything is flushed.
 pub(super) async fn shutdown(context: Context, _: NoParams) -> Result<(), RpcError> {
     let launch = context.connection.launch().clone();
     launch.end();

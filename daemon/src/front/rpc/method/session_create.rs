@@ -106,7 +106,7 @@ pub(super) async fn create(
     Ok(opened(app, id, elicitation))
 }
 
-/// An id becomes a folder's name, so it has to be a plain one.
+/// Checks an id that a client chose. It becomes the name of a folder, so it has to be plain.
 fn checked(id: SessionId) -> Result<SessionId, RpcError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let text = id.as_str();
@@ -125,7 +125,7 @@ fn exists(id: &SessionId) -> RpcError {
     ))
 }
 
-/// The directory a session works in: as asked, against the launch's own.
+/// Returns the working directory of a session: the wanted one, resolved against the launch's.
 pub(super) fn working_directory(context: &Context, wanted: Option<&str>) -> PathBuf {
     match wanted {
         Some(wanted) => context.connection.launch().cwd.join(wanted),

@@ -18,7 +18,7 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     };
     let through = match &params.to_event_id {
         None => events.last().map_or(Seq::START, |event| event.seq),
-        // Up to the event, without it: what it began is to be done again.
+        // The fork ends before this event, so that what the event began can be done again.
         Some(wanted) => {
             let at = events.iter().find(|event| event.id == *wanted);
             let at = at.ok_or_else(|| {
@@ -39,11 +39,11 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     forked.modified_ms = now;
     forked.name = name;
     services.store.fork(forked, &source, through).await?;
-    // Opened once, so that the log says what is true of the fork: nothing is in flight, what
-    // waited belongs to the source, and a new name is a fact and not only a record.
+    // The fork is opened once, so that its log says what is true of it: nothing is in flight,
+    // the queue belongs to the source, and a new name is an event and not only in the record.
     let session = context.app.sessions.open(id.clone());
     session.command(Command::ClearQueue).await?;
-    // Subagents go on for the source alone: two sessions must not speak to one.
+    // Sub-agents go on for the source only: two sessions must not use one sub-agent.
     let agents = session.state(|state| {
         let agents = state.tasks.iter().filter(|task| task.agent().is_some());
         agents.map(|task| task.id.clone()).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! Ways out of a session: destroy, suspend, shut down, delete.
+//! Ends the use of a session: destroy, suspend, shut down, delete.
 
 use loopd_proto::params::metadata::{Ending, ShutdownParams};
 use loopd_proto::params::session::{Deleted, Of, Success};
@@ -16,11 +16,11 @@ pub(super) async fn destroy(context: Context, params: Of) -> Result<Success, Rpc
     if !context.connection.detach(&id) {
         return match context.app.sessions.get(&id) {
             Some(_) => Err(SessionError::NotFound(id).into()),
-            // Clients leave a session once for each time they opened it; it has ended already.
+            // Clients destroy a session once for each time they opened it. This one has ended.
             None => Ok(Success { success: false }),
         };
     }
-    // A session that was closed elsewhere is closed all the same.
+    // It is no error if another client closed the session meanwhile.
     if let Some(session) = context.app.sessions.get(&id) {
         let left = session.detach(context.connection.id(), DetachReason::Destroy);
         match left.await {

@@ -71,7 +71,7 @@ pub(super) async fn resume(
     Ok(opened(app, id, elicitation))
 }
 
-/// Who only joins again, after a broken connection, chooses nothing anew.
+/// Drops the choices of a client that only attaches again after its connection broke.
 fn forget_choices(options: &mut SessionOptions) {
     options.agent = None;
     options.model = None;
@@ -79,7 +79,8 @@ fn forget_choices(options: &mut SessionOptions) {
     options.model_capabilities = None;
 }
 
-/// What a resume asks of the session, with the agent it names chosen among those of this moment.
+/// Returns what a resume asks of the session. The agent that it names is looked up among the agents
+/// that exist now.
 async fn wanted(
     context: &Context,
     session: &SessionHandle,

@@ -11,7 +11,7 @@ use crate::front::rpc::error::RpcError;
 use crate::session::waits::Response;
 use loopd_kernel::command::{Answer, Command, Send, SendPlace};
 
-/// Answers when the message is stored; the turn runs on its own.
+/// Answers when the message is stored. The turn runs on its own.
 pub(super) async fn send(context: Context, params: SendParams) -> Result<Sent, RpcError> {
     let session = context.session(&params.session_id)?;
     let done = session.command(Command::Send(message(params)?)).await?;
@@ -23,7 +23,7 @@ pub(super) async fn send(context: Context, params: SendParams) -> Result<Sent, R
     }
 }
 
-/// Answers when the message was dealt with. The request's end ends the wait and nothing else.
+/// Answers when the run of the message has ended. Cancelling the request ends only the wait.
 pub(super) async fn send_and_wait(
     context: Context,
     params: SendAndWaitParams,
@@ -49,7 +49,7 @@ pub(super) async fn send_and_wait(
     })
 }
 
-/// The line of a stored event.
+/// Returns the line of a stored event.
 async fn stored(
     context: &Context,
     id: &SessionId,
@@ -66,10 +66,10 @@ async fn stored(
 /// The longest id that a client may give a message.
 const LONGEST_ID: usize = 256;
 
-/// The modes in which the public schema lets an agent be.
+/// The modes of an agent in the public schema.
 const MODES: [&str; 4] = ["interactive", "plan", "autopilot", "shell"];
 
-/// The message, unless it asks for what cannot be had.
+/// Builds the message; refuses options that the daemon does not support.
 fn message(params: SendParams) -> Result<Send, RpcError> {
     let refused = if params.response_format.is_some() {
         Some(

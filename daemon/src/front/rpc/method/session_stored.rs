@@ -1,4 +1,4 @@
-//! What can be said about sessions without opening them.
+//! Methods about stored sessions that do not open them.
 
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::id::SessionId;
@@ -72,7 +72,7 @@ pub(super) async fn last_id(context: Context, _: NoParams) -> Result<LastId, Rpc
     })
 }
 
-/// A daemon without a screen has nothing in front.
+/// Answers that no session is in the foreground: a daemon has no screen.
 pub(super) async fn foreground(_: Context, _: NoParams) -> Result<LastId, RpcError> {
     Ok(LastId { session_id: None })
 }

@@ -1,4 +1,4 @@
-//! Commands that clients run themselves: `session.shell.*`.
+//! Shell commands that clients run: `session.shell.*`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -133,7 +133,7 @@ pub(super) async fn execute_user_requested(
     shells.spawn_for_session(async move {
         let result = follow(&context, &session, &call, &run).await;
         drop(reserved);
-        // Who asked may have gone; the session knows how it ended.
+        // The caller may be gone; the session has stored how the command ended.
         finished.send(result).ok();
     });
     finishing
@@ -141,7 +141,7 @@ pub(super) async fn execute_user_requested(
         .map_err(|_| RpcError::Failed("the session has ended".to_owned()))
 }
 
-/// People run what they like, but for what managed settings deny.
+/// Refuses a command that managed settings deny. Users may run every other command.
 fn check_managed(
     rules: Option<Box<ManagedPermissions>>,
     cwd: &Path,
@@ -160,7 +160,7 @@ fn check_managed(
     }
 }
 
-/// Shows what the command prints as it comes, and stores how it ended.
+/// Publishes the output of a command while it runs, and stores how it ended.
 async fn follow(
     context: &Context,
     session: &SessionHandle,

@@ -1,4 +1,4 @@
-//! Skills on disk, and which of them stay out of use.
+//! Skills on disk, and which of them are disabled.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::discovery::skills::{self, SkillFolder};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 
-/// Where the store keeps the names of skills that stay out of use.
+/// The scope and the key under which the store keeps the names of disabled skills.
 const SCOPE: &str = "skills";
 const DISABLED: &str = "disabled";
 /// How many skills may be named at once.
@@ -84,7 +84,7 @@ pub(super) async fn set_disabled(
 async fn disabled(store: &dyn Store) -> Result<BTreeSet<String>, RpcError> {
     let facts = store.facts(SCOPE).await?;
     let names = facts.into_iter().find(|(key, _)| key == DISABLED);
-    // Written by ourselves as a list of names; anything else names nothing.
+    // The daemon stores a list of names here. Anything else counts as an empty list.
     Ok(names
         .and_then(|(_, value)| serde_json::from_value(value).ok())
         .unwrap_or_default())

@@ -1,4 +1,4 @@
-//! How much room sessions take, and how it is got back.
+//! The disk space that sessions take, and deleting sessions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,7 +15,7 @@ use crate::front::rpc::error::RpcError;
 const MOST_SESSIONS: usize = 10_000;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// Refuses a list that is longer than any client can mean.
+/// Refuses a list that names too many sessions.
 pub(super) fn check_count<T>(named: &[T]) -> Result<(), RpcError> {
     if named.len() > MOST_SESSIONS {
         return Err(RpcError::InvalidParams(format!(
@@ -52,7 +52,7 @@ pub(super) async fn bulk_delete(context: Context, params: IdsParams) -> Result<F
             Ok(freed) => {
                 freed_bytes.insert(id, freed);
             }
-            // Whoever asked sees that it is missing from the answer.
+            // The caller sees that this session is missing from the answer.
             Err(error) => {
                 tracing::error!(session = %id, %error, "a session could not be deleted");
             }
@@ -61,8 +61,8 @@ pub(super) async fn bulk_delete(context: Context, params: IdsParams) -> Result<F
     Ok(Freed { freed_bytes })
 }
 
-/// Ends a session if it is live, removes it with those of its agents and counts the bytes; an
-/// unknown one has none.
+/// Ends a session if it is live, deletes it and the sessions of its sub-agents, and returns the
+/// freed bytes: 0 for an unknown session.
 async fn delete(context: &Context, id: &SessionId, families: &Families) -> Result<u64, RpcError> {
     if let Some(session) = context.app.sessions.get(id) {
         session.close(None).await?;
@@ -83,14 +83,14 @@ async fn delete(context: &Context, id: &SessionId, families: &Families) -> Resul
     Ok(freed.saturating_add(own.unwrap_or(0)))
 }
 
-/// Removes one session that is not live; none when there is no such session.
+/// Deletes one session that is not live; returns `None` if there is no such session.
 async fn remove(context: &Context, id: &SessionId) -> Result<Option<u64>, RpcError> {
     let services = &context.app.services;
     let log = services.store.size_of(id).await?;
     if !services.store.delete(id).await? {
         return Ok(None);
     }
-    // Only the id of a session that existed is a folder's name.
+    // The id of an unknown session must not be used as the name of a folder.
     let folder = services.session_folder_size(id).await;
     services.remove_session_folder(id).await;
     Ok(Some(log.saturating_add(folder)))

@@ -1,4 +1,4 @@
-//! Finding stored sessions and telling what is known of them.
+//! Finds stored sessions and describes them.
 
 use loopd_proto::params::session::{LastId, Listed, Metadata};
 use loopd_proto::params::stored::{
@@ -11,7 +11,7 @@ use super::stored_delete::check_count;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 
-/// Shorter beginnings of ids are more likely a mistake than a choice.
+/// The shortest prefix of an id. A shorter one is more likely a mistake than a choice.
 const SHORTEST_PREFIX: usize = 7;
 
 pub(super) async fn list(context: Context, params: ListStoredParams) -> Result<Listed, RpcError> {
@@ -37,7 +37,7 @@ pub(super) async fn list(context: Context, params: ListStoredParams) -> Result<L
     })
 }
 
-/// What a client gets of a session whose description it did not ask for.
+/// Removes what a client gets only if it asks for the description of a session.
 fn basics(whole: Metadata) -> Metadata {
     Metadata {
         summary: None,
@@ -64,7 +64,7 @@ pub(super) async fn by_prefix(context: Context, params: PrefixParams) -> Result<
     })
 }
 
-/// Sessions of this daemon are never bound to tasks of a service elsewhere, so that none fits.
+/// Finds nothing: sessions of this daemon never belong to tasks of another service.
 pub(super) async fn by_task(_: Context, params: TaskParams) -> Result<LastId, RpcError> {
     if params.task_id.is_empty() {
         return Err(RpcError::InvalidParams(
@@ -86,7 +86,7 @@ pub(super) async fn last_for_context(
     })
 }
 
-/// Adds what the caller does not say; what it says stays, and strangers stay as they are.
+/// Fills in the fields that the caller left out. Given fields stay, and so do unknown sessions.
 pub(super) async fn enrich(context: Context, params: Described) -> Result<Described, RpcError> {
     check_count(&params.sessions)?;
     let mut sessions = Vec::with_capacity(params.sessions.len());

@@ -1,4 +1,5 @@
-//! What a client may do to sessions by their id alone: flush, end, ask who uses them.
+//! What a client may do to sessions by their id alone: flush them, end them, and ask whether they
+//! are in use.
 
 use loopd_proto::id::SessionId;
 use loopd_proto::params::server::NoResult;
@@ -10,12 +11,13 @@ use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionError;
 
-/// Every event is committed before it is told, so that only what still waits has to be waited for.
+/// Flushes a session. Events are committed before they are published, so this only waits for the
+/// commands that are in the mailbox.
 pub(super) async fn save(context: Context, params: Of) -> Result<NoResult, RpcError> {
     if let Some(session) = context.app.sessions.get(&params.session_id) {
         match session.view(|_| ()).await {
             Ok(()) => return Ok(NoResult {}),
-            // It ended meanwhile; then its log says so.
+            // The session ended meanwhile, so everything is in its log.
             Err(SessionError::NotFound(_) | SessionError::Faulted(_)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -32,7 +34,7 @@ pub(super) async fn close(context: Context, params: Of) -> Result<NoResult, RpcE
     Ok(NoResult {})
 }
 
-/// The daemon's own lock covers its whole home, so that a session has none to release.
+/// Releases nothing: the lock of the daemon covers its whole home, and a session has none.
 pub(super) async fn release_lock(context: Context, params: Of) -> Result<NoResult, RpcError> {
     known(&context, &params.session_id).await?;
     Ok(NoResult {})
@@ -51,7 +53,7 @@ pub(super) async fn check_in_use(context: Context, params: IdsParams) -> Result<
 
 async fn is_in_use(context: &Context, id: &SessionId) -> bool {
     match context.app.sessions.get(id) {
-        // A session that ends while it is asked is not in use.
+        // A session that ends during this request is not in use.
         Some(session) => session.view(|view| view.in_use).await.unwrap_or(false),
         None => false,
     }

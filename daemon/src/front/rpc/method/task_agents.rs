@@ -1,5 +1,5 @@
-//! Subagents in the background, for clients: start, speak to, read, stop, and the tree of them; and work
-//! that clients do themselves.
+//! Sub-agents in the background, for clients: start, message, read and stop them, and show their
+//! tree. Also the tasks that clients do themselves.
 
 use std::time::Duration;
 
@@ -25,9 +25,9 @@ use loopd_kernel::tasks::Task;
 const DEEPEST: usize = 32;
 /// The longest wait for an answer.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
-/// What work of clients is listed as.
+/// The type under which tasks of clients are listed.
 const CLIENT_TASK: &str = "client-task";
-/// The longest id of work that a client registers.
+/// The longest id of a task that a client registers.
 const LONGEST_ID: usize = 128;
 
 async fn agents(context: &Context, session: &SessionId) -> Result<Subagents, RpcError> {
@@ -101,7 +101,7 @@ pub(super) async fn read(context: Context, params: ReadParams) -> Result<TaskRea
         let wait = Duration::try_from_secs_f64(seconds).map_err(|_| {
             RpcError::InvalidParams(format!("wait: {seconds} is no number of seconds"))
         })?;
-        // Whether it has answered or not is in the registry.
+        // Answered or not, the registry of tasks knows.
         tokio::time::timeout(wait.min(LONGEST_WAIT), run.end())
             .await
             .ok();
@@ -156,7 +156,7 @@ fn below(
             let child = task.agent().filter(|_| task.is_running() && depth > 0);
             let child = child.and_then(|work| context.app.sessions.get(&work.session_id));
             if let Some(child) = child {
-                // One that ends while we look has nothing below it any more.
+                // A sub-agent that ends during this request has nothing below it any more.
                 node.children = below(context, child, depth - 1).await.unwrap_or_default();
             }
             nodes.push(node);

@@ -1,4 +1,4 @@
-//! Tasks as clients are told of them.
+//! Describes tasks for clients.
 
 use loopd_proto::event::task::{ShellAttachment, TaskOutcome, TaskWork};
 use loopd_proto::id::{TaskId, ToolCallId};
@@ -11,7 +11,7 @@ use crate::subagent::RunProgress;
 use loopd_exec::shells::AttachedCommand;
 use loopd_kernel::tasks::{Task, TaskStatus};
 
-/// A command that the loop waits for.
+/// Describes a command that a turn waits for.
 pub(super) fn of_job(command: &AttachedCommand) -> ShellInfo {
     ShellInfo {
         id: TaskId::new(command.id.as_str()),
@@ -112,7 +112,7 @@ fn described(description: &str, command: &str) -> String {
     text.to_owned()
 }
 
-/// A task in a tree, without what is below it.
+/// Describes a task as a node of a tree, without its children.
 pub(super) fn node(task: &Task, progress: Option<&RunProgress>, now: Timestamp) -> TaskNode {
     let work = task.agent();
     let known = progress.filter(|_| task.is_running());

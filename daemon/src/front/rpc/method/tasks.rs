@@ -1,5 +1,5 @@
-//! What goes on beside the loop: the registry of the log, and the commands and agents that the loop
-//! waits for. `task_agents` has what only agents do.
+//! Tasks: the registry that is folded from the log, and the commands and sub-agents that a turn
+//! waits for. `task_agents` has the methods that only sub-agents have.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use loopd_kernel::command::{Answer, Command};
 use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
 
-/// How much of a command's output counts as recent.
+/// How many characters of a command's output count as recent.
 const RECENT: usize = 2_000;
 
 pub(super) async fn list(context: Context, params: Of) -> Result<TaskList, RpcError> {
@@ -38,7 +38,7 @@ pub(super) async fn list(context: Context, params: Of) -> Result<TaskList, RpcEr
     })
 }
 
-/// Detached commands are watched, so that what is known is up to date without looking.
+/// Refreshes nothing: the daemon watches detached commands, so the registry is up to date.
 pub(super) async fn refresh(context: Context, params: Of) -> Result<NoResult, RpcError> {
     context
         .session(&params.session_id)?
@@ -71,7 +71,7 @@ pub(super) async fn progress(context: Context, params: TaskOf) -> Result<Progres
             pid: command.pid,
         }),
         (Some(FoundShell::Detached(command)), _) => Some(ShellProgress {
-            // A log that is not there yet is an empty one.
+            // A log that does not exist yet counts as empty.
             recent_output: command.tail().await.unwrap_or_default(),
             pid: command.pid,
         }),
@@ -95,7 +95,7 @@ fn recent(shown: CommandOutput) -> String {
     text.get(start..).unwrap_or(&text).to_owned()
 }
 
-/// What the loop waits for and could stop waiting for: commands, then agents.
+/// Returns what a turn waits for and could stop waiting for: commands, then sub-agents.
 async fn waited_for(
     context: &Context,
     session: &SessionId,
@@ -179,7 +179,7 @@ pub(super) async fn cancel(context: Context, params: TaskOf) -> Result<Cancelled
     };
     let cancelled = runs && shells.stop(&id, CloseReason::Cancelled).await.is_ok();
     if cancelled {
-        // Who cancels wants to find the task ended.
+        // The answer waits until the task has ended, because the caller relies on that.
         let mut changed = true;
         while changed {
             let id = id.clone();
@@ -204,7 +204,8 @@ pub(super) async fn remove(context: Context, params: TaskOf) -> Result<Removed, 
     })
 }
 
-/// Commands that outlive the daemon may run for ever and are not waited for.
+/// Waits until the session is idle and its tasks have ended. Detached commands may run for ever and
+/// are not waited for.
 pub(super) async fn wait_for_pending(context: Context, params: Of) -> Result<NoResult, RpcError> {
     let session = context.session(&params.session_id)?;
     loop {

@@ -1,4 +1,4 @@
-//! `session.tools.handlePendingToolCall`: a client's tool has run.
+//! `session.tools.handlePendingToolCall`: the result of a client's tool.
 
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::params::session::Success;
@@ -44,7 +44,8 @@ pub(super) async fn handle(context: Context, params: HandleParams) -> Result<Suc
     })
 }
 
-/// The client's own words go to people, not to the model: they may say what it must not know.
+/// Builds the outcome of a tool that failed in the client. Users read the client's error text; the
+/// model does not, because the text may hold what the model must not know.
 fn thrown(tool: &str, arguments: &serde_json::Value, error: &str) -> CallOutcome {
     let mut outcome = CallOutcome::failure(
         "failure",

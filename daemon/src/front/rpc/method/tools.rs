@@ -1,4 +1,4 @@
-//! What tools there are, and how sub-agents use them.
+//! Lists and sets the tools of a session, and how sub-agents use them.
 
 use loopd_proto::params::server::NoResult;
 use loopd_proto::params::session::Of;
@@ -37,15 +37,15 @@ pub(super) async fn current(context: Context, params: Of) -> Result<CurrentTools
     })
 }
 
-/// Tools are computed when needed; that they can be is what is answered.
+/// Checks that the tools of the session can be computed. Nothing is kept: they are computed when
+/// needed.
 pub(super) async fn initialize(context: Context, params: Of) -> Result<NoResult, RpcError> {
     let session = context.session(&params.session_id)?;
     session.view(|view| (view.tools)()).await?;
     Ok(NoResult {})
 }
 
-/// Replaces the tools of the calling connection, or none of them: a list with a mistake changes
-/// nothing.
+/// Replaces the tools of the calling connection. A list with a mistake changes nothing.
 pub(super) async fn set(context: Context, params: SetParams) -> Result<NoResult, RpcError> {
     let session = context.session(&params.session_id)?;
     check_client_tools(&params.tools, &context.app.services.catalog)

@@ -1,4 +1,4 @@
-//! What a session used so far, as its log adds up.
+//! What a session has used so far, summed up from its log.
 
 use loopd_proto::params::session::Of;
 use loopd_proto::params::usage::{CodeChanges, Metrics};
@@ -15,7 +15,7 @@ pub(super) async fn metrics(context: Context, params: Of) -> Result<Metrics, Rpc
 fn of(state: &State) -> Metrics {
     let totals = &state.totals;
     let changes = totals.code_changes.clone();
-    // With what its agents took.
+    // The usage of its sub-agents is included.
     let usage = state.usage();
     let costs = usage.models.values().map(|model| model.requests.cost);
     Metrics {

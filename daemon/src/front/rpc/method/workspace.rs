@@ -1,4 +1,4 @@
-//! The folder in which a session keeps its own files, for clients.
+//! The folder of a session's own files, for clients.
 
 mod files;
 
@@ -18,12 +18,12 @@ use crate::front::rpc::error::RpcError;
 use files::{FileError, Inside};
 use loopd_kernel::command::Command;
 
-/// Where the files of a session are.
+/// Returns the folder of a session's own files.
 fn folder(context: &Context, id: &SessionId) -> PathBuf {
     context.app.services.session_folder(id).join("files")
 }
 
-/// What the store knows of the session that owns the folder.
+/// Returns what the store knows of the session that owns the folder.
 pub(super) async fn of(context: &Context, id: &SessionId) -> Result<Option<Workspace>, RpcError> {
     let record = context.app.services.store.record(id).await?;
     Ok(record.map(|record| Workspace {
@@ -90,7 +90,7 @@ fn inside(path: &str) -> Result<Inside, RpcError> {
     Inside::new(path).map_err(|error| RpcError::InvalidParams(format!("path: {error}")))
 }
 
-/// Writes a file, then says so in the log.
+/// Writes a file, then records that in the log.
 async fn write(
     context: &Context,
     id: &SessionId,

@@ -1,5 +1,5 @@
-//! Commands that once slipped past somebody's allow list, each against rules that name harmless
-//! programs, and against rules that name the very program that is abused.
+//! Commands that once got past the allow list of some product. Each is tested against rules that
+//! allow harmless programs, and against a rule that denies the program that the command abuses.
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions};
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::tool::catalog::Catalog;
 use crate::tool::fixture::Fixture;
 use loopd_kernel::policy::{Verdict, judge};
 
-/// What a trusting person allowed.
+/// The programs that a trusting user has allowed.
 #[rustfmt::skip]
 const ALLOWED: &[&str] = &[
     "echo", "ls", "cat", "true", "pwd", "cd", "grep", "head", "tail", "wc", "sort", "uniq", "date",
@@ -21,7 +21,7 @@ const ALLOWED: &[&str] = &[
     "while", "coproc", "!", "{", "(", "source", ".", "trap",
 ];
 
-/// Nothing of this may run without a question.
+/// Commands of which none may run without a question.
 #[rustfmt::skip]
 const BYPASSES: &[&str] = &[
     // a second command behind a harmless one
@@ -152,7 +152,7 @@ async fn no_bypass_is_allowed_by_rules_for_harmless_programs() {
     };
     let mut allowed = Vec::new();
     for command in BYPASSES {
-        // What the tool refuses outright runs even less.
+        // A command that the tool refuses does not run at all.
         let Some(request) = request(command).await else {
             continue;
         };
@@ -164,7 +164,7 @@ async fn no_bypass_is_allowed_by_rules_for_harmless_programs() {
 }
 
 #[tokio::test]
-async fn what_people_do_all_day_needs_no_question_where_it_is_allowed() {
+async fn common_commands_need_no_question_if_they_are_allowed() {
     let permissions = Permissions {
         approved: rules(ALLOWED),
         ..Permissions::default()
@@ -209,7 +209,7 @@ async fn what_people_do_all_day_needs_no_question_where_it_is_allowed() {
 }
 
 #[tokio::test]
-async fn a_denied_command_is_denied_wherever_it_stands() {
+async fn a_denied_command_is_denied_at_every_place_in_a_line() {
     let permissions = Permissions {
         approve_all: true,
         approved: rules(ALLOWED),
@@ -224,8 +224,9 @@ async fn a_denied_command_is_denied_wherever_it_stands() {
             .split(|c: char| !c.is_ascii_alphanumeric())
             .any(|word| word == "rm")
     };
-    // These run no rm: it is an argument, part of another word, or in a history that is off.
-    let not_seen = [
+    // These do not run rm: it is an argument, part of another word, or in the shell's history,
+    // which is off.
+    let runs_no_rm = [
         "echo a\\\nrm",
         "%rm",
         "echo 'a\u{8}\u{8}\u{8}rm'",
@@ -245,7 +246,7 @@ async fn a_denied_command_is_denied_wherever_it_stands() {
         BYPASSES
             .iter()
             .filter(mentions)
-            .filter(|c| !not_seen.contains(c)),
+            .filter(|c| !runs_no_rm.contains(c)),
     );
     let mut not_denied = Vec::new();
     for command in commands {

@@ -1,6 +1,7 @@
-//! Reading and writing in a folder that nothing may lead out of: no `..`, no absolute path, no link.
+//! Reads and writes files in a folder. No path may lead out of it: no `..`, no absolute path and no
+//! link.
 //!
-//! Blocks; called where that holds nobody up.
+//! These functions block; callers run them on a blocking thread.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -11,7 +12,7 @@ use loopd_proto::event::session::FileOperation;
 
 /// The largest file that is read or written.
 const LARGEST: u64 = 10 * 1024 * 1024;
-/// How many files are listed, and how many entries are looked at for that.
+/// The most files that are listed, and the most directory entries that are read for that.
 const MOST_FILES: usize = 10_000;
 const MOST_ENTRIES: usize = 100_000;
 
@@ -32,7 +33,7 @@ pub(super) enum FileError {
     },
 }
 
-/// A path that stays below the folder, as far as its words tell.
+/// A path whose components stay below the folder. Links are checked when the path is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Inside(PathBuf);
 
@@ -72,7 +73,7 @@ impl fmt::Display for Inside {
     }
 }
 
-/// Where the path really is; an error if a link leads elsewhere.
+/// Resolves the path; refuses it if a link leads out of the folder.
 fn real(folder: &Path, path: &Inside) -> Result<PathBuf, FileError> {
     let root = folder.canonicalize().map_err(|e| path.unusable(e))?;
     let found = root.join(&path.0).canonicalize();
@@ -101,7 +102,7 @@ pub(super) fn read(folder: &Path, path: &Inside) -> Result<String, FileError> {
     String::from_utf8(bytes).map_err(|_| FileError::NotText(path.to_string()))
 }
 
-/// Writes the whole file or nothing, with the folders above it.
+/// Writes the whole file or nothing, and creates the folders above it.
 pub(super) fn write(
     folder: &Path,
     path: &Inside,
@@ -121,7 +122,8 @@ pub(super) fn write(
             }
             Ok(()) | Err(_) => {}
         }
-        // Of the link itself: below one, the file would be elsewhere.
+        // This asks about the folder itself and follows no link: below a link, the file would be
+        // elsewhere.
         let is_link = above.symlink_metadata().map_err(unusable)?.is_symlink();
         if is_link {
             return Err(FileError::Outside(path.to_string()));
@@ -139,12 +141,12 @@ pub(super) fn write(
     let mut draft = tempfile::NamedTempFile::new_in(&above).map_err(unusable)?;
     draft.write_all(content).map_err(unusable)?;
     draft.as_file().sync_data().map_err(unusable)?;
-    // Takes the place of a link instead of following it.
+    // This replaces a link instead of following it.
     draft.persist(&target).map_err(|e| unusable(e.error))?;
     Ok(operation)
 }
 
-/// The files below the folder, in order; links are not followed and not told.
+/// Lists the files below the folder in order. Links are neither followed nor listed.
 pub(super) fn list(folder: &Path) -> Result<Vec<String>, FileError> {
     let mut files = Vec::new();
     let mut waiting = vec![PathBuf::new()];
@@ -164,7 +166,7 @@ pub(super) fn list(folder: &Path) -> Result<Vec<String>, FileError> {
                 break;
             }
             let path = below.join(entry.file_name());
-            // A file that vanished meanwhile is not there.
+            // A file that vanished meanwhile is left out.
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => waiting.push(path),
                 Ok(kind) if kind.is_file() => files.push(Inside(path).to_string()),
