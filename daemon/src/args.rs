@@ -72,7 +72,7 @@ pub struct Args {
 pub enum Verb {
     /// Run the daemon in the foreground, on this user's socket.
     Serve {
-        /// EffectivePermissions after this many seconds without clients and work; never without this flag.
+        /// Exit after this many seconds without clients and work; never without this flag.
         #[arg(long, value_name = "SECONDS")]
         idle_timeout: Option<u64>,
 

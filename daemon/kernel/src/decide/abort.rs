@@ -15,15 +15,16 @@ use crate::tool_call::CallStage;
 /// Stops the turn at any point. Running tools get a short grace time to report how they ended.
 pub(super) fn abort(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::answering(Answer::Accepted(true));
-    match &state.phase {
-        Phase::Idle => return decision,
-        Phase::Turn(turn) if turn.aborting => return decision,
-        Phase::Preparing(_) | Phase::Commanding(_) | Phase::Turn(_) => {}
+    let aborts_again = state.turn().is_some_and(|turn| turn.aborting);
+    if !state.is_busy() {
+        return decision;
     }
-    decision.store(Durable::Abort(Abort {
-        reason: "user_initiated".to_owned(),
-    }));
-    decision.run(Effect::CancelTurn);
+    if !aborts_again {
+        decision.store(Durable::Abort(Abort {
+            reason: "user_initiated".to_owned(),
+        }));
+        decision.run(Effect::CancelTurn);
+    }
     let waiting: Vec<_> = state
         .steering
         .iter()
@@ -32,6 +33,10 @@ pub(super) fn abort(state: &State, env: &DecideEnv<'_>) -> Decision {
         .collect();
     if !waiting.is_empty() {
         decision.store(Durable::Unqueued(Unqueued { ids: waiting }));
+    }
+    if aborts_again {
+        // The grace time of the first abort ends the turn.
+        return decision;
     }
     match &state.phase {
         Phase::Idle => {}

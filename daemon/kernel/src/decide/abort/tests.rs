@@ -299,3 +299,16 @@ fn a_message_sent_during_the_abort_is_taken_when_the_grace_time_ends() {
         ",
     );
 }
+
+#[test]
+fn a_second_abort_drops_the_messages_sent_since_the_first() {
+    check(
+        &aborting().and(queued("m2")).and(steering("m3")),
+        abort,
+        "
+        answer yes
+        store loopd.unqueued ids=[m3 m2]
+        now turn i/0 [a:started b:started] aborting
+        ",
+    );
+}
