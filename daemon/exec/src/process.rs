@@ -74,7 +74,7 @@ use record::ProcessRecord;
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The environment variable that tags every process of a command, so that the next daemon finds it.
-pub const TAG: &str = "LOOPD_PROCESS";
+pub(crate) const TAG: &str = "LOOPD_PROCESS";
 
 /// The read end of a pipe that a command writes to.
 #[cfg(unix)]
@@ -298,7 +298,7 @@ impl Processes {
     }
 
     /// Reads the exit of a detached command from the file beside its log.
-    pub fn read_exit(&self, log: &Path) -> Option<Exit> {
+    pub(crate) fn read_exit(&self, log: &Path) -> Option<Exit> {
         ledger::read_exit(log)
     }
 

@@ -57,7 +57,7 @@ pub fn share_one_heap() {}
     unsafe_code,
     reason = "a descriptor number does not keep its descriptor open"
 )]
-pub fn duplicate_descriptor<Owner: ?Sized>(
+pub(crate) fn duplicate_descriptor<Owner: ?Sized>(
     _owner: &Owner,
     number: std::os::fd::RawFd,
 ) -> std::io::Result<std::os::fd::OwnedFd> {
@@ -89,7 +89,7 @@ pub fn close_inherited_descriptors() {}
     unsafe_code,
     reason = "only the child itself can lead a session of its own"
 )]
-pub fn own_terminal_on_stdin(command: &mut std::process::Command) {
+pub(crate) fn own_terminal_on_stdin(command: &mut std::process::Command) {
     use std::os::unix::process::CommandExt;
     // SAFETY: both calls are bare system calls: they allocate nothing and take no lock.
     unsafe {

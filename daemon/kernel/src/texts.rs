@@ -6,7 +6,7 @@ mod notice;
 
 use loopd_proto::permission::PermissionRule;
 
-pub use notice::{READ_SHELL, task_rested};
+pub(crate) use notice::task_rested;
 
 /// The result of a call that an abort or a crash interrupted.
 pub const INTERRUPTED: &str = "The execution of this tool, or a previous tool was interrupted.";
@@ -16,33 +16,34 @@ pub const OUTCOME_UNKNOWN: &str = "The daemon stopped while this tool was runnin
      It may have taken effect in whole or in part; check before running it again.";
 
 /// Why a background command has no exit code: it ended with the daemon.
-pub const SHELL_LOST: &str =
+pub(crate) const SHELL_LOST: &str =
     "it was interrupted because the daemon stopped, and its outcome is unknown";
 
 /// Why a background command has no exit code: it ended with the session.
-pub const SHELL_CLOSED: &str = "it was stopped because the session was closed";
+pub(crate) const SHELL_CLOSED: &str = "it was stopped because the session was closed";
 
 /// Why an agent has no answer: it ended with the daemon.
 pub const AGENT_LOST: &str = "it was interrupted because the daemon stopped";
 
 /// Why an agent has no answer: its session was closed.
-pub const AGENT_CLOSED: &str = "it was stopped because the session was closed";
+pub(crate) const AGENT_CLOSED: &str = "it was stopped because the session was closed";
 
 /// The result, in a fork, of the calls that created it. It is the same in each fork, so that all
 /// forks share one beginning.
-pub const FORKED: &str = "This call continues in the conversation that this one was forked from. Its result is not needed here.";
+pub(crate) const FORKED: &str = "This call continues in the conversation that this one was forked from. Its result is not needed here.";
 
 /// Tells an agent that its next turn is the last one.
-pub const LAST_TURN: &str = "<system_reminder>\nThis is your last step: no tool will run after it. Answer now with what you have, and say what is missing.\n</system_reminder>";
+pub(crate) const LAST_TURN: &str = "<system_reminder>\nThis is your last step: no tool will run after it. Answer now with what you have, and say what is missing.\n</system_reminder>";
 
 /// The error code of a call that a person rejected. Such a result ends the loop.
 pub const REJECTED_CODE: &str = "rejected";
 
-pub const REJECTED_BY_USER: &str = "The user rejected this tool call.";
+pub(crate) const REJECTED_BY_USER: &str = "The user rejected this tool call.";
 
-pub const COULD_NOT_ASK: &str = "Permission denied and could not request permission from user";
+pub(crate) const COULD_NOT_ASK: &str =
+    "Permission denied and could not request permission from user";
 
-pub fn rejected_with_feedback(feedback: &str) -> String {
+pub(crate) fn rejected_with_feedback(feedback: &str) -> String {
     format!("{REJECTED_BY_USER} User feedback: {feedback}")
 }
 
@@ -65,17 +66,17 @@ pub fn tool_is_gone(name: &str) -> String {
 }
 
 /// The result of a question whose answer is one of the choices.
-pub fn user_selected(answer: &str) -> String {
+pub(crate) fn user_selected(answer: &str) -> String {
     format!("User selected: {answer}")
 }
 
 /// The result of a question whose answer is in a person's own words.
-pub fn user_responded(answer: &str) -> String {
+pub(crate) fn user_responded(answer: &str) -> String {
     format!("User responded: {answer}")
 }
 
 /// Tells the model how much of the session's limits is left.
-pub fn limits_left(credits: f64) -> String {
+pub(crate) fn limits_left(credits: f64) -> String {
     format!(
         "<session_limits_status>\nRemaining session limits: {} AI credits. Later session_limits_status messages \
          supersede earlier ones. Be frugal; avoid optional exploration and unnecessary tool calls.\n\
@@ -85,7 +86,7 @@ pub fn limits_left(credits: f64) -> String {
 }
 
 /// Formats a number with at most two decimals and without trailing zeros.
-pub fn short_number(number: f64) -> String {
+pub(crate) fn short_number(number: f64) -> String {
     let text = format!("{number:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -59,7 +59,7 @@ impl OwnedProcess {
     }
 
     /// Sends a signal to the command's process group.
-    pub fn signal_group(&self, signal: Signal) {
+    pub(crate) fn signal_group(&self, signal: Signal) {
         self.record.signal(signal);
     }
 
@@ -77,13 +77,8 @@ impl OwnedProcess {
     }
 
     /// Changes the text in the process list; a shell runs one command after another.
-    pub fn relabel(&self, label: &str) {
+    pub(crate) fn relabel(&self, label: &str) {
         self.record.relabel(label);
-    }
-
-    /// Starts to kill the command and its process tree without waiting.
-    pub fn kill_now(&self) {
-        self.record.kill();
     }
 
     /// Kills the command and its process tree; all are dead when this resolves.
@@ -100,7 +95,7 @@ impl OwnedProcess {
     }
 
     /// Waits for the command to end, then kills the processes that it left behind.
-    pub async fn kill_leftovers(&self) {
+    pub(crate) async fn kill_leftovers(&self) {
         self.record.exit().await;
         self.kill().await;
     }

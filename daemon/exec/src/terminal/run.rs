@@ -156,7 +156,8 @@ impl CommandRun {
     }
 
     /// Whether processes of the command were still alive when it ended.
-    pub fn left_behind(&self) -> bool {
+    #[cfg(test)]
+    pub(super) fn left_behind(&self) -> bool {
         self.0.left_behind.load(Ordering::Relaxed)
     }
 

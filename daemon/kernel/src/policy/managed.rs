@@ -100,7 +100,11 @@ pub fn against(rules: &[PermissionRule], cwd: &str, request: &PermissionRequest)
 }
 
 /// Whether the managed rules are the reason for a question. Then a person has to decide.
-pub fn wants_a_person(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> bool {
+pub(crate) fn wants_a_person(
+    permissions: &Permissions,
+    cwd: &str,
+    request: &PermissionRequest,
+) -> bool {
     let Some(managed) = &permissions.managed else {
         return false;
     };

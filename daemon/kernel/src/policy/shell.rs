@@ -9,18 +9,18 @@
 //! The data is in `tables/`. `policy` calls this module.
 
 pub mod analysis;
-pub mod coverage;
+pub(crate) mod coverage;
 mod deny;
-pub mod identifier;
+pub(crate) mod identifier;
 mod options;
-pub mod plain;
-pub mod reader;
-pub mod rule;
-pub mod runner;
-pub mod runs;
+pub(crate) mod plain;
+pub(crate) mod reader;
+pub(crate) mod rule;
+pub(crate) mod runner;
+pub(crate) mod runs;
 mod script_text;
 mod table;
-pub mod word;
+pub(crate) mod word;
 
 use loopd_proto::permission::{PermissionRule, ShellCommand};
 
@@ -130,7 +130,7 @@ fn allows(rule: &str, argv: &[String]) -> bool {
 
 /// Says whether a command does only what its name says. The first `granted` words are allowed as
 /// they are.
-pub fn is_harmless(argv: &[String], granted: usize) -> bool {
+pub(crate) fn is_harmless(argv: &[String], granted: usize) -> bool {
     match coverage::of(argv, granted) {
         Coverage::Harmless => true,
         Coverage::Notable | Coverage::Unknown => false,

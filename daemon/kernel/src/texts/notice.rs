@@ -11,7 +11,7 @@ use super::super::tasks::Task;
 const QUOTED_ANSWER: usize = 2_000;
 
 /// Returns the notification that a task has ended or that an agent has answered.
-pub fn task_rested(task: &Task) -> String {
+pub(crate) fn task_rested(task: &Task) -> String {
     match &task.work {
         TaskWork::Shell(shell) => command_ended(task, shell),
         TaskWork::Agent(work) => agent_rested(task, &work.name, &work.agent_type),
@@ -106,7 +106,7 @@ fn beginning(text: &str, most: usize) -> &str {
 }
 
 /// The tool with which the model reads the output of a command.
-pub const READ_SHELL: &str = if cfg!(windows) {
+pub(crate) const READ_SHELL: &str = if cfg!(windows) {
     "read_powershell"
 } else {
     "read_bash"

@@ -42,7 +42,7 @@ const OTHER_GIT_COMMANDS: &str = "archive bisect bugreport bundle checkout-index
 
 /// What the tables say about a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coverage {
+pub(crate) enum Coverage {
     /// The program is in no table.
     Unlisted,
     Harmless,
@@ -53,7 +53,7 @@ pub enum Coverage {
 }
 
 /// Says what the tables know about a command. The first `granted` words are allowed as they are.
-pub fn of(argv: &[String], granted: usize) -> Coverage {
+pub(crate) fn of(argv: &[String], granted: usize) -> Coverage {
     let words: Vec<Word> = argv.iter().map(|word| Word::literal(word)).collect();
     let Some((program, arguments)) = words.split_first() else {
         return Coverage::Unknown;

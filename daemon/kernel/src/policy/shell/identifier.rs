@@ -81,7 +81,7 @@ const WITH_NESTED_SUBCOMMANDS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns the identifier of a command.
-pub fn of(argv: &[String]) -> String {
+pub(crate) fn of(argv: &[String]) -> String {
     let words = match argv {
         [program, rest @ ..] if is_in(WITH_SUBCOMMANDS, program) => match rest {
             [] => 1,

@@ -67,7 +67,7 @@ const EVALUATING: &[&str] = &[
 ];
 
 /// Reads the simple commands of a text. Returns `None` if the text is not plain.
-pub fn parse(command: &str) -> Option<Vec<Argv>> {
+pub(crate) fn parse(command: &str) -> Option<Vec<Argv>> {
     let mut commands = Vec::new();
     let mut argv = Argv::new();
     let mut rest = command
@@ -157,7 +157,7 @@ fn is_literal(character: char, quote: char) -> bool {
 }
 
 /// Whether a character is invisible or reverses the text.
-pub fn is_invisible(character: char) -> bool {
+pub(crate) fn is_invisible(character: char) -> bool {
     matches!(
         character,
         '\u{ad}'

@@ -22,7 +22,7 @@ const MAX_ATTEMPTS: usize = 16;
 
 /// Variables that hold one word unless a command changes them. The change is judged as a command of
 /// its own.
-pub const IS_ONE_WORD: &[&str] = &[
+pub(crate) const IS_ONE_WORD: &[&str] = &[
     "CARGO_HOME",
     "GOPATH",
     "HOME",
@@ -36,7 +36,7 @@ pub const IS_ONE_WORD: &[&str] = &[
 
 /// The contents of a text.
 #[derive(Debug, Default)]
-pub struct Script {
+pub(crate) struct Script {
     pub commands: Vec<Simple>,
     /// The words of arrays.
     pub listed: Vec<Word>,
@@ -52,21 +52,21 @@ pub struct Script {
 
 /// A command that contains no other command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Simple {
+pub(crate) struct Simple {
     pub assignments: Vec<Assignment>,
     pub words: Vec<Word>,
     pub input: Input,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Assignment {
+pub(crate) struct Assignment {
     pub name: String,
     pub value: Word,
 }
 
 /// Where a command reads its input from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Input {
+pub(crate) enum Input {
     /// A pipe, a terminal, or the input of the surrounding command.
     #[default]
     Unknown,
@@ -83,7 +83,7 @@ type Read<T = ()> = Result<T, Doubt>;
 
 impl Script {
     /// Reads a text.
-    pub fn read(text: &str) -> Self {
+    pub(crate) fn read(text: &str) -> Self {
         let mut script = Self::default();
         Reader::new(text, &mut script, 0).whole();
         script

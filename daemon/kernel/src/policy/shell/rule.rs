@@ -4,7 +4,7 @@ use super::word::{Count, Word};
 
 /// A rule: a program, and words that have to be among its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub(crate) struct Rule {
     pub(super) program: String,
     pub(super) words: Vec<String>,
     /// Whether the text could be read as words. If not, the words are a guess.
@@ -40,7 +40,7 @@ pub enum RuleError {
 
 impl Rule {
     /// Reads the argument of a rule.
-    pub fn parse(argument: &str) -> Result<Self, RuleError> {
+    pub(crate) fn parse(argument: &str) -> Result<Self, RuleError> {
         let text = argument.strip_suffix(":*").unwrap_or(argument);
         let mut words = split(text)?.into_iter();
         let program = words.next().ok_or(RuleError::Empty)?;

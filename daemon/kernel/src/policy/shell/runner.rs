@@ -119,7 +119,7 @@ const RUNNING_WORDS: &[(&str, &[&str])] = &[
 ];
 
 /// Says whether a rule for this command would allow anything at all.
-pub fn runs_anything(argv: &[String]) -> bool {
+pub(crate) fn runs_anything(argv: &[String]) -> bool {
     let Some((program, arguments)) = argv.split_first() else {
         return true;
     };
@@ -137,7 +137,7 @@ pub fn runs_anything(argv: &[String]) -> bool {
 }
 
 /// Says whether a program exists to run others, or takes programs as arguments.
-pub fn is_runner(name: &str) -> bool {
+pub(crate) fn is_runner(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     // The name may have a version: python3.12, ruby3.1, lua5.4.
     let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
@@ -148,7 +148,7 @@ pub fn is_runner(name: &str) -> bool {
 }
 
 /// Says whether options or a subcommand make a program run something.
-pub fn runs_by_options(name: &str, arguments: &[String]) -> bool {
+pub(crate) fn runs_by_options(name: &str, arguments: &[String]) -> bool {
     has_running_subcommand(name, arguments) || has_running_option(name, arguments)
 }
 

@@ -24,7 +24,7 @@ const MAX_PAIRS: usize = 1_000_000;
 
 /// Everything that a line may run.
 #[derive(Debug, Default)]
-pub struct Runs {
+pub(crate) struct Runs {
     pub runs: Vec<Run>,
     /// Whether the line may run more than is listed.
     pub anything: bool,
@@ -40,21 +40,21 @@ pub struct Runs {
 
 /// A command that runs or may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
+pub(crate) struct Run {
     pub words: Vec<Word>,
     pub certainty: Certainty,
     pub arguments: Arguments,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Certainty {
+pub(crate) enum Certainty {
     Sure,
     Possible,
 }
 
 /// What kind of arguments a command has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arguments {
+pub(crate) enum Arguments {
     /// The arguments are plain words.
     Data,
     /// The arguments may contain a command, because the program is not known.
@@ -67,7 +67,7 @@ pub enum Arguments {
 
 impl Runs {
     /// Reads a command line.
-    pub fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let mut runs = Self::default();
         runs.text(text, Certainty::Sure, 0);
         runs.anything |= runs.runs_what_it_writes();

@@ -2,7 +2,7 @@
 
 /// A word: literal text, and gaps that are known only when the line runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Word {
+pub(crate) struct Word {
     parts: Vec<Part>,
     /// Whether the word may become several words, or none.
     several: bool,
@@ -19,14 +19,14 @@ enum Part {
 
 impl Word {
     /// Returns a word of literal text only.
-    pub fn literal(text: &str) -> Self {
+    pub(crate) fn literal(text: &str) -> Self {
         let mut word = Self::default();
         word.push_str(text);
         word
     }
 
     /// Returns a word that may become any words at all.
-    pub fn anything() -> Self {
+    pub(crate) fn anything() -> Self {
         let mut word = Self::default();
         word.push_any(Count::Several);
         word
@@ -81,7 +81,7 @@ impl Word {
     }
 
     /// Returns the word, if it is literal as a whole.
-    pub fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] if !self.several => Some(""),
             [Part::Text(text)] if !self.several => Some(text),
@@ -89,22 +89,22 @@ impl Word {
         }
     }
 
-    pub fn is_computed(&self) -> bool {
+    pub(crate) fn is_computed(&self) -> bool {
         self.text().is_none()
     }
 
     /// Whether the word may become several words, or none.
-    pub fn may_be_several(&self) -> bool {
+    pub(crate) fn may_be_several(&self) -> bool {
         self.several
     }
 
     /// Returns the text inside its braces.
-    pub fn braces(&self) -> &str {
+    pub(crate) fn braces(&self) -> &str {
         &self.braces
     }
 
     /// Returns the text that the word is known to begin with.
-    pub fn prefix(&self) -> &str {
+    pub(crate) fn prefix(&self) -> &str {
         match self.parts.first() {
             Some(Part::Text(text)) => text,
             Some(Part::Any) | None => "",
@@ -112,7 +112,7 @@ impl Word {
     }
 
     /// Returns the text that the word is known to end with.
-    pub fn ending(&self) -> Option<&str> {
+    pub(crate) fn ending(&self) -> Option<&str> {
         match self.parts.last() {
             Some(Part::Text(text)) => Some(text),
             Some(Part::Any) | None => None,
@@ -120,7 +120,7 @@ impl Word {
     }
 
     /// Whether the word may be an option: it begins with a dash, or its beginning is not known.
-    pub fn may_be_option(&self) -> bool {
+    pub(crate) fn may_be_option(&self) -> bool {
         match self.parts.first() {
             Some(Part::Text(text)) => text.starts_with('-'),
             Some(Part::Any) => true,
@@ -129,7 +129,7 @@ impl Word {
     }
 
     /// Returns the literal pieces.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
             Part::Any => None,
@@ -137,12 +137,12 @@ impl Word {
     }
 
     /// Whether the word may become this text.
-    pub fn may_be(&self, text: &str) -> bool {
+    pub(crate) fn may_be(&self, text: &str) -> bool {
         may_match(&self.parts, text)
     }
 
     /// Whether the word may become this name, or a path that ends in it.
-    pub fn may_name(&self, name: &str) -> bool {
+    pub(crate) fn may_name(&self, name: &str) -> bool {
         if let Some(text) = self.text() {
             return base_name(text) == name;
         }
@@ -184,7 +184,7 @@ pub(super) struct Mark {
 }
 
 /// Returns the last part of a path.
-pub fn base_name(path: &str) -> &str {
+pub(crate) fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
