@@ -4,7 +4,7 @@ use super::Quotes;
 use super::coverage;
 use super::options::{Extent, Options, Role, Style};
 use super::rule::{Rule, pattern};
-use super::runs::{Arguments, Certainty, Run, Runs};
+use super::runs::{Arguments, Certainty, ProgramRun, Runs};
 use super::table::{self, Line};
 use super::word::{Word, base_name};
 
@@ -29,7 +29,7 @@ pub(super) fn hit(rule: &Rule, runs: &Runs) -> Hit {
     } else {
         Hit::No
     };
-    for run in &runs.runs {
+    for run in &runs.programs {
         let mut hit = hits_run(rule, run);
         if run.certainty == Certainty::Possible {
             hit = hit.min(Hit::Possible);
@@ -62,7 +62,7 @@ fn is_program(rule: &str, word: &str) -> bool {
     rule == word || (!rule.contains('/') && base_name(word) == rule)
 }
 
-fn hits_run(rule: &Rule, run: &Run) -> Hit {
+fn hits_run(rule: &Rule, run: &ProgramRun) -> Hit {
     let Some((program, rest)) = run.words.split_first() else {
         return Hit::No;
     };

@@ -25,7 +25,7 @@ const MAX_PAIRS: usize = 1_000_000;
 /// Everything that a line may run.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
-    pub runs: Vec<Run>,
+    pub programs: Vec<ProgramRun>,
     /// Whether the line may run more than is listed.
     pub anything: bool,
     /// Files that are run, by the last part of their path.
@@ -40,7 +40,7 @@ pub(crate) struct Runs {
 
 /// A command that runs or may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct ProgramRun {
     pub words: Vec<Word>,
     pub certainty: Certainty,
     pub arguments: Arguments,
@@ -109,9 +109,9 @@ impl Runs {
         inner.text(text, Certainty::Possible, depth + 1);
         self.effort = inner.effort;
         self.classes = inner.classes;
-        for mut run in inner.runs {
+        for mut run in inner.programs {
             run.certainty = Certainty::Possible;
-            self.runs.push(run);
+            self.programs.push(run);
         }
     }
 
@@ -201,7 +201,7 @@ impl Runs {
 
     fn push(&mut self, words: &[Word], certainty: Certainty, arguments: Arguments) {
         self.effort += words.len();
-        self.runs.push(Run {
+        self.programs.push(ProgramRun {
             words: words.to_vec(),
             certainty,
             arguments,

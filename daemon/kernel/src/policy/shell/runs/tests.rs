@@ -8,7 +8,7 @@ fn runs(text: &str) -> String {
         None => format!("{}*", word.prefix()),
     };
     let mut all: Vec<String> = runs
-        .runs
+        .programs
         .iter()
         .map(|run| {
             let words: Vec<String> = run.words.iter().map(word).collect();
