@@ -40,6 +40,8 @@ fn main() -> ExitCode {
         .with_writer(std::io::stderr)
         .with_max_level(args.log_level.filter())
         .with_ansi(false)
+        // A log that cannot be written, as on a full disk, must not end the thread that logs.
+        .log_internal_errors(false)
         .init();
     let runtime = match runtime(&args) {
         Ok(runtime) => runtime,

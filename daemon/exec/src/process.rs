@@ -66,6 +66,14 @@ use crate::keep_alive::KeepAlive;
 use held as backend;
 pub use loopd_proto::params::process::{ProcessClass as Class, ProcessState as State};
 pub use owned::OwnedProcess;
+#[cfg(target_os = "linux")]
+pub(crate) use ledger::read_exit;
+
+/// Reads the exit of a detached command. Only Linux has a keeper that writes it.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn read_exit(_: &Path) -> Option<Exit> {
+    None
+}
 #[cfg(not(target_os = "linux"))]
 use plain as backend;
 use record::ProcessRecord;
@@ -295,11 +303,6 @@ impl Processes {
     pub fn adopted(&self, id: &ProcessId) -> Option<OwnedProcess> {
         let record = self.0.table().get(id).cloned()?;
         (record.class() == Class::Detached).then(|| OwnedProcess::of(record))
-    }
-
-    /// Reads the exit of a detached command from the file beside its log.
-    pub(crate) fn read_exit(&self, log: &Path) -> Option<Exit> {
-        ledger::read_exit(log)
     }
 
     async fn kill(&self, selected: impl Fn(&ProcessRecord) -> bool) {

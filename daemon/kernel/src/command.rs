@@ -44,6 +44,8 @@ pub struct DecideEnv<'a> {
     pub bypass: bool,
     /// Whether an attached client runs the tool of this name.
     pub has_client_tool: &'a dyn Fn(&str) -> bool,
+    /// Returns what a sub-agent may do by its parent's permissions; `None` in any other session.
+    pub inherited: &'a dyn Fn() -> Option<Permissions>,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
 

@@ -259,8 +259,10 @@ impl Actor {
                 tools,
                 reply,
             } => {
+                let new_names = self.clients.new_tools(client, &tools);
                 let known = self.clients.set_tools(client, tools);
                 self.hand_down();
+                self.show_open_calls(client, &new_names).await;
                 reply.send(known).ok();
                 Flow::Go
             }
@@ -359,6 +361,10 @@ impl Actor {
             has_client_tool: &|name| {
                 let tool = self.toolset().resolve(name);
                 tool.is_some_and(|tool| tool.origin() == ToolOrigin::Client)
+            },
+            inherited: &|| {
+                let subagent = self.state.subagent.as_ref();
+                subagent.map(|_| self.effective_permissions().permissions)
             },
             ids: &mut ids,
         };

@@ -134,6 +134,18 @@ impl Clients {
         }
     }
 
+    /// Returns the names of tools that a client does not run yet.
+    pub(super) fn new_tools(&mut self, id: ClientId, tools: &[ClientTool]) -> Vec<String> {
+        let known = self.offer_of(id).and_then(|offer| offer.tools.as_deref());
+        let known = known.unwrap_or_default();
+        let is_new = |tool: &&ClientTool| known.iter().all(|other| other.name != tool.name);
+        tools
+            .iter()
+            .filter(is_new)
+            .map(|tool| tool.name.clone())
+            .collect()
+    }
+
     /// Replaces the tools that a client runs; returns whether the client is attached.
     pub(super) fn set_tools(&mut self, id: ClientId, tools: Vec<ClientTool>) -> bool {
         let offer = self.offer_of(id);

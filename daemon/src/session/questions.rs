@@ -18,7 +18,7 @@ use super::ask::ElicitationAnswer;
 use super::clients::attach::Attachment;
 use super::journal::Outgoing;
 use super::subagents::tree::TreeQuestion;
-use crate::client::{Class, Client, Notice};
+use crate::client::{Class, Client, ClientId, Notice};
 use loopd_kernel::questions::{Asks, OpenQuestion};
 
 /// The callers in this process that wait for answers.
@@ -87,6 +87,19 @@ impl Actor {
                 continue;
             }
             if let Some(line) = self.stored_line(question).await {
+                client.tell(Class::Event, &Notice::event(&self.state.id, &line));
+            }
+        }
+    }
+
+    /// Shows a client the open calls of tools that it did not run before.
+    pub(super) async fn show_open_calls(&self, client: ClientId, tools: &[String]) {
+        let Some(client) = self.clients.all().find(|known| known.id() == client) else {
+            return;
+        };
+        for question in self.state.questions.iter() {
+            let is_call = matches!(&question.asks, Asks::ClientTool(tool) if tools.contains(tool));
+            if is_call && let Some(line) = self.stored_line(question).await {
                 client.tell(Class::Event, &Notice::event(&self.state.id, &line));
             }
         }

@@ -93,6 +93,7 @@ impl World {
             attended: self.attended,
             bypass: false,
             has_client_tool: &|_| true,
+            inherited: &|| None,
             ids: &mut fresh,
         };
         let decision = match decide(&self.state, command, &mut env) {

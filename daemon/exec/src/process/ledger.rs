@@ -158,7 +158,7 @@ pub(super) fn exit_text(exit: Exit) -> String {
 }
 
 /// Reads what `exit_text` wrote.
-pub(super) fn read_exit(log: &Path) -> Option<Exit> {
+pub(crate) fn read_exit(log: &Path) -> Option<Exit> {
     let text = fs::read_to_string(exit_file(log)).ok()?;
     let mut words = text.split_whitespace();
     let code = words.next()?.parse();

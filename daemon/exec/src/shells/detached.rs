@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::command::{CommandStatus, WaitOutcome};
 use super::error::ShellError;
 use super::{CommandOrder, Shells, task_end};
-use crate::process::{Exit, Io, Lifetime, OwnedProcess, Processes, Spawn};
+use crate::process::{Exit, Io, Lifetime, OwnedProcess, Processes, Spawn, read_exit};
 use crate::terminal::{CommandOutput, OutputBody, SavedOutput};
 use loopd_kernel::command::{Command, TaskEnd, TaskStart};
 use loopd_kernel::tasks::Task;
@@ -75,7 +75,7 @@ impl DetachedCommand {
             .find(|entry| entry.log.as_deref() == Some(log.as_path()));
         let process = match entry.and_then(|entry| processes.adopted(&entry.id)) {
             Some(process) => DetachedProcess::Known(process),
-            None => DetachedProcess::Ended(processes.read_exit(&log)),
+            None => DetachedProcess::Ended(read_exit(&log)),
         };
         let status = match task.ending() {
             None => CommandStatus::Running,

@@ -20,6 +20,7 @@ use crate::command::{
     RememberScope,
 };
 use crate::policy::grant::Grant;
+use crate::policy::{Verdict, judge};
 use crate::state::State;
 use crate::texts;
 use crate::tool_call::{CallReport, ToolOrigin};
@@ -39,7 +40,10 @@ pub(super) fn permission(
         return Decision::answering(Answer::Accepted(false));
     };
     let mut decision = Decision::answering(Answer::Accepted(true));
-    let (result, refusal) = weigh(state, permission, decided, &mut decision);
+    let (result, refusal) = match denied_meanwhile(state, permission, &decided, env) {
+        Some(denied) => denied,
+        None => weigh(state, permission, decided, &mut decision),
+    };
     decision.store(Durable::PermissionCompleted(PermissionCompleted {
         request_id: request.clone(),
         tool_call_id: Some(call.call.id.clone()),
@@ -54,6 +58,32 @@ pub(super) fn permission(
         Some(outcome) => finish_into(state, turn, call, outcome, &mut decision, env),
     }
     decision
+}
+
+/// Returns the denial by a rule that came into force while a person was asked. The strictest verdict
+/// wins, also over a person's yes.
+fn denied_meanwhile(
+    state: &State,
+    permission: &PermissionRequest,
+    decided: &PermissionDecision,
+    env: &DecideEnv<'_>,
+) -> Option<(PermissionOutcome, Option<CallOutcome>)> {
+    match decided {
+        PermissionDecision::ApproveOnce {}
+        | PermissionDecision::ApproveForSession { .. }
+        | PermissionDecision::ApproveForLocation { .. }
+        | PermissionDecision::ApprovePermanently { .. } => {}
+        PermissionDecision::Reject { .. }
+        | PermissionDecision::UserNotAvailable {}
+        | PermissionDecision::Cancelled { .. } => return None,
+    }
+    let inherited = (env.inherited)();
+    let permissions = inherited.as_ref().unwrap_or(&state.permissions);
+    let Verdict::Deny(rules) = judge(permissions, &state.cwd, permission) else {
+        return None;
+    };
+    let outcome = CallOutcome::failure("denied", texts::denied_by_rules(&rules));
+    Some((PermissionOutcome::DeniedByRules { rules }, Some(outcome)))
 }
 
 /// Returns the outcome of a decision and, if it is a refusal, the result of the call.

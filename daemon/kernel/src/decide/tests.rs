@@ -89,6 +89,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
         attended: given.attended,
         bypass: given.bypass,
         has_client_tool: &|_| given.has_client_tools,
+        inherited: &|| None,
         ids: &mut ids,
     };
     decide(state, command, &mut env)

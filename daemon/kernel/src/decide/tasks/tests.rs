@@ -62,6 +62,7 @@ impl World {
             attended: self.attended,
             bypass: false,
             has_client_tool: &|_| true,
+            inherited: &|| None,
             ids: &mut fresh,
         };
         let decision = decide(&self.state, command, &mut env).unwrap();
@@ -98,6 +99,7 @@ impl World {
             attended: self.attended,
             bypass: false,
             has_client_tool: &|_| true,
+            inherited: &|| None,
             ids: &mut fresh,
         };
         decide(&self.state, command, &mut env).err()

@@ -28,6 +28,21 @@ fn approved_once_the_call_runs() {
 }
 
 #[test]
+fn a_rule_that_denies_meanwhile_wins_over_a_yes() {
+    for yes in ["approve-once", "approve-for-session"] {
+        check(
+            &asks(command_line("rm x")).and(permissions(json!({
+                "denied": [{"kind": "shell", "argument": "rm"}],
+            }))),
+            || permit("r-a", json!({ "kind": yes })),
+            "
+            answer yes
+            ",
+        );
+    }
+}
+
+#[test]
 fn approved_for_the_session_the_next_call_needs_no_question() {
     check(
         &asking(),
