@@ -201,6 +201,26 @@ async fn who_comes_late_with_the_tool_sees_the_open_call() {
 }
 
 #[tokio::test]
+async fn who_brings_the_tool_after_joining_sees_the_open_call() {
+    let daemon = Daemon::playing([looks_up("go"), Turn::results(["at last"]).says("ok")]).await;
+    let mut one = offering(&daemon).await;
+    one.send("go").await;
+    let (request, _) = one.tool_call().await;
+    one.client().vanish().await;
+    let params = json!({"continuePendingWork": true});
+    let mut two = daemon.client().resume(&one.id, params).await;
+    let tools = json!({"tools": [lookup()]});
+    two.call("session.tools.set", tools.clone()).await;
+    assert_eq!(two.tool_call().await.0, request, "the call keeps its id");
+    // Who has been shown the call is not shown it again.
+    two.call("session.tools.set", tools).await;
+    assert!(two.give(&request, json!({"result": "at last"})).await);
+    two.next("session.idle").await;
+    assert_eq!(two.count("external_tool.requested"), 1);
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn an_open_call_is_closed_when_the_session_is_resumed_without_it() {
     let daemon = Daemon::playing([looks_up("go"), Turn::user("next").says("ok")]).await;
     let mut one = offering(&daemon).await;

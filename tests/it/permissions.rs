@@ -79,6 +79,27 @@ async fn approved_once_is_asked_again() {
 }
 
 #[tokio::test]
+async fn a_rule_that_denies_while_a_person_is_asked_wins_over_the_yes() {
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([call("go", "bash", json!({"command": "touch made"}))]),
+        Turn::results(["denied by the rule"]).says("ok"),
+    ])
+    .await;
+    let mut session = asking(&daemon).await;
+    session.send("go").await;
+    let (request, _) = session.permission().await;
+    let denied = json!([{"kind": "shell", "argument": "touch"}]);
+    let policy = json!({"rules": {"approved": [], "denied": denied}});
+    session.call("session.permissions.configure", policy).await;
+    let yes = json!({"kind": "approve-once"});
+    assert!(session.decide(&request, yes).await);
+    session.next("session.idle").await;
+    assert!(!daemon.work().join("made").exists(), "the command ran");
+    assert_eq!(completed(&session)[0]["kind"], "denied-by-rules");
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn approved_for_the_session_holds_for_the_same_command_and_survives_a_resume() {
     let turns = [
         runs("one", "echo hi", "hi"),

@@ -64,10 +64,10 @@ use crate::keep_alive::KeepAlive;
 
 #[cfg(target_os = "linux")]
 use held as backend;
-pub use loopd_proto::params::process::{ProcessClass as Class, ProcessState as State};
-pub use owned::OwnedProcess;
 #[cfg(target_os = "linux")]
 pub(crate) use ledger::read_exit;
+pub use loopd_proto::params::process::{ProcessClass as Class, ProcessState as State};
+pub use owned::OwnedProcess;
 
 /// Reads the exit of a detached command. Only Linux has a keeper that writes it.
 #[cfg(not(target_os = "linux"))]

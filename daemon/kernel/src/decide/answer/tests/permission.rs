@@ -35,9 +35,15 @@ fn a_rule_that_denies_meanwhile_wins_over_a_yes() {
                 "denied": [{"kind": "shell", "argument": "rm"}],
             }))),
             || permit("r-a", json!({ "kind": yes })),
-            "
+            r#"
             answer yes
-            ",
+            store permission.completed r-a a denied-by-rules
+            store tool.execution_complete a denied "Permission denied by the rule shell(rm)." turn=0
+            store assistant.turn_end turnId=0
+            store assistant.turn_start i 1
+            do call model i/1
+            now turn i/1 model called
+            "#,
         );
     }
 }
