@@ -100,6 +100,25 @@ async fn a_rule_that_denies_while_a_person_is_asked_wins_over_the_yes() {
 }
 
 #[tokio::test]
+async fn a_tool_that_is_excluded_while_a_person_is_asked_does_not_run() {
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([call("go", "bash", json!({"command": "touch made"}))]),
+        Turn::results(["bash"]).says("ok"),
+    ])
+    .await;
+    let mut session = asking(&daemon).await;
+    session.send("go").await;
+    let (request, _) = session.permission().await;
+    let without = json!({"excludedTools": ["bash"]});
+    session.call("session.options.update", without).await;
+    let yes = json!({"kind": "approve-once"});
+    assert!(session.decide(&request, yes).await);
+    session.next("session.idle").await;
+    assert!(!daemon.work().join("made").exists(), "the command ran");
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn approved_for_the_session_holds_for_the_same_command_and_survives_a_resume() {
     let turns = [
         runs("one", "echo hi", "hi"),

@@ -320,3 +320,32 @@ async fn a_models_list_that_cannot_be_had_is_an_error_and_not_a_crash() {
     client.call("ping", json!({})).await;
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_mode_is_switched_only_from_the_mode_that_is_expected() {
+    let daemon = Daemon::playing([]).await;
+    let session = daemon.client().create(json!({})).await;
+    for (expected, status, now) in [
+        ("autopilot", "unchanged", "interactive"),
+        ("interactive", "applied", "plan"),
+        ("interactive", "unchanged", "plan"),
+    ] {
+        let params = json!({"mode": "plan", "expectedMode": expected});
+        let set = session.call("session.mode.set", params).await;
+        assert_eq!(set["status"], status, "{expected}");
+        assert_eq!(session.call("session.mode.get", json!({})).await, now);
+    }
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_client_that_joins_others_does_not_change_their_model() {
+    let daemon = Daemon::playing([Turn::user("go").says("ok")]).await;
+    let mut one = daemon.client().create(json!({})).await;
+    let params = json!({"model": "another"});
+    let two = daemon.client().resume(&one.id, params).await;
+    let now = two.call("session.model.getCurrent", json!({})).await;
+    assert_eq!(now["modelId"], "scripted");
+    one.ask("go").await;
+    daemon.finish().await;
+}

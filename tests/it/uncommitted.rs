@@ -260,3 +260,23 @@ async fn a_sub_agent_whose_commit_fails_has_ended_for_its_parent_too() {
     session.next("session.idle").await;
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn clients_of_a_session_whose_log_cannot_be_written_are_told_why_it_ends() {
+    let commits = Commits::default();
+    let daemon = Daemon::builder()
+        .script(Script::play([Turn::user("go").says("never stored")]).await)
+        .commits(&commits)
+        .start()
+        .await;
+    let mut session = daemon.client().create(json!({})).await;
+    let mut commit = commits.hold("assistant.message");
+    session.send("go").await;
+    commit.reached().await;
+    commit.fail();
+    let error = session.next("session.error").await;
+    assert_eq!(error["data"]["errorType"], "storage");
+    let message = error["data"]["message"].as_str().unwrap();
+    assert!(message.contains("could not be written"), "{message}");
+    daemon.finish().await;
+}

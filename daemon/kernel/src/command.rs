@@ -42,8 +42,8 @@ pub struct DecideEnv<'a> {
     pub attended: bool,
     /// Whether the launch of this session allows everything without asking.
     pub bypass: bool,
-    /// Whether an attached client runs the tool of this name.
-    pub has_client_tool: &'a dyn Fn(&str) -> bool,
+    /// Returns where the tool of this name runs; `None` if the model is not offered it.
+    pub tool_origin: &'a dyn Fn(&str) -> Option<ToolOrigin>,
     /// Returns what a sub-agent may do by its parent's permissions; `None` in any other session.
     pub inherited: &'a dyn Fn() -> Option<Permissions>,
     pub ids: &'a mut dyn FnMut() -> Ulid,
@@ -139,7 +139,11 @@ pub enum Command {
         name: String,
         by: NamedBy,
     },
-    SetMode(Mode),
+    /// Switches the mode; if another mode is expected, only when it is the current one.
+    SetMode {
+        mode: Mode,
+        expected: Option<Mode>,
+    },
     SetModel(Box<ModelChoice>),
     SetReasoningEffort {
         effort: String,

@@ -110,7 +110,7 @@ pub fn decide(
         } => Ok(answer::elicitation(state, &request, action, content)),
 
         Command::SetName { name, by } => Ok(settings::name(state, name, by)),
-        Command::SetMode(mode) => Ok(settings::mode(state, mode)),
+        Command::SetMode { mode, expected } => Ok(settings::mode(state, mode, expected)),
         Command::SetModel(choice) => Ok(settings::model(state, *choice)),
         Command::SetReasoningEffort {
             effort,

@@ -30,7 +30,6 @@ use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
 use loopd_kernel::decide::decide;
 use loopd_kernel::state::State;
-use loopd_kernel::tool_call::ToolOrigin;
 
 /// How the actor gets its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -347,8 +346,20 @@ impl Actor {
         let done = self.carry_out(steps, answer).await;
         if let Err(error) = &done {
             self.report_gone(error);
+            self.tell_end(error);
         }
         done
+    }
+
+    /// Tells clients that the session ends because of an error; the log cannot say it.
+    fn tell_end(&mut self, error: &SessionError) {
+        if error.flow() == Flow::Stop {
+            self.tell(&Ephemeral::SessionError(Failure {
+                error_type: "storage".to_owned(),
+                message: error.to_string(),
+                ..Failure::default()
+            }));
+        }
     }
 
     pub(super) fn decide(&self, command: Command) -> Result<Decision, SessionError> {
@@ -358,9 +369,9 @@ impl Actor {
             now: clock.now(),
             attended: self.is_attended(),
             bypass: self.clients.launch().is_some_and(|launch| launch.yolo),
-            has_client_tool: &|name| {
+            tool_origin: &|name| {
                 let tool = self.toolset().resolve(name);
-                tool.is_some_and(|tool| tool.origin() == ToolOrigin::Client)
+                tool.map(|tool| tool.origin())
             },
             inherited: &|| {
                 let subagent = self.state.subagent.as_ref();

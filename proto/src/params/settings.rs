@@ -68,6 +68,9 @@ pub struct Applied {
 pub struct ModeParams {
     pub session_id: SessionId,
     pub mode: Mode,
+    /// The mode that the client believes to be the current one; with another one nothing changes.
+    #[serde(default)]
+    pub expected_mode: Option<Mode>,
 }
 
 #[derive(Debug, Clone, Serialize)]

@@ -97,9 +97,13 @@ pub(super) fn send(prompt: &str, place: SendPlace, id: Option<MessageId>) -> Com
 
 pub(super) fn set(setting: Setting) -> Command {
     let approve_all = |all| Command::ChangePermissions(PermissionChange::ApproveAll(all));
+    let mode = |mode| Command::SetMode {
+        mode,
+        expected: None,
+    };
     match setting {
-        Setting::PlanMode => Command::SetMode(Mode::Plan),
-        Setting::InteractiveMode => Command::SetMode(Mode::Interactive),
+        Setting::PlanMode => mode(Mode::Plan),
+        Setting::InteractiveMode => mode(Mode::Interactive),
         Setting::Model(number) => Command::SetModel(Box::new(ModelChoice {
             model: format!("model-{number}"),
             reasoning_effort: None,

@@ -9,7 +9,7 @@ use loopd_kernel::apply::apply;
 use loopd_kernel::command::{Command, DecideEnv, Decision, Effect, SendPlace, Step};
 use loopd_kernel::decide::decide;
 use loopd_kernel::state::State;
-use loopd_kernel::tool_call::CallState;
+use loopd_kernel::tool_call::{CallState, ToolOrigin};
 use loopd_proto::event::{self, Durable, Ephemeral, Head};
 use loopd_proto::id::SessionId;
 use loopd_proto::time::Timestamp;
@@ -92,7 +92,7 @@ impl World {
             now: Timestamp(1_700_000_000_000),
             attended: self.attended,
             bypass: false,
-            has_client_tool: &|_| true,
+            tool_origin: &|_| Some(ToolOrigin::Client),
             inherited: &|| None,
             ids: &mut fresh,
         };

@@ -50,6 +50,11 @@ pub(super) fn permission(
         result,
     }));
     match refusal {
+        // The tool may have been excluded since.
+        None if (env.tool_origin)(&call.call.name).is_none() => {
+            let outcome = CallOutcome::failure("failure", texts::tool_is_gone(&call.call.name));
+            finish_into(state, turn, call, outcome, &mut decision, env);
+        }
         None => {
             let origin = ToolOrigin::of(permission);
             let grant = Grant::by_person(permission.clone());

@@ -82,7 +82,12 @@ pub(super) fn resume(
             working_directory: cwd.clone(),
         })));
     }
-    let model = settings::named_model(state, &mut decision, &resume.options);
+    // A client that joins others does not choose for them.
+    let model = if resume.was_active {
+        state.model.clone()
+    } else {
+        settings::named_model(state, &mut decision, &resume.options)
+    };
     if let Some(managed) = resume.managed {
         let mut permissions = state.permissions.clone();
         let known = permissions.managed.take().unwrap_or_default();

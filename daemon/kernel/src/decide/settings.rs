@@ -31,9 +31,10 @@ pub(super) fn name(state: &State, name: String, by: NamedBy) -> Decision {
     decision
 }
 
-pub(super) fn mode(state: &State, mode: Mode) -> Decision {
-    let mut decision = Decision::answering(Answer::Accepted(mode != state.mode));
-    if mode != state.mode {
+pub(super) fn mode(state: &State, mode: Mode, expected: Option<Mode>) -> Decision {
+    let changes = mode != state.mode && expected.is_none_or(|expected| expected == state.mode);
+    let mut decision = Decision::answering(Answer::Accepted(changes));
+    if changes {
         decision.store(Durable::ModeChanged(ModeChanged {
             previous_mode: state.mode,
             new_mode: mode,

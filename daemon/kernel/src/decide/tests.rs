@@ -88,7 +88,11 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
         now: NOW,
         attended: given.attended,
         bypass: given.bypass,
-        has_client_tool: &|_| given.has_client_tools,
+        tool_origin: &|_| {
+            given
+                .has_client_tools
+                .then_some(crate::tool_call::ToolOrigin::Client)
+        },
         inherited: &|| None,
         ids: &mut ids,
     };

@@ -118,7 +118,7 @@ pub(super) fn permitted(
                 grant,
             });
         }
-        ToolOrigin::Client if (env.has_client_tool)(&call.call.name) => {
+        ToolOrigin::Client if (env.tool_origin)(&call.call.name) == Some(origin) => {
             decision.store(Durable::ExternalToolRequested(ExternalToolRequested {
                 request_id: env.request(),
                 session_id: state.id.clone(),

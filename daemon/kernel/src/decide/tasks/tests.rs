@@ -61,7 +61,7 @@ impl World {
             now: Timestamp(1),
             attended: self.attended,
             bypass: false,
-            has_client_tool: &|_| true,
+            tool_origin: &|_| Some(crate::tool_call::ToolOrigin::BuiltIn),
             inherited: &|| None,
             ids: &mut fresh,
         };
@@ -98,7 +98,7 @@ impl World {
             now: Timestamp(1),
             attended: self.attended,
             bypass: false,
-            has_client_tool: &|_| true,
+            tool_origin: &|_| Some(crate::tool_call::ToolOrigin::BuiltIn),
             inherited: &|| None,
             ids: &mut fresh,
         };

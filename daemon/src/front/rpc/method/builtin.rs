@@ -275,7 +275,12 @@ async fn tasks(call: Call<'_>) -> Result<Invoked, RpcError> {
 }
 
 async fn switch_mode(call: Call<'_>, mode: Mode) -> Result<Invoked, RpcError> {
-    call.session.command(Command::SetMode(mode)).await?;
+    call.session
+        .command(Command::SetMode {
+            mode,
+            expected: None,
+        })
+        .await?;
     let name = match mode {
         Mode::Interactive => "interactive",
         Mode::Plan => "plan",

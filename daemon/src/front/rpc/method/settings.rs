@@ -56,7 +56,12 @@ pub(super) async fn mode(context: Context, params: Of) -> Result<Mode, RpcError>
 
 pub(super) async fn set_mode(context: Context, params: ModeParams) -> Result<ModeResult, RpcError> {
     let session = context.session(&params.session_id)?;
-    let done = session.command(Command::SetMode(params.mode)).await?;
+    let done = session
+        .command(Command::SetMode {
+            mode: params.mode,
+            expected: params.expected_mode,
+        })
+        .await?;
     let changed = done.answer == Answer::Accepted(true);
     Ok(ModeResult {
         status: if changed { "applied" } else { "unchanged" }.to_owned(),

@@ -29,7 +29,10 @@ pub(crate) fn name_by_itself(name: &str) -> Command {
 }
 
 pub(crate) fn set_mode(mode: Mode) -> Command {
-    Command::SetMode(mode)
+    Command::SetMode {
+        mode,
+        expected: None,
+    }
 }
 
 pub(crate) fn set_model(model: &str, effort: Option<&str>) -> Command {
