@@ -1,12 +1,12 @@
 //! What a joiner is offered after a kill: the calls of client tools that the log says are open, and
 //! none that was answered before.
 //!
-//! A turn that only waits for clients outlives its daemon (`Recover` closes nothing of it). The list
+//! A turn that waits for clients outlives its daemon: `Recover` closes only what ran beside. The list
 //! of open questions must be the one that the log folds to: what was answered before the kill is not
 //! in it, whether it was a call of the same turn or of an earlier one, and whether its answer was
 //! the last event of the log or not.
 
-use loopd_tests::{Daemon, Session, Turn, call};
+use loopd_tests::{Daemon, Lifeline, Script, Session, Turn, call};
 use serde_json::{Value, json};
 
 fn offer() -> Value {
@@ -136,6 +136,32 @@ async fn who_joins_the_live_session_is_offered_only_the_open_call() {
     let mut joined = daemon.client().resume(&session.id, offer()).await;
     assert_eq!(asked_for(&mut joined, "open").await, open);
     assert_eq!(joined.count("external_tool.requested"), 1);
+    goes_on(joined, &open).await;
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_open_beside_a_running_command_is_offered_again() {
+    let script = Script::answering(|request| {
+        let text = request.last_user_text();
+        match text.split_once("run: ") {
+            Some((_, command)) if request.last_results().is_empty() => Turn::any().calls([
+                lookup("open"),
+                call("runs", "bash", json!({"command": command})),
+            ]),
+            _ => Turn::any().says("ok"),
+        }
+    })
+    .await;
+    let mut daemon = Daemon::builder().script(script).yolo().start().await;
+    let lifeline = Lifeline::new(daemon.work());
+    let mut session = daemon.client().create(offer()).await;
+    session.send(&format!("run: {}", lifeline.command())).await;
+    let open = asked_for(&mut session, "open").await;
+    let command = lifeline.started().await;
+    let (joined, offered) = joined_after_a_kill(&mut daemon, &session.id).await;
+    command.ended().await;
+    assert_eq!(offered, ["open"]);
     goes_on(joined, &open).await;
     daemon.finish().await;
 }

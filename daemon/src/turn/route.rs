@@ -1,9 +1,9 @@
 //! Chooses the provider for a session's model calls, the name of the model at that provider, and
 //! the default model.
 //!
-//! `turn` and `front/rpc` use it; [`Route`] holds all that it needs. First come the built-in
-//! models, then the session's own providers (`route/registry`, `provider`), then the Copilot API of
-//! the launch, then the launch's environment and the configuration file (`route/defaults`), and
+//! `turn` and `front/rpc` use it; [`Route`] holds all that it needs. First come the session's own
+//! providers (`route/registry`, `provider`), then the built-in models, then the Copilot API of the
+//! launch, then the launch's environment and the configuration file (`route/defaults`), and
 //! last the offline model. `route/target` defines a choice, `route/connect` makes a provider from
 //! it, `route/token` asks clients for tokens.
 

@@ -14,9 +14,9 @@ use super::{queue, settings, tasks};
 use crate::command::{
     CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
 };
-use crate::state::{Phase, Stage, State, Turn};
+use crate::state::{Phase, State, Turn};
 use crate::texts;
-use crate::tool_call::{CallStage, CallState};
+use crate::tool_call::CallStage;
 
 /// The version of the log format, as the public schema counts it.
 const LOG_VERSION: u32 = 1;
@@ -139,8 +139,21 @@ pub(super) fn recover(
     tasks::close_user_commands(state, &mut decision, texts::OUTCOME_UNKNOWN);
     tasks::close_lost(state, &mut decision, recovered, env);
     match &state.phase {
-        Phase::Turn(turn) if only_waits(turn) => {
-            // Open questions survive a restart. The turn continues when they are answered.
+        Phase::Turn(turn) if waits_for_clients(turn) => {
+            // Open questions survive a restart. What ran beside them is closed, and the turn
+            // continues when they are answered.
+            for call in turn.calls() {
+                let text = match &call.stage {
+                    CallStage::Requested => texts::INTERRUPTED,
+                    CallStage::Intended | CallStage::Decided => texts::OUTCOME_UNKNOWN,
+                    CallStage::Asking { .. }
+                    | CallStage::External { .. }
+                    | CallStage::UserInput { .. }
+                    | CallStage::Recorded { .. } => continue,
+                };
+                let outcome = CallOutcome::failure(INTERRUPT_CODE, text);
+                complete(&mut decision, turn, &call.call.id, outcome);
+            }
         }
         Phase::Idle => {}
         Phase::Preparing(_) | Phase::Commanding(_) | Phase::Turn(_) => {
@@ -198,12 +211,13 @@ enum Why {
     Suspended,
 }
 
-/// Whether no call of the turn runs and at least one still waits for an answer.
-fn only_waits(turn: &Turn) -> bool {
-    let Stage::Tools(calls) = &turn.stage else {
-        return false;
-    };
-    !turn.aborting && calls.iter().any(CallState::is_open) && !calls.iter().any(CallState::may_run)
+/// Whether a call of the turn waits for an answer that can still come.
+fn waits_for_clients(turn: &Turn) -> bool {
+    !turn.aborting
+        && turn
+            .calls()
+            .iter()
+            .any(|call| call.stage.request().is_some())
 }
 
 /// Closes all work in flight with its true outcome and ends the run of the loop.

@@ -74,42 +74,26 @@ fn after_a_crash_a_call_that_ran_has_an_unknown_outcome_and_ends_the_turn() {
         now idle
         ",
     );
-    check(
-        &two_calls().and(permission_asked("b", write("/work/file"))),
-        recover,
-        "
+}
+
+#[test]
+fn after_a_crash_a_question_beside_a_call_that_ran_stays_open() {
+    for (asked, stage) in [
+        (permission_asked("b", write("/work/file")), "asking"),
+        (client_asked("b"), "at a client"),
+        (question("b"), "asking the user"),
+    ] {
+        check(
+            &two_calls().and(asked),
+            recover,
+            &format!(
+                "
         store tool.execution_complete a interrupted OUTCOME_UNKNOWN turn=0
-        store permission.completed r-b b cancelled
-        store tool.execution_complete b interrupted INTERRUPTED turn=0
-        store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
-        now idle
-        ",
-    );
-    check(
-        &two_calls().and(client_asked("b")),
-        recover,
+        now turn i/0 [a:done b:{stage}]
         "
-        store tool.execution_complete a interrupted OUTCOME_UNKNOWN turn=0
-        tell external_tool.completed requestId=r-b
-        store tool.execution_complete b interrupted OUTCOME_UNKNOWN turn=0
-        store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
-        now idle
-        ",
-    );
-    check(
-        &two_calls().and(question("b")),
-        recover,
-        "
-        store tool.execution_complete a interrupted OUTCOME_UNKNOWN turn=0
-        store loopd.answered requestId=r-b
-        store tool.execution_complete b interrupted INTERRUPTED turn=0
-        store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
-        now idle
-        ",
-    );
+            ),
+        );
+    }
 }
 
 #[test]
