@@ -1,10 +1,11 @@
 //! One launch: the process that an SDK started, and every connection that came through it. A launch
 //! is a value that callers hand in; it lives in memory only, is never global and never stored.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use loopd_proto::params::launch::LaunchState;
@@ -155,8 +156,8 @@ impl Launch {
             .collect()
     }
 
-    fn live(&self) -> std::sync::MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    fn live(&self) -> parking_lot::MutexGuard<'_, Live> {
+        self.live.lock()
     }
 
     pub fn join(&self, client: &Arc<dyn Client>) {

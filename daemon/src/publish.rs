@@ -6,8 +6,9 @@
 
 pub mod recent;
 
+use parking_lot::Mutex;
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use loopd_proto::id::{AgentId, SessionId};
 
@@ -114,8 +115,8 @@ impl Audience {
         }
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, AudienceState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> parking_lot::MutexGuard<'_, AudienceState> {
+        self.state.lock()
     }
 
     pub fn join(&self, client: Arc<dyn Client>) {

@@ -1,9 +1,10 @@
 //! The state of one connection: its peer, its launch, the sessions it is attached to, and the
 //! handlers that its client registered.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use loopd_proto::id::SessionId;
 use loopd_proto::params::launch::LinkState;
@@ -53,7 +54,7 @@ impl Connection {
 
     /// Returns the launch that this connection belongs to.
     pub fn launch(&self) -> Arc<Launch> {
-        let launch = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
+        let launch = self.launch.lock();
         launch.clone()
     }
 
@@ -68,7 +69,7 @@ impl Connection {
         launch.join(&self.client);
         self.authenticated
             .store(trust == Trust::Transport, Ordering::Release);
-        let mut own = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = self.launch.lock();
         *own = launch;
         Ok(())
     }
@@ -117,8 +118,8 @@ impl Connection {
         self.authenticated.store(true, Ordering::Release);
     }
 
-    fn attached(&self) -> std::sync::MutexGuard<'_, BTreeSet<SessionId>> {
-        self.attached.lock().unwrap_or_else(PoisonError::into_inner)
+    fn attached(&self) -> parking_lot::MutexGuard<'_, BTreeSet<SessionId>> {
+        self.attached.lock()
     }
 
     pub fn attach(&self, session: SessionId) {
@@ -135,8 +136,8 @@ impl Connection {
         self.attached().contains(session)
     }
 
-    fn handlers(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, SessionId>> {
-        self.handlers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn handlers(&self) -> parking_lot::MutexGuard<'_, BTreeMap<String, SessionId>> {
+        self.handlers.lock()
     }
 
     /// Registers a handler that the client has for a session. It ends with the connection.

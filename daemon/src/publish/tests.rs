@@ -43,11 +43,11 @@ impl Client for Listener {
             let NoticeContent::Event { session, line } = content else {
                 return Bytes::new();
             };
-            let mut encoded = self.notes.encoded.lock().unwrap();
+            let mut encoded = self.notes.encoded.lock();
             encoded.push(session.to_string());
             Bytes::from(line.to_owned())
         });
-        self.notes.told.lock().unwrap().push(bytes);
+        self.notes.told.lock().push(bytes);
     }
 
     fn ask_user(&self, _: &SessionId, _: &UserInputRequested) -> Asking<UserInputResponse> {
@@ -104,8 +104,8 @@ fn an_event_is_encoded_once_for_each_session_that_hears_it() {
         audience.join(Listener::client(&notes));
     }
     below.publish(&message("{}"));
-    assert_eq!(*notes.encoded.lock().unwrap(), ["below", "top"]);
-    let told = notes.told.lock().unwrap();
+    assert_eq!(*notes.encoded.lock(), ["below", "top"]);
+    let told = notes.told.lock();
     let places: std::collections::BTreeSet<_> = told.iter().map(|bytes| bytes.as_ptr()).collect();
     assert_eq!((told.len(), places.len()), (5, 2));
 }
@@ -120,7 +120,7 @@ fn nobody_listening_costs_no_bytes_and_what_is_held_comes_later() {
     audience.say(message(r#"{"second":1}"#));
     audience.publish(&message(r#"{"first":1}"#));
     audience.release();
-    assert_eq!(notes.encoded.lock().unwrap().len(), 2);
-    let told = notes.told.lock().unwrap();
+    assert_eq!(notes.encoded.lock().len(), 2);
+    let told = notes.told.lock();
     assert_eq!(*told, [r#"{"first":1}"#, r#"{"second":1}"#]);
 }
