@@ -178,5 +178,4 @@ impl Audience {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests;
