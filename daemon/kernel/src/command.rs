@@ -6,6 +6,8 @@ mod messages;
 mod settings;
 mod tasks;
 
+use std::borrow::Cow;
+
 use ulid::Ulid;
 
 use loopd_proto::event::ask::ElicitationAction;
@@ -23,7 +25,7 @@ use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
 pub use super::effect::{Effect, EffectStart, RememberScope};
-use super::state::TurnKey;
+use super::state::{State, TurnKey};
 use super::tool_call::{Ahead, ToolOrigin, UserQuestion};
 
 pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
@@ -50,6 +52,19 @@ pub struct DecideEnv<'a> {
 }
 
 impl DecideEnv<'_> {
+    /// Returns the permissions in force: those of its parents for a sub-agent; otherwise the
+    /// session's own, with what the launch allows.
+    pub(crate) fn permissions<'s>(&self, state: &'s State) -> Cow<'s, Permissions> {
+        if let Some(inherited) = (self.inherited)() {
+            return Cow::Owned(inherited);
+        }
+        let mut own = Cow::Borrowed(&state.permissions);
+        if self.bypass && !own.approve_all {
+            own.to_mut().approve_all = true;
+        }
+        own
+    }
+
     pub fn message(&mut self) -> MessageId {
         (self.ids)().into()
     }
@@ -218,10 +233,6 @@ pub struct Assessed {
     pub ahead: Ahead,
     /// Whether an attached client answers permission questions, or no client is attached at all.
     pub can_ask: bool,
-    /// Whether the launch of this session allows everything without asking.
-    pub bypass: bool,
-    /// For an agent, the permissions that it gets from its parents. They replace its session's own.
-    pub inherited: Option<Box<Permissions>>,
 }
 
 #[derive(Debug)]

@@ -3,13 +3,13 @@
 //! No other change runs while a change finds out whether its file is new. The log has the changes
 //! in the order in which they were made.
 
-use super::running::RunningEffects;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use loopd_kernel::command::Command;
 use tokio::sync::{mpsc, oneshot};
 
+use super::running::RunningEffects;
 use super::{Message, SessionError, SessionHandle};
+use loopd_kernel::command::Command;
 
 /// The most changes that may wait.
 const MOST_WAITING: usize = 256;

@@ -130,7 +130,6 @@ pub(super) enum Assessment {
     NeedsPermission,
     NeedsPermissionAndRunsInAClient,
     NeedsPermissionAndNobodyAnswers,
-    NeedsPermissionAndAllIsAllowed,
 }
 
 #[derive(Debug, Clone, Copy)]

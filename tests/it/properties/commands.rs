@@ -207,15 +207,15 @@ pub(super) fn assessed(turn: &TurnKey, call: &ToolCall, assessment: Assessment) 
                 choices: None,
                 allow_freeform: true,
             }),
-            A::NeedsPermission
-            | A::NeedsPermissionAndNobodyAnswers
-            | A::NeedsPermissionAndAllIsAllowed => CallNeed::Permission(PermissionRequest::Read {
-                managed_approval_required: None,
-                tool_call_id: None,
-                intention: "Read a file".to_owned(),
-                path: "/outside/file".to_owned(),
-                also_named: Vec::new(),
-            }),
+            A::NeedsPermission | A::NeedsPermissionAndNobodyAnswers => {
+                CallNeed::Permission(PermissionRequest::Read {
+                    managed_approval_required: None,
+                    tool_call_id: None,
+                    intention: "Read a file".to_owned(),
+                    path: "/outside/file".to_owned(),
+                    also_named: Vec::new(),
+                })
+            }
             A::NeedsPermissionAndRunsInAClient => {
                 CallNeed::Permission(PermissionRequest::CustomTool {
                     tool_call_id: None,
@@ -227,8 +227,6 @@ pub(super) fn assessed(turn: &TurnKey, call: &ToolCall, assessment: Assessment) 
         },
         ahead: Ahead::Shell,
         can_ask: !matches!(assessment, A::NeedsPermissionAndNobodyAnswers),
-        bypass: matches!(assessment, A::NeedsPermissionAndAllIsAllowed),
-        inherited: None,
     })
 }
 

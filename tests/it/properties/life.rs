@@ -134,7 +134,6 @@ fn assessed() -> impl Strategy<Value = Action> {
         3 => Just(Assessment::NeedsPermission),
         1 => Just(Assessment::NeedsPermissionAndRunsInAClient),
         1 => Just(Assessment::NeedsPermissionAndNobodyAnswers),
-        1 => Just(Assessment::NeedsPermissionAndAllIsAllowed),
     ];
     (pick(), assessment).prop_map(|(pick, assessment)| Action::CallIsAssessed(pick, assessment))
 }

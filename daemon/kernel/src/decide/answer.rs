@@ -82,9 +82,7 @@ fn denied_meanwhile(
         | PermissionDecision::UserNotAvailable {}
         | PermissionDecision::Cancelled { .. } => return None,
     }
-    let inherited = (env.inherited)();
-    let permissions = inherited.as_ref().unwrap_or(&state.permissions);
-    let Verdict::Deny(rules) = judge(permissions, &state.cwd, permission) else {
+    let Verdict::Deny(rules) = judge(&env.permissions(state), &state.cwd, permission) else {
         return None;
     };
     let outcome = CallOutcome::failure("denied", texts::denied_by_rules(&rules));

@@ -16,7 +16,7 @@ use crate::command::{
 };
 use crate::state::{Phase, State, Turn};
 use crate::texts;
-use crate::tool_call::CallStage;
+use crate::tool_call::{CallStage, CallState};
 
 /// The version of the log format, as the public schema counts it.
 const LOG_VERSION: u32 = 1;
@@ -142,18 +142,8 @@ pub(super) fn recover(
         Phase::Turn(turn) if waits_for_clients(turn) => {
             // Open questions survive a restart. What ran beside them is closed, and the turn
             // continues when they are answered.
-            for call in turn.calls() {
-                let text = match &call.stage {
-                    CallStage::Requested => texts::INTERRUPTED,
-                    CallStage::Intended | CallStage::Decided => texts::OUTCOME_UNKNOWN,
-                    CallStage::Asking { .. }
-                    | CallStage::External { .. }
-                    | CallStage::UserInput { .. }
-                    | CallStage::Recorded { .. } => continue,
-                };
-                let outcome = CallOutcome::failure(INTERRUPT_CODE, text);
-                complete(&mut decision, turn, &call.call.id, outcome);
-            }
+            let ran = turn.calls().iter().filter(|call| call.may_run());
+            ran.for_each(|call| close_crashed(&mut decision, turn, call));
         }
         Phase::Idle => {}
         Phase::Preparing(_) | Phase::Commanding(_) | Phase::Turn(_) => {
@@ -213,11 +203,7 @@ enum Why {
 
 /// Whether a call of the turn waits for an answer that can still come.
 fn waits_for_clients(turn: &Turn) -> bool {
-    !turn.aborting
-        && turn
-            .calls()
-            .iter()
-            .any(|call| call.stage.request().is_some())
+    !turn.aborting && turn.calls().iter().any(CallState::waits_for_somebody)
 }
 
 /// Closes all work in flight with its true outcome and ends the run of the loop.
@@ -234,7 +220,9 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
         Phase::Preparing(_) | Phase::Commanding(_) => {}
         Phase::Turn(turn) => {
             if why == Why::Crashed {
-                close_crashed(decision, turn);
+                for call in turn.calls() {
+                    close_crashed(decision, turn, call);
+                }
             } else {
                 close_waiting(decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
                 for call in turn.calls() {
@@ -263,41 +251,35 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
     }
 }
 
-/// Closes the calls of a turn after a crash. A call that waited for an answer never ran; a call
-/// that had started may have run.
-fn close_crashed(decision: &mut Decision, turn: &Turn) {
-    for call in turn.calls() {
-        let id = &call.call.id;
-        let text = match &call.stage {
-            CallStage::Recorded { .. } => continue,
-            CallStage::Requested => texts::INTERRUPTED,
-            CallStage::Intended | CallStage::Decided => texts::OUTCOME_UNKNOWN,
-            CallStage::Asking { request } => {
-                decision.store(Durable::PermissionCompleted(PermissionCompleted {
-                    request_id: request.clone(),
-                    tool_call_id: Some(id.clone()),
-                    result: PermissionOutcome::Cancelled { reason: None },
-                }));
-                texts::INTERRUPTED
-            }
-            CallStage::External { request } => {
-                tell_external_done(decision, request);
-                texts::OUTCOME_UNKNOWN
-            }
-            CallStage::UserInput { request } => {
-                decision.store(Durable::Answered(Answered {
-                    request_id: request.clone(),
-                }));
-                texts::INTERRUPTED
-            }
-        };
-        complete(
-            decision,
-            turn,
-            id,
-            CallOutcome::failure(INTERRUPT_CODE, text),
-        );
-    }
+/// Closes a call after a crash, unless it has its result. A call that waited for an answer never
+/// ran; a call that had started may have run.
+fn close_crashed(decision: &mut Decision, turn: &Turn, call: &CallState) {
+    let id = &call.call.id;
+    let text = match &call.stage {
+        CallStage::Recorded { .. } => return,
+        CallStage::Requested => texts::INTERRUPTED,
+        CallStage::Intended | CallStage::Decided => texts::OUTCOME_UNKNOWN,
+        CallStage::Asking { request } => {
+            decision.store(Durable::PermissionCompleted(PermissionCompleted {
+                request_id: request.clone(),
+                tool_call_id: Some(id.clone()),
+                result: PermissionOutcome::Cancelled { reason: None },
+            }));
+            texts::INTERRUPTED
+        }
+        CallStage::External { request } => {
+            tell_external_done(decision, request);
+            texts::OUTCOME_UNKNOWN
+        }
+        CallStage::UserInput { request } => {
+            decision.store(Durable::Answered(Answered {
+                request_id: request.clone(),
+            }));
+            texts::INTERRUPTED
+        }
+    };
+    let outcome = CallOutcome::failure(INTERRUPT_CODE, text);
+    complete(decision, turn, id, outcome);
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
                 .has_client_tools
                 .then_some(crate::tool_call::ToolOrigin::Client)
         },
-        inherited: &|| None,
+        inherited: &|| given.inherited.clone(),
         ids: &mut ids,
     };
     decide(state, command, &mut env)

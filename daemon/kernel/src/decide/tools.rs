@@ -1,7 +1,5 @@
 //! Tool calls, from the model's request to their only result.
 
-use std::borrow::Cow;
-
 use loopd_proto::event::ask::{Completed, PermissionRequested, UserInputRequested};
 use loopd_proto::event::fact::Asked;
 use loopd_proto::event::tool::{ExternalToolRequested, ToolComplete, ToolError, ToolResult};
@@ -41,13 +39,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
         CallNeed::Nothing => None,
         CallNeed::Permission(permission) => Some(permission.for_call(&call.call.id)),
     };
-    let mut permissions = match assessed.inherited {
-        Some(inherited) => Cow::Owned(*inherited),
-        None => Cow::Borrowed(&state.permissions),
-    };
-    if assessed.bypass {
-        permissions.to_mut().approve_all = true;
-    }
+    let permissions = env.permissions(state);
     match Grant::by_rules(&permissions, &state.cwd, permission) {
         Ok(grant) => {
             make_ready(assessed.ahead, &mut decision);

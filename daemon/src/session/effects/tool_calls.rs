@@ -12,6 +12,7 @@ use loopd_kernel::command::{Assessed, CallNeed, CallOutcome, Command};
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::policy;
 use loopd_kernel::policy::grant::Grant;
+use loopd_kernel::policy::restrict::EffectivePermissions;
 use loopd_kernel::state::TurnKey;
 use loopd_kernel::texts;
 use loopd_kernel::tool_call::{Ahead, ToolOrigin};
@@ -29,25 +30,16 @@ impl Actor {
         let origin = tool
             .as_ref()
             .map_or(ToolOrigin::BuiltIn, ResolvedTool::origin);
-        let context = self.assess_context();
+        let effective = self.effective_permissions();
+        let context = self.assess_context(&effective);
         // With no client attached, the request waits for one. If clients are attached but none
         // answers permission requests, it would wait for ever.
-        let can_ask = !self.is_attended() || self.clients.answer_permissions();
-        let bypass = self.clients.launch().is_some_and(|launch| launch.yolo);
-        let permissions = self
-            .state
-            .subagent
-            .as_ref()
-            .map(|_| self.effective_permissions());
-        let (can_ask, bypass) = match &permissions {
-            // The permissions that the session at the top hands down include those of the launch.
-            Some(permissions) if self.subagents.is_child() => {
-                (self.can_ask_above() && permissions.may_ask, false)
-            }
-            Some(permissions) => (can_ask && permissions.may_ask, false),
-            None => (can_ask, bypass),
+        let can_ask = if self.subagents.is_child() {
+            self.can_ask_above()
+        } else {
+            !self.is_attended() || self.clients.answer_permissions()
         };
-        let inherited = permissions.map(|permissions| Box::new(permissions.permissions));
+        let can_ask = can_ask && effective.may_ask;
         let (failed_turn, failed_call) = (turn.clone(), call.id.clone());
         Work::new(
             async move {
@@ -62,19 +54,17 @@ impl Actor {
                     need,
                     ahead,
                     can_ask,
-                    bypass,
-                    inherited,
                 }))
             },
             move || crashed_call(failed_turn, failed_call),
         )
     }
 
-    fn assess_context(&self) -> AssessContext {
+    fn assess_context(&self, effective: &EffectivePermissions) -> AssessContext {
         AssessContext {
             cwd: self.state.cwd.clone().into(),
             scratch: self.services.scratch_folder(&self.state.id),
-            unreadable: policy::unreadable(&self.effective_permissions().permissions).into(),
+            unreadable: policy::unreadable(&effective.permissions).into(),
             open_shells: ShellLookup::new(self.shells.clone()),
         }
     }
@@ -83,7 +73,7 @@ impl Actor {
     fn tool_context(&self, call: &ToolCallId) -> (ToolContext, mpsc::Receiver<String>) {
         let (partial, output) = mpsc::channel(PARTIAL_OUTPUTS);
         let context = ToolContext {
-            assess: self.assess_context(),
+            assess: self.assess_context(&self.effective_permissions()),
             env: self.child_environment(),
             cancel: self.running.turn(),
             web: self

@@ -6,6 +6,7 @@ mod request;
 
 use loopd_proto::event::Durable;
 use loopd_proto::id::SessionId;
+use loopd_proto::permission::Permissions;
 use loopd_proto::time::Timestamp;
 use serde_json::{Value, json};
 
@@ -21,6 +22,7 @@ pub(crate) struct Given {
     pub(super) events: Vec<Durable>,
     pub(super) attended: bool,
     pub(super) bypass: bool,
+    pub(super) inherited: Option<Permissions>,
     pub(super) has_client_tools: bool,
 }
 
@@ -48,6 +50,12 @@ impl Given {
         self
     }
 
+    /// The same in a sub-agent with these permissions of its parents.
+    pub(crate) fn inheriting(mut self, permissions: &Value) -> Self {
+        self.inherited = Some(super::when::data(permissions.clone()));
+        self
+    }
+
     /// The same after the clients that ran tools have left.
     pub(crate) fn without_client_tools(mut self) -> Self {
         self.has_client_tools = false;
@@ -70,6 +78,7 @@ pub(crate) fn nothing() -> Given {
         events: Vec::new(),
         attended: true,
         bypass: false,
+        inherited: None,
         has_client_tools: true,
     }
 }

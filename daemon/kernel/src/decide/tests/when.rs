@@ -23,7 +23,7 @@ use crate::command::{
 
 /// Data in the form that clients send and logs hold.
 #[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
-fn data<T: DeserializeOwned>(value: Value) -> T {
+pub(super) fn data<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 

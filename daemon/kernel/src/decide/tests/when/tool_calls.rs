@@ -1,6 +1,5 @@
 //! Reports about tool calls.
 
-use loopd_proto::permission::Permissions;
 use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
@@ -32,8 +31,6 @@ fn assessed(call: &str, need: CallNeed) -> Assessed {
         need,
         ahead: Ahead::Nothing,
         can_ask: true,
-        bypass: false,
-        inherited: None,
     }
 }
 
@@ -58,18 +55,6 @@ impl Assessed {
     /// No attached client answers permission questions.
     pub(crate) fn with_nobody_to_ask(mut self) -> Self {
         self.can_ask = false;
-        self
-    }
-
-    /// The launch allows everything.
-    pub(crate) fn allowing_all(mut self) -> Self {
-        self.bypass = true;
-        self
-    }
-
-    /// The session is a sub-agent with these permissions of its parents.
-    pub(crate) fn inheriting(mut self, permissions: Value) -> Self {
-        self.inherited = Some(Box::new(data::<Permissions>(permissions)));
         self
     }
 }

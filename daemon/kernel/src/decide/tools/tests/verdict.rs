@@ -141,8 +141,8 @@ fn a_call_is_denied_if_no_client_answers_questions() {
 #[test]
 fn a_launch_that_allows_everything_asks_nothing() {
     check(
-        &one_call(),
-        || needs("a", write("/work/file")).allowing_all(),
+        &one_call().allowing_all(),
+        || needs("a", write("/work/file")),
         "
         do run i/0 a granted write
         now turn i/0 [a:started]
@@ -150,8 +150,8 @@ fn a_launch_that_allows_everything_asks_nothing() {
     );
     let denied = permissions(json!({ "denied": [{ "kind": "write", "argument": null }] }));
     check(
-        &one_call().and(denied),
-        || needs("a", write("/work/file")).allowing_all(),
+        &one_call().and(denied).allowing_all(),
+        || needs("a", write("/work/file")),
         r#"
         store tool.execution_complete a denied "Permission denied by the rule write." turn=0
         store assistant.turn_end turnId=0
@@ -167,8 +167,8 @@ fn a_sub_agent_has_the_permissions_of_its_parents() {
     let own = permissions(json!({ "approveAll": true }));
     let subagent = || one_call().and(is_subagent(None)).and(own.clone());
     check(
-        &subagent(),
-        || needs("a", write("/work/file")).inheriting(json!({})),
+        &subagent().inheriting(&json!({})),
+        || needs("a", write("/work/file")),
         "
         store permission.requested #1 write a prompt=write
         now turn i/0 [a:asking]
@@ -177,8 +177,8 @@ fn a_sub_agent_has_the_permissions_of_its_parents() {
     let all = json!({ "approveAll": true });
     let strict = one_call().and(is_subagent(None));
     check(
-        &strict,
-        || needs("a", write("/work/file")).inheriting(all.clone()),
+        &strict.inheriting(&all),
+        || needs("a", write("/work/file")),
         "
         do run i/0 a granted write
         now turn i/0 [a:started]
@@ -216,8 +216,8 @@ fn managed_settings_require_the_decision_of_a_person() {
 fn a_shell_is_opened_ahead_unless_the_call_is_refused() {
     let wants = || needs("a", command_line("make")).wanting_a_shell();
     check(
-        &one_call(),
-        || wants().allowing_all(),
+        &one_call().allowing_all(),
+        wants,
         "
         do open shell ahead
         do run i/0 a granted shell
@@ -256,8 +256,8 @@ fn a_shell_is_opened_ahead_unless_the_call_is_refused() {
 fn a_permitted_call_of_a_clients_tool_goes_to_the_client() {
     let lookup = || json!({ "kind": "custom-tool", "toolName": "edit", "toolDescription": "" });
     check(
-        &one_call(),
-        || needs("a", lookup()).of_a_client().allowing_all(),
+        &one_call().allowing_all(),
+        || needs("a", lookup()).of_a_client(),
         "
         store external_tool.requested #1 a edit
         now turn i/0 [a:at a client]
