@@ -50,6 +50,7 @@
 //! provider's default, else the first model that provider lists. Variables are those of the launch
 //! that opened the session, never the daemon's own.
 
+use loopd_proto::parse_error::plain;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -207,7 +208,7 @@ impl ConfigFile {
                 before.matches('\n').count() + 1
             });
             // Only the message is used: the line itself may hold a key that does not belong there.
-            let message = error.message();
+            let message = plain(&error.message());
             let hint = if message.contains("`api_key`") {
                 "; keys are never written into this file: put the key into a variable and name that with api_key_env"
             } else {

@@ -29,6 +29,7 @@ pub use context::{AssessContext, ShellLookup, ToolContext};
 pub use web_fetch::Web;
 
 use futures::future::BoxFuture;
+use loopd_proto::parse_error::at_path;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -221,10 +222,9 @@ impl<T: Tool> DynTool for T {
 fn parse<T: Tool>(args: &Value) -> Result<T::Args, Outcome> {
     serde_path_to_error::deserialize(args).map_err(|error| {
         Outcome::failure(format!(
-            "The arguments of {} are not valid: {}: {}",
+            "The arguments of {} are not valid: {}",
             T::NAME,
-            error.path(),
-            error.inner()
+            at_path(&error)
         ))
     })
 }

@@ -20,6 +20,7 @@ pub mod id;
 mod json;
 pub mod method;
 pub mod params;
+pub mod parse_error;
 pub mod permission;
 pub mod provider;
 pub mod session;

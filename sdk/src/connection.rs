@@ -3,6 +3,7 @@
 //! A reconnect has this order: connect to the daemon (and start it if necessary), resume every open
 //! session with its pending work, read the events that each one missed, then let calls go on.
 
+use loopd_proto::parse_error::plain;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -340,7 +341,7 @@ impl Service for Incoming {
         let params = request.params.as_ref().map_or("{}", |raw| raw.get());
         let asked: UserInput = match serde_json::from_str(params) {
             Ok(asked) => asked,
-            Err(error) => return refused(code::INVALID_PARAMS, error.to_string()),
+            Err(error) => return refused(code::INVALID_PARAMS, plain(&error)),
         };
         let session = self
             .0

@@ -21,6 +21,7 @@ mod correlation;
 mod daemon;
 mod discovery;
 mod effective_permissions;
+mod error_words;
 mod errors;
 mod event_log;
 mod file_tools;

@@ -13,6 +13,7 @@ mod openai_chat;
 mod openai_responses;
 mod reading;
 
+use loopd_proto::parse_error::plain;
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -231,7 +232,10 @@ fn model_list(
     model_info: fn(&str, &Value) -> Option<ModelInfo>,
 ) -> Result<Vec<ModelInfo>, ProviderError> {
     let document: Value = serde_json::from_slice(body).map_err(|failure| {
-        ProviderError::malformed(format!("the list of models is not JSON: {failure}"))
+        ProviderError::malformed(format!(
+            "the list of models is not JSON: {}",
+            plain(&failure)
+        ))
     })?;
     // Most servers send an object with `data`; a few send the list itself.
     let list = document

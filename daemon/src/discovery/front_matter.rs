@@ -1,5 +1,6 @@
 //! Parses front matter: the YAML between two `---` lines at the beginning of a Markdown file.
 
+use loopd_proto::parse_error::plain;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -29,11 +30,12 @@ pub(super) fn read<'a, T: DeserializeOwned + Default>(
     let front = serde_norway::from_str(matter).map_err(|error| {
         // The first line of the front matter is the second line of the file.
         let line = error.location().map_or(1, |place| place.line() + 1);
-        Problem::at(
-            path,
-            line,
-            format!("the front matter is not valid: {error}"),
-        )
+        let text = plain(&error);
+        // The problem names the line of the file; the error counts from the front matter.
+        let text = text
+            .rsplit_once(" at line ")
+            .map_or(&*text, |(text, _)| text);
+        Problem::at(path, line, format!("the front matter is not valid: {text}"))
     })?;
     Ok((front, body))
 }
@@ -79,7 +81,10 @@ fn split<'a>(path: &Path, text: &'a str) -> Result<Option<(&'a str, &'a str)>, P
 
 /// A list in one of three forms: text with commas, a list, or names that are on or off.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected words with commas, a list of words, or words that are true or false"
+)]
 pub(super) enum Words {
     One(String),
     Many(Vec<String>),

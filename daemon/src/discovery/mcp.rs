@@ -1,5 +1,6 @@
 //! Finds MCP servers in configuration files. Starts none and connects to none.
 
+use loopd_proto::parse_error::plain;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -85,7 +86,7 @@ fn entries(
         Problem::at(
             path,
             error.line().max(1),
-            format!("is not valid JSON: {error}"),
+            format!("is not valid JSON: {}", plain(&error)),
         )
     })?;
     match file.remove(member) {

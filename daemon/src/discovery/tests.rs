@@ -370,10 +370,10 @@ fn a_wrong_value_in_an_agent_s_front_matter_is_reported_with_its_line() {
         ("isolation: container", "container"),
         ("memory: cloud", "cloud"),
         ("mode: boss", "boss"),
-        ("maxTurns: 0", "nonzero"),
+        ("maxTurns: 0", "a whole number from 1"),
         ("maxTurns: many", "many"),
         ("background: maybe", "maybe"),
-        ("hooks: [a]", "map"),
+        ("hooks: [a]", "an object"),
     ] {
         let text =
             format!("---\nname: a\ndescription: Does.\ncolor: red\n{wrong}\neffort: low\n---\nHi.");

@@ -6,6 +6,7 @@ mod handover;
 mod method;
 pub mod server;
 
+use loopd_proto::parse_error::at_path;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -123,14 +124,8 @@ fn parse<M: Method>(params: &Params<'_>) -> Result<M::Params, RpcError> {
         ));
     }
     let mut reader = serde_json::Deserializer::from_str(text);
-    let params = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let path = error.path().to_string();
-        RpcError::InvalidParams(if path == "." {
-            error.inner().to_string()
-        } else {
-            format!("{path}: {}", error.inner())
-        })
-    })?;
+    let params = serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| RpcError::InvalidParams(at_path(&error)))?;
     reader.end().map_err(|_| {
         RpcError::InvalidParams("parameters are one object, not several".to_owned())
     })?;

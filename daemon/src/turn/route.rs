@@ -3,8 +3,8 @@
 //!
 //! `turn` and `front/rpc` use it; [`Route`] holds all that it needs. First come the session's own
 //! providers (`route/registry`, `provider`), then the built-in models, then the Copilot API of the
-//! launch, then the launch's environment and the configuration file (`route/defaults`), and
-//! last the offline model. `route/target` defines a choice, `route/connect` makes a provider from
+//! launch, then the launch's environment and the configuration file (`route/defaults`). The offline
+//! model is the default only if no model is named; a named model is never replaced. `route/target` defines a choice, `route/connect` makes a provider from
 //! it, `route/token` asks clients for tokens.
 
 mod connect;
@@ -67,8 +67,7 @@ pub struct Chosen {
 impl Route {
     /// Returns the provider for the next call to a model.
     pub async fn choose(&self, model: &str) -> Result<Chosen, ModelFailure> {
-        self.look_for_local_server().await;
-        let target = self.target(model)?;
+        let target = self.find_target(model).await?;
         let provider = self.connect(&target)?;
         let provider = match self.path_in(RECORD) {
             Some(path) if target.format != Format::Replay => {
@@ -82,6 +81,12 @@ impl Route {
             wire_model: target.wire_model,
             facts: target.facts,
         })
+    }
+
+    /// Finds the target of a model, and a local server first if one is to be looked for.
+    pub async fn find_target(&self, model: &str) -> Result<Target, ModelFailure> {
+        self.look_for_local_server().await;
+        self.target(model)
     }
 
     /// Finds the target of a model from what is known now, without a request.
@@ -102,7 +107,10 @@ impl Route {
 
     fn found(&self, model: &str) -> Result<Target, ModelFailure> {
         let Some(launch) = &self.launch else {
-            return Ok(Target::built_in(Format::Offline, offline::MODEL));
+            return match model {
+                offline::MODEL => Ok(Target::built_in(Format::Offline, model)),
+                _ => Err(never_opened()),
+            };
         };
         if let Some(target) = registry::find(&self.options, model)? {
             return Ok(target);
@@ -276,6 +284,12 @@ fn described(id: &str, facts: Facts) -> ModelInfo {
         max_output_tokens: facts.max_output_tokens,
         reasoning_efforts: Vec::new(),
     }
+}
+
+/// The failure of a session that no client has opened since the daemon started: its keys and its
+/// environment are not known.
+fn never_opened() -> ModelFailure {
+    refused("no client has opened this session yet; resume it".to_owned())
 }
 
 /// Makes a failure that is caused by the configuration.

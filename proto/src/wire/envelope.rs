@@ -2,6 +2,7 @@
 //! has, and writes our own messages. Called by the pump and the peer. Never looks into params or
 //! results and knows no method.
 
+use crate::parse_error::plain;
 use std::fmt;
 use std::sync::Arc;
 
@@ -179,10 +180,10 @@ pub fn parse(frame: &[u8]) -> Result<Message, EnvelopeError> {
         if error.is_data() {
             EnvelopeError::NotMessage {
                 id: None,
-                reason: error.to_string(),
+                reason: plain(&error),
             }
         } else {
-            EnvelopeError::NotJson(error.to_string())
+            EnvelopeError::NotJson(plain(&error))
         }
     })?;
     members.into_message()

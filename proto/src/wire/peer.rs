@@ -1,6 +1,7 @@
 //! The other end of a connection: sends it notifications and requests, and closes it. Held by
 //! handlers, publishers and clients; the pump resolves its calls. Never reads or writes the stream.
 
+use crate::parse_error::plain;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt;
@@ -51,10 +52,10 @@ pub enum CallError {
     #[error("the other side answered: {0}")]
     Remote(#[source] ErrorObject),
     /// The params cannot be written as JSON.
-    #[error("the params cannot be written as JSON: {0}")]
+    #[error("the params cannot be written as JSON: {}", plain(.0))]
     Encode(#[source] serde_json::Error),
     /// The result is not what the caller expected.
-    #[error("the result has an unexpected shape: {0}")]
+    #[error("the result has an unexpected shape: {}", plain(.0))]
     Decode(#[source] serde_json::Error),
 }
 

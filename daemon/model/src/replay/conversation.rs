@@ -1,5 +1,6 @@
 //! Recorded conversations: their file format, reading them, and finding the answer to a request.
 
+use loopd_proto::parse_error::plain;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -200,7 +201,7 @@ pub(super) fn read_file(path: &Path) -> Result<RecordingFile, RecordingError> {
     }
     serde_norway::from_str(&text).map_err(|failure| RecordingError::Invalid {
         path: path.to_path_buf(),
-        detail: failure.to_string(),
+        detail: plain(&failure),
     })
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Only `vendor_api` calls it. It knows HTTP bodies and JSON in general, no vendor's fields.
 
+use loopd_proto::parse_error::plain;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -126,7 +127,7 @@ fn unreadable(what: &str, failure: &serde_json::Error) -> ProviderError {
     if failure.is_eof() {
         ProviderError::truncated(format!("{what} ends in the middle of its JSON"))
     } else {
-        ProviderError::malformed(format!("{what} is not JSON: {failure}"))
+        ProviderError::malformed(format!("{what} is not JSON: {}", plain(failure)))
     }
 }
 

@@ -3,6 +3,7 @@
 //! The control connection registers the launch, ends it, and shows whether the daemon lives. If
 //! the daemon goes without having sent `loopd.homeEmptied`, the relay ends.
 
+use loopd_proto::parse_error::plain;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,10 +102,9 @@ impl Service for Listening {
                 self.0.send_replace(Some(Arc::new(params)));
                 Reply::result(&request.id, &())
             }
-            Err(error) => Reply::error(
-                &request.id,
-                ErrorObject::new(INVALID_PARAMS, error.to_string()),
-            ),
+            Err(error) => {
+                Reply::error(&request.id, ErrorObject::new(INVALID_PARAMS, plain(&error)))
+            }
         };
         futures::future::ready(reply).boxed()
     }

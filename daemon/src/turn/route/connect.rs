@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::target::{Format, Key, Target};
 use super::token::ClientToken;
-use super::{Route, failure, refused};
+use super::{Route, failure, never_opened, refused};
 use crate::launch::Launch;
 use loopd_kernel::command::ModelFailure;
 use loopd_model::Provider;
@@ -66,9 +66,7 @@ impl Route {
     }
 
     pub(super) fn launch(&self) -> Result<&Arc<Launch>, ModelFailure> {
-        self.launch
-            .as_ref()
-            .ok_or_else(|| refused("no client has opened this session yet; resume it".to_owned()))
+        self.launch.as_ref().ok_or_else(never_opened)
     }
 
     /// Returns the user agent: the client's name, if it gave one, and that of loopd.

@@ -51,13 +51,13 @@ impl Route {
             let fitting = defaults.iter().find(is_claude).or(defaults.first())?;
             Some((fitting, model))
         });
-        Ok(match found {
-            Some((known, wire_model)) => Target {
+        match found {
+            Some((known, wire_model)) => Ok(Target {
                 wire_model: wire_model.to_owned(),
                 ..known.target.clone()
-            },
-            None => Target::built_in(Format::Offline, offline::MODEL),
-        })
+            }),
+            None => Err(unavailable(model)),
+        }
     }
 
     /// Lists the models of all of them; with several providers, ids begin with the provider's name.
@@ -158,6 +158,27 @@ impl Route {
                 return;
             }
         }
+    }
+}
+
+/// Refuses a model that was named although no provider is configured. Another model must never
+/// answer in its place.
+fn unavailable(model: &str) -> ModelFailure {
+    let vendor = model.split_once('/').map_or(model, |(vendor, _)| vendor);
+    let keys = if vendor.starts_with("claude") || vendor == "anthropic" {
+        "ANTHROPIC_API_KEY"
+    } else if vendor.starts_with("gpt") || vendor == "openai" {
+        "OPENAI_API_KEY"
+    } else {
+        "OPENAI_API_KEY or ANTHROPIC_API_KEY"
+    };
+    ModelFailure {
+        kind: "model_not_found".to_owned(),
+        ..refused(format!(
+            "no provider is configured that could answer as the model `{model}`; set {keys}, or \
+             OPENAI_BASE_URL for a compatible server, or add a [provider] to config.toml in the home; \
+             the model `offline` works without any"
+        ))
     }
 }
 

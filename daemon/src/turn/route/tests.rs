@@ -118,7 +118,7 @@ async fn the_launch_chooses_the_provider_if_the_session_defines_none() {
     let anthropic = ("ANTHROPIC_API_KEY", "k2");
     let copilot = ("COPILOT_API_URL", "http://c");
     let cases: [(Variables<'_>, &str, Format, &str); 8] = [
-        (&[], "gpt", Format::Offline, "offline"),
+        (&[], "offline", Format::Offline, "offline"),
         (&[copilot, openai], "gpt", Format::Copilot, "gpt"),
         (&[openai, anthropic], "gpt", Format::Completions, "gpt"),
         (
@@ -141,6 +141,63 @@ async fn the_launch_chooses_the_provider_if_the_session_defines_none() {
             "{env:?} {model}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_named_model_that_nothing_can_serve_is_refused_with_what_is_missing() {
+    let nothing = route(&[], "", SessionOptions::default()).await;
+    for (model, missing) in [
+        ("gpt-5", "set OPENAI_API_KEY, or"),
+        ("openai/o5", "set OPENAI_API_KEY, or"),
+        ("claude-sonnet-4-5", "set ANTHROPIC_API_KEY, or"),
+        ("mistral", "set OPENAI_API_KEY or ANTHROPIC_API_KEY"),
+    ] {
+        let failure = nothing.target(model).unwrap_err();
+        assert_eq!(failure.kind, "model_not_found", "{model}");
+        assert!(failure.message.contains(missing), "{}", failure.message);
+        assert!(
+            failure.message.contains(&format!("`{model}`")),
+            "{}",
+            failure.message
+        );
+    }
+    for named in [
+        route(&[("LOOPD_MODEL", "gpt-5")], "", SessionOptions::default()).await,
+        route(&[], "model = \"gpt-5\"", SessionOptions::default()).await,
+    ] {
+        let model = named.default_model().await.unwrap();
+        assert_eq!(
+            named.choose(&model).await.err().unwrap().kind,
+            "model_not_found"
+        );
+    }
+    assert_eq!(nothing.default_model().await.unwrap(), "offline");
+}
+
+#[tokio::test]
+async fn a_provider_of_the_session_gets_every_name_that_is_not_of_another() {
+    let options = SessionOptions {
+        provider: Some(provider("default", "http://x")),
+        ..SessionOptions::default()
+    };
+    let route = route(&[], "", options).await;
+    for model in ["offline", "replay", "anything"] {
+        assert_eq!(route.target(model).unwrap().base_url, "http://x", "{model}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_nobody_opened_reaches_only_the_built_in_model() {
+    let mut route = route(&[("OPENAI_API_KEY", "k")], "", SessionOptions::default()).await;
+    route.launch = None;
+    assert_eq!(route.target("offline").unwrap().format, Format::Offline);
+    assert!(
+        route
+            .target("gpt-5")
+            .unwrap_err()
+            .message
+            .contains("resume")
+    );
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 //! Servers differ in small ways, so it reads liberally: several choices become one turn, and
 //! thinking has three names.
 
+use loopd_proto::parse_error::plain;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -137,7 +138,7 @@ impl VendorReply for ChatReply {
 impl ChatReply {
     fn take_head(&mut self, document: Value) -> Result<ReceivedReply, ProviderError> {
         let mut reply: ReceivedReply = serde_json::from_value(document).map_err(|failure| {
-            ProviderError::malformed(format!("not a chat completion: {failure}"))
+            ProviderError::malformed(format!("not a chat completion: {}", plain(&failure)))
         })?;
         if let Some(id) = reply.id.take().filter(|id| !id.is_empty()) {
             self.id = Some(id);

@@ -46,7 +46,7 @@ pub(super) async fn choice(context: Context, params: ChoiceParams) -> Result<Cho
         Some(model) => model,
         None => route.default_model().await?,
     };
-    let target = route.target(&model)?;
+    let target = route.find_target(&model).await?;
     Ok(Choice {
         provider: target.name,
         model,
