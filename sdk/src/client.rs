@@ -7,6 +7,7 @@ use loopd_proto::home_paths;
 use loopd_proto::id::SessionId;
 use loopd_proto::method::{self, Method};
 use loopd_proto::params::daemon::DaemonStatus;
+use loopd_proto::params::discovery::{FileProblem, ProblemsParams};
 use loopd_proto::params::model::Model;
 use loopd_proto::params::model::{Choice, ChoiceParams};
 use loopd_proto::params::process::Process;
@@ -105,6 +106,14 @@ impl Client {
     pub async fn model_choice(&self, model: Option<String>) -> Result<Choice, Error> {
         self.call::<method::LoopdModelChoice>(&ChoiceParams { model })
             .await
+    }
+
+    /// Lists the files for agents in this client's directory and in the user's folders that cannot
+    /// be used.
+    pub async fn discovery_problems(&self) -> Result<Vec<FileProblem>, Error> {
+        let params = ProblemsParams::default();
+        let found = self.call::<method::LoopdDiscoveryProblems>(&params).await?;
+        Ok(found.problems)
     }
 
     /// Returns the daemon's version, process and live sessions.

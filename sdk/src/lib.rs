@@ -19,6 +19,7 @@
 //! ```
 
 mod client;
+mod commands;
 mod config;
 mod connect_options;
 mod connection;
@@ -44,7 +45,9 @@ pub use turn::{Reply, Turn, Wait};
 pub use loopd_proto as proto;
 pub use loopd_proto::event::{Body, Durable, Ephemeral, Event};
 pub use loopd_proto::id::{AgentId, MessageId, RequestId, SessionId, TaskId};
+pub use loopd_proto::params::command::{CommandInfo, Invoked};
 pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
+pub use loopd_proto::params::discovery::FileProblem;
 pub use loopd_proto::params::model::Choice;
 pub use loopd_proto::params::process::{Process, ProcessClass, ProcessState};
 pub use loopd_proto::params::session::{ListFilter, Metadata, SendMode};

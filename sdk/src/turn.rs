@@ -39,6 +39,8 @@ pub struct Reply {
     pub message_id: MessageId,
     /// The last message of the agent.
     pub text: String,
+    /// `length` or `content_filter` if that message is not complete; else `None`.
+    pub finish_reason: Option<String>,
 }
 
 /// The daemon's reply when the turn is complete.
@@ -128,13 +130,16 @@ impl Turn {
             },
         };
         let message = response.and_then(|line| event::read(line.get()).ok());
-        let text = message.and_then(|message| match message.body {
-            Body::Durable(Durable::AssistantMessage(message)) => Some(message.content),
-            Body::Durable(_) | Body::Ephemeral(_) | Body::Unknown { .. } => None,
-        });
+        let (text, finish_reason) = match message.map(|message| message.body) {
+            Some(Body::Durable(Durable::AssistantMessage(message))) => {
+                (message.content, message.finish_reason)
+            }
+            _ => (String::new(), None),
+        };
         Ok(Reply {
             message_id: self.message_id,
-            text: text.unwrap_or_default(),
+            text,
+            finish_reason,
         })
     }
 

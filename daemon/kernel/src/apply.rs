@@ -10,6 +10,7 @@ use loopd_proto::event::turn::{AssistantMessage, UserMessage};
 use loopd_proto::event::{Durable, Head, Visibility};
 use loopd_proto::id::ToolCallId;
 
+use super::answer_cut::AnswerCut;
 use super::history::Entry;
 use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
 use super::questions::Asks;
@@ -322,6 +323,8 @@ fn parts(message: &UserMessage) -> Vec<Part> {
 }
 
 fn said(state: &mut State, message: &AssistantMessage) {
+    let cut = message.finish_reason.as_deref();
+    state.answer_cut = cut.and_then(AnswerCut::named);
     let reasoning = match (&message.reasoning_text, &message.reasoning_opaque) {
         (None, None) => None,
         (text, opaque) => Some(Reasoning {

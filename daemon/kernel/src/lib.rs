@@ -12,6 +12,7 @@
     )
 )]
 
+pub mod answer_cut;
 pub mod apply;
 pub mod command;
 pub mod context;

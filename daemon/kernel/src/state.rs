@@ -11,6 +11,7 @@ use loopd_proto::permission::{PermissionRequest, Permissions};
 use loopd_proto::session::{Mode, SessionOptions};
 use loopd_proto::time::Timestamp;
 
+use super::answer_cut::AnswerCut;
 use super::history::{Entry, History};
 use super::questions::Questions;
 use super::tasks::Tasks;
@@ -48,6 +49,8 @@ pub struct State {
     /// How the last run of the loop ended, and its error if it failed.
     pub last_outcome: Option<LoopOutcome>,
     pub last_error: Option<String>,
+    /// Why the last message of the model is not complete; `None` if it is.
+    pub answer_cut: Option<AnswerCut>,
     /// The open questions to clients.
     pub questions: Questions,
     /// Set when the session is an agent of another one.
@@ -232,6 +235,7 @@ impl State {
             phase: Phase::Idle,
             last_outcome: None,
             last_error: None,
+            answer_cut: None,
             questions: Questions::default(),
             subagent: None,
             tasks: Tasks::default(),

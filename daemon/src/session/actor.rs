@@ -202,6 +202,7 @@ impl Actor {
             Message::Attach(attachment) => {
                 let pending = attachment.pending;
                 self.attach(*attachment).await;
+                self.warn_of_broken_agents();
                 match pending {
                     PendingWork::Waits => Flow::Go,
                     // Only now, because the work needs the tools and settings of the client.

@@ -1,12 +1,14 @@
 //! Methods about slash commands.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::id::{RequestId, SessionId};
 use crate::session::Mode;
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListParams {
     pub session_id: SessionId,
@@ -20,24 +22,25 @@ fn yes() -> bool {
     true
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Commands {
     pub commands: Vec<CommandInfo>,
 }
 
 #[skip_serializing_none]
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandInfo {
     pub name: String,
     pub description: String,
     pub kind: CommandKind,
     pub input: Option<CommandInput>,
+    #[serde(default)]
     pub allow_during_agent_execution: bool,
 }
 
 /// Who runs a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CommandKind {
     Builtin,
@@ -45,13 +48,13 @@ pub enum CommandKind {
 }
 
 /// The argument of a command.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CommandInput {
-    pub hint: &'static str,
+    pub hint: Cow<'static, str>,
     pub required: bool,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvokeParams {
     pub session_id: SessionId,
@@ -62,7 +65,7 @@ pub struct InvokeParams {
 
 /// The result of a command.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
     rename_all = "kebab-case",

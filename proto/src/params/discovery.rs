@@ -222,3 +222,27 @@ pub struct McpServer {
     pub source: McpSource,
     pub enabled: bool,
 }
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProblemsParams {
+    /// The folder of a session; the directory of the launch when absent.
+    pub working_directory: Option<String>,
+}
+
+/// The files that cannot be used.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Problems {
+    pub problems: Vec<FileProblem>,
+}
+
+/// A file that cannot be used, or not in full.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileProblem {
+    pub file: String,
+    /// The line, from 1 on.
+    pub line: Option<usize>,
+    pub message: String,
+}

@@ -18,16 +18,26 @@ fn usage() -> Value {
     json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15})
 }
 
-fn finish(calls: &[Call]) -> &'static str {
-    if calls.is_empty() {
-        "stop"
-    } else {
-        "tool_calls"
+/// What an answer ends with: the model's reason, or else the usual one, and the cost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ending {
+    pub(super) finish: Option<&'static str>,
+    pub(super) charged: Option<u64>,
+}
+
+impl Ending {
+    fn reason(self, calls: &[Call]) -> &'static str {
+        let usual = if calls.is_empty() {
+            "stop"
+        } else {
+            "tool_calls"
+        };
+        self.finish.unwrap_or(usual)
     }
 }
 
 /// Encodes a whole answer.
-pub(super) fn whole(pieces: &[String], calls: &[Call], charged: Option<u64>) -> String {
+pub(super) fn whole(pieces: &[String], calls: &[Call], ending: Ending) -> String {
     let text = pieces.concat();
     let mut message = json!({"role": "assistant", "content": text});
     if !calls.is_empty() {
@@ -42,10 +52,10 @@ pub(super) fn whole(pieces: &[String], calls: &[Call], charged: Option<u64>) -> 
     }
     let mut answer = json!({
         "id": "chatcmpl-scripted", "object": "chat.completion", "model": MODEL,
-        "choices": [{"index": 0, "message": message, "finish_reason": finish(calls)}],
+        "choices": [{"index": 0, "message": message, "finish_reason": ending.reason(calls)}],
         "usage": usage(),
     });
-    charge(&mut answer, charged);
+    charge(&mut answer, ending.charged);
     answer.to_string()
 }
 
@@ -69,7 +79,7 @@ pub(super) fn text_chunks(pieces: &[String]) -> Vec<String> {
 
 /// Encodes the chunks after the text: tool calls (their arguments in two pieces), the finish reason
 /// and the usage.
-pub(super) fn last_chunks(calls: &[Call], charged: Option<u64>) -> Vec<String> {
+pub(super) fn last_chunks(calls: &[Call], ending: Ending) -> Vec<String> {
     let mut chunks = Vec::new();
     for (index, call) in calls.iter().enumerate() {
         let middle = call.arguments.len() / 2;
@@ -87,10 +97,10 @@ pub(super) fn last_chunks(calls: &[Call], charged: Option<u64>) -> Vec<String> {
             None,
         ));
     }
-    chunks.push(chunk(&json!({}), Some(finish(calls))));
+    chunks.push(chunk(&json!({}), Some(ending.reason(calls))));
     let mut last = json!({"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "model": MODEL,
         "choices": [], "usage": usage()});
-    charge(&mut last, charged);
+    charge(&mut last, ending.charged);
     chunks.push(format!("data: {last}\n\n"));
     chunks.push("data: [DONE]\n\n".to_owned());
     chunks

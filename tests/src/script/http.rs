@@ -60,8 +60,13 @@ async fn answer(stream: &mut Stream, shared: &Shared, turn: Turn, line: &str) ->
         } => {
             write_whole(stream, *status, headers, body).await?;
         }
-        Answer::Broken => {
+        Answer::Broken { pieces } => {
             begin_stream(stream).await?;
+            if !pieces.is_empty() {
+                for chunk in encode::text_chunks(pieces) {
+                    write_chunk(stream, &chunk).await?;
+                }
+            }
             stream.flush().await?;
             return Ok(Flow::Over);
         }
@@ -75,7 +80,7 @@ async fn answer(stream: &mut Stream, shared: &Shared, turn: Turn, line: &str) ->
             {
                 return Ok(Flow::Over);
             }
-            for chunk in encode::last_chunks(calls, turn.charged) {
+            for chunk in encode::last_chunks(calls, turn.ending()) {
                 write_chunk(stream, &chunk).await?;
             }
             stream.write_all(b"0\r\n\r\n").await?;
@@ -91,7 +96,7 @@ async fn answer(stream: &mut Stream, shared: &Shared, turn: Turn, line: &str) ->
                 stream,
                 200,
                 &[],
-                &encode::whole(pieces, calls, turn.charged),
+                &encode::whole(pieces, calls, turn.ending()),
             )
             .await?;
         }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::Recorded;
+use super::encode::Ending;
 use crate::within;
 
 /// A tool call that the model makes.
@@ -55,8 +56,8 @@ pub(super) enum Answer {
         body: String,
         headers: Vec<(String, String)>,
     },
-    /// The connection is closed in the middle of the answer.
-    Broken,
+    /// The connection is closed in the middle of the answer, after these pieces of text.
+    Broken { pieces: Vec<String> },
 }
 
 /// One expected request and its answer.
@@ -65,6 +66,8 @@ pub struct Turn {
     expect: Expect,
     pub(super) answer: Answer,
     pub(super) charged: Option<u64>,
+    /// Why the model stops, if not because it is done.
+    pub(super) finish: Option<&'static str>,
     pub(super) held: Option<Gate>,
     pub(super) paused: Option<Gate>,
 }
@@ -78,6 +81,7 @@ impl Turn {
                 calls: Vec::new(),
             },
             charged: None,
+            finish: None,
             held: None,
             paused: None,
         }
@@ -143,6 +147,20 @@ impl Turn {
         self
     }
 
+    /// Sets the reason why the model stops: `length` or `content_filter`.
+    #[must_use]
+    pub fn stops_by(mut self, reason: &'static str) -> Self {
+        self.finish = Some(reason);
+        self
+    }
+
+    pub(super) fn ending(&self) -> Ending {
+        Ending {
+            finish: self.finish,
+            charged: self.charged,
+        }
+    }
+
     /// Answers with an HTTP error.
     #[must_use]
     pub fn fails(mut self, status: u16, message: &str) -> Self {
@@ -176,8 +194,16 @@ impl Turn {
 
     /// Closes the connection in the middle of the answer.
     #[must_use]
-    pub fn breaks_off(mut self) -> Self {
-        self.answer = Answer::Broken;
+    pub fn breaks_off(self) -> Self {
+        self.breaks_off_after([])
+    }
+
+    /// Streams these pieces of text and then closes the connection.
+    #[must_use]
+    pub fn breaks_off_after<'a>(mut self, texts: impl IntoIterator<Item = &'a str>) -> Self {
+        self.answer = Answer::Broken {
+            pieces: texts.into_iter().map(str::to_owned).collect(),
+        };
         self
     }
 

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use loopd_proto::event::fact::{LoopOutcome, NamedBy, PendingMessage, Reminded, UsageRecorded};
-use loopd_proto::event::session::{Failure, ModelChange, TitleChanged, TokenMetrics, ToolsUpdated};
+use loopd_proto::event::session::{
+    Failure, ModelChange, TitleChanged, TokenMetrics, ToolsUpdated, Warning,
+};
 use loopd_proto::event::tool::ToolStart;
 use loopd_proto::event::turn::{
     AssistantMessage, SystemMessage, ToolRequest, TurnEnd, TurnStart, Usage, UserMessage,
@@ -13,6 +15,7 @@ use loopd_proto::event::{Durable, Ephemeral, fact, turn};
 use loopd_proto::id::{MessageId, ToolCallId};
 
 use super::{limits, queue, rest, tasks};
+use crate::answer_cut::AnswerCut;
 use crate::command::{DecideEnv, Decision, Effect, ModelFailure, ModelReplied, Prepared};
 use crate::model::{Finish, ToolCall};
 use crate::state::{Phase, Preparing, Stage, State, Turn, TurnKey};
@@ -181,6 +184,7 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
         return decision;
     }
     let calls = with_distinct_ids(replied.reply.turn.calls);
+    let cut = AnswerCut::of(replied.reply.finish);
     let usage = &replied.reply.usage;
     let tokens = TokenMetrics {
         input_tokens: usage.input_tokens,
@@ -235,8 +239,16 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
             interaction_id: Some(turn.key.interaction.clone()),
             turn_id: Some(turn.key.turn_id()),
             api_call_id: replied.reply.api_call_id,
+            finish_reason: cut.map(|cut| cut.finish_reason().to_owned()),
         }));
     if calls.is_empty() {
+        if let Some(cut) = cut {
+            decision.store(Durable::SessionWarning(Warning {
+                warning_type: cut.warning_type().to_owned(),
+                message: cut.told_to_people().to_owned(),
+                url: None,
+            }));
+        }
         end_turn(&mut decision, &turn.key);
         if !queue::take_steering(state, &mut decision) {
             rest(state, &mut decision, LoopOutcome::Done, env);

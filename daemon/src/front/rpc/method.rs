@@ -6,6 +6,7 @@ mod commands;
 mod connect;
 mod daemon;
 mod discover;
+mod discovery_problems;
 mod event_log;
 mod family;
 mod history;
@@ -93,6 +94,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::LoopdLaunch, _, _>(launch::launch)?;
     table.bind::<m::LoopdLaunchEnd, _, _>(server::shutdown)?;
     table.bind::<m::LoopdModelChoice, _, _>(model::choice)?;
+    table.bind::<m::LoopdDiscoveryProblems, _, _>(discovery_problems::list)?;
     table.bind::<m::LoopdDaemonStatus, _, _>(daemon::status)?;
     table.bind::<m::LoopdDaemonStop, _, _>(daemon::stop)?;
     table.bind::<m::LoopdProcessList, _, _>(process::list)?;

@@ -119,6 +119,11 @@ pub(in crate::session) fn result(state: &State, since: Seq) -> ChildResult {
         Entry::Assistant(turn) if !turn.text.trim().is_empty() => Some(turn.text.clone()),
         _ => None,
     });
+    let response = match (response, state.answer_cut) {
+        (response, None) => response,
+        (Some(text), Some(cut)) => Some(format!("{text}\n\n{}", cut.told_to_parent())),
+        (None, Some(cut)) => Some(cut.told_to_parent().to_owned()),
+    };
     ChildResult {
         outcome: state.last_outcome,
         response,

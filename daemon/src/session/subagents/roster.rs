@@ -29,6 +29,23 @@ impl RosterLookup {
 }
 
 impl Actor {
+    /// Looks the sub-agents up when the first client comes, so that the person at it learns of broken
+    /// files before the first message. The lookup of that message repeats no warning.
+    pub(in crate::session) fn warn_of_broken_agents(&mut self) {
+        let options = &self.options;
+        let defines = options.enable_config_discovery == Some(true)
+            || options
+                .custom_agents
+                .as_ref()
+                .is_some_and(|it| !it.is_empty());
+        if !defines || !self.subagents.roster.is_empty() {
+            return;
+        }
+        if let Some(lookup) = self.roster_lookup() {
+            self.running.spawn(lookup.run());
+        }
+    }
+
     /// Returns a lookup of the sub-agents; a sub-agent has none and uses the roster of its parent.
     pub(in crate::session) fn roster_lookup(&self) -> Option<RosterLookup> {
         if self.subagents.is_child() {

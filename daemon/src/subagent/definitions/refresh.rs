@@ -28,6 +28,17 @@ impl RosterCell {
     pub(crate) fn set(&self, roster: Arc<Roster>) {
         *self.0.lock() = Some(roster);
     }
+
+    /// Returns whether nobody has looked yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().is_none()
+    }
+
+    /// Puts the agents of the moment in the place of those before; of two lookups at the same time,
+    /// the second one gets those of the first.
+    fn replace(&self, roster: Arc<Roster>) -> Option<Arc<Roster>> {
+        self.0.lock().replace(roster)
+    }
 }
 
 /// What has to be known to look.
@@ -75,10 +86,10 @@ impl RosterRefresh {
             };
             found = look(trusted).await.unwrap_or(found);
         }
-        let before = self.cell.get();
-        let told: Vec<String> = before.problems().iter().map(ToString::to_string).collect();
         let found = Arc::new(found);
-        self.cell.set(found.clone());
+        let before = self.cell.replace(found.clone());
+        let told = before.iter().flat_map(|before| before.problems());
+        let told: Vec<String> = told.map(ToString::to_string).collect();
         let problems = found.problems().iter().map(ToString::to_string);
         problems.filter(|problem| !told.contains(problem)).collect()
     }

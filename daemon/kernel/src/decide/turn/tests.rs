@@ -3,6 +3,7 @@
 mod beginning;
 
 use crate::decide::tests::prelude::*;
+use crate::model::Finish;
 
 #[test]
 fn a_reply_without_calls_ends_the_loop() {
@@ -274,4 +275,35 @@ fn steering_that_came_too_late_for_a_failed_turn_is_taken_first() {
         now preparing [m3] queue=[m4]
         "#,
     );
+}
+
+#[test]
+fn a_cut_reply_is_told_before_the_loop_ends() {
+    for (finish, reason, warning) in [
+        (
+            Finish::Length,
+            "length",
+            "warningType=answer_cut message=\"The answer is not complete: the model reached its limit of output tokens…\"",
+        ),
+        (
+            Finish::ContentFilter,
+            "content_filter",
+            "warningType=answer_filtered message=\"The answer is not complete: the provider's content filter withheld it or…\"",
+        ),
+    ] {
+        let expected = format!(
+            "
+            tell assistant.usage calls=0 {reason} conversation-agent
+            store loopd.usage credits=0
+            store assistant.message hi [] of=m1 turn=0
+            store session.warning {warning}
+            store assistant.turn_end turnId=0
+            store loopd.loop_ended outcome=done
+            tell assistant.idle
+            tell session.idle interactive
+            now idle
+            "
+        );
+        check(&model_called(), || replied_cut(0, finish), &expected);
+    }
 }

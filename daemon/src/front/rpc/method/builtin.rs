@@ -1,6 +1,7 @@
 //! The daemon's own slash commands. Each takes effect at once. The list holds no command that does
 //! not work yet.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use futures::FutureExt;
@@ -41,7 +42,7 @@ struct Call<'a> {
 
 const fn words(hint: &'static str) -> CommandInput {
     CommandInput {
-        hint,
+        hint: Cow::Borrowed(hint),
         required: false,
     }
 }
@@ -94,7 +95,7 @@ pub(super) const ALL: &[Builtin] = &[
         name: "rename",
         description: "Names this session",
         input: Some(CommandInput {
-            hint: "<name>",
+            hint: Cow::Borrowed("<name>"),
             required: true,
         }),
         run: |call| rename(call).boxed(),
@@ -118,7 +119,7 @@ impl Builtin {
             name: self.name.to_owned(),
             description: self.description.to_owned(),
             kind: CommandKind::Builtin,
-            input: self.input,
+            input: self.input.clone(),
             allow_during_agent_execution: true,
         }
     }
@@ -173,7 +174,7 @@ fn line(lines: &mut String, words: std::fmt::Arguments<'_>) {
 async fn help(call: Call<'_>) -> Result<Invoked, RpcError> {
     let mut lines = String::new();
     for builtin in ALL {
-        let hint = builtin.input.map_or("", |input| input.hint);
+        let hint = builtin.input.as_ref().map_or("", |input| &input.hint);
         let name = format!("/{} {hint}", builtin.name);
         let what = builtin.description;
         line(&mut lines, format_args!("- `{}`: {what}", name.trim_end()));

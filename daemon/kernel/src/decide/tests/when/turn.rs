@@ -129,6 +129,11 @@ pub(crate) fn replied(number: u32) -> Command {
     reply(number, "hi", &[], Finish::Stop)
 }
 
+/// The model answered, but not to the end.
+pub(crate) fn replied_cut(number: u32, finish: Finish) -> Command {
+    reply(number, "hi", &[], finish)
+}
+
 /// The model asked for calls with these ids.
 pub(crate) fn replied_with_calls(number: u32, calls: &[&str]) -> Command {
     reply(number, "", calls, Finish::ToolCalls)

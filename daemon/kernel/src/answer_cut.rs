@@ -1,0 +1,75 @@
+//! An answer that the model did not finish: who learns of it, and in which words.
+
+use crate::model::Finish;
+
+/// Why the message of a model is not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerCut {
+    /// It reached the limit of output tokens.
+    Length,
+    /// The provider withheld it, or the rest of it.
+    ContentFilter,
+}
+
+const LENGTH: &str = "length";
+const CONTENT_FILTER: &str = "content_filter";
+
+impl AnswerCut {
+    /// Returns why a message with this finish is not complete; `None` if it is.
+    pub fn of(finish: Finish) -> Option<Self> {
+        match finish {
+            Finish::Length => Some(Self::Length),
+            Finish::ContentFilter => Some(Self::ContentFilter),
+            Finish::Stop | Finish::ToolCalls => None,
+        }
+    }
+
+    /// Reads the name that the log has.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            LENGTH => Some(Self::Length),
+            CONTENT_FILTER => Some(Self::ContentFilter),
+            _ => None,
+        }
+    }
+
+    /// Returns the name for the log and for clients.
+    pub fn finish_reason(self) -> &'static str {
+        match self {
+            Self::Length => LENGTH,
+            Self::ContentFilter => CONTENT_FILTER,
+        }
+    }
+
+    pub(crate) fn warning_type(self) -> &'static str {
+        match self {
+            Self::Length => "answer_cut",
+            Self::ContentFilter => "answer_filtered",
+        }
+    }
+
+    pub(crate) fn told_to_people(self) -> &'static str {
+        match self {
+            Self::Length => {
+                "The answer is not complete: the model reached its limit of output tokens. Ask it to \
+                 continue, or raise the limit (max_output_tokens)."
+            }
+            Self::ContentFilter => {
+                "The answer is not complete: the provider's content filter withheld it or the rest of \
+                 it. Put the request in other words."
+            }
+        }
+    }
+
+    /// Returns the note for the agent that started the one whose answer was cut.
+    pub fn told_to_parent(self) -> &'static str {
+        match self {
+            Self::Length => {
+                "[This answer is not complete: the agent reached the limit of output tokens of its model.]"
+            }
+            Self::ContentFilter => {
+                "[This answer is not complete: the content filter of the agent's provider withheld it or the rest of it.]"
+            }
+        }
+    }
+}

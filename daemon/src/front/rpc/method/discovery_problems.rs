@@ -1,0 +1,58 @@
+//! Lists the files that people left for agents and that cannot be used.
+
+use std::path::PathBuf;
+
+use loopd_proto::params::discovery::{FileProblem, Problems, ProblemsParams};
+use loopd_proto::session::SessionOptions;
+
+use super::discover::{host, look, places, shown};
+use crate::approvals;
+use crate::discovery::{Problem, instructions, mcp, skills};
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use crate::subagent::definitions::{self, RosterInput};
+
+pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Problems, RpcError> {
+    let named = params.working_directory.map(|path| vec![path]);
+    let named = places(&context, "workingDirectory", named.as_deref())?;
+    let launch = context.connection.launch();
+    let cwd = named
+        .into_iter()
+        .next()
+        .unwrap_or_else(|| launch.cwd.clone());
+    let host = host(&context);
+    let project = definitions::project_root(&cwd);
+    let store = context.app.services.store.as_ref();
+    let trusted = approvals::is_trusted(store, &project.to_string_lossy()).await?;
+    let options = SessionOptions {
+        enable_config_discovery: Some(true),
+        ..SessionOptions::default()
+    };
+    let mut agents = RosterInput::of_session(&options, &cwd, host.clone(), trusted);
+    agents.plugins.extend(launch.plugins());
+    let found = look(move || {
+        let mut projects: Vec<PathBuf> = vec![cwd, project];
+        // The root of a project is often the folder itself.
+        projects.dedup();
+        let mut problems = definitions::load(&agents).problems().to_vec();
+        let places = instructions::places(Some(&host), &projects);
+        problems.extend(instructions::discover(&places).problems);
+        let folders = skills::folders(Some(&host), &projects, &[]);
+        problems.extend(skills::discover(&folders).problems);
+        let workspace = projects.first().map(PathBuf::as_path);
+        problems.extend(mcp::discover(&host, workspace).problems);
+        problems
+    })
+    .await?;
+    Ok(Problems {
+        problems: found.iter().map(describe).collect(),
+    })
+}
+
+fn describe(problem: &Problem) -> FileProblem {
+    FileProblem {
+        file: shown(&problem.file),
+        line: problem.line,
+        message: problem.what.clone(),
+    }
+}

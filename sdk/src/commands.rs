@@ -1,0 +1,47 @@
+//! The slash commands of a session, and the agent that answers in it.
+
+use loopd_proto::method;
+use loopd_proto::params::agent::SelectParams;
+use loopd_proto::params::command::{CommandInfo, InvokeParams, Invoked, ListParams};
+
+use crate::{Error, Session};
+
+impl Session {
+    /// Lists the slash commands of the daemon and of the clients.
+    pub async fn commands(&self) -> Result<Vec<CommandInfo>, Error> {
+        let params = ListParams {
+            session_id: self.id().clone(),
+            include_builtins: true,
+            include_client_commands: true,
+        };
+        let listed = self.call::<method::CommandsList>(&params).await?;
+        Ok(listed.commands)
+    }
+
+    /// Runs a slash command; `name` has no slash. The caller shows the text of the result, or sends
+    /// the message that it asks for.
+    pub async fn invoke_command(
+        &self,
+        name: impl Into<String>,
+        input: impl Into<String>,
+    ) -> Result<Invoked, Error> {
+        let params = InvokeParams {
+            session_id: self.id().clone(),
+            name: name.into(),
+            input: input.into(),
+        };
+        // At most once: a command may change something.
+        let shared = &self.client().shared;
+        shared.call_once::<method::CommandsInvoke>(&params).await
+    }
+
+    /// Selects the agent that answers. An unknown name is an error that lists the names.
+    pub async fn select_agent(&self, name: impl Into<String>) -> Result<(), Error> {
+        let params = SelectParams {
+            session_id: self.id().clone(),
+            name: name.into(),
+        };
+        self.call::<method::AgentSelect>(&params).await?;
+        Ok(())
+    }
+}

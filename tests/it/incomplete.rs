@@ -1,0 +1,123 @@
+//! What is not complete does not pass as complete: cut answers, and agent files that cannot be used.
+
+use loopd_tests::{Daemon, Script, Turn, call};
+use serde_json::{Value, json};
+
+const CUTS: [(&str, &str); 2] = [
+    ("length", "answer_cut"),
+    ("content_filter", "answer_filtered"),
+];
+
+#[tokio::test]
+async fn a_cut_answer_says_so_in_the_message_and_in_a_stored_warning() {
+    for streaming in [true, false] {
+        for (reason, kind) in CUTS {
+            let daemon = Daemon::playing([Turn::any().says("half a").stops_by(reason)]).await;
+            let mut session = daemon
+                .client()
+                .create(json!({"streaming": streaming}))
+                .await;
+            session.send("tell me").await;
+            let message = session.next("assistant.message").await;
+            assert_eq!(message["data"]["finishReason"], reason);
+            let warning = session.next("session.warning").await;
+            assert_eq!(warning["data"]["warningType"], kind);
+            assert_ne!(warning["ephemeral"], true, "it is in the log");
+            session.next("session.idle").await;
+            daemon.finish().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_complete_answer_has_neither() {
+    let daemon = Daemon::playing([Turn::any().says("all of it")]).await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.ask("tell me").await;
+    assert_eq!(session.count("session.warning"), 0);
+    let events = session.events();
+    let message = events.iter().find(|it| it["type"] == "assistant.message");
+    assert_eq!(message.unwrap()["data"].get("finishReason"), None);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn the_parent_reads_that_the_answer_of_its_agent_was_cut() {
+    for (reason, word) in [
+        ("length", "output tokens"),
+        ("content_filter", "content filter"),
+    ] {
+        let script = Script::answering(move |request| {
+            let is_agent = request.first_user_text().contains("look for it");
+            match (is_agent, request.last_results().is_empty()) {
+                (true, _) => Turn::any().says("I found").stops_by(reason),
+                (false, true) => Turn::any().calls([call(
+                    "t",
+                    "task",
+                    json!({"name": "finder", "prompt": "look for it", "description": "looks",
+                           "agent_type": "general-purpose"}),
+                )]),
+                (false, false) => Turn::any().says("thanks"),
+            }
+        })
+        .await;
+        let daemon = Daemon::with(script).await;
+        let mut session = daemon.client().create(json!({})).await;
+        session.ask("go").await;
+        let result = daemon.script().last_request().last_results().remove(0);
+        assert!(result.contains("I found"), "{result}");
+        assert!(
+            result.contains("not complete") && result.contains(word),
+            "{result}"
+        );
+        let events = session.events();
+        let of_agent = |it: &&Value| it["type"] == "assistant.message" && it["agentId"].is_string();
+        let message = events.iter().find(of_agent).unwrap();
+        assert_eq!(message["data"]["finishReason"], reason);
+        daemon.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn a_broken_agent_file_is_told_when_the_session_is_created_and_only_once() {
+    let daemon = Daemon::playing([Turn::any().says("hi"), Turn::any().says("hi")]).await;
+    let folder = daemon.file(".github/agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(
+        folder.join("broken.agent.md"),
+        "---\ndescription: Does.\ntools: 5\n---\nHi.",
+    )
+    .unwrap();
+    let options = json!({"enableConfigDiscovery": true});
+    let mut session = daemon.client().create(options).await;
+    let warning = session.next("session.warning").await;
+    let text = warning["data"]["message"].as_str().unwrap();
+    assert!(text.contains("broken.agent.md"), "{text}");
+    assert!(text.contains("a list of words"), "{text}");
+    assert!(!text.contains("enum"), "{text}");
+    session.ask("hello").await;
+    session.ask("again").await;
+    assert_eq!(session.count("session.warning"), 1);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn the_files_that_cannot_be_used_are_listed() {
+    let daemon = Daemon::playing([]).await;
+    let folder = daemon.file(".github/agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "---\ndescription: Does.\nmaxTurns: 0\n---\nHi.";
+    std::fs::write(folder.join("broken.agent.md"), text).unwrap();
+    let client = daemon.client();
+    let work = daemon.work().to_str().unwrap();
+    let listed = client
+        .call("loopd.discoveryProblems", json!({"workingDirectory": work}))
+        .await;
+    let problem = &listed["problems"][0];
+    let file = problem["file"].as_str().unwrap();
+    assert!(file.ends_with("broken.agent.md"), "{listed}");
+    assert_eq!(problem["line"], 3);
+    let message = problem["message"].as_str().unwrap();
+    assert!(message.contains("from 1"), "{message}");
+    daemon.finish().await;
+}
