@@ -77,6 +77,8 @@ events! {
         "loopd.queued" => Queued(fact::Queued),
         "loopd.taken" => Taken(fact::Taken),
         "loopd.unqueued" => Unqueued(fact::Unqueued),
+        "loopd.queue_moved" => QueueItemMoved(fact::QueueItemMoved),
+        "loopd.queue_edited" => QueueItemEdited(fact::QueueItemEdited),
         "loopd.asked" => Asked(fact::Asked),
         "loopd.answered" => Answered(fact::Answered),
         "loopd.reminded" => Reminded(fact::Reminded),

@@ -165,8 +165,10 @@ methods! {
     "session.send" SessionSend(session::SendParams) -> session::Sent;
     /// Queues a user message and replies when its turn is complete; cancelling ends the wait, not the turn.
     "session.sendAndWait" SessionSendAndWait(session::SendAndWaitParams) -> session::Completed;
-    /// Stops the running turn.
-    "session.abort" SessionAbort(session::Of) -> session::Success;
+    /// Stops the running turn and removes the caller's waiting messages; those of others run next.
+    "session.abort" SessionAbort(session::AbortParams) -> session::Aborted;
+    /// Stops the running turn and leaves background work alone; can keep what waits, and spare the turns of other messages.
+    "session.interruptMainTurn" SessionInterruptMainTurn(session::InterruptParams) -> session::Interrupted;
     /// Stops all work and keeps the session for a later resume.
     "session.suspend" SessionSuspend(session::Of) -> ();
     /// Ends the session for all its clients, with a reason; its log stays.
@@ -187,6 +189,18 @@ methods! {
 
     /// Lists the queued items.
     "session.queue.pendingItems" QueuePendingItems(session::Of) -> queue::Pending;
+    /// Moves a queued item to another position.
+    "session.queue.moveItem" QueueMoveItem(queue::MoveItemParams) -> queue::Moved;
+    /// Queues a message at a position.
+    "session.queue.insertAt" QueueInsertAt(queue::InsertParams) -> queue::Inserted;
+    /// Removes a queued item.
+    "session.queue.removeAt" QueueRemoveAt(queue::ItemParams) -> queue::Removed;
+    /// Changes the text of a queued message.
+    "session.queue.updateText" QueueUpdateText(queue::UpdateTextParams) -> queue::Updated;
+    /// Lets a queued message join the running turn before its next model call.
+    "session.queue.sendNow" QueueSendNow(queue::ItemParams) -> queue::Steered;
+    /// Takes back a message that has not been changed, unless a model may have read it.
+    "session.queue.withdrawMessage" QueueWithdrawMessage(queue::WithdrawParams) -> queue::Withdrawn;
     /// Removes the item that was queued last.
     "session.queue.removeMostRecent" QueueRemoveMostRecent(session::Of) -> queue::Removed;
     /// Empties the queue.

@@ -30,6 +30,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use ulid::Ulid;
 
 use crate::Error;
 use crate::connect_options::{ConnectPlan, StartPolicy};
@@ -58,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) plan: ConnectPlan,
     link: watch::Sender<Link>,
     sessions: Mutex<HashMap<SessionId, Weak<SessionCore>>>,
+    /// The id of this client on each of its connections, so that the messages it sent stay its own.
+    client_id: String,
     pub(crate) tasks: TaskTracker,
     pub(crate) closing: CancellationToken,
     no_reconnect: AtomicBool,
@@ -71,6 +74,7 @@ impl Shared {
             plan,
             link: watch::Sender::new(Link::Down),
             sessions: Mutex::default(),
+            client_id: Ulid::generate().to_string(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             no_reconnect: AtomicBool::new(never_start),
@@ -100,7 +104,10 @@ impl Shared {
                 })?
             }
         };
-        let params = ConnectParams { token: None };
+        let params = ConnectParams {
+            loopd_client_id: Some(self.client_id.clone()),
+            ..ConnectParams::default()
+        };
         let connected: Connected = peer.request(method::Connect::NAME, &params).await?;
         if connected.protocol_version != PROTOCOL_VERSION {
             peer.close(CloseReason::Done);

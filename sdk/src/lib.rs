@@ -28,6 +28,7 @@ mod error;
 mod events;
 mod feed;
 mod handler;
+mod queue;
 mod session;
 mod tasks;
 mod turn;
@@ -38,11 +39,13 @@ pub use connect_options::{ConnectOptions, DaemonPaths, StartPolicy, environment}
 pub use error::Error;
 pub use events::Events;
 pub use handler::{PermissionAsked, Tool, ToolInvocation, ToolOutput, UserInput};
+pub use queue::{KeepsWaiting, Stopped};
 pub use session::{Message, Session};
 pub use turn::{Reply, Turn, Wait};
 
 /// The types of the protocol.
 pub use loopd_proto as proto;
+pub use loopd_proto::event::fact::ClientRef;
 pub use loopd_proto::event::{Body, Durable, Ephemeral, Event};
 pub use loopd_proto::id::{AgentId, MessageId, RequestId, SessionId, TaskId};
 pub use loopd_proto::params::command::{CommandInfo, Invoked};
@@ -50,7 +53,8 @@ pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
 pub use loopd_proto::params::discovery::FileProblem;
 pub use loopd_proto::params::model::Choice;
 pub use loopd_proto::params::process::{Process, ProcessClass, ProcessState};
-pub use loopd_proto::params::session::{ListFilter, Metadata, SendMode};
+pub use loopd_proto::params::queue::{Pending as PendingItems, PendingItem};
+pub use loopd_proto::params::session::{Interrupted, ListFilter, Metadata, SendMode};
 pub use loopd_proto::params::task::{
     AgentInfo, AnswerRead, Progress, ShellInfo, Status as TaskStatus, TaskInfo, TaskNode, TaskRead,
 };

@@ -201,12 +201,6 @@ impl Session {
         turn.finish()
     }
 
-    /// Stops the running turn.
-    pub async fn abort(&self) -> Result<(), Error> {
-        self.call::<method::SessionAbort>(&self.of()).await?;
-        Ok(())
-    }
-
     /// Leaves the session. When the last client leaves, the session ends; its log stays.
     pub async fn destroy(&self) -> Result<(), Error> {
         let left = self.call::<method::SessionDestroy>(&self.of()).await;

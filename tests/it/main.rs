@@ -10,6 +10,7 @@
 )]
 
 mod abort;
+mod abort_own;
 mod agents_catalogue;
 mod agents_killed;
 mod architecture;
@@ -37,6 +38,7 @@ mod properties;
 mod providers;
 mod questions;
 mod queue;
+mod queue_edit;
 mod real;
 mod reopened;
 mod secrets;

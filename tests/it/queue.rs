@@ -48,7 +48,12 @@ async fn messages_wait_in_order_and_each_is_its_own_turn() {
     let params = json!({"prompt": "two", "prepend": true});
     let first = session.call("session.send", params).await["messageId"].clone();
     let queue = session.call("session.queue.pendingItems", json!({})).await;
-    let item = |id: Value, text: &str| json!({"id": id, "kind": "message", "displayText": text, "agentMode": "interactive"});
+    let sender = queue["items"][0]["sentBy"].clone();
+    assert!(sender["id"].is_string(), "{queue}");
+    let item = |id: Value, text: &str| {
+        json!({"id": id, "messageId": id, "kind": "message", "displayText": text,
+            "agentMode": "interactive", "sentBy": sender})
+    };
     let items = [
         item(first, "two"),
         item(json!(two), "three"),

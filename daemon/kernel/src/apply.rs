@@ -1,9 +1,10 @@
 //! Folds one stored event into the state. `apply` cannot fail, whatever the log holds.
 
+mod queue;
 mod runs;
 
 use loopd_proto::attachment::Attachment;
-use loopd_proto::event::fact::{LoopOutcome, NamedBy, QueueItem, QueuePlace};
+use loopd_proto::event::fact::{LoopOutcome, NamedBy};
 use loopd_proto::event::session::{CodeChanges, WorkContext};
 use loopd_proto::event::tool::{ToolComplete, ToolStart};
 use loopd_proto::event::turn::{AssistantMessage, UserMessage};
@@ -14,14 +15,9 @@ use super::answer_cut::AnswerCut;
 use super::history::Entry;
 use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
 use super::questions::Asks;
-use super::state::{
-    Accepted, Name, Phase, Preparing, Run, Stage, State, Totals, Turn, TurnKey, fingerprint,
-};
+use super::state::{Name, Phase, Preparing, Run, Stage, State, Totals, Turn, TurnKey};
 use super::texts;
 use super::tool_call::{CallEvent, CallState};
-
-/// How many ids of accepted messages are kept, so that a repeated send is harmless.
-const ACCEPTED_KEPT: usize = 256;
 
 /// Applies an event to the state. An event that does not fit the phase changes nothing, because old
 /// logs must load.
@@ -209,26 +205,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             }
         }
         Durable::Permissions(set) => state.permissions = set.permissions.clone(),
-        Durable::Queued(queued) => {
-            let text = match &queued.item {
-                QueueItem::Message(message) => &message.prompt,
-                QueueItem::Command(command) => &command.command,
-            };
-            state.accepted.push_back(Accepted {
-                id: queued.item.id().clone(),
-                fingerprint: fingerprint(text),
-            });
-            while state.accepted.len() > ACCEPTED_KEPT {
-                state.accepted.pop_front();
-            }
-            match (queued.place, &queued.item) {
-                (QueuePlace::Steering, QueueItem::Message(message)) => {
-                    state.steering.push(message.clone());
-                }
-                (QueuePlace::First, item) => state.queue.insert(0, item.clone()),
-                (QueuePlace::Last | QueuePlace::Steering, item) => state.queue.push(item.clone()),
-            }
-        }
+        Durable::Queued(queued) => queue::enter(state, queued),
+        Durable::QueueItemMoved(moved) => queue::move_to(state, moved),
+        Durable::QueueItemEdited(edited) => queue::edit(state, edited),
         Durable::Taken(taken) => runs::take(state, &taken.ids),
         Durable::Unqueued(unqueued) => runs::remove(state, &unqueued.ids),
         Durable::Asked(asked) => {

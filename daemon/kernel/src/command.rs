@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use ulid::Ulid;
 
 use loopd_proto::event::ask::ElicitationAction;
-use loopd_proto::event::fact::NamedBy;
+use loopd_proto::event::fact::{ClientRef, NamedBy};
 use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
 use loopd_proto::event::task::ShellWaiting;
 use loopd_proto::event::{Durable, Ephemeral};
@@ -30,7 +30,10 @@ use super::tool_call::{Ahead, ToolOrigin, UserQuestion};
 
 pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
 pub use life::{AdoptAsSubagent, Create, Resume};
-pub use messages::{ModelFailure, ModelReplied, Prepared, PreparedMessage, Send, SendPlace};
+pub use messages::{
+    AbortRequest, AbortWaiting, ModelFailure, ModelReplied, Prepared, PreparedMessage, Send,
+    SendPlace,
+};
 pub use settings::{
     AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, ModelChoice, PermissionChange,
     PermissionsPatch, RuleRemoval, RuleSet,
@@ -91,19 +94,39 @@ pub enum Command {
     /// The log is a copy of another session's log. This session becomes an agent of that one.
     AdoptAsSubagent(Box<AdoptAsSubagent>),
     Send(Send),
-    Abort,
+    Abort(AbortRequest),
     Suspend,
     /// The session shuts down; its log stays. `error` says why, if an error is the reason.
     Shutdown {
         error: Option<String>,
     },
-    EnqueueCommand(String),
+    EnqueueCommand {
+        command: String,
+        sender: Option<ClientRef>,
+    },
     CommandHandled {
         request: RequestId,
         stop: bool,
     },
     ClearQueue,
     RemoveLastQueued,
+    MoveQueued {
+        id: MessageId,
+        to: u32,
+    },
+    EditQueued {
+        id: MessageId,
+        prompt: String,
+        display_prompt: Option<String>,
+    },
+    RemoveQueued(MessageId),
+    /// Lets a queued message join the running turn.
+    SteerQueued(MessageId),
+    /// Takes a message back if it still has this text.
+    WithdrawMessage {
+        id: MessageId,
+        expected: String,
+    },
 
     Prepared(Prepared),
     PrepareFailed {
@@ -266,11 +289,29 @@ pub enum Answer {
     Message(MessageId),
     /// Whether the command applied to something, such as an open question or a running task.
     Accepted(bool),
+    /// How an abort went.
+    Aborted(AbortOutcome),
+    /// Whether a message was taken back, and whether a turn was stopped for that.
+    Withdrawn {
+        removed: bool,
+        interrupted: bool,
+    },
     /// Whether a change of permissions changed anything, and whether people are asked now.
     Permissions {
         changed: bool,
         mode: ApprovalMode,
     },
+}
+
+/// How an abort went.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AbortOutcome {
+    /// Whether a turn is being stopped.
+    pub interrupted: bool,
+    /// The items that left the queue.
+    pub removed: Vec<MessageId>,
+    /// The message that the running turn belongs to, and its sender, if that turn was spared.
+    pub spared: Option<(MessageId, Option<ClientRef>)>,
 }
 
 /// Why a command was refused. A refused command changes nothing.
@@ -286,6 +327,12 @@ pub enum Refusal {
     TaskExists(TaskId),
     #[error("the messageId {0} was used for another message; give each message an id of its own")]
     MessageIdUsed(MessageId),
+    #[error(
+        "{0} does not wait in the queue: a turn has taken it or it was removed; session.queue.pendingItems lists what waits"
+    )]
+    NotQueued(MessageId),
+    #[error("{0} is a slash command, not a message; remove it and queue another command instead")]
+    NotAMessage(MessageId),
     #[error("attachments: {0} may not be read, by the managed settings of this session")]
     AttachmentDenied(String),
     #[error("the agents of this session changed while one was chosen; try again")]

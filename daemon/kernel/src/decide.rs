@@ -64,12 +64,25 @@ pub fn decide(
         }
 
         Command::Send(send) => queue::send(state, send, env),
-        Command::EnqueueCommand(command) => queue::enqueue_command(state, command, env),
+        Command::EnqueueCommand { command, sender } => {
+            queue::enqueue_command(state, command, sender, env)
+        }
         Command::CommandHandled { request, stop } => {
             Ok(queue::command_handled(state, &request, stop, env))
         }
         Command::ClearQueue => Ok(queue::clear(state)),
         Command::RemoveLastQueued => Ok(queue::remove_last(state)),
+        Command::MoveQueued { id, to } => queue::edit::move_to(state, id, to),
+        Command::EditQueued {
+            id,
+            prompt,
+            display_prompt,
+        } => queue::edit::text(state, id, prompt, display_prompt),
+        Command::RemoveQueued(id) => Ok(queue::edit::remove(state, id)),
+        Command::SteerQueued(id) => queue::edit::steer(state, id),
+        Command::WithdrawMessage { id, expected } => {
+            Ok(queue::edit::withdraw(state, id, &expected, env))
+        }
 
         Command::Prepared(prepared) => Ok(turn::prepared(state, prepared, env)),
         Command::PrepareFailed { messages, failure } => {
@@ -79,7 +92,7 @@ pub fn decide(
         Command::ModelFailed { turn, failure } => {
             Ok(turn::model_failed(state, &turn, failure, env))
         }
-        Command::Abort => Ok(abort::abort(state, env)),
+        Command::Abort(request) => Ok(abort::abort(state, request, env)),
         Command::GraceOver { turn } => Ok(abort::grace_over(state, &turn, env)),
 
         Command::Assessed(assessed) => Ok(tools::assessed(state, assessed, env)),
@@ -145,11 +158,8 @@ fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &Deci
         && match outcome {
             // After a failed turn, a turn for a notification would fail as well.
             LoopOutcome::Done => queue::take_next(state, decision) || tasks::wake(state, decision),
-            LoopOutcome::Failed => queue::take_next(state, decision),
-            // The abort emptied the queue: what waits after the grace was sent since.
-            LoopOutcome::Aborted => {
-                state.turn().is_some_and(|turn| turn.aborting) && queue::take_next(state, decision)
-            }
+            // An abort removed what its caller had queued; the rest is of others, or was sent since.
+            LoopOutcome::Failed | LoopOutcome::Aborted => queue::take_next(state, decision),
             LoopOutcome::Interrupted => false,
         };
     // The model will be notified of agents that still work. The session is idle only after that.

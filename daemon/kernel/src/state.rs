@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loopd_proto::event::agent::SubagentIdentity;
-use loopd_proto::event::fact::{LoopOutcome, PendingCommand, PendingMessage, QueueItem};
+use loopd_proto::event::fact::{ClientRef, LoopOutcome, PendingCommand, PendingMessage, QueueItem};
 use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkContext};
 use loopd_proto::event::task::WorkUsage;
 use loopd_proto::id::{EventId, InteractionId, MessageId, RequestId, Seq, SessionId, ToolCallId};
@@ -144,6 +144,8 @@ pub struct Accepted {
     pub id: MessageId,
     /// Tells the text of this message from other texts.
     pub fingerprint: u64,
+    /// The client that sent the message.
+    pub sender: Option<ClientRef>,
 }
 
 /// Returns a number that tells one text from others (FNV-1a). It is the same in every build.
@@ -308,6 +310,24 @@ impl State {
     /// Returns the message with this id, if it was accepted before.
     pub fn accepted(&self, id: &MessageId) -> Option<&Accepted> {
         self.accepted.iter().find(|accepted| accepted.id == *id)
+    }
+
+    /// Returns the client that sent a message, unless the message is too old to be remembered.
+    pub fn sender_of(&self, id: &MessageId) -> Option<&ClientRef> {
+        self.accepted(id)?.sender.as_ref()
+    }
+
+    /// Returns the message that is about to start a turn and can still be taken back: the
+    /// conversation does not have it yet, and nothing waits behind it.
+    pub fn withdrawable(&self) -> Option<&PendingMessage> {
+        let Phase::Preparing(preparing) = &self.phase else {
+            return None;
+        };
+        let is_last = self.queue.is_empty() && self.steering.is_empty();
+        match preparing.messages.as_slice() {
+            [message] if preparing.joins.is_none() && is_last => Some(message),
+            _ => None,
+        }
     }
 
     /// Returns the open permission questions, oldest first.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use loopd_proto::event::fact::ClientRef;
 use loopd_proto::id::SessionId;
 use loopd_proto::params::launch::LinkState;
 use loopd_proto::wire::Peer;
@@ -16,6 +17,9 @@ use crate::launch::Launch;
 
 /// How many handlers one connection may have at a time.
 const MOST_HANDLERS: usize = 1_000;
+
+/// How many characters of a client's name are kept.
+const LONGEST_NAME: usize = 100;
 
 /// One client's connection.
 pub struct Connection {
@@ -30,6 +34,10 @@ pub struct Connection {
     attached: Mutex<BTreeSet<SessionId>>,
     /// Handlers for questions about automatic modes: handle to session.
     handlers: Mutex<BTreeMap<String, SessionId>>,
+    /// The id by which logs know the client of this connection.
+    logged_id: OnceLock<String>,
+    /// The name that the client gave itself.
+    name: Mutex<Option<String>>,
 }
 
 impl Connection {
@@ -45,11 +53,35 @@ impl Connection {
             link: OnceLock::new(),
             attached: Mutex::default(),
             handlers: Mutex::default(),
+            logged_id: OnceLock::new(),
+            name: Mutex::default(),
         }
     }
 
     pub fn id(&self) -> ClientId {
         self.client.id()
+    }
+
+    /// Sets the id by which logs know the client. The first call wins.
+    pub fn set_logged_id(&self, id: String) {
+        self.logged_id.get_or_init(|| id);
+    }
+
+    /// Sets the name of the client, as far as it can be shown to people on one line.
+    pub fn set_name(&self, name: &str) {
+        let shown = name.trim().chars().filter(|letter| !letter.is_control());
+        let name: String = shown.take(LONGEST_NAME).collect();
+        if !name.is_empty() {
+            *self.name.lock() = Some(name);
+        }
+    }
+
+    /// Returns how logs name the client of this connection.
+    pub fn logged(&self, new_id: impl FnOnce() -> String) -> ClientRef {
+        ClientRef {
+            id: self.logged_id.get_or_init(new_id).clone(),
+            name: self.name.lock().clone(),
+        }
     }
 
     /// Returns the launch that this connection belongs to.

@@ -47,12 +47,24 @@ pub struct Queued {
     pub place: QueuePlace,
 }
 
+/// A client, as the log names it.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientRef {
+    /// Tells this client from all others, also from those of earlier daemons.
+    pub id: String,
+    /// The name that the client gave itself.
+    pub name: Option<String>,
+}
+
 /// Where in the queue an item goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QueuePlace {
     Last,
     First,
+    /// At this position, counted from 0, or at the end of a shorter queue.
+    At(u32),
     /// Before the next model call of the running turn.
     Steering,
 }
@@ -78,14 +90,19 @@ pub struct PendingMessage {
     pub agent_mode: Option<String>,
     pub source: Option<String>,
     pub delivery: Delivered,
+    /// The client that sent the message.
+    pub sender: Option<ClientRef>,
 }
 
 /// A slash command that waits for a client to run it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PendingCommand {
     pub id: MessageId,
     pub command: String,
     pub request: RequestId,
+    /// The client that queued the command.
+    pub sender: Option<ClientRef>,
 }
 
 impl QueueItem {
@@ -95,6 +112,31 @@ impl QueueItem {
             Self::Command(command) => &command.id,
         }
     }
+
+    /// Returns the client that queued the item.
+    pub fn sender(&self) -> Option<&ClientRef> {
+        match self {
+            Self::Message(message) => message.sender.as_ref(),
+            Self::Command(command) => command.sender.as_ref(),
+        }
+    }
+}
+
+/// An item of the queue has another place now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct QueueItemMoved {
+    pub id: MessageId,
+    pub place: QueuePlace,
+}
+
+/// A message of the queue has another text now. Everything else about it stays.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueItemEdited {
+    pub id: MessageId,
+    pub prompt: String,
+    pub display_prompt: Option<String>,
 }
 
 /// The loop began to work on these items.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use crate::attachment::Attachment;
+use crate::event::fact::ClientRef;
 use crate::id::{InteractionId, MessageId, ToolCallId};
 
 /// How a user message was delivered to the loop.
@@ -95,9 +96,16 @@ pub struct ToolRequest {
     pub kind: String,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Abort {
     pub reason: String,
+    /// The client that asked for it.
+    pub aborted_by: Option<ClientRef>,
+    /// The waiting messages that left the queue with the turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed_message_ids: Vec<MessageId>,
 }
 
 #[skip_serializing_none]

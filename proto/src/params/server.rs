@@ -14,9 +14,20 @@ pub struct NoParams {}
 pub struct NoResult {}
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ConnectParams {
     pub token: Option<String>,
+    pub client_info: Option<ClientInfo>,
+    /// Our own member: the id of a client that connects again. Messages that it sent before stay
+    /// its own.
+    pub loopd_client_id: Option<String>,
+}
+
+/// What a client says of itself.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClientInfo {
+    pub editor_name: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
 
 use crate::attachment::Attachment;
+use crate::event::fact::ClientRef;
 use crate::event::session::WorkContext;
 use crate::id::{EventId, MessageId, SessionId};
 use crate::json::group;
@@ -148,6 +149,75 @@ pub enum SendMode {
 #[serde(rename_all = "camelCase")]
 pub struct Sent {
     pub message_id: MessageId,
+}
+
+/// Stops the running turn.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AbortParams {
+    pub session_id: SessionId,
+    #[serde(default)]
+    pub reason: AbortReason,
+}
+
+/// Why a turn is stopped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AbortReason {
+    #[default]
+    UserInitiated,
+    RemoteCommand,
+    UserAbort,
+    AutopilotCreditLimit,
+}
+
+impl AbortReason {
+    /// Returns the name of the reason in the public schema.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UserInitiated => "user_initiated",
+            Self::RemoteCommand => "remote_command",
+            Self::UserAbort => "user_abort",
+            Self::AutopilotCreditLimit => "autopilot_credit_limit",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Aborted {
+    pub success: bool,
+    /// Our own member: the caller's waiting messages, which left the queue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed_message_ids: Vec<MessageId>,
+}
+
+/// Stops the running turn; background work goes on.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InterruptParams {
+    pub session_id: SessionId,
+    /// Whether the caller's waiting messages stay, and run next.
+    #[serde(default)]
+    pub flush_queued: bool,
+    /// Our own member: nothing happens unless the running turn answers this message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_message_id: Option<MessageId>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Interrupted {
+    pub interrupted: bool,
+    /// Our own member: the caller's waiting messages, which left the queue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed_message_ids: Vec<MessageId>,
+    /// Our own member: the message that the running turn answers, if it was spared because of
+    /// `onlyMessageId`.
+    pub running_message_id: Option<MessageId>,
+    /// Our own member: the client that sent that message.
+    pub running_by: Option<ClientRef>,
 }
 
 /// A message, and the end of the wait.

@@ -92,6 +92,7 @@ pub(super) fn send(prompt: &str, place: SendPlace, id: Option<MessageId>) -> Com
         request_headers: std::collections::BTreeMap::new(),
         source: None,
         place,
+        sender: None,
     })
 }
 

@@ -6,7 +6,7 @@ mod act;
 use std::collections::BTreeSet;
 
 use loopd_kernel::apply::apply;
-use loopd_kernel::command::{Command, DecideEnv, Decision, Effect, SendPlace, Step};
+use loopd_kernel::command::{AbortRequest, Command, DecideEnv, Decision, Effect, SendPlace, Step};
 use loopd_kernel::decide::decide;
 use loopd_kernel::state::State;
 use loopd_kernel::tool_call::{CallState, ToolOrigin};
@@ -222,7 +222,7 @@ impl World {
 
     /// Aborts and lets the grace pass.
     pub(super) fn come_to_rest(&mut self) {
-        self.give(Command::Abort);
+        self.give(Command::Abort(AbortRequest::OF_DAEMON));
         if let Some(turn) = self.state.turn() {
             let turn = turn.key.clone();
             self.give(Command::GraceOver { turn });

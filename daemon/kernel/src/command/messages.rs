@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use loopd_proto::attachment::Attachment;
+use loopd_proto::event::fact::ClientRef;
 use loopd_proto::id::MessageId;
+use loopd_proto::params::session::AbortReason;
 
 use crate::model::ModelReply;
 use crate::state::TurnKey;
@@ -20,6 +22,8 @@ pub struct Send {
     pub request_headers: BTreeMap<String, String>,
     pub source: Option<String>,
     pub place: SendPlace,
+    /// The client that sends the message; `None` if the daemon does.
+    pub sender: Option<ClientRef>,
 }
 
 /// Where a message goes in the queue.
@@ -28,6 +32,38 @@ pub enum SendPlace {
     Enqueue,
     Prepend,
     Immediate,
+    /// At this position of the queue, or at the end of a shorter queue.
+    At(u32),
+}
+
+/// A request to stop the running turn.
+#[derive(Debug)]
+pub struct AbortRequest {
+    pub reason: AbortReason,
+    /// The client that asks; `None` if the daemon does.
+    pub by: Option<ClientRef>,
+    pub waiting: AbortWaiting,
+    /// Nothing happens unless the running turn belongs to this message.
+    pub only: Option<MessageId>,
+}
+
+impl AbortRequest {
+    /// A request of the daemon itself, which removes everything that waits.
+    pub const OF_DAEMON: Self = Self {
+        reason: AbortReason::UserInitiated,
+        by: None,
+        waiting: AbortWaiting::RemoveAll,
+        only: None,
+    };
+}
+
+/// What an abort does with the items that wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbortWaiting {
+    /// Those of the caller are removed, and those that nobody is known to have sent.
+    RemoveOwn,
+    RemoveAll,
+    Keep,
 }
 
 /// Prepared messages, and everything else that the next model call needs.

@@ -2,37 +2,54 @@
 
 use loopd_proto::event::Durable;
 use loopd_proto::event::ask::PermissionCompleted;
-use loopd_proto::event::fact::{Answered, LoopOutcome, Unqueued};
+use loopd_proto::event::fact::{Answered, ClientRef, LoopOutcome, Unqueued};
 use loopd_proto::event::turn::Abort;
+use loopd_proto::id::MessageId;
 use loopd_proto::permission::PermissionOutcome;
 
+use super::queue::modified;
 use super::{rest, tools, turn};
-use crate::command::{Answer, CallOutcome, DecideEnv, Decision, Effect};
+use crate::command::{
+    AbortOutcome, AbortRequest, AbortWaiting, Answer, CallOutcome, DecideEnv, Decision, Effect,
+};
 use crate::state::{Phase, State, Turn, TurnKey};
 use crate::texts;
 use crate::tool_call::CallStage;
 
 /// Stops the turn at any point. Running tools get a short grace time to report how they ended.
-pub(super) fn abort(state: &State, env: &DecideEnv<'_>) -> Decision {
-    let mut decision = Decision::answering(Answer::Accepted(true));
-    let aborts_again = state.turn().is_some_and(|turn| turn.aborting);
+pub(super) fn abort(state: &State, request: AbortRequest, env: &DecideEnv<'_>) -> Decision {
+    let outcome = |outcome| Decision::answering(Answer::Aborted(outcome));
     if !state.is_busy() {
-        return decision;
+        return outcome(AbortOutcome::default());
     }
+    if let Some(only) = &request.only
+        && !belongs_to(state, only)
+    {
+        let owner = state.origin();
+        return outcome(AbortOutcome {
+            spared: owner.map(|id| (id.clone(), state.sender_of(&id).cloned())),
+            ..AbortOutcome::default()
+        });
+    }
+    let removed = removed_by(state, &request);
+    let mut decision = outcome(AbortOutcome {
+        interrupted: true,
+        removed: removed.clone(),
+        spared: None,
+    });
+    let aborts_again = state.turn().is_some_and(|turn| turn.aborting);
     if !aborts_again {
         decision.store(Durable::Abort(Abort {
-            reason: "user_initiated".to_owned(),
+            reason: request.reason.name().to_owned(),
+            aborted_by: request.by,
+            removed_message_ids: removed.clone(),
         }));
         decision.run(Effect::CancelTurn);
     }
-    let waiting: Vec<_> = state
-        .steering
-        .iter()
-        .map(|message| message.id.clone())
-        .chain(state.queue.iter().map(|item| item.id().clone()))
-        .collect();
-    if !waiting.is_empty() {
-        decision.store(Durable::Unqueued(Unqueued { ids: waiting }));
+    if !removed.is_empty() {
+        decision
+            .store(Durable::Unqueued(Unqueued { ids: removed }))
+            .tell(modified());
     }
     if aborts_again {
         // The grace time of the first abort ends the turn.
@@ -56,6 +73,46 @@ pub(super) fn abort(state: &State, env: &DecideEnv<'_>) -> Decision {
         }
     }
     decision
+}
+
+/// Returns the waiting items that an abort removes, steering messages first.
+fn removed_by(state: &State, request: &AbortRequest) -> Vec<MessageId> {
+    let goes = |sender: Option<&ClientRef>| match request.waiting {
+        AbortWaiting::RemoveAll => true,
+        AbortWaiting::Keep => false,
+        AbortWaiting::RemoveOwn => match (sender, &request.by) {
+            (Some(sender), Some(by)) => sender.id == by.id,
+            // Logs of earlier versions do not say who sent a message.
+            (None, _) | (_, None) => true,
+        },
+    };
+    let steering = state.steering.iter();
+    let steering = steering.map(|message| (&message.id, message.sender.as_ref()));
+    let queue = state.queue.iter().map(|item| (item.id(), item.sender()));
+    let removed = steering.chain(queue).filter(|(_, sender)| goes(*sender));
+    removed.map(|(id, _)| id.clone()).collect()
+}
+
+/// Whether the running turn belongs to a message: it works on this message, and the message that
+/// started it is this one or one of the same client.
+fn belongs_to(state: &State, message: &MessageId) -> bool {
+    let run = match &state.phase {
+        Phase::Idle => return false,
+        Phase::Commanding(command) => return command.id == *message,
+        Phase::Preparing(preparing) => &preparing.run,
+        Phase::Turn(turn) => &turn.run,
+    };
+    let sender = state.sender_of(message);
+    let is_ours = |other: &MessageId| {
+        let same =
+            || sender.is_some_and(|it| state.sender_of(other).is_some_and(|o| o.id == it.id));
+        other == message || same()
+    };
+    run.messages.contains(message)
+        && match &run.origin {
+            Some(origin) => is_ours(origin),
+            None => run.messages.iter().all(is_ours),
+        }
 }
 
 /// The error code of a result that an abort produced.

@@ -1,19 +1,22 @@
 //! Messages and slash commands that wait for the loop.
 
+pub(super) mod edit;
+
 use std::path::Path;
 
 use loopd_proto::attachment::Attachment;
 use loopd_proto::event::ask::{CommandQueued, Completed};
 use loopd_proto::event::fact::{
-    LoopOutcome, PendingCommand, PendingMessage, QueueItem, QueuePlace, Queued, Taken, Unqueued,
+    ClientRef, LoopOutcome, PendingCommand, PendingMessage, QueueItem, QueuePlace, Queued, Taken,
+    Unqueued,
 };
 use loopd_proto::event::session::Empty;
 use loopd_proto::event::turn::Delivered;
 use loopd_proto::event::{Durable, Ephemeral};
-use loopd_proto::id::RequestId;
+use loopd_proto::id::{MessageId, RequestId};
 use loopd_proto::permission::PermissionRequest;
 
-use crate::command::{Answer, DecideEnv, Decision, Effect, Refusal, Send, SendPlace};
+use crate::command::{Answer, DecideEnv, Decision, Effect, Refusal, Send, SendPlace, Step};
 use crate::policy::{Verdict, managed};
 use crate::state::{Phase, State, fingerprint};
 
@@ -57,13 +60,13 @@ pub(super) fn send(
         } else {
             Delivered::Idle
         },
+        sender: send.sender,
     };
-    let place = if steers {
-        QueuePlace::Steering
-    } else if send.place == SendPlace::Enqueue {
-        QueuePlace::Last
-    } else {
-        QueuePlace::First
+    let place = match send.place {
+        SendPlace::Immediate if steers => QueuePlace::Steering,
+        SendPlace::Immediate | SendPlace::Prepend => QueuePlace::First,
+        SendPlace::Enqueue => QueuePlace::Last,
+        SendPlace::At(position) => QueuePlace::At(position),
     };
     let mut decision = Decision::answering(Answer::Message(message.id.clone()));
     let item = QueueItem::Message(message);
@@ -75,8 +78,10 @@ pub(super) fn send(
         .tell(modified());
     if !busy {
         let first = match place {
-            QueuePlace::Last | QueuePlace::Steering => state.queue.first().cloned().unwrap_or(item),
-            QueuePlace::First => item,
+            QueuePlace::Last | QueuePlace::Steering | QueuePlace::At(1..) => {
+                state.queue.first().cloned().unwrap_or(item)
+            }
+            QueuePlace::First | QueuePlace::At(0) => item,
         };
         take(&mut decision, first);
     }
@@ -87,6 +92,7 @@ pub(super) fn send(
 pub(super) fn enqueue_command(
     state: &State,
     command: String,
+    sender: Option<ClientRef>,
     env: &mut DecideEnv<'_>,
 ) -> Result<Decision, Refusal> {
     check_room(state)?;
@@ -94,6 +100,7 @@ pub(super) fn enqueue_command(
         id: env.message(),
         request: env.request(),
         command,
+        sender,
     });
     let mut decision = Decision::answering(Answer::Accepted(true));
     decision
@@ -150,7 +157,7 @@ pub(super) fn remove_last(state: &State) -> Decision {
     unqueue(last.cloned().into_iter().collect())
 }
 
-fn unqueue(ids: Vec<loopd_proto::id::MessageId>) -> Decision {
+fn unqueue(ids: Vec<MessageId>) -> Decision {
     let mut decision = Decision::answering(Answer::Accepted(!ids.is_empty()));
     if !ids.is_empty() {
         decision
@@ -160,10 +167,21 @@ fn unqueue(ids: Vec<loopd_proto::id::MessageId>) -> Decision {
     decision
 }
 
-/// Takes the next item when the loop has ended. Steering messages that came too late go first.
+/// Takes the next item when the loop has ended. Steering messages that came too late go first. Items
+/// that the decision removes are not taken.
 pub(super) fn take_next(state: &State, decision: &mut Decision) -> bool {
-    let late = state.steering.first().cloned().map(QueueItem::Message);
-    let Some(item) = late.or_else(|| state.queue.first().cloned()) else {
+    let stays = |id: &MessageId| {
+        let mut steps = decision.steps.iter();
+        !steps.any(|step| {
+            matches!(step, Step::Store(Durable::Unqueued(removed)) if removed.ids.contains(id))
+        })
+    };
+    let mut late = state.steering.iter();
+    let late = late.find(|message| stays(&message.id));
+    let late = late.cloned().map(QueueItem::Message);
+    let mut waiting = state.queue.iter();
+    let next = late.or_else(|| waiting.find(|item| stays(item.id())).cloned());
+    let Some(item) = next else {
         return false;
     };
     take(decision, item);
@@ -237,7 +255,7 @@ fn check_room(state: &State) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn modified() -> Ephemeral {
+pub(super) fn modified() -> Ephemeral {
     Ephemeral::PendingModified(Empty {})
 }
 

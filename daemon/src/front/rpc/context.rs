@@ -3,6 +3,8 @@
 use parking_lot::Mutex;
 use std::sync::Arc;
 
+use loopd_proto::event::fact::ClientRef;
+
 use super::server::Server;
 use crate::front::connection::Connection;
 
@@ -24,6 +26,12 @@ impl Context {
             connection,
             after: Arc::default(),
         }
+    }
+
+    /// Returns how logs name the client that sent the request.
+    pub fn caller(&self) -> ClientRef {
+        let clock = &self.app.services.clock;
+        self.connection.logged(|| clock.id().to_string())
     }
 
     /// Runs `action` right after the reply has entered the connection's queue.

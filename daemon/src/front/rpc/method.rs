@@ -142,6 +142,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::SessionSend, _, _>(session_send::send)?;
     table.bind::<m::SessionSendAndWait, _, _>(session_send::send_and_wait)?;
     table.bind::<m::SessionAbort, _, _>(session_send::abort)?;
+    table.bind::<m::SessionInterruptMainTurn, _, _>(session_send::interrupt)?;
     table.bind::<m::SessionSuspend, _, _>(session_leave::suspend)?;
     table.bind::<m::SessionShutdown, _, _>(session_leave::shutdown)?;
     table.bind::<m::SessionGetMessages, _, _>(event_log::messages)?;
@@ -153,6 +154,12 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::ReleaseInterest, _, _>(event_log::release)?;
 
     table.bind::<m::QueuePendingItems, _, _>(queue::pending)?;
+    table.bind::<m::QueueMoveItem, _, _>(queue::move_item)?;
+    table.bind::<m::QueueInsertAt, _, _>(queue::insert)?;
+    table.bind::<m::QueueRemoveAt, _, _>(queue::remove)?;
+    table.bind::<m::QueueUpdateText, _, _>(queue::update_text)?;
+    table.bind::<m::QueueSendNow, _, _>(queue::send_now)?;
+    table.bind::<m::QueueWithdrawMessage, _, _>(queue::withdraw)?;
     table.bind::<m::QueueRemoveMostRecent, _, _>(queue::remove_last)?;
     table.bind::<m::QueueClear, _, _>(queue::clear)?;
     table.bind::<m::CommandsEnqueue, _, _>(queue::enqueue_command)?;

@@ -11,7 +11,7 @@ use super::children::Children;
 use crate::session::{SessionError, SessionHandle};
 use crate::subagent::ChildError;
 use crate::subagent::child::{Child, ChildResult, ChildStatus};
-use loopd_kernel::command::{Command, Send, SendPlace};
+use loopd_kernel::command::{AbortRequest, Command, Send, SendPlace};
 use loopd_kernel::history::Entry;
 use loopd_kernel::state::State;
 
@@ -58,12 +58,13 @@ impl Child for ChildSession {
             request_headers: BTreeMap::new(),
             source: None,
             place: self.beginning.place,
+            sender: None,
         }));
         async move { Ok(said.await.map(|_| ())?) }.boxed()
     }
 
     fn abort(&self) -> BoxFuture<'static, ()> {
-        let aborted = self.handle.command(Command::Abort);
+        let aborted = self.handle.command(Command::Abort(AbortRequest::OF_DAEMON));
         async move {
             // A child session that has ended needs no abort.
             aborted.await.ok();

@@ -1,6 +1,6 @@
 //! What an action does: the commands that the kernel is given.
 
-use loopd_kernel::command::{Command, Effect};
+use loopd_kernel::command::{AbortRequest, Command, Effect};
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::state::{Phase, TurnKey};
 use loopd_kernel::tool_call::CallStage;
@@ -60,10 +60,13 @@ impl World {
                 };
                 Some(commands::send(&prompt, place, id))
             }
-            Action::EnqueueSlashCommand => Some(Command::EnqueueCommand("/command".to_owned())),
+            Action::EnqueueSlashCommand => Some(Command::EnqueueCommand {
+                command: "/command".to_owned(),
+                sender: None,
+            }),
             Action::ClearQueue => Some(Command::ClearQueue),
             Action::RemoveLastQueued => Some(Command::RemoveLastQueued),
-            Action::Abort => Some(Command::Abort),
+            Action::Abort => Some(Command::Abort(AbortRequest::OF_DAEMON)),
             Action::Set(setting) => Some(commands::set(setting)),
             Action::ClientResumes(pending) => Some(commands::resume(pending)),
             Action::Suspend => Some(Command::Suspend),

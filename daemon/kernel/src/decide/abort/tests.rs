@@ -8,7 +8,7 @@ fn aborting_an_idle_session_changes_nothing() {
         &idle().and(queued("m2")),
         abort,
         "
-        answer yes
+        answer no
         now idle queue=[m2]
         ",
     );
@@ -16,7 +16,7 @@ fn aborting_an_idle_session_changes_nothing() {
         &closed(),
         abort,
         "
-        answer yes
+        answer no
         now idle closed
         ",
     );
@@ -102,10 +102,11 @@ fn an_abort_empties_the_queue() {
             .and(steering("m3")),
         abort,
         "
-        answer yes
-        store abort reason=user_initiated
+        answer yes removed=[m3 m2 c1]
+        store abort reason=user_initiated removed=[m3 m2 c1]
         do cancel turn
         store loopd.unqueued ids=[m3 m2 c1]
+        tell pending_messages.modified
         store assistant.turn_end turnId=0
         store loopd.loop_ended outcome=aborted
         tell assistant.idle aborted=true
@@ -306,9 +307,159 @@ fn a_second_abort_drops_the_messages_sent_since_the_first() {
         &aborting().and(queued("m2")).and(steering("m3")),
         abort,
         "
-        answer yes
+        answer yes removed=[m3 m2]
         store loopd.unqueued ids=[m3 m2]
+        tell pending_messages.modified
         now turn i/0 [a:started b:started] aborting
+        ",
+    );
+}
+
+/// A turn of client `a` with a steering message of `b`, and messages of both in the queue.
+fn of_two_clients() -> Given {
+    idle()
+        .and(queued_by("a", "m1"))
+        .and(taken(&["m1"]))
+        .and(turn_started(0))
+        .and(steering_by("b", "m2"))
+        .and(queued_by("a", "m3"))
+        .and(queued_by("b", "m4"))
+}
+
+#[test]
+fn a_client_drops_its_own_messages_and_those_of_others_run_next() {
+    check(
+        &of_two_clients(),
+        || abort_by("a"),
+        "
+        answer yes removed=[m3]
+        store abort reason=user_initiated by=a removed=[m3]
+        do cancel turn
+        store loopd.unqueued ids=[m3]
+        tell pending_messages.modified
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        store loopd.taken ids=[m2]
+        tell pending_messages.modified
+        do prepare [m2]
+        now preparing [m2] queue=[m4]
+        ",
+    );
+    check(
+        &of_two_clients(),
+        || abort_by("b"),
+        "
+        answer yes removed=[m2 m4]
+        store abort reason=user_initiated by=b removed=[m2 m4]
+        do cancel turn
+        store loopd.unqueued ids=[m2 m4]
+        tell pending_messages.modified
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        store loopd.taken ids=[m3]
+        tell pending_messages.modified
+        do prepare [m3]
+        now preparing [m3]
+        ",
+    );
+}
+
+#[test]
+fn messages_of_unknown_senders_are_dropped_by_any_client() {
+    check(
+        &model_called().and(queued("m2")),
+        || abort_by("a"),
+        "
+        answer yes removed=[m2]
+        store abort reason=user_initiated by=a removed=[m2]
+        do cancel turn
+        store loopd.unqueued ids=[m2]
+        tell pending_messages.modified
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle
+        ",
+    );
+}
+
+#[test]
+fn a_second_abort_drops_only_its_callers_messages() {
+    check(
+        &aborting()
+            .and(queued_by("a", "m2"))
+            .and(queued_by("b", "m3")),
+        || abort_by("a"),
+        "
+        answer yes removed=[m2]
+        store loopd.unqueued ids=[m2]
+        tell pending_messages.modified
+        now turn i/0 [a:started b:started] aborting queue=[m3]
+        ",
+    );
+}
+
+#[test]
+fn an_interrupt_can_keep_what_waits() {
+    check(
+        &of_two_clients(),
+        || interrupt_keeping("a"),
+        "
+        answer yes
+        store abort reason=user_initiated by=a
+        do cancel turn
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        store loopd.taken ids=[m2]
+        tell pending_messages.modified
+        do prepare [m2]
+        now preparing [m2] queue=[m3 m4]
+        ",
+    );
+}
+
+#[test]
+fn a_guarded_interrupt_spares_the_turns_of_other_messages() {
+    let spared = "
+        answer no spared m1 of a
+        now turn i/0 model called queue=[m3 m4] steering=[m2]
+        ";
+    check(&of_two_clients(), || interrupt_only("m2"), spared);
+    check(&of_two_clients(), || interrupt_only("m3"), spared);
+    check(
+        &model_called(),
+        || interrupt_only("m1"),
+        "
+        answer yes
+        store abort reason=user_initiated by=a
+        do cancel turn
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=aborted
+        tell assistant.idle aborted=true
+        tell session.idle aborted=true interactive
+        now idle
+        ",
+    );
+    check(
+        &idle(),
+        || interrupt_only("m1"),
+        "
+        answer no
+        now idle
+        ",
+    );
+    // m2 of client b joined the turn of client a.
+    let joined = || of_two_clients().and(taken(&["m2"])).and(turn_started(1));
+    check(
+        &joined(),
+        || interrupt_only("m2"),
+        "
+        answer no spared m1 of a
+        now turn i/1 model called queue=[m3 m4]
         ",
     );
 }

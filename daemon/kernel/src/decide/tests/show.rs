@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::given::Given;
-use crate::command::{Answer, Decision, Effect, RememberScope, Step};
+use crate::command::{AbortOutcome, Answer, Decision, Effect, RememberScope, Step};
 use crate::state::{Phase, Stage, State, TurnKey};
 use crate::tasks::TaskStatus;
 use crate::texts;
@@ -75,6 +75,10 @@ const MEMBERS: &[(&str, &str)] = &[
         "subagent.failed",
         "toolCallId agentName durationMs=ms error",
     ),
+    (
+        "abort",
+        "reason=reason abortedBy.id=by removedMessageIds=removed",
+    ),
     ("loopd.queued", "item.id item.command item.delivery place"),
     ("loopd.usage", "nanoCredits=credits"),
     ("loopd.task_started", "id work.kind"),
@@ -104,6 +108,13 @@ pub(super) fn decision(decision: &Decision) -> Vec<String> {
         Answer::Message(id) => vec![format!("answer {}", short(id.as_str()))],
         Answer::Accepted(true) => vec!["answer yes".to_owned()],
         Answer::Accepted(false) => vec!["answer no".to_owned()],
+        Answer::Aborted(outcome) => vec![aborted(outcome)],
+        Answer::Withdrawn {
+            removed,
+            interrupted,
+        } => vec![format!(
+            "answer removed={removed} interrupted={interrupted}"
+        )],
         Answer::Permissions { changed, mode } => {
             let changed = if *changed { "changed" } else { "unchanged" };
             vec![format!("answer {changed} {mode:?}")]
@@ -115,6 +126,23 @@ pub(super) fn decision(decision: &Decision) -> Vec<String> {
         Step::Do(effect) => format!("do {}", shown_effect(effect)),
     }));
     lines
+}
+
+fn aborted(outcome: &AbortOutcome) -> String {
+    let mut line = if outcome.interrupted {
+        "answer yes".to_owned()
+    } else {
+        "answer no".to_owned()
+    };
+    let removed: Vec<&str> = outcome.removed.iter().map(|id| id.as_str()).collect();
+    if !removed.is_empty() {
+        line += &format!(" removed=[{}]", removed.join(" "));
+    }
+    if let Some((message, by)) = &outcome.spared {
+        let by = by.as_ref().map_or("nobody", |by| by.id.as_str());
+        line += &format!(" spared {message} of {by}");
+    }
+    line
 }
 
 /// The phase, and what waits or runs beside it.

@@ -109,6 +109,7 @@ pub(super) async fn execute(context: Context, params: ExecuteParams) -> Result<E
                 request_headers: std::collections::BTreeMap::new(),
                 source: None,
                 place: SendPlace::Enqueue,
+                sender: Some(context.caller()),
             });
             session.command(send).await?;
             None

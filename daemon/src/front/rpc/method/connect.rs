@@ -7,6 +7,9 @@ use subtle::ConstantTimeEq;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 
+/// The longest id that a client may give itself.
+const LONGEST_ID: usize = 64;
+
 pub(super) async fn connect(
     context: Context,
     params: ConnectParams,
@@ -22,6 +25,17 @@ pub(super) async fn connect(
             return Err(RpcError::AuthenticationFailed);
         }
         context.connection.authenticate();
+    }
+    if let Some(id) = params.loopd_client_id {
+        if id.is_empty() || id.len() > LONGEST_ID {
+            return Err(RpcError::InvalidParams(format!(
+                "loopdClientId: 1 to {LONGEST_ID} bytes are expected"
+            )));
+        }
+        context.connection.set_logged_id(id);
+    }
+    if let Some(name) = params.client_info.and_then(|info| info.editor_name) {
+        context.connection.set_name(&name);
     }
     Ok(Connected {
         ok: true,

@@ -41,7 +41,11 @@ pub(super) async fn set_mode(context: Context, params: SetModeParams) -> Result<
     // A launch that allows everything still does, so the mode may differ from the one asked for.
     let mode = match done.answer {
         Answer::Permissions { mode, .. } => mode,
-        Answer::Done | Answer::Message(_) | Answer::Accepted(_) => params.mode,
+        Answer::Done
+        | Answer::Message(_)
+        | Answer::Accepted(_)
+        | Answer::Aborted(_)
+        | Answer::Withdrawn { .. } => params.mode,
     };
     Ok(ModeSet {
         success: mode == params.mode,

@@ -1,27 +1,34 @@
 //! The queue of a session and the slash commands in it.
 
-use loopd_proto::event::fact::QueueItem;
+use loopd_proto::event::fact::{PendingMessage, QueueItem};
+use loopd_proto::id::SessionId;
 use loopd_proto::params::queue::{
-    EnqueueParams, Enqueued, Pending, PendingItem, Removed, RespondParams,
+    EnqueueParams, Enqueued, InsertParams, Inserted, ItemParams, MoveItemParams, Moved, Pending,
+    PendingItem, Removed, RespondParams, Steered, UpdateTextParams, Updated, WithdrawParams,
+    Withdrawn,
 };
-use loopd_proto::params::session::{Of, Success};
+use loopd_proto::params::session::{Of, SendMode, SendParams, Success};
 
+use super::session_send;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use loopd_kernel::command::{Answer, Command};
+use loopd_kernel::command::{Answer, Command, Send, SendPlace};
 use loopd_kernel::state::State;
 
 pub(super) async fn pending(context: Context, params: Of) -> Result<Pending, RpcError> {
     let session = context.session(&params.session_id)?;
     let pending = session.state(|state: &State| Pending {
         items: state.queue.iter().map(describe).collect(),
-        steering_messages: state
-            .steering
-            .iter()
-            .map(|message| message.prompt.clone())
-            .collect(),
+        steering_messages: state.steering.iter().map(shown).collect(),
+        withdrawable_turn_message_id: state.withdrawable().map(|message| message.id.clone()),
     });
     Ok(pending.await?)
+}
+
+/// Returns the text of a message that people see.
+fn shown(message: &PendingMessage) -> String {
+    let shown = message.display_prompt.as_ref();
+    shown.unwrap_or(&message.prompt).clone()
 }
 
 fn describe(item: &QueueItem) -> PendingItem {
@@ -29,28 +36,130 @@ fn describe(item: &QueueItem) -> PendingItem {
     match item {
         QueueItem::Message(message) => PendingItem {
             id: message.id.clone(),
+            message_id: Some(message.id.clone()),
             kind: "message".to_owned(),
-            display_text: message
-                .display_prompt
-                .clone()
-                .unwrap_or_else(|| message.prompt.clone()),
+            display_text: shown(message),
             agent_mode: message.agent_mode.clone().unwrap_or_else(interactive),
+            source: message.source.clone(),
+            sent_by: message.sender.clone(),
         },
         QueueItem::Command(command) => PendingItem {
             id: command.id.clone(),
+            message_id: None,
             kind: "command".to_owned(),
             display_text: command.command.clone(),
             agent_mode: interactive(),
+            source: None,
+            sent_by: command.sender.clone(),
         },
     }
 }
 
+/// Carries out a command; returns whether it changed anything.
+async fn changed(context: &Context, of: &SessionId, command: Command) -> Result<bool, RpcError> {
+    let done = context.session(of)?.command(command).await?;
+    Ok(done.answer == Answer::Accepted(true))
+}
+
 pub(super) async fn remove_last(context: Context, params: Of) -> Result<Removed, RpcError> {
+    let removed = changed(&context, &params.session_id, Command::RemoveLastQueued).await?;
+    Ok(Removed { removed })
+}
+
+pub(super) async fn remove(context: Context, params: ItemParams) -> Result<Removed, RpcError> {
+    let command = Command::RemoveQueued(params.id);
+    let removed = changed(&context, &params.session_id, command).await?;
+    Ok(Removed { removed })
+}
+
+pub(super) async fn move_item(context: Context, params: MoveItemParams) -> Result<Moved, RpcError> {
+    let command = Command::MoveQueued {
+        id: params.id,
+        to: clamped(params.to_position),
+    };
+    let changed = changed(&context, &params.session_id, command).await?;
+    Ok(Moved { changed })
+}
+
+pub(super) async fn update_text(
+    context: Context,
+    params: UpdateTextParams,
+) -> Result<Updated, RpcError> {
+    let command = Command::EditQueued {
+        id: params.id,
+        prompt: params.prompt,
+        display_prompt: params.display_prompt,
+    };
+    let updated = changed(&context, &params.session_id, command).await?;
+    Ok(Updated { updated })
+}
+
+pub(super) async fn send_now(context: Context, params: ItemParams) -> Result<Steered, RpcError> {
+    let command = Command::SteerQueued(params.id);
+    let steered = changed(&context, &params.session_id, command).await?;
+    Ok(Steered { steered })
+}
+
+pub(super) async fn insert(context: Context, params: InsertParams) -> Result<Inserted, RpcError> {
     let session = context.session(&params.session_id)?;
-    let done = session.command(Command::RemoveLastQueued).await?;
-    Ok(Removed {
-        removed: done.answer == Answer::Accepted(true),
+    let message = params.message;
+    if message.source.as_deref() == Some("system") {
+        return Err(RpcError::InvalidParams(
+            "message.source: `system` would hide the message from those who list the queue; leave it out"
+                .to_owned(),
+        ));
+    }
+    let send = SendParams {
+        session_id: params.session_id,
+        prompt: message.prompt,
+        message_id: None,
+        display_prompt: message.display_prompt,
+        attachments: message.attachments,
+        mode: SendMode::Enqueue,
+        prepend: false,
+        agent_mode: message.agent_mode,
+        request_headers: message.request_headers,
+        source: message.source,
+        response_format: None,
+        required_tool: message.required_tool,
+    };
+    let send = Send {
+        place: SendPlace::At(clamped(params.position)),
+        ..session_send::message(send, context.caller())?
+    };
+    let id = session_send::queue(&session, send).await?;
+    Ok(Inserted { id })
+}
+
+pub(super) async fn withdraw(
+    context: Context,
+    params: WithdrawParams,
+) -> Result<Withdrawn, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let done = session.command(Command::WithdrawMessage {
+        id: params.message_id,
+        expected: params.expected_prompt,
+    });
+    let (removed, interrupted) = match done.await?.answer {
+        Answer::Withdrawn {
+            removed,
+            interrupted,
+        } => (removed, interrupted),
+        Answer::Done
+        | Answer::Message(_)
+        | Answer::Accepted(_)
+        | Answer::Aborted(_)
+        | Answer::Permissions { .. } => (false, false),
+    };
+    Ok(Withdrawn {
+        removed,
+        interrupted,
     })
+}
+
+/// Returns a position, or the end of the queue that is nearer to it.
+fn clamped(position: i64) -> u32 {
+    u32::try_from(position.max(0)).unwrap_or(u32::MAX)
 }
 
 pub(super) async fn clear(context: Context, params: Of) -> Result<(), RpcError> {
@@ -69,9 +178,11 @@ pub(super) async fn enqueue_command(
             "command: a slash command begins with `/`".to_owned(),
         ));
     }
-    session
-        .command(Command::EnqueueCommand(params.command))
-        .await?;
+    let queued = session.command(Command::EnqueueCommand {
+        command: params.command,
+        sender: Some(context.caller()),
+    });
+    queued.await?;
     Ok(Enqueued { queued: true })
 }
 

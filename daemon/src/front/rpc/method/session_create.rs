@@ -78,6 +78,9 @@ pub(super) async fn create(
         });
     }
     context.connection.attach(id.clone());
+    if let Some(name) = &params.options.client_name {
+        context.connection.set_name(name);
+    }
     let now = app.services.clock.now();
     context.connection.launch().announce(&Lifecycle {
         kind: "session.created",

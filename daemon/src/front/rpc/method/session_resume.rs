@@ -48,6 +48,9 @@ pub(super) async fn resume(
         }
     };
     context.connection.attach(id.clone());
+    if let Some(name) = &params.options.client_name {
+        context.connection.set_name(name);
+    }
     let pending = if params.continue_pending_work && !params.offer.observer {
         PendingWork::Continues
     } else {

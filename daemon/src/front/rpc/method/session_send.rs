@@ -1,23 +1,37 @@
-//! `session.send`, `session.sendAndWait` and `session.abort`.
+//! `session.send`, `session.sendAndWait`, `session.abort` and `session.interruptMainTurn`.
 
-use loopd_proto::id::{Seq, SessionId};
+use loopd_proto::event::fact::ClientRef;
+use loopd_proto::id::{MessageId, Seq, SessionId};
 use loopd_proto::params::session::{
-    Completed, Of, SendAndWaitParams, SendMode, SendParams, Sent, Success,
+    AbortParams, AbortReason, Aborted, Completed, InterruptParams, Interrupted, SendAndWaitParams,
+    SendMode, SendParams, Sent,
 };
 use serde_json::value::RawValue;
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::session::SessionHandle;
 use crate::session::waits::Response;
-use loopd_kernel::command::{Answer, Command, Send, SendPlace};
+use loopd_kernel::command::{
+    AbortOutcome, AbortRequest, AbortWaiting, Answer, Command, Send, SendPlace,
+};
 
 /// Answers when the message is stored. The turn runs on its own.
 pub(super) async fn send(context: Context, params: SendParams) -> Result<Sent, RpcError> {
     let session = context.session(&params.session_id)?;
-    let done = session.command(Command::Send(message(params)?)).await?;
-    match done.answer {
-        Answer::Message(message_id) => Ok(Sent { message_id }),
-        Answer::Done | Answer::Accepted(_) | Answer::Permissions { .. } => {
+    let message_id = queue(&session, message(params, context.caller())?).await?;
+    Ok(Sent { message_id })
+}
+
+/// Queues a message and returns its id.
+pub(super) async fn queue(session: &SessionHandle, send: Send) -> Result<MessageId, RpcError> {
+    match session.command(Command::Send(send)).await?.answer {
+        Answer::Message(id) => Ok(id),
+        Answer::Done
+        | Answer::Accepted(_)
+        | Answer::Aborted(_)
+        | Answer::Withdrawn { .. }
+        | Answer::Permissions { .. } => {
             Err(RpcError::Failed("the message was not accepted".to_owned()))
         }
     }
@@ -31,7 +45,11 @@ pub(super) async fn send_and_wait(
     let id = params.send.session_id.clone();
     let session = context.session(&id)?;
     let client = context.connection.id();
-    let waiting = session.send_and_wait(message(params.send)?, params.until, client);
+    let waiting = session.send_and_wait(
+        message(params.send, context.caller())?,
+        params.until,
+        client,
+    );
     let completion = waiting.await?;
     let response = match completion.response {
         None => None,
@@ -70,7 +88,7 @@ const LONGEST_ID: usize = 256;
 const MODES: [&str; 4] = ["interactive", "plan", "autopilot", "shell"];
 
 /// Builds the message; refuses options that the daemon does not support.
-fn message(params: SendParams) -> Result<Send, RpcError> {
+pub(super) fn message(params: SendParams, sender: ClientRef) -> Result<Send, RpcError> {
     let refused = if params.response_format.is_some() {
         Some(
             "responseFormat: answers cannot be held to a schema yet; ask for the form in the prompt",
@@ -116,11 +134,59 @@ fn message(params: SendParams) -> Result<Send, RpcError> {
             (SendMode::Enqueue, true) => SendPlace::Prepend,
             (SendMode::Enqueue, false) => SendPlace::Enqueue,
         },
+        sender: Some(sender),
     })
 }
 
-pub(super) async fn abort(context: Context, params: Of) -> Result<Success, RpcError> {
+pub(super) async fn abort(context: Context, params: AbortParams) -> Result<Aborted, RpcError> {
     let session = context.session(&params.session_id)?;
-    session.command(Command::Abort).await?;
-    Ok(Success::YES)
+    let request = AbortRequest {
+        reason: params.reason,
+        by: Some(context.caller()),
+        waiting: AbortWaiting::RemoveOwn,
+        only: None,
+    };
+    let outcome = stop(&session, request).await?;
+    Ok(Aborted {
+        success: true,
+        removed_message_ids: outcome.removed,
+    })
+}
+
+pub(super) async fn interrupt(
+    context: Context,
+    params: InterruptParams,
+) -> Result<Interrupted, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let request = AbortRequest {
+        reason: AbortReason::UserInitiated,
+        by: Some(context.caller()),
+        waiting: if params.flush_queued {
+            AbortWaiting::Keep
+        } else {
+            AbortWaiting::RemoveOwn
+        },
+        only: params.only_message_id,
+    };
+    let outcome = stop(&session, request).await?;
+    let (running_message_id, running_by) = outcome.spared.unzip();
+    Ok(Interrupted {
+        interrupted: outcome.interrupted,
+        removed_message_ids: outcome.removed,
+        running_message_id,
+        running_by: running_by.flatten(),
+    })
+}
+
+async fn stop(session: &SessionHandle, request: AbortRequest) -> Result<AbortOutcome, RpcError> {
+    match session.command(Command::Abort(request)).await?.answer {
+        Answer::Aborted(outcome) => Ok(outcome),
+        Answer::Done
+        | Answer::Message(_)
+        | Answer::Accepted(_)
+        | Answer::Withdrawn { .. }
+        | Answer::Permissions { .. } => {
+            Err(RpcError::Failed("the turn was not stopped".to_owned()))
+        }
+    }
 }

@@ -24,6 +24,24 @@ fn queued_at(place: &str, id: &str) -> Durable {
     )
 }
 
+/// A message of this client waits.
+pub(crate) fn queued_by(client: &str, id: &str) -> Durable {
+    queued_at_by("last", client, id)
+}
+
+/// A steering message of this client waits.
+pub(crate) fn steering_by(client: &str, id: &str) -> Durable {
+    queued_at_by("steering", client, id)
+}
+
+fn queued_at_by(place: &str, client: &str, id: &str) -> Durable {
+    event(
+        "loopd.queued",
+        json!({ "place": place, "item": { "kind": "message", "id": id, "prompt": "hello", "delivery": "queued",
+            "sender": { "id": client } } }),
+    )
+}
+
 /// A slash command waits. Its request is `r-` followed by its id.
 pub(crate) fn queued_command(id: &str) -> Durable {
     event(

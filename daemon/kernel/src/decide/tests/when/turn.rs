@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use loopd_proto::event::fact::ClientRef;
 use serde_json::json;
 
 use super::data;
 use crate::command::{
-    Command, ModelFailure, ModelReplied, Prepared, PreparedMessage, Send, SendPlace,
+    AbortRequest, AbortWaiting, Command, ModelFailure, ModelReplied, Prepared, PreparedMessage,
+    Send, SendPlace,
 };
 use crate::model::{AssistantTurn, Finish, ModelReply, ToolCall, Usage};
 use crate::state::TurnKey;
@@ -29,6 +31,15 @@ pub(crate) fn send(id: &str) -> Send {
         request_headers: BTreeMap::new(),
         source: None,
         place: SendPlace::Enqueue,
+        sender: None,
+    }
+}
+
+/// A client with this id and the name `app`.
+pub(crate) fn client(id: &str) -> ClientRef {
+    ClientRef {
+        id: id.to_owned(),
+        name: Some("app".to_owned()),
     }
 }
 
@@ -48,6 +59,11 @@ impl Send {
         self
     }
 
+    pub(crate) fn at(mut self, position: u32) -> Self {
+        self.place = SendPlace::At(position);
+        self
+    }
+
     pub(crate) fn first(mut self) -> Self {
         self.place = SendPlace::Prepend;
         self
@@ -61,7 +77,10 @@ impl Send {
 }
 
 pub(crate) fn slash_command(text: &str) -> Command {
-    Command::EnqueueCommand(text.to_owned())
+    Command::EnqueueCommand {
+        command: text.to_owned(),
+        sender: None,
+    }
 }
 
 /// A client ran a slash command, and the queue continues.
@@ -175,8 +194,65 @@ pub(crate) fn model_failed(number: u32) -> Command {
     }
 }
 
+/// The daemon itself stops the turn.
 pub(crate) fn abort() -> Command {
-    Command::Abort
+    Command::Abort(AbortRequest::OF_DAEMON)
+}
+
+/// A client stops the turn and drops what it queued itself.
+pub(crate) fn abort_by(id: &str) -> Command {
+    Command::Abort(AbortRequest {
+        by: Some(client(id)),
+        waiting: AbortWaiting::RemoveOwn,
+        ..AbortRequest::OF_DAEMON
+    })
+}
+
+/// A client stops the turn and keeps what waits.
+pub(crate) fn interrupt_keeping(id: &str) -> Command {
+    Command::Abort(AbortRequest {
+        by: Some(client(id)),
+        waiting: AbortWaiting::Keep,
+        ..AbortRequest::OF_DAEMON
+    })
+}
+
+/// A client stops the turn if it belongs to a message.
+pub(crate) fn interrupt_only(message: &str) -> Command {
+    Command::Abort(AbortRequest {
+        by: Some(client("a")),
+        waiting: AbortWaiting::RemoveOwn,
+        only: Some(message.into()),
+        ..AbortRequest::OF_DAEMON
+    })
+}
+
+pub(crate) fn move_item(id: &str, to: u32) -> Command {
+    let id = id.into();
+    Command::MoveQueued { id, to }
+}
+
+pub(crate) fn edit_item(id: &str, prompt: &str) -> Command {
+    Command::EditQueued {
+        id: id.into(),
+        prompt: prompt.to_owned(),
+        display_prompt: None,
+    }
+}
+
+pub(crate) fn remove_item(id: &str) -> Command {
+    Command::RemoveQueued(id.into())
+}
+
+pub(crate) fn steer_item(id: &str) -> Command {
+    Command::SteerQueued(id.into())
+}
+
+pub(crate) fn withdraw(id: &str, expected: &str) -> Command {
+    Command::WithdrawMessage {
+        id: id.into(),
+        expected: expected.to_owned(),
+    }
 }
 
 pub(crate) fn grace_over(number: u32) -> Command {
