@@ -10,6 +10,7 @@ use loopd_sdk::{
 };
 
 use crate::terminal::{Style, Terminal, sanitize};
+use crate::turnstile::Turnstile;
 
 /// How many lines of a diff are shown.
 const DIFF_LINES: usize = 20;
@@ -28,30 +29,42 @@ impl DeniedUnasked {
 pub(crate) fn with_handlers(
     config: SessionConfig,
     terminal: &Terminal,
+    turnstile: &Turnstile,
     denied_unasked: &DeniedUnasked,
 ) -> SessionConfig {
+    let at = (terminal.clone(), turnstile.clone());
     if !terminal.can_ask() {
-        let (denied_unasked, terminal) = (denied_unasked.clone(), terminal.clone());
+        let denied_unasked = denied_unasked.clone();
         return config.on_permission(move |asked| {
             denied_unasked.0.store(true, Ordering::Relaxed);
-            let what = request_line(&asked);
-            terminal.notice(&format!(
-                "loop: {what} was denied: it needs a permission and nobody is there to ask; allow it with \
-                 --allow-tool '{}', or everything with --yolo",
-                rule(&asked.permission_request)
-            ));
-            async { PermissionDecision::UserNotAvailable {} }
+            let (terminal, turnstile) = at.clone();
+            async move {
+                turnstile.pass().await;
+                let what = request_line(&asked);
+                terminal.notice(&format!(
+                    "loop: {what} was denied: it needs a permission and nobody is there to ask; allow it \
+                     with --allow-tool '{}', or everything with --yolo",
+                    rule(&asked.permission_request)
+                ));
+                PermissionDecision::UserNotAvailable {}
+            }
         });
     }
-    let (asking, questioning) = (terminal.clone(), terminal.clone());
+    let other = at.clone();
     config
         .on_permission(move |asked| {
-            let terminal = asking.clone();
-            async move { decide(&terminal, &asked).await }
+            let (terminal, turnstile) = at.clone();
+            async move {
+                turnstile.pass().await;
+                decide(&terminal, &asked).await
+            }
         })
         .on_user_input(move |asked| {
-            let terminal = questioning.clone();
-            async move { respond(&terminal, &asked).await }
+            let (terminal, turnstile) = other.clone();
+            async move {
+                turnstile.pass().await;
+                respond(&terminal, &asked).await
+            }
         })
 }
 
@@ -72,13 +85,13 @@ async fn decide(terminal: &Terminal, asked: &PermissionAsked) -> PermissionDecis
         }
     }
     let for_session = can_hold_for_session(request);
-    question.push_str(if for_session {
+    let prompt = if for_session {
         "  yes, always in this session, or no? [y/a/n] "
     } else {
         "  yes or no? [y/n] "
-    });
+    };
     loop {
-        let Some(line) = terminal.ask(&question).await else {
+        let Some(line) = terminal.ask(&question, prompt).await else {
             return PermissionDecision::UserNotAvailable {};
         };
         match line.trim().to_lowercase().as_str() {
@@ -112,8 +125,7 @@ async fn respond(terminal: &Terminal, asked: &UserInput) -> UserInputResponse {
             "\n",
         ]);
     }
-    text.push_str("  > ");
-    let Some(line) = terminal.ask(&text).await else {
+    let Some(line) = terminal.ask(&text, "  > ").await else {
         // End of input. The question stays open for another client or a later one.
         return std::future::pending().await;
     };

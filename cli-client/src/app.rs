@@ -15,6 +15,7 @@ use crate::answer::{DeniedUnasked, with_handlers};
 use crate::args::Options;
 use crate::model;
 use crate::terminal::{Style, Terminal};
+use crate::turnstile::Turnstile;
 
 /// The options, environment and terminal of this run.
 pub(crate) struct App {
@@ -22,6 +23,7 @@ pub(crate) struct App {
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) directory: PathBuf,
     pub(crate) terminal: Terminal,
+    pub(crate) turnstile: Turnstile,
     pub(crate) denied_unasked: DeniedUnasked,
 }
 
@@ -33,6 +35,7 @@ impl App {
             terminal: Terminal::new(&env),
             directory: std::env::current_dir().context("the current directory cannot be read")?,
             env,
+            turnstile: Turnstile::new(),
             denied_unasked: DeniedUnasked::default(),
         })
     }
@@ -59,20 +62,27 @@ impl App {
         let mut config = SessionConfig::new().client_name("loop");
         config.options.enable_config_discovery = Some(true);
         config.options.model.clone_from(&self.options.model);
-        with_handlers(config, &self.terminal, &self.denied_unasked)
+        with_handlers(
+            config,
+            &self.terminal,
+            &self.turnstile,
+            &self.denied_unasked,
+        )
     }
 
     /// Creates a session in this directory.
     pub(crate) async fn create(&self, client: &Client) -> anyhow::Result<Session> {
         let named = self.options.model.clone();
         let wanted = named.as_deref().or(self.variable("LOOPD_MODEL"));
-        // If no provider can be used, the first turn fails and gives the reason.
-        let chosen = client.model_choice(named.clone()).await.ok();
-        if let Some(hint) = chosen.and_then(|chosen| model::hint(&chosen, wanted)) {
+        // Fails before there is a session if no provider can serve the model.
+        let chosen = client.model_choice(named.clone()).await?;
+        if let Some(hint) = model::hint(&chosen, wanted) {
             let hint = self.terminal.styled(Style::Dim, &format!("loop: {hint}"));
             self.terminal.notice(&hint);
         }
-        let session = client.create(self.config()).await?;
+        let mut config = self.config();
+        config.options.agent.clone_from(&self.options.agent);
+        let session = client.create(config).await?;
         let rules = allow::default_rules(&self.directory.to_string_lossy());
         self.add_rules(&session, rules.collect()).await?;
         Ok(session)
@@ -81,6 +91,9 @@ impl App {
     /// Joins a session to continue it.
     pub(crate) async fn resume(&self, client: &Client, id: SessionId) -> anyhow::Result<Session> {
         let session = client.resume(id, self.config()).await?;
+        if let Some(agent) = &self.options.agent {
+            session.select_agent(agent).await?;
+        }
         self.add_rules(&session, Vec::new()).await?;
         Ok(session)
     }

@@ -7,8 +7,13 @@ use clap::{Args as Group, Parser, Subcommand};
 /// The agent lives in a background daemon, which is started when none runs: its sessions survive
 /// this program, and several programs can attend one.
 ///
+/// A prompt can come from stdin, too: `loop < file`. With a prompt, what is piped in is added to it:
+/// `cat log | loop "explain"`.
+///
+/// In a conversation, lines that begin with a slash are commands; /help lists them, /exit leaves.
+///
 /// Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a permission was needed and nobody was there to
-/// ask, 130 interrupted.
+/// ask, 4 the answer is not complete (a limit or a content filter cut it), 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(name = "loop", version, disable_help_subcommand = true)]
 pub(crate) struct Args {
@@ -36,6 +41,10 @@ pub(crate) struct Options {
     /// The model that answers; else LOOPD_MODEL, else what the daemon finds configured.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) model: Option<String>,
+
+    /// The agent that answers: one of your agent files or a built-in one.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
 
     /// Allow something in this session without asking: `shell`, `shell(git status)`, `shell(git:*)`,
     /// `write`, `write(PATH)`, `read(PATH)`, `url(URL)`, `mcp(SERVER)`, `custom-tool(NAME)`.
@@ -102,6 +111,28 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         what: Option<TasksVerb>,
     },
+    /// Show what waits in a session, or change it.
+    ///
+    /// Messages that are sent while the session works wait in its queue. The list shows the position
+    /// of each, from 1 on, its id and its text. ITEM is a position or an id, or the beginning of one.
+    #[command(args_conflicts_with_subcommands = true)]
+    Queue {
+        /// The id of the session, or the beginning of it; without it the last session of this
+        /// directory.
+        #[arg(long, global = true, value_name = "SESSION")]
+        session: Option<String>,
+        #[command(subcommand)]
+        what: Option<QueueVerb>,
+    },
+    /// Stop what runs in a session, whoever started it.
+    ///
+    /// Ctrl-C in a conversation stops only the turn of your own message; this stops any turn. Messages
+    /// that wait stay and run next.
+    Abort {
+        /// The id of the session, or the beginning of it; without it the last session of this
+        /// directory.
+        session: Option<String>,
+    },
     /// Continue a session.
     Resume {
         /// Its id, or the beginning of it.
@@ -109,7 +140,10 @@ pub(crate) enum Verb {
         /// What to do; without it, a conversation.
         prompt: Option<String>,
     },
-    /// Join a session: see what happened and what happens, and answer what it asks.
+    /// Join a session: see what happened and what happens, answer what it asks, and send messages.
+    ///
+    /// What you type is sent to the session, as in a conversation; /help lists the commands. Ctrl-C
+    /// and Ctrl-D leave and stop nothing.
     Attach {
         /// Its id, or the beginning of it.
         id: String,
@@ -158,6 +192,35 @@ pub(crate) enum WorktreesVerb {
         #[arg(long)]
         force: bool,
     },
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum QueueVerb {
+    /// List what waits.
+    List,
+    /// Move an item to another position.
+    Move {
+        item: String,
+        /// The new position, from 1 on.
+        to: usize,
+    },
+    /// Change the text of a message that waits.
+    Edit { item: String, text: String },
+    /// Queue a message, last or at a position; prints its id.
+    Insert {
+        text: String,
+        /// The position, from 1 on.
+        #[arg(long, value_name = "POSITION")]
+        at: Option<usize>,
+    },
+    /// Remove an item.
+    Remove { item: String },
+    /// Let a waiting message join the running turn.
+    SendNow { item: String },
+    /// Take a message back, if no model can have read it.
+    Withdraw { item: String },
+    /// Remove everything that waits, whoever sent it.
+    Clear,
 }
 
 /// The session whose tasks a subcommand acts on.

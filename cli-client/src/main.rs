@@ -9,7 +9,10 @@ mod command;
 mod model;
 mod outcome;
 mod render;
+mod slash;
+mod stdin;
 mod terminal;
+mod turnstile;
 mod usage;
 
 use std::io::ErrorKind;
@@ -31,8 +34,10 @@ fn main() -> ExitCode {
         Err(error) => return report(&error.into()),
     };
     let outcome = runtime.block_on(command::run(args));
-    // A blocking read of stdin may still wait for a line; it must not keep the process alive.
+    // A thread may still wait for a line; it must not keep the process alive, nor the terminal in its
+    // mode.
     runtime.shutdown_background();
+    terminal::restore::restore();
     match outcome {
         Ok(outcome) => outcome.into(),
         Err(error) => report(&error),

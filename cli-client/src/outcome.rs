@@ -9,6 +9,8 @@ pub(crate) enum Outcome {
     Failed,
     /// A tool needed a permission, and nobody could be asked.
     NobodyToAsk,
+    /// The answer was cut off by a limit or a content filter.
+    Incomplete,
     Interrupted,
 }
 
@@ -18,6 +20,7 @@ impl From<Outcome> for ExitCode {
             Outcome::Done => 0,
             Outcome::Failed => 1,
             Outcome::NobodyToAsk => 3,
+            Outcome::Incomplete => 4,
             Outcome::Interrupted => 130,
         })
     }

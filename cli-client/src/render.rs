@@ -2,7 +2,7 @@
 
 mod agents;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use loopd_sdk::proto::event::tool::{ToolComplete, ToolStart};
 use loopd_sdk::proto::id::ToolCallId;
@@ -39,6 +39,7 @@ impl Renderer {
         Self::Text(Text {
             terminal: terminal.clone(),
             users,
+            hidden: HashSet::new(),
             streamed: None,
             line_open: false,
             pending_notices: Vec::new(),
@@ -54,14 +55,30 @@ impl Renderer {
             Self::Text(text) => text.show(event),
         }
     }
+
+    /// Ends a line that is not complete, so that something else can be shown.
+    pub(crate) fn end_line(&mut self) -> anyhow::Result<()> {
+        match self {
+            Self::Json(_) => Ok(()),
+            Self::Text(text) => text.end_line(),
+        }
+    }
+
+    /// Does not show this message of the user, because it was typed here.
+    pub(crate) fn hide_message(&mut self, id: MessageId) {
+        if let Self::Text(text) = self {
+            text.hidden.insert(id);
+        }
+    }
 }
 
 /// Writes events as text.
 pub(crate) struct Text {
     terminal: Terminal,
     users: UserMessages,
-    /// The message that is being streamed, and how many bytes of it have come.
-    streamed: Option<(MessageId, usize)>,
+    hidden: HashSet<MessageId>,
+    /// The message that is being streamed to a screen, and what of it is shown.
+    streamed: Option<(MessageId, String)>,
     /// Whether the answer stopped in the middle of a line.
     line_open: bool,
     /// The lines about sub-agents that wait for the end of the line.
@@ -80,6 +97,9 @@ impl Text {
         if let Some(agent) = event.head.agent_id.as_ref()
             && self.own.as_ref() != Some(agent)
         {
+            if let Body::Ephemeral(Ephemeral::Usage(usage)) = &event.body {
+                self.usage.add_of_agent(usage);
+            }
             return match agents::line(agent, &event.body) {
                 Some((style, line)) => self.agent_notice(style, line),
                 None => Ok(()),
@@ -87,15 +107,16 @@ impl Text {
         }
         match &event.body {
             Body::Durable(durable) => self.show_durable(durable)?,
-            Body::Ephemeral(Ephemeral::MessageDelta(delta)) => {
+            // A file or a pipe gets only what is final: the stream may break and begin again.
+            Body::Ephemeral(Ephemeral::MessageDelta(delta)) if self.terminal.is_live() => {
                 let same = self
                     .streamed
                     .take()
                     .filter(|(message, _)| *message == delta.message_id);
-                let before = same.map_or(0, |(_, length)| length);
+                let mut shown = same.map_or_else(String::new, |(_, shown)| shown);
                 self.print_text(&delta.delta_content)?;
-                let length = before + delta.delta_content.len();
-                self.streamed = Some((delta.message_id.clone(), length));
+                shown.push_str(&delta.delta_content);
+                self.streamed = Some((delta.message_id.clone(), shown));
             }
             Body::Ephemeral(Ephemeral::Usage(usage)) => self.usage.add(usage),
             Body::Ephemeral(Ephemeral::SessionIdle(idle)) => {
@@ -108,7 +129,11 @@ impl Text {
             }
             Body::Ephemeral(Ephemeral::TurnRetry(retry)) => {
                 let why = retry.reason.as_deref().unwrap_or("the model call failed");
-                self.note(Style::Dim, &format!("trying again: {why}"))?;
+                let what = match self.streamed.take() {
+                    Some(_) => "the answer above broke off and begins again",
+                    None => "trying again",
+                };
+                self.note(Style::Dim, &format!("{what}: {why}"))?;
             }
             Body::Ephemeral(Ephemeral::SessionInfo(info)) => {
                 self.note(Style::Dim, &info.message)?;
@@ -127,16 +152,26 @@ impl Text {
     fn show_durable(&mut self, event: &Durable) -> anyhow::Result<()> {
         match event {
             Durable::UserMessage(message) if self.users == UserMessages::Shown => {
+                let typed_here = message.message_id.as_ref();
+                if typed_here.is_some_and(|id| self.hidden.remove(id)) {
+                    return Ok(());
+                }
                 self.note(Style::Bold, &format!("> {}", message.content))
             }
             Durable::AssistantMessage(message) => {
                 let streamed = self.streamed.take();
                 let shown = streamed.filter(|(streamed, _)| *streamed == message.message_id);
-                let shown = shown.map_or(0, |(_, length)| length);
-                // Deltas may have been dropped; the event has the whole text. `shown` is never
-                // inside a character, because every delta is valid text.
-                let rest = message.content.get(shown..).unwrap_or_default();
-                self.print_text(rest)?;
+                let shown = shown.map_or_else(String::new, |(_, shown)| shown);
+                if let Some(rest) = message.content.strip_prefix(&shown) {
+                    self.print_text(rest)?;
+                } else {
+                    // Deltas were dropped; the event has the whole text.
+                    self.note(
+                        Style::Dim,
+                        "parts of the answer above are missing; this is all of it:",
+                    )?;
+                    self.print_text(&message.content)?;
+                }
                 self.end_line()
             }
             Durable::ToolStart(start) => {

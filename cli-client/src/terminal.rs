@@ -1,11 +1,16 @@
 //! The terminal: styled output, and questions to the person at it.
 
-use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
-use std::sync::Arc;
+mod input;
+pub(crate) mod restore;
+mod screen;
 
-use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
-use tokio::sync::Mutex;
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+
+use input::{AskerKind, LineInput};
+use screen::{Screen, Stream};
+
+pub(crate) use input::Typed;
 
 /// The columns and rows of a screen that does not report its size.
 const DEFAULT_SIZE: (usize, usize) = (80, 24);
@@ -25,18 +30,20 @@ pub(crate) struct Terminal {
     colours: bool,
     can_ask: bool,
     live: bool,
-    // Locked while a question waits for its line, so that two questions never share one answer.
-    input: Arc<Mutex<Lines<BufReader<Stdin>>>>,
+    screen: Screen,
+    input: LineInput,
 }
 
 impl Terminal {
     pub(crate) fn new(env: &BTreeMap<String, String>) -> Self {
         let plain = env.get("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let screen = Screen::new();
         Self {
             colours: io::stderr().is_terminal() && !plain,
             can_ask: io::stdin().is_terminal() && io::stderr().is_terminal(),
             live: io::stdout().is_terminal(),
-            input: Arc::new(Mutex::new(BufReader::new(tokio::io::stdin()).lines())),
+            input: LineInput::new(screen.clone()),
+            screen,
         }
     }
 
@@ -78,42 +85,37 @@ impl Terminal {
     }
 
     /// Writes to stdout and flushes it.
-    #[expect(
-        clippy::unused_self,
-        reason = "only a holder of the terminal may write"
-    )]
     pub(crate) fn print(&self, text: &str) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()
+        self.screen.write(Stream::Out, text)
     }
 
-    /// Writes a line to stderr.
+    /// Writes a line to stderr. A failure is ignored, because there is nowhere to report it.
     pub(crate) fn notice(&self, line: &str) {
-        self.write_stderr(&format!("{line}\n"));
+        self.screen.write(Stream::Err, &format!("{line}\n")).ok();
     }
 
-    /// Writes to stderr. A failure is ignored, because there is nowhere to report it.
-    #[expect(
-        clippy::unused_self,
-        reason = "only a holder of the terminal may write"
-    )]
-    pub(crate) fn write_stderr(&self, text: &str) {
-        let mut err = io::stderr().lock();
-        err.write_all(text.as_bytes()).ok();
-        err.flush().ok();
+    /// Asks a question: shows a text, and reads a line after `prompt`. Returns `None` at the end of
+    /// input. After Ctrl-C it does not return; [`Terminal::interrupted`] does.
+    pub(crate) async fn ask(&self, text: &str, prompt: &str) -> Option<String> {
+        match self.input.ask(AskerKind::Question, text, prompt).await {
+            Ok(Typed::Line(line)) => Some(line),
+            Ok(Typed::End) => None,
+            Ok(Typed::Interrupted) | Err(_) => std::future::pending().await,
+        }
     }
 
-    /// Holds questions back until the guard is dropped.
-    pub(crate) async fn hold_questions(&self) -> impl Drop + use<> {
-        self.input.clone().lock_owned().await
+    /// Reads a line of a conversation. Questions may come before it.
+    pub(crate) async fn line(&self, prompt: &str) -> Typed {
+        let typed = self.input.ask(AskerKind::Prompt, "", prompt).await;
+        typed.unwrap_or(Typed::End)
     }
 
-    /// Asks for a line; `None` at the end of input. Other questions wait until it has come.
-    pub(crate) async fn ask(&self, question: &str) -> Option<String> {
-        let mut input = self.input.lock().await;
-        self.write_stderr(question);
-        input.next_line().await.ok().flatten()
+    /// Waits for Ctrl-C, also while a question is open.
+    pub(crate) async fn interrupted(&self) {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            () = self.input.interrupted() => {}
+        }
     }
 }
 

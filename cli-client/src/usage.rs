@@ -7,8 +7,11 @@ use crate::model::OFFLINE;
 /// The total usage of the model calls since the session was last idle.
 #[derive(Debug, Default)]
 pub(crate) struct UsageTotal {
-    model: String,
+    /// The models that answered, in the order of their first call.
+    models: Vec<String>,
     calls: u64,
+    /// How many of the calls were those of sub-agents.
+    agent_calls: u64,
     input: u64,
     cached: u64,
     output: u64,
@@ -17,7 +20,9 @@ pub(crate) struct UsageTotal {
 
 impl UsageTotal {
     pub(crate) fn add(&mut self, usage: &Usage) {
-        self.model.clone_from(&usage.model);
+        if !self.models.contains(&usage.model) {
+            self.models.push(usage.model.clone());
+        }
         self.calls += 1;
         self.input += usage.input_tokens;
         self.cached += usage.cache_read_tokens;
@@ -25,15 +30,24 @@ impl UsageTotal {
         self.milliseconds += usage.duration;
     }
 
+    /// Adds a call of a sub-agent.
+    pub(crate) fn add_of_agent(&mut self, usage: &Usage) {
+        self.add(usage);
+        self.agent_calls += 1;
+    }
+
     /// Returns the line to show; `None` if no tokens were used, or the model is the built-in one.
     pub(crate) fn line(&self) -> Option<String> {
-        if self.model == OFFLINE || self.input + self.output == 0 {
+        let is_built_in = self.models.iter().all(|model| model == OFFLINE);
+        if is_built_in || self.input + self.output == 0 {
             return None;
         }
-        let calls = match self.calls {
-            1 => String::new(),
-            calls => format!("{calls} model calls, "),
+        let calls = match (self.calls, self.agent_calls) {
+            (1, _) => String::new(),
+            (calls, 0) => format!("{calls} model calls, "),
+            (calls, agents) => format!("{calls} model calls ({agents} of sub-agents), "),
         };
+        let models: Vec<&str> = self.models.iter().map(|model| short(model)).collect();
         let cached = match self.cached {
             0 => String::new(),
             cached => format!(" ({cached} cached)"),
@@ -41,7 +55,7 @@ impl UsageTotal {
         let tenths = self.milliseconds / 100;
         Some(format!(
             "{}: {calls}{} tokens in{cached}, {} out, {}.{} s",
-            short(&self.model),
+            models.join(", "),
             self.input,
             self.output,
             tenths / 10,
@@ -82,6 +96,11 @@ mod tests {
         assert_eq!(
             total.line().unwrap(),
             "m: 2 model calls, 200 tokens in (50 cached), 14 out, 2.4 s"
+        );
+        total.add_of_agent(&usage(&call.replace("\"m\"", "\"small\"")));
+        assert_eq!(
+            total.line().unwrap(),
+            "m, small: 3 model calls (1 of sub-agents), 300 tokens in (50 cached), 21 out, 3.6 s"
         );
     }
 

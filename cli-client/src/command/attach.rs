@@ -1,45 +1,89 @@
-//! `loop attach`: joins a session, shows its events and answers its questions. Leaving does not
-//! affect the session.
+//! `loop attach`: joins a session, shows its events, answers its questions and sends what is typed.
+//! Leaving does not affect the session.
 
-use loopd_sdk::SessionConfig;
+use loopd_sdk::{Session, SessionConfig};
 
 use crate::answer::with_handlers;
 use crate::app::{App, find_session};
 use crate::outcome::Outcome;
 use crate::render::{Renderer, UserMessages};
-use crate::terminal::Style;
+use crate::slash::{self, Said};
+use crate::terminal::{Style, Typed};
 
 pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
     let client = app.connect().await?;
     let id = find_session(&client, id).await?;
-    let config = if app.terminal.can_ask() {
-        with_handlers(SessionConfig::new(), &app.terminal, &app.denied_unasked)
+    let terminal = &app.terminal;
+    let config = if terminal.can_ask() {
+        with_handlers(
+            SessionConfig::new(),
+            terminal,
+            &app.turnstile,
+            &app.denied_unasked,
+        )
     } else {
         SessionConfig::new().leave_permissions_open()
     };
-    // The stored events are shown before any question about them.
-    let held = app.terminal.hold_questions().await;
     let session = client.watch(id, config).await?;
     let (past, mut events) = session.past_and_events().await?;
-    let left = format!("attached to {}; leave it with Ctrl-C", session.id());
-    app.terminal.notice(&app.terminal.styled(Style::Dim, &left));
-    let mut renderer = Renderer::new(&app.terminal, app.options.json, UserMessages::Shown);
+    let left = if terminal.can_ask() {
+        "what you type is sent to it; leave it with Ctrl-C or Ctrl-D"
+    } else {
+        "leave it with Ctrl-C"
+    };
+    let left = format!("attached to {}; {left}", session.id());
+    terminal.notice(&terminal.styled(Style::Dim, &left));
+    let mut renderer = Renderer::new(terminal, app.options.json, UserMessages::Shown);
     for event in past {
         renderer.show(&event)?;
     }
-    drop(held);
+    let prompt = terminal.styled(Style::Bold, "> ");
+    let line = terminal.line(&prompt);
+    tokio::pin!(line);
     loop {
-        let event = tokio::select! {
-            event = events.next() => event,
-            _ = tokio::signal::ctrl_c() => break,
-        };
-        match (event, events.end()) {
-            (Some(event), _) => renderer.show(&event)?,
-            (None, Some(error)) => return Err(error.into()),
-            (None, None) => break,
+        tokio::select! {
+            biased;
+            () = terminal.interrupted() => break,
+            event = events.next() => match (event, events.end()) {
+                (Some(event), _) => renderer.show(&event)?,
+                (None, Some(error)) => return Err(error.into()),
+                (None, None) => break,
+            },
+            question = app.turnstile.next() => {
+                renderer.end_line()?;
+                question.release();
+            }
+            typed = &mut line, if terminal.can_ask() => {
+                let Typed::Line(text) = typed else { break };
+                if !text.trim().is_empty() && !say(app, &session, &mut renderer, &text).await {
+                    break;
+                }
+                line.set(terminal.line(&prompt));
+            }
         }
     }
     drop(session);
     client.close().await;
     Ok(Outcome::Done)
+}
+
+/// Does what a typed line says; returns `false` if it says to leave. What fails is told, and the
+/// session stays attached.
+async fn say(app: &App, session: &Session, renderer: &mut Renderer, text: &str) -> bool {
+    let said = match slash::read(&app.terminal, session, text).await {
+        Ok(Said::Exit) => return false,
+        Ok(Said::Done) => Ok(()),
+        Ok(Said::Send(message)) => match session.send(message).await {
+            Ok(id) => {
+                renderer.hide_message(id);
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        },
+        Err(error) => Err(error),
+    };
+    if let Err(error) = said {
+        app.terminal.notice(&format!("loop: {error:#}"));
+    }
+    true
 }

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::command::daemon::connect_to_running;
 use crate::model;
 use crate::outcome::Outcome;
-use crate::terminal::Style;
+use crate::terminal::{Style, sanitize};
 
 /// The result of one check.
 enum Finding {
@@ -33,6 +33,12 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Outcome> {
         }
     }
     findings.push(("model", model(app).await));
+    findings.extend(
+        agent_files(app)
+            .await
+            .into_iter()
+            .map(|finding| ("files", finding)),
+    );
     for (name, missing) in [
         (
             "bash",
@@ -191,6 +197,36 @@ async fn model(app: &App) -> Finding {
             None => Fine(model::describe(&chosen)),
         },
         Err(error) => Fail(error.to_string()),
+    }
+}
+
+/// Checks the files that people left for agents here: agents, skills, instructions, MCP servers.
+async fn agent_files(app: &App) -> Vec<Finding> {
+    // That no daemon can be asked is another finding.
+    let Ok(client) = app.connect().await else {
+        return Vec::new();
+    };
+    let problems = client.discovery_problems().await;
+    client.close().await;
+    match problems {
+        Err(error) => vec![Warn(format!(
+            "the files for agents were not checked: {error}"
+        ))],
+        Ok(problems) if problems.is_empty() => {
+            vec![Fine("the files for agents can be used".to_owned())]
+        }
+        Ok(problems) => problems
+            .iter()
+            .map(|problem| {
+                let line = problem
+                    .line
+                    .map_or_else(String::new, |line| format!(", line {line}"));
+                Warn(sanitize(&format!(
+                    "{}{line}: {}",
+                    problem.file, problem.message
+                )))
+            })
+            .collect(),
     }
 }
 

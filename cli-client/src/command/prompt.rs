@@ -1,11 +1,12 @@
 //! `loop "…"` and `loop`: one message, or a conversation.
 
-use loopd_sdk::{Error, Session, Wait};
+use loopd_sdk::{Error, KeepsWaiting, Message, Session, Stopped, Turn, Wait};
 
 use crate::app::App;
 use crate::outcome::Outcome;
 use crate::render::{Renderer, UserMessages};
-use crate::terminal::Style;
+use crate::slash::{self, Said};
+use crate::terminal::{Style, Typed};
 
 pub(crate) async fn run(
     app: &App,
@@ -29,7 +30,14 @@ pub(super) async fn talk(
     prompt: Option<String>,
 ) -> anyhow::Result<Outcome> {
     let outcome = match prompt {
-        Some(prompt) => one_turn(app, &session, prompt).await?,
+        Some(prompt) => match slash::read(&app.terminal, &session, &prompt).await {
+            Ok(Said::Send(message)) => one_turn(app, &session, message).await?,
+            Ok(Said::Done | Said::Exit) => Outcome::Done,
+            Err(error) => {
+                session.destroy().await?;
+                return Err(error);
+            }
+        },
         None => converse(app, &session).await?,
     };
     if outcome != Outcome::Interrupted {
@@ -46,39 +54,73 @@ async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {
     let id = session.id();
     terminal.notice(&terminal.styled(
         Style::Dim,
-        &format!("session {id}; end it with Ctrl-D, stop a turn with Ctrl-C"),
+        &format!("session {id}; end it with Ctrl-D, stop a turn with Ctrl-C, /help lists commands"),
     ));
-    let prompt = terminal.styled(Style::Bold, "> ");
+    let mut interrupted_before = false;
     loop {
-        let line = tokio::select! {
-            line = terminal.ask(&prompt) => line,
-            _ = tokio::signal::ctrl_c() => None,
+        let interrupted = match next_line(app).await {
+            Typed::Line(line) if line.trim().is_empty() => false,
+            Typed::Line(line) => {
+                match slash::read(terminal, session, &line).await {
+                    Ok(Said::Send(message)) => {
+                        one_turn(app, session, message).await?;
+                    }
+                    Ok(Said::Done) => {}
+                    Ok(Said::Exit) => return Ok(Outcome::Done),
+                    Err(error) => terminal.notice(&format!("loop: {error:#}")),
+                }
+                false
+            }
+            Typed::Interrupted if !interrupted_before => {
+                terminal.notice("press Ctrl-C again or Ctrl-D to leave; the session is kept");
+                true
+            }
+            Typed::Interrupted | Typed::End => {
+                terminal.notice("");
+                return Ok(Outcome::Done);
+            }
         };
-        let Some(line) = line else {
-            terminal.notice("");
-            return Ok(Outcome::Done);
-        };
-        if !line.trim().is_empty() {
-            one_turn(app, session, line).await?;
+        interrupted_before = interrupted;
+    }
+}
+
+/// Reads a line of the conversation, and lets questions of the session come before it.
+async fn next_line(app: &App) -> Typed {
+    let prompt = app.terminal.styled(Style::Bold, "> ");
+    let line = app.terminal.line(&prompt);
+    tokio::pin!(line);
+    loop {
+        tokio::select! {
+            typed = &mut line => return typed,
+            question = app.turnstile.next() => question.release(),
+            () = app.terminal.interrupted() => return Typed::Interrupted,
         }
     }
 }
 
 /// Sends a message and shows its turn. Ctrl-C stops the turn and keeps the session.
-async fn one_turn(app: &App, session: &Session, prompt: String) -> anyhow::Result<Outcome> {
+async fn one_turn(app: &App, session: &Session, message: Message) -> anyhow::Result<Outcome> {
     let mut renderer = Renderer::new(&app.terminal, app.options.json, UserMessages::Hidden);
-    let mut turn = session.turn(prompt, Wait::Session);
+    let mut turn = session.turn(message, Wait::Session);
     let mut interrupted = false;
     let mut was_shown = false;
     loop {
         let event = tokio::select! {
-            event = turn.next() => event,
-            _ = tokio::signal::ctrl_c() => {
+            biased;
+            () = app.terminal.interrupted() => {
                 // A second Ctrl-C does not wait for the daemon.
-                if std::mem::replace(&mut interrupted, true) {
+                if std::mem::replace(&mut interrupted, true)
+                    || !stop(app, session, &turn).await?
+                {
                     return Ok(Outcome::Interrupted);
                 }
-                session.abort().await?;
+                continue;
+            }
+            event = turn.next() => event,
+            // Only when no event is left: a question comes after what it is about.
+            question = app.turnstile.next() => {
+                renderer.end_line()?;
+                question.release();
                 continue;
             }
         };
@@ -107,6 +149,24 @@ async fn one_turn(app: &App, session: &Session, prompt: String) -> anyhow::Resul
         Err(Error::Failed(_) | Error::Aborted) => Ok(Outcome::Failed),
         Err(error) => Err(error.into()),
         Ok(_) if app.denied_unasked.happened() => Ok(Outcome::NobodyToAsk),
+        // A warning of the session has said why.
+        Ok(reply) if reply.finish_reason.is_some() => Ok(Outcome::Incomplete),
         Ok(_) => Ok(Outcome::Done),
+    }
+}
+
+/// Stops the turn of our own message, or takes the message out of the queue. A turn of another
+/// client goes on; then returns `false`.
+async fn stop(app: &App, session: &Session, turn: &Turn) -> anyhow::Result<bool> {
+    let stopped = session.stop_message(turn.message_id(), KeepsWaiting::No);
+    match stopped.await? {
+        Stopped::Interrupted { .. } | Stopped::Removed => Ok(true),
+        Stopped::Spared { .. } => {
+            app.terminal.notice(&format!(
+                "the running turn belongs to another client and goes on; to stop it: loop abort {}",
+                session.id()
+            ));
+            Ok(false)
+        }
     }
 }

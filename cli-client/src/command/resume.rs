@@ -7,6 +7,6 @@ pub(crate) async fn run(app: &App, id: &str, prompt: Option<String>) -> anyhow::
     let client = app.connect().await?;
     let id = find_session(&client, id).await?;
     let session = app.resume(&client, id).await?;
-    let prompt = super::prompt_or_stdin(prompt)?;
+    let prompt = super::prompt_or_stdin(app, prompt)?;
     super::prompt::talk(app, session, prompt).await
 }

@@ -10,8 +10,8 @@ use super::{WatchedSession, status_of, tree};
 use crate::amount::{counted, span, tokens};
 use crate::app::App;
 use crate::args::{TaskScope, TasksVerb};
-use crate::command::read_stdin;
 use crate::outcome::Outcome;
+use crate::stdin;
 use crate::terminal::{Style, sanitize};
 
 pub(crate) async fn act(app: &App, what: TasksVerb) -> anyhow::Result<Outcome> {
@@ -27,7 +27,7 @@ pub(crate) async fn act(app: &App, what: TasksVerb) -> anyhow::Result<Outcome> {
         }
         TasksVerb::Send { id, message, scope } => {
             let message = if message == "-" {
-                read_stdin()?
+                stdin::read()?
             } else {
                 message
             };

@@ -1,0 +1,151 @@
+//! `loop queue`: shows and changes what waits in a session. `loop abort`: stops what runs there.
+
+use anyhow::bail;
+use loopd_sdk::proto::params::queue::{Pending, PendingItem};
+use loopd_sdk::{Client, MessageId, Session, SessionConfig};
+
+use crate::app::{App, find_session};
+use crate::args::QueueVerb;
+use crate::outcome::Outcome;
+use crate::terminal::sanitize;
+
+/// How many characters of a message are shown.
+const TEXT_CHARS: usize = 100;
+
+pub(crate) async fn run(
+    app: &App,
+    session: Option<&str>,
+    what: Option<QueueVerb>,
+) -> anyhow::Result<Outcome> {
+    let client = app.connect().await?;
+    let session = join(app, &client, session).await?;
+    let done = match what {
+        None => list(app, &session).await,
+        Some(what) => change(app, &session, what).await,
+    };
+    drop(session);
+    client.close().await;
+    done.map(|()| Outcome::Done)
+}
+
+/// Stops the running turn of a session, whoever started it.
+pub(crate) async fn abort(app: &App, session: Option<&str>) -> anyhow::Result<Outcome> {
+    let client = app.connect().await?;
+    let session = join(app, &client, session).await?;
+    let stopped = session.abort().await;
+    let id = session.id().clone();
+    drop(session);
+    client.close().await;
+    stopped?;
+    app.terminal.notice(&format!(
+        "what ran in {id} was told to stop; what waits there runs next"
+    ));
+    Ok(Outcome::Done)
+}
+
+/// Joins a session as an observer that answers nothing.
+async fn join(app: &App, client: &Client, session: Option<&str>) -> anyhow::Result<Session> {
+    let id = match session {
+        Some(beginning) => find_session(client, beginning).await?,
+        None => app.last_here(client).await?,
+    };
+    let config = SessionConfig::new().leave_permissions_open();
+    Ok(client.watch(id, config).await?)
+}
+
+async fn list(app: &App, session: &Session) -> anyhow::Result<()> {
+    let pending = session.pending_items().await?;
+    if app.options.json {
+        for item in &pending.items {
+            app.terminal.print(&(serde_json::to_string(item)? + "\n"))?;
+        }
+        return Ok(());
+    }
+    if pending.items.is_empty() {
+        app.terminal.notice("nothing waits");
+    }
+    for (position, item) in pending.items.iter().enumerate() {
+        let text: String = sanitize(&item.display_text)
+            .replace('\n', " ⏎ ")
+            .chars()
+            .take(TEXT_CHARS)
+            .collect();
+        app.terminal
+            .print(&format!("{:>3}  {}  {text}\n", position + 1, item.id))?;
+    }
+    Ok(())
+}
+
+async fn change(app: &App, session: &Session, what: QueueVerb) -> anyhow::Result<()> {
+    let pending = session.pending_items().await?;
+    match what {
+        QueueVerb::List => list(app, session).await?,
+        QueueVerb::Move { item, to } => {
+            session
+                .move_item(find(&pending, &item)?, from_one(to)?)
+                .await?;
+        }
+        QueueVerb::Edit { item, text } => {
+            session.edit_item(find(&pending, &item)?, text).await?;
+        }
+        QueueVerb::Insert { text, at } => {
+            let at = match at {
+                Some(at) => from_one(at)?,
+                None => pending.items.len(),
+            };
+            let id = session.insert_item(text, at).await?;
+            app.terminal.print(&format!("{id}\n"))?;
+        }
+        QueueVerb::Remove { item } => {
+            if !session.remove_item(find(&pending, &item)?).await? {
+                bail!("it does not wait any more");
+            }
+        }
+        QueueVerb::SendNow { item } => {
+            if !session.send_item_now(find(&pending, &item)?).await? {
+                app.terminal
+                    .notice("nothing was running, so it goes first and starts now");
+            }
+        }
+        QueueVerb::Withdraw { item } => {
+            let id = find(&pending, &item)?;
+            let mut items = pending.items.iter();
+            let text = items
+                .find(|it| it.id == *id)
+                .map(|it| it.display_text.clone());
+            if !session.withdraw(id, text.unwrap_or_default()).await? {
+                bail!("it was not taken back: its text has changed, or a model may have read it");
+            }
+        }
+        QueueVerb::Clear => session.clear_queue().await?,
+    }
+    Ok(())
+}
+
+fn from_one(position: usize) -> anyhow::Result<usize> {
+    match position.checked_sub(1) {
+        Some(position) => Ok(position),
+        None => bail!("positions are counted from 1"),
+    }
+}
+
+/// Finds an item by its position in the list, from 1 on, or by its id or a beginning of it.
+fn find<'a>(pending: &'a Pending, meant: &str) -> anyhow::Result<&'a MessageId> {
+    let by_position = meant
+        .parse::<usize>()
+        .ok()
+        .and_then(|position| pending.items.get(position.checked_sub(1)?));
+    if let Some(item) = by_position {
+        return Ok(&item.id);
+    }
+    let fits = |item: &&PendingItem| item.id.as_str().starts_with(meant);
+    let fitting: Vec<&PendingItem> = pending.items.iter().filter(fits).collect();
+    match fitting.as_slice() {
+        [item] => Ok(&item.id),
+        [] => bail!("nothing that waits is `{meant}`; see loop queue"),
+        several => bail!(
+            "{} items begin with `{meant}`; give more of the id",
+            several.len()
+        ),
+    }
+}

@@ -1,0 +1,140 @@
+//! Lines that begin with a slash: commands of the daemon, and those of `loop` itself.
+
+use anyhow::bail;
+use loopd_sdk::{CommandInfo, Invoked, Message, Session};
+
+use crate::terminal::{Terminal, sanitize};
+
+/// What is to be done with a line.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// It is a message for the agent.
+    Send(Message),
+    /// It was a command, which has run.
+    Done,
+    /// It ends the conversation.
+    Exit,
+}
+
+/// The commands of `loop` itself.
+const OWN: [(&str, &str); 2] = [
+    ("exit", "Leaves the session, which is kept (as Ctrl-D does)"),
+    ("help", "Lists the commands"),
+];
+
+/// Splits a line into the name of a command and what comes after it. Returns `None` if it is a
+/// message: if it does not begin with a slash, begins with two, or begins with a path.
+fn command(line: &str) -> Option<(&str, &str)> {
+    let rest = line.trim_start().strip_prefix('/')?;
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    let (name, input) = rest.split_at_checked(end)?;
+    let is_path = name.is_empty() || name.contains('/') || name.contains('.');
+    (!is_path).then(|| (name, input.trim()))
+}
+
+/// Does what a line says if it is a command; else returns the message to send.
+pub(crate) async fn read(
+    terminal: &Terminal,
+    session: &Session,
+    line: &str,
+) -> anyhow::Result<Said> {
+    let Some((name, input)) = command(line) else {
+        let message = match line.trim_start().strip_prefix("//") {
+            Some(rest) => format!("/{rest}"),
+            None => line.to_owned(),
+        };
+        return Ok(Said::Send(message.into()));
+    };
+    if name.eq_ignore_ascii_case("exit") || name.eq_ignore_ascii_case("quit") {
+        return Ok(Said::Exit);
+    }
+    let known = session.commands().await?;
+    if name.eq_ignore_ascii_case("help") {
+        terminal.print(&help(&known))?;
+        return Ok(Said::Done);
+    }
+    if !known.iter().any(|it| it.name.eq_ignore_ascii_case(name)) {
+        // A word like `/etc` is more likely a path.
+        if std::path::Path::new("/").join(name).exists() {
+            return Ok(Said::Send(line.into()));
+        }
+        let names = known.iter().map(|it| it.name.as_str());
+        let names = OWN.iter().map(|(name, _)| *name).chain(names);
+        let mut names: Vec<String> = names.map(|name| format!("/{}", sanitize(name))).collect();
+        names.sort();
+        names.dedup();
+        bail!(
+            "there is no command /{name}; the commands are {}. To send a message that begins with a \
+             slash, write two: //{name}",
+            names.join(", ")
+        );
+    }
+    match session.invoke_command(name, input).await? {
+        Invoked::Text { text, .. } => {
+            terminal.print(&format!("{}\n", sanitize(text.trim_end())))?;
+            Ok(Said::Done)
+        }
+        Invoked::Completed { message } => {
+            if let Some(message) = message {
+                terminal.notice(&sanitize(&message));
+            }
+            Ok(Said::Done)
+        }
+        Invoked::AgentPrompt {
+            prompt,
+            display_prompt,
+            ..
+        } => Ok(Said::Send(Message {
+            prompt,
+            display_prompt: Some(display_prompt),
+            ..Message::default()
+        })),
+    }
+}
+
+fn help(known: &[CommandInfo]) -> String {
+    let own = OWN
+        .iter()
+        .map(|(name, what)| (format!("/{name}"), (*what).to_owned()));
+    let theirs = known
+        .iter()
+        .filter(|it| !OWN.iter().any(|(own, _)| it.name.eq_ignore_ascii_case(own)))
+        .map(|it| {
+            let hint = it.input.as_ref().map_or("", |input| &input.hint);
+            let name = format!("/{} {hint}", it.name);
+            (name.trim_end().to_owned(), it.description.clone())
+        });
+    let mut text = String::new();
+    for (name, what) in own.chain(theirs) {
+        text.push_str(&format!("{:<28} {}\n", sanitize(&name), sanitize(&what)));
+    }
+    text.push_str(
+        "\nAnything else goes to the agent. A line that begins with a path (/tmp/x) is a message; to \
+         send one that\nbegins with a slash otherwise, write two slashes.\n",
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_told_from_messages() {
+        let cases = [
+            ("/help", Some(("help", ""))),
+            ("  /plan  the work ", Some(("plan", "the work"))),
+            ("/model gpt-5 high", Some(("model", "gpt-5 high"))),
+            ("hello /help", None),
+            ("//help", None),
+            ("/tmp/x is too big", None),
+            ("/notes.txt is old", None),
+            ("/", None),
+            ("/ what", None),
+            ("", None),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(command(line), expected, "{line}");
+        }
+    }
+}

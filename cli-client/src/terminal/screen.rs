@@ -1,0 +1,158 @@
+//! What this process writes to its terminal, also while a person types a line there.
+//!
+//! While a question waits for its answer, output is held back. While the prompt of a conversation is
+//! open, output appears above it, in whole lines.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustyline::ExternalPrinter;
+
+/// How many bytes are held back while a question is open.
+const MOST_HELD: usize = 256 * 1024;
+
+/// What is being typed at the moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Typing {
+    #[default]
+    Nothing,
+    /// The answer to a question.
+    Answer,
+    /// A line of a conversation.
+    Message,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stream {
+    Out,
+    Err,
+}
+
+/// stdout and stderr. Clones share them.
+#[derive(Clone)]
+pub(super) struct Screen {
+    /// Whether stdout is the terminal, too.
+    out_is_terminal: bool,
+    state: Arc<Mutex<ScreenState>>,
+}
+
+#[derive(Default)]
+struct ScreenState {
+    typing: Typing,
+    held: Vec<(Stream, String)>,
+    held_bytes: usize,
+    /// The beginning of a line that is shown above the prompt when it is complete.
+    partial: String,
+    /// Whether stdout stopped in the middle of a line.
+    open_line: bool,
+    printer: Option<Box<dyn ExternalPrinter + Send>>,
+}
+
+impl Screen {
+    pub(super) fn new() -> Self {
+        Self {
+            out_is_terminal: io::stdout().is_terminal(),
+            state: Arc::default(),
+        }
+    }
+
+    /// Sets what prints above an open line.
+    pub(super) fn set_printer(&self, printer: Box<dyn ExternalPrinter + Send>) {
+        self.state.lock().printer = Some(printer);
+    }
+
+    pub(super) fn write(&self, stream: Stream, text: &str) -> io::Result<()> {
+        let mut state = self.state.lock();
+        if stream == Stream::Out && !self.out_is_terminal {
+            return direct(stream, text);
+        }
+        match state.typing {
+            Typing::Nothing => {
+                if stream == Stream::Out && !text.is_empty() {
+                    state.open_line = !text.ends_with('\n');
+                }
+                direct(stream, text)
+            }
+            Typing::Answer if state.held_bytes + text.len() <= MOST_HELD => {
+                state.held_bytes += text.len();
+                state.held.push((stream, text.to_owned()));
+                Ok(())
+            }
+            Typing::Answer | Typing::Message => {
+                state.release_above();
+                state.partial.push_str(text);
+                state.print_whole_lines();
+                Ok(())
+            }
+        }
+    }
+
+    /// Shows a text on a line of its own, and from now on keeps output away from what is typed.
+    pub(super) fn begin(&self, typing: Typing, text: &str) {
+        let mut state = self.state.lock();
+        if std::mem::take(&mut state.open_line) {
+            direct(Stream::Out, "\n").ok();
+        }
+        // A failure cannot be reported anywhere.
+        direct(Stream::Err, text).ok();
+        state.typing = typing;
+    }
+
+    /// Ends the line that was typed, and shows what was held back.
+    pub(super) fn end(&self) {
+        let mut state = self.state.lock();
+        state.typing = Typing::Nothing;
+        state.held_bytes = 0;
+        for (stream, text) in std::mem::take(&mut state.held) {
+            direct(stream, &text).ok();
+            if stream == Stream::Out {
+                state.open_line = !text.ends_with('\n');
+            }
+        }
+        let partial = std::mem::take(&mut state.partial);
+        if !partial.is_empty() {
+            state.open_line = true;
+            direct(Stream::Out, &partial).ok();
+        }
+    }
+
+    pub(super) fn typing(&self) -> Typing {
+        self.state.lock().typing
+    }
+}
+
+impl ScreenState {
+    fn release_above(&mut self) {
+        self.held_bytes = 0;
+        for (_, text) in std::mem::take(&mut self.held) {
+            self.partial.push_str(&text);
+        }
+    }
+
+    fn print_whole_lines(&mut self) {
+        let Some(end) = self.partial.rfind('\n') else {
+            return;
+        };
+        let rest = self.partial.split_off(end + 1);
+        let lines = std::mem::replace(&mut self.partial, rest);
+        let printed = match &mut self.printer {
+            Some(printer) => printer.print(lines.clone()).is_ok(),
+            None => false,
+        };
+        if !printed {
+            direct(Stream::Err, &lines).ok();
+        }
+    }
+}
+
+fn direct(stream: Stream, text: &str) -> io::Result<()> {
+    let write = |out: &mut dyn Write| {
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    };
+    match stream {
+        Stream::Out => write(&mut io::stdout().lock()),
+        Stream::Err => write(&mut io::stderr().lock()),
+    }
+}
