@@ -115,7 +115,6 @@ pub(crate) enum Verb {
     ///
     /// Messages that are sent while the session works wait in its queue. The list shows the position
     /// of each, from 1 on, its id and its text. ITEM is a position or an id, or the beginning of one.
-    #[command(args_conflicts_with_subcommands = true)]
     Queue {
         /// The id of the session, or the beginning of it; without it the last session of this
         /// directory.

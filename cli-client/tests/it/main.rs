@@ -10,11 +10,15 @@
 )]
 
 mod agents;
+mod answers;
+#[cfg(unix)]
+mod conversation;
 mod daemon;
 mod home;
 mod interrupt;
 mod model;
 mod prompt;
+mod queue;
 mod sessions;
 mod tasks;
 #[cfg(unix)]

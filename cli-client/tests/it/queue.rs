@@ -1,0 +1,110 @@
+//! `loop queue` and `loop abort`, and what Ctrl-C stops.
+
+use std::process::Stdio;
+
+use loopd_sdk::{Client, SessionConfig, Wait};
+use loopd_tests::{Gate, Turn};
+
+use crate::home::{Home, interrupt, read_until, stderr};
+use crate::model::Model;
+
+/// A model whose first answer is held back until the gate opens.
+fn holding(gate: &Gate) -> Model {
+    let mut held = Some(gate.clone());
+    Model::answering(move |request| {
+        let turn = Turn::any().says(&format!("[{}]", request.last_user_text()));
+        match held.take() {
+            Some(gate) => turn.held_by(&gate),
+            None => turn,
+        }
+    })
+}
+
+#[test]
+fn what_waits_is_listed_and_changed() {
+    let home = Home::new();
+    let gate = Gate::new();
+    let model = holding(&gate);
+    let mut first = model.start(&home, &["one"]);
+    model.asked(1);
+    let id = home.last_session();
+    let queue = |args: &[&str]| {
+        let mut all = vec!["queue", "--session", &id];
+        all.extend(args);
+        home.prints(&all)
+    };
+    let texts = || -> Vec<String> {
+        let list = queue(&["list"]);
+        let text = |line: &str| line.split("  ").last().unwrap().to_owned();
+        list.lines().map(text).collect()
+    };
+    assert!(texts().is_empty());
+    queue(&["insert", "two"]);
+    queue(&["insert", "three"]);
+    queue(&["insert", "zero", "--at", "1"]);
+    assert_eq!(texts(), ["zero", "two", "three"]);
+    queue(&["move", "1", "3"]);
+    assert_eq!(texts(), ["two", "three", "zero"]);
+    queue(&["edit", "2", "thirty"]);
+    queue(&["remove", "3"]);
+    assert_eq!(texts(), ["two", "thirty"]);
+    queue(&["withdraw", "2"]);
+    assert_eq!(texts(), ["two"]);
+    let missing = home.run(&["queue", "--session", &id, "remove", "9"]);
+    assert_eq!(missing.code, 1);
+    assert!(missing.err.contains("see loop queue"), "{missing:?}");
+    queue(&["clear"]);
+    assert!(texts().is_empty());
+    gate.open();
+    assert!(first.wait().unwrap().success());
+    model.finish();
+}
+
+#[test]
+fn ctrl_c_stops_no_turn_of_another_client_and_loop_abort_does() {
+    let home = Home::new();
+    let gate = Gate::new();
+    let model = holding(&gate);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let mut options = home.connect_options();
+    for (name, value) in model.command(&home, &[]).get_envs() {
+        let value = value.unwrap().to_str().unwrap().to_owned();
+        let env = options.env.as_mut().unwrap();
+        env.insert(name.to_str().unwrap().to_owned(), value);
+    }
+    let (session, mut turn) = runtime.block_on(async {
+        let client = Client::connect(options).await.unwrap();
+        let session = client.create(SessionConfig::new()).await.unwrap();
+        let turn = session.turn("theirs", Wait::Session);
+        (session, turn)
+    });
+    model.asked(1);
+    let id = session.id().as_str();
+    let mut ours = model
+        .command(&home, &["resume", id, "ours"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Our message waits behind theirs.
+    while home.prints(&["queue", "--session", id]).is_empty() {}
+    let mut err = stderr(&mut ours);
+    interrupt(&ours);
+    read_until(&mut err, "the session is kept");
+    assert_eq!(ours.wait().unwrap().code(), Some(130));
+    assert_eq!(home.prints(&["queue", "--session", id]), "", "ours is gone");
+    let status = home.prints(&["sessions"]);
+    assert!(!status.contains("  idle  "), "theirs goes on: {status}");
+    let stopped = home.run(&["abort", id]);
+    assert_eq!(stopped.code, 0, "{stopped:?}");
+    let end = runtime.block_on(async {
+        while turn.next().await.is_some() {}
+        turn.finish()
+    });
+    assert!(matches!(end, Err(loopd_sdk::Error::Aborted)), "{end:?}");
+    gate.open();
+    model.finish();
+}
