@@ -210,7 +210,7 @@ methods! {
     /// Reports the result of a queued command.
     "session.commands.respondToQueuedCommand" CommandsRespond(queue::RespondParams) -> session::Success;
     /// Reports that the caller has run a command that it was asked to run.
-    "session.commands.handlePendingCommand" CommandsHandlePending(command::HandlePendingParams) -> session::Success;
+    "session.commands.handlePendingCommand" CommandsHandlePending(command::HandlePendingParams) -> command::Reported;
     /// Lists the slash commands of the session: the daemon's own and those of its clients.
     "session.commands.list" CommandsList(command::ListParams) -> command::Commands;
     /// Runs a slash command and returns its result.

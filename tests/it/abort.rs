@@ -169,7 +169,11 @@ async fn the_messages_that_wait_are_dropped_with_the_turn() {
             json!({"prompt": "three", "mode": "immediate"}),
         )
         .await;
-    abort(&mut session).await;
+    let aborted = session.call("session.abort", json!({})).await;
+    assert_eq!(aborted["success"], true);
+    assert_eq!(aborted["removedMessageIds"].as_array().unwrap().len(), 2);
+    let idle = session.next("session.idle").await;
+    assert_eq!(idle["data"]["aborted"], true);
     session.ask("four").await;
     assert_eq!(session.count("user.message"), 2);
     daemon.finish().await;

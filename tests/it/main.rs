@@ -39,6 +39,7 @@ mod providers;
 mod questions;
 mod queue;
 mod queue_edit;
+mod queued_commands;
 mod real;
 mod reopened;
 mod secrets;

@@ -1,6 +1,6 @@
 //! Folds one stored event into the state. `apply` cannot fail, whatever the log holds.
 
-mod queue;
+pub(crate) mod queue;
 mod runs;
 
 use loopd_proto::attachment::Attachment;

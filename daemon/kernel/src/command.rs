@@ -51,6 +51,8 @@ pub struct DecideEnv<'a> {
     pub tool_origin: &'a dyn Fn(&str) -> Option<ToolOrigin>,
     /// Returns what a sub-agent may do by its parent's permissions; `None` in any other session.
     pub inherited: &'a dyn Fn() -> Option<Permissions>,
+    /// Returns whether an attached client runs the slash command of this name.
+    pub runs_command: &'a dyn Fn(&str) -> bool,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
 
@@ -107,7 +109,11 @@ pub enum Command {
     CommandHandled {
         request: RequestId,
         stop: bool,
+        /// Why the client could not run the command.
+        error: Option<String>,
     },
+    /// Clients were detached; nobody may be left for the slash commands that they ran.
+    ClientsLeft,
     ClearQueue,
     RemoveLastQueued,
     MoveQueued {

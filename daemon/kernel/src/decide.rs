@@ -33,7 +33,7 @@ pub fn decide(
     match command {
         Command::Create(create) => Ok(life::create(state, create, env)),
         Command::Resume(resume) => life::resume(state, resume, env),
-        Command::TakeUp => Ok(life::take_up(state)),
+        Command::TakeUp => Ok(life::take_up(state, env)),
         Command::Recover(recovered) => Ok(life::recover(state, recovered, env)),
         Command::AdoptAsSubagent(subagent) => Ok(agents::enlist(state, *subagent)),
         Command::Suspend => Ok(life::suspend(state, env)),
@@ -65,11 +65,20 @@ pub fn decide(
 
         Command::Send(send) => queue::send(state, send, env),
         Command::EnqueueCommand { command, sender } => {
-            queue::enqueue_command(state, command, sender, env)
+            queue::slash::enqueue(state, command, sender, env)
         }
-        Command::CommandHandled { request, stop } => {
-            Ok(queue::command_handled(state, &request, stop, env))
-        }
+        Command::CommandHandled {
+            request,
+            stop,
+            error,
+        } => Ok(queue::slash::handled(
+            state,
+            &request,
+            stop,
+            error.as_deref(),
+            env,
+        )),
+        Command::ClientsLeft => Ok(queue::slash::clients_left(state, env)),
         Command::ClearQueue => Ok(queue::clear(state)),
         Command::RemoveLastQueued => Ok(queue::remove_last(state)),
         Command::MoveQueued { id, to } => queue::edit::move_to(state, id, to),
@@ -157,9 +166,11 @@ fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &Deci
     let goes_on = env.attended
         && match outcome {
             // After a failed turn, a turn for a notification would fail as well.
-            LoopOutcome::Done => queue::take_next(state, decision) || tasks::wake(state, decision),
+            LoopOutcome::Done => {
+                queue::take_next(state, decision, env) || tasks::wake(state, decision)
+            }
             // An abort removed what its caller had queued; the rest is of others, or was sent since.
-            LoopOutcome::Failed | LoopOutcome::Aborted => queue::take_next(state, decision),
+            LoopOutcome::Failed | LoopOutcome::Aborted => queue::take_next(state, decision, env),
             LoopOutcome::Interrupted => false,
         };
     // The model will be notified of agents that still work. The session is idle only after that.

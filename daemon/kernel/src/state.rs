@@ -293,6 +293,12 @@ impl State {
         !matches!(self.phase, Phase::Idle)
     }
 
+    /// Whether clients have slash commands to run, now or later.
+    pub fn waits_for_commands(&self) -> bool {
+        let is_command = |item: &QueueItem| matches!(item, QueueItem::Command(_));
+        matches!(self.phase, Phase::Commanding(_)) || self.queue.iter().any(is_command)
+    }
+
     /// Returns what the session and all its agents used.
     pub fn usage(&self) -> WorkUsage {
         let mut usage = WorkUsage {

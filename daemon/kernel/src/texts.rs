@@ -32,6 +32,18 @@ pub(crate) const AGENT_CLOSED: &str = "it was stopped because the session was cl
 /// forks share one beginning.
 pub(crate) const FORKED: &str = "This call continues in the conversation that this one was forked from. Its result is not needed here.";
 
+/// Why a slash command failed: nobody runs it any more.
+pub(crate) const COMMAND_CLIENT_LEFT: &str = "the client that runs it left";
+
+/// Why a slash command failed: the daemon or the session ended while a client ran it.
+pub(crate) const COMMAND_INTERRUPTED: &str =
+    "it was interrupted, and whether it took effect is unknown";
+
+/// Says that a slash command failed. People read it; the model does not.
+pub(crate) fn command_failed(command: &str, why: &str) -> String {
+    format!("The command {command} failed: {why}")
+}
+
 /// Tells an agent that its next turn is the last one.
 pub(crate) const LAST_TURN: &str = "<system_reminder>\nThis is your last step: no tool will run after it. Answer now with what you have, and say what is missing.\n</system_reminder>";
 

@@ -318,7 +318,7 @@ impl Actor {
     }
 
     /// Carries out a command that has no caller.
-    async fn report(&mut self, command: Command) -> Flow {
+    pub(super) async fn report(&mut self, command: Command) -> Flow {
         match self.execute(command).await {
             Ok(_) => Flow::Go,
             Err(error) => {
@@ -378,6 +378,7 @@ impl Actor {
                 let subagent = self.state.subagent.as_ref();
                 subagent.map(|_| self.effective_permissions().permissions)
             },
+            runs_command: &|name| self.clients.runs_command(name),
             ids: &mut ids,
         };
         Ok(decide(&self.state, command, &mut env)?)

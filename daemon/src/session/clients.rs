@@ -121,6 +121,12 @@ impl Clients {
             .flatten()
     }
 
+    /// Returns whether a client runs the slash command of this name.
+    pub(super) fn runs_command(&self, name: &str) -> bool {
+        let mut commands = self.commands();
+        commands.any(|command| command.name.eq_ignore_ascii_case(name))
+    }
+
     fn offer_of(&mut self, id: ClientId) -> Option<&mut ClientOffer> {
         let mut attachments = self.attachments.iter_mut();
         let known = attachments.find(|attachment| attachment.client.id() == id)?;

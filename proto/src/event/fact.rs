@@ -103,6 +103,22 @@ pub struct PendingCommand {
     pub request: RequestId,
     /// The client that queued the command.
     pub sender: Option<ClientRef>,
+    /// Whether a client had said that it runs this command.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub registered: bool,
+}
+
+impl PendingCommand {
+    /// Returns the command's name, without its slash and arguments.
+    pub fn name(&self) -> &str {
+        slash_name(&self.command)
+    }
+}
+
+/// Returns the name of a slash command, without its slash and arguments.
+pub fn slash_name(command: &str) -> &str {
+    let mut words = command.trim_start_matches('/').split_whitespace();
+    words.next().unwrap_or_default()
 }
 
 impl QueueItem {

@@ -107,3 +107,14 @@ pub struct HandlePendingParams {
     #[serde(default)]
     pub error: Option<String>,
 }
+
+/// The reply to a client's report about its command.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reported {
+    /// Always true, as clients of the official SDKs expect it.
+    pub success: bool,
+    /// Our own member: false if nobody waited for the command, for example because its id is unknown.
+    pub waited_for: Option<bool>,
+}

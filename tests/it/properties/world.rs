@@ -94,6 +94,7 @@ impl World {
             bypass: false,
             tool_origin: &|_| Some(ToolOrigin::Client),
             inherited: &|| None,
+            runs_command: &|_| self.attended,
             ids: &mut fresh,
         };
         let decision = match decide(&self.state, command, &mut env) {

@@ -30,14 +30,19 @@ pub(super) fn enter(state: &mut State, queued: &Queued) {
 fn put(state: &mut State, item: QueueItem, place: QueuePlace) {
     match (place, item) {
         (QueuePlace::Steering, QueueItem::Message(message)) => state.steering.push(message),
-        (QueuePlace::First, item) => state.queue.insert(0, item),
-        (QueuePlace::At(position), item) => {
-            let end = state.queue.len();
-            let at = usize::try_from(position).map_or(end, |at| at.min(end));
-            state.queue.insert(at, item);
-        }
-        (QueuePlace::Last | QueuePlace::Steering, item) => state.queue.push(item),
+        (_, item) => insert(&mut state.queue, item, place),
     }
+}
+
+/// Inserts an item into a queue.
+pub(crate) fn insert(queue: &mut Vec<QueueItem>, item: QueueItem, place: QueuePlace) {
+    let end = queue.len();
+    let at = match place {
+        QueuePlace::First => 0,
+        QueuePlace::At(position) => usize::try_from(position).map_or(end, |at| at.min(end)),
+        QueuePlace::Last | QueuePlace::Steering => end,
+    };
+    queue.insert(at, item);
 }
 
 /// Moves an item within the queue, or from the queue to the steering messages.

@@ -7,7 +7,7 @@ use loopd_proto::event::turn::Abort;
 use loopd_proto::id::MessageId;
 use loopd_proto::permission::PermissionOutcome;
 
-use super::queue::modified;
+use super::queue::{modified, slash};
 use super::{rest, tools, turn};
 use crate::command::{
     AbortOutcome, AbortRequest, AbortWaiting, Answer, CallOutcome, DecideEnv, Decision, Effect,
@@ -57,7 +57,10 @@ pub(super) fn abort(state: &State, request: AbortRequest, env: &DecideEnv<'_>) -
     }
     match &state.phase {
         Phase::Idle => {}
-        Phase::Commanding(_) => rest(state, &mut decision, LoopOutcome::Aborted, env),
+        Phase::Commanding(command) => {
+            slash::completed(&mut decision, command);
+            rest(state, &mut decision, LoopOutcome::Aborted, env);
+        }
         Phase::Preparing(preparing) => {
             turn::deliver_unanswered(&mut decision, preparing);
             rest(state, &mut decision, LoopOutcome::Aborted, env);

@@ -120,9 +120,9 @@ pub(super) fn resume(
 }
 
 /// Starts on waiting work for a client that wants it to continue.
-pub(super) fn take_up(state: &State) -> Decision {
+pub(super) fn take_up(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
-    if matches!(state.phase, Phase::Idle) && !queue::take_next(state, &mut decision) {
+    if matches!(state.phase, Phase::Idle) && !queue::take_next(state, &mut decision, env) {
         tasks::wake(state, &mut decision);
     }
     decision
@@ -217,7 +217,13 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
     }
     match &state.phase {
         Phase::Idle => return,
-        Phase::Preparing(_) | Phase::Commanding(_) => {}
+        Phase::Preparing(_) => {}
+        Phase::Commanding(command) => {
+            queue::slash::warn(decision, command, texts::COMMAND_INTERRUPTED);
+            if why != Why::Crashed {
+                queue::slash::completed(decision, command);
+            }
+        }
         Phase::Turn(turn) => {
             if why == Why::Crashed {
                 for call in turn.calls() {

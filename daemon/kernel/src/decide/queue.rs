@@ -1,21 +1,20 @@
 //! Messages and slash commands that wait for the loop.
 
 pub(super) mod edit;
+pub(super) mod slash;
 
 use std::path::Path;
 
 use loopd_proto::attachment::Attachment;
-use loopd_proto::event::ask::{CommandQueued, Completed};
-use loopd_proto::event::fact::{
-    ClientRef, LoopOutcome, PendingCommand, PendingMessage, QueueItem, QueuePlace, Queued, Taken,
-    Unqueued,
-};
+use loopd_proto::event::ask::CommandQueued;
+use loopd_proto::event::fact::{PendingMessage, QueueItem, QueuePlace, Queued, Taken, Unqueued};
 use loopd_proto::event::session::Empty;
 use loopd_proto::event::turn::Delivered;
 use loopd_proto::event::{Durable, Ephemeral};
-use loopd_proto::id::{MessageId, RequestId};
+use loopd_proto::id::MessageId;
 use loopd_proto::permission::PermissionRequest;
 
+use crate::apply::queue::insert;
 use crate::command::{Answer, DecideEnv, Decision, Effect, Refusal, Send, SendPlace, Step};
 use crate::policy::{Verdict, managed};
 use crate::state::{Phase, State, fingerprint};
@@ -37,7 +36,7 @@ pub(super) fn send(
         // The message may still be in the queue of an idle session, for example after a restart.
         let waits = state.queue.iter().any(|item| *item.id() == known.id);
         if waits && !state.is_busy() {
-            take_next(state, &mut decision);
+            take_next(state, &mut decision, env);
         }
         return Ok(decision);
     }
@@ -77,69 +76,11 @@ pub(super) fn send(
         }))
         .tell(modified());
     if !busy {
-        let first = match place {
-            QueuePlace::Last | QueuePlace::Steering | QueuePlace::At(1..) => {
-                state.queue.first().cloned().unwrap_or(item)
-            }
-            QueuePlace::First | QueuePlace::At(0) => item,
-        };
-        take(&mut decision, first);
+        let mut waiting = state.queue.clone();
+        insert(&mut waiting, item, place);
+        take_first(waiting.into_iter(), &mut decision, env);
     }
     Ok(decision)
-}
-
-/// Queues a slash command for the clients.
-pub(super) fn enqueue_command(
-    state: &State,
-    command: String,
-    sender: Option<ClientRef>,
-    env: &mut DecideEnv<'_>,
-) -> Result<Decision, Refusal> {
-    check_room(state)?;
-    let item = QueueItem::Command(PendingCommand {
-        id: env.message(),
-        request: env.request(),
-        command,
-        sender,
-    });
-    let mut decision = Decision::answering(Answer::Accepted(true));
-    decision
-        .store(Durable::Queued(Queued {
-            item: item.clone(),
-            place: QueuePlace::Last,
-        }))
-        .tell(modified());
-    if !state.is_busy() {
-        let first = state.queue.first().cloned().unwrap_or(item);
-        take(&mut decision, first);
-    }
-    Ok(decision)
-}
-
-/// Takes the report that a client handled its slash command.
-pub(super) fn command_handled(
-    state: &State,
-    request: &RequestId,
-    stop: bool,
-    env: &DecideEnv<'_>,
-) -> Decision {
-    let Phase::Commanding(pending) = &state.phase else {
-        return Decision::answering(Answer::Accepted(false));
-    };
-    if pending.request != *request {
-        return Decision::answering(Answer::Accepted(false));
-    }
-    let mut decision = Decision::answering(Answer::Accepted(true));
-    decision.tell(Ephemeral::CommandCompleted(Completed {
-        request_id: request.clone(),
-    }));
-    let outcome = if stop {
-        LoopOutcome::Interrupted
-    } else {
-        LoopOutcome::Done
-    };
-    super::rest(state, &mut decision, outcome, env);
-    decision
 }
 
 pub(super) fn clear(state: &State) -> Decision {
@@ -169,23 +110,36 @@ fn unqueue(ids: Vec<MessageId>) -> Decision {
 
 /// Takes the next item when the loop has ended. Steering messages that came too late go first. Items
 /// that the decision removes are not taken.
-pub(super) fn take_next(state: &State, decision: &mut Decision) -> bool {
-    let stays = |id: &MessageId| {
-        let mut steps = decision.steps.iter();
-        !steps.any(|step| {
-            matches!(step, Step::Store(Durable::Unqueued(removed)) if removed.ids.contains(id))
-        })
-    };
-    let mut late = state.steering.iter();
-    let late = late.find(|message| stays(&message.id));
-    let late = late.cloned().map(QueueItem::Message);
-    let mut waiting = state.queue.iter();
-    let next = late.or_else(|| waiting.find(|item| stays(item.id())).cloned());
-    let Some(item) = next else {
-        return false;
-    };
-    take(decision, item);
-    true
+pub(super) fn take_next(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) -> bool {
+    let removed = decision.steps.iter().filter_map(|step| match step {
+        Step::Store(Durable::Unqueued(removed)) => Some(removed.ids.clone()),
+        Step::Store(_) | Step::Tell(_) | Step::Do(_) => None,
+    });
+    let removed: Vec<MessageId> = removed.flatten().collect();
+    let late = state.steering.iter().cloned().map(QueueItem::Message);
+    let waiting = late.chain(state.queue.iter().cloned());
+    let waiting = waiting.filter(|item| !removed.contains(item.id()));
+    take_first(waiting, decision, env)
+}
+
+/// Takes the first item that can be worked on. Slash commands whose clients have left fail.
+fn take_first(
+    waiting: impl Iterator<Item = QueueItem>,
+    decision: &mut Decision,
+    env: &DecideEnv<'_>,
+) -> bool {
+    for item in waiting {
+        match item {
+            QueueItem::Command(command) if slash::is_lost(&command, env) => {
+                slash::fail_waiting(decision, &command);
+            }
+            item @ (QueueItem::Command(_) | QueueItem::Message(_)) => {
+                take(decision, item);
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// Takes steering messages into the running loop before its next model call.

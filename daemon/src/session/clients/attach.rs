@@ -78,6 +78,9 @@ impl Actor {
         if asks {
             self.ask_late_joiner(&client);
         }
+        if newcomer {
+            self.show_queued_command(&client);
+        }
         self.hand_down();
     }
 
@@ -110,6 +113,9 @@ impl Actor {
         }
         self.capabilities_may_have_changed();
         self.hand_down();
+        if self.state.waits_for_commands() {
+            return self.report(Command::ClientsLeft).await;
+        }
         Flow::Go
     }
 

@@ -1,15 +1,18 @@
 //! Slash commands that run in a client: the client that offers a command runs it and reports once.
 //!
-//! These commands belong to open connections, so none of them is stored.
+//! These commands belong to open connections, so none of them is stored. Commands of the queue are
+//! stored; the kernel has them, and this module only shows the current one to clients that join.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use loopd_kernel::state::Phase;
 use loopd_proto::event::Ephemeral;
-use loopd_proto::event::ask::{CommandExecute, Completed};
+use loopd_proto::event::ask::{CommandExecute, CommandQueued, Completed};
 use loopd_proto::id::RequestId;
 use tokio::sync::oneshot;
 
-use crate::client::{ClientId, Notice};
+use crate::client::{Client, ClientId, Notice};
 use crate::session::actor::Actor;
 use crate::session::journal;
 
@@ -78,6 +81,38 @@ impl Actor {
         let notice = Notice::event(&self.state.id, &outgoing.line);
         owner.client.tell(outgoing.class, &notice);
         Ok((request, owner.client.id()))
+    }
+
+    /// Shows a client that joins the queued slash command that clients are to run now, if this client
+    /// runs it or any client may.
+    pub(in crate::session) fn show_queued_command(&self, client: &Arc<dyn Client>) {
+        let Phase::Commanding(pending) = &self.state.phase else {
+            return;
+        };
+        let id = client.id();
+        let mut attachments = self.clients.attachments.iter();
+        let joined = attachments.find(|attachment| attachment.client.id() == id);
+        let runs_it = joined.is_some_and(|joined| {
+            let offered = joined.offer.commands.iter().flatten();
+            let mut names = offered.map(|command| command.name.as_str());
+            names.any(|name| name.eq_ignore_ascii_case(pending.name()))
+        });
+        if pending.registered && !runs_it {
+            return;
+        }
+        let event = Ephemeral::CommandQueued(CommandQueued {
+            request_id: pending.request.clone(),
+            command: pending.command.clone(),
+        });
+        match journal::pass(&self.state, &self.services.clock, &event) {
+            Ok(outgoing) => {
+                let notice = Notice::event(&self.state.id, &outgoing.line);
+                client.tell(outgoing.class, &notice);
+            }
+            Err(error) => {
+                tracing::error!(session = %self.state.id, %error, "a queued command could not be shown to a client that joined");
+            }
+        }
     }
 
     /// Takes the report of a client; returns whether the command was known as running.

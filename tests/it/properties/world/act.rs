@@ -189,6 +189,7 @@ impl World {
                 Phase::Commanding(pending) => Command::CommandHandled {
                     request: pending.request.clone(),
                     stop: matches!(after, AfterCommand::Stop),
+                    error: None,
                 },
                 Phase::Idle | Phase::Preparing(_) | Phase::Turn(_) => return None,
             },

@@ -50,6 +50,7 @@ fn an_abort_ends_a_slash_command() {
         answer yes
         store abort reason=user_initiated
         do cancel turn
+        tell command.completed requestId=r-c1
         store loopd.loop_ended outcome=aborted
         tell assistant.idle aborted=true
         tell session.idle aborted=true interactive

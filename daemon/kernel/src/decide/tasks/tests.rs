@@ -63,6 +63,7 @@ impl World {
             bypass: false,
             tool_origin: &|_| Some(crate::tool_call::ToolOrigin::BuiltIn),
             inherited: &|| None,
+            runs_command: &|_| false,
             ids: &mut fresh,
         };
         let decision = decide(&self.state, command, &mut env).unwrap();
@@ -100,6 +101,7 @@ impl World {
             bypass: false,
             tool_origin: &|_| Some(crate::tool_call::ToolOrigin::BuiltIn),
             inherited: &|| None,
+            runs_command: &|_| false,
             ids: &mut fresh,
         };
         decide(&self.state, command, &mut env).err()

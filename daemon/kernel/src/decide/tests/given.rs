@@ -24,6 +24,7 @@ pub(crate) struct Given {
     pub(super) bypass: bool,
     pub(super) inherited: Option<Permissions>,
     pub(super) has_client_tools: bool,
+    pub(super) has_commands: bool,
 }
 
 impl Given {
@@ -56,6 +57,12 @@ impl Given {
         self
     }
 
+    /// The same with a client that runs slash commands.
+    pub(crate) fn with_commands(mut self) -> Self {
+        self.has_commands = true;
+        self
+    }
+
     /// The same after the clients that ran tools have left.
     pub(crate) fn without_client_tools(mut self) -> Self {
         self.has_client_tools = false;
@@ -80,6 +87,7 @@ pub(crate) fn nothing() -> Given {
         bypass: false,
         inherited: None,
         has_client_tools: true,
+        has_commands: false,
     }
 }
 

@@ -4,16 +4,15 @@
 
 use loopd_proto::params::command::{
     CommandInfo, CommandKind, Commands, ExecuteParams, Executed, HandlePendingParams, InvokeParams,
-    Invoked, ListParams,
+    Invoked, ListParams, Reported,
 };
-use loopd_proto::params::session::Success;
 use loopd_proto::session::ClientCommand;
 
 use super::builtin::{self, Builtin};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
-use loopd_kernel::command::{Command, Send, SendPlace};
+use loopd_kernel::command::{Answer, Command, Send, SendPlace};
 
 pub(super) async fn list(context: Context, params: ListParams) -> Result<Commands, RpcError> {
     let session = context.session(&params.session_id)?;
@@ -122,21 +121,25 @@ pub(super) async fn execute(context: Context, params: ExecuteParams) -> Result<E
 }
 
 /// Takes a client's report that its command has run. If nobody waits for it any more, that is no
-/// error of the client: it may have been slow, or the command was withdrawn.
+/// error of the client, which may have been slow; the reply says so all the same.
 pub(super) async fn handle_pending(
     context: Context,
     params: HandlePendingParams,
-) -> Result<Success, RpcError> {
+) -> Result<Reported, RpcError> {
     let session = context.session(&params.session_id)?;
-    if let Some(error) = &params.error {
-        tracing::info!(session = %params.session_id, error, "a client's command failed");
+    let (request, error) = (params.request_id, params.error);
+    let ran = session.client_command_ran(request.clone(), error.clone());
+    let mut waited_for = ran.await?;
+    if !waited_for {
+        let handled = session.command(Command::CommandHandled {
+            request,
+            stop: false,
+            error,
+        });
+        waited_for = handled.await?.answer == Answer::Accepted(true);
     }
-    let request = params.request_id;
-    let waited_for = session.client_command_ran(request.clone(), params.error);
-    if !waited_for.await? {
-        let stop = false;
-        let handled = session.command(Command::CommandHandled { request, stop });
-        handled.await?;
-    }
-    Ok(Success::YES)
+    Ok(Reported {
+        success: true,
+        waited_for: (!waited_for).then_some(false),
+    })
 }

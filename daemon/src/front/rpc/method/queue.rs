@@ -192,6 +192,7 @@ pub(super) async fn respond(context: Context, params: RespondParams) -> Result<S
         .command(Command::CommandHandled {
             request: params.request_id,
             stop: params.result.handled && params.result.stop_processing_queue,
+            error: None,
         })
         .await?;
     Ok(Success {

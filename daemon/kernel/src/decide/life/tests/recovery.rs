@@ -45,6 +45,7 @@ fn after_a_crash_a_model_call_or_slash_command_is_interrupted() {
         &commanding(),
         recover,
         "
+        store session.warning warningType=command_failed message=\"The command /deploy failed: it was interrupted, and whether it took effe…\"
         store loopd.loop_ended outcome=interrupted
         now idle
         ",

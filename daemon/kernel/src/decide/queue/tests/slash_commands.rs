@@ -123,3 +123,108 @@ fn a_report_of_another_slash_command_changes_nothing() {
     declines(&commanding(), || command_handled("r-c9"));
     declines(&idle(), || command_handled("r-c1"));
 }
+
+/// A client runs a slash command that it had said it runs.
+fn client_runs_command() -> Given {
+    idle().and(queued_for_client("c1")).and(taken(&["c1"]))
+}
+
+#[test]
+fn a_slash_command_fails_by_name_when_nobody_runs_it_any_more() {
+    check(
+        &client_runs_command().and(queued("m2")),
+        clients_left,
+        "
+        store session.warning warningType=command_failed message=\"The command /deploy now failed: the client that runs it left\"
+        tell command.completed requestId=r-c1
+        store loopd.loop_ended outcome=done
+        tell assistant.idle
+        store loopd.taken ids=[m2]
+        tell pending_messages.modified
+        do prepare [m2]
+        now preparing [m2]
+        ",
+    );
+    ignores(&client_runs_command().with_commands(), clients_left);
+    check(
+        &model_called().and(queued_for_client("c1")),
+        clients_left,
+        "
+        store session.warning warningType=command_failed message=\"The command /deploy now failed: the client that runs it left\"
+        store loopd.unqueued ids=[c1]
+        tell pending_messages.modified
+        now turn i/0 model called
+        ",
+    );
+}
+
+#[test]
+fn a_slash_command_that_nobody_had_named_fails_with_the_last_client() {
+    ignores(&commanding(), clients_left);
+    check(
+        &commanding().and(queued("m2")).unattended(),
+        clients_left,
+        "
+        store session.warning warningType=command_failed message=\"The command /deploy failed: the client that runs it left\"
+        tell command.completed requestId=r-c1
+        store loopd.loop_ended outcome=done
+        tell assistant.idle
+        tell session.idle interactive
+        now idle queue=[m2]
+        ",
+    );
+    ignores(
+        &idle().and(queued_for_client("c1")).unattended(),
+        clients_left,
+    );
+}
+
+#[test]
+fn the_queue_goes_past_a_slash_command_that_nobody_runs_any_more() {
+    check(
+        &idle().and(queued_for_client("c1")),
+        || send("m2"),
+        "
+        answer m2
+        store loopd.queued m2 idle last
+        tell pending_messages.modified
+        store session.warning warningType=command_failed message=\"The command /deploy now failed: the client that runs it left\"
+        store loopd.unqueued ids=[c1]
+        tell pending_messages.modified
+        store loopd.taken ids=[m2]
+        tell pending_messages.modified
+        do prepare [m2]
+        now preparing [m2]
+        ",
+    );
+    check(
+        &idle().and(queued_for_client("c1")).with_commands(),
+        || send("m2"),
+        "
+        answer m2
+        store loopd.queued m2 idle last
+        tell pending_messages.modified
+        store loopd.taken ids=[c1]
+        tell pending_messages.modified
+        tell command.queued requestId=r-c1 command=\"/deploy now\"
+        now running /deploy now queue=[m2]
+        ",
+    );
+}
+
+#[test]
+fn a_failed_slash_command_is_told_and_the_queue_goes_on() {
+    check(
+        &commanding(),
+        || command_failed("r-c1"),
+        "
+        answer yes
+        store session.warning warningType=command_failed message=\"The command /deploy failed: no disk space\"
+        tell command.completed requestId=r-c1
+        store loopd.loop_ended outcome=done
+        tell assistant.idle
+        tell session.idle interactive
+        now idle
+        ",
+    );
+}

@@ -51,6 +51,15 @@ pub(crate) fn queued_command(id: &str) -> Durable {
     )
 }
 
+/// A slash command waits that a client runs.
+pub(crate) fn queued_for_client(id: &str) -> Durable {
+    event(
+        "loopd.queued",
+        json!({ "place": "last", "item": { "kind": "command", "id": id, "command": "/deploy now",
+            "request": format!("r-{id}"), "registered": true } }),
+    )
+}
+
 pub(crate) fn taken(ids: &[&str]) -> Durable {
     event("loopd.taken", json!({ "ids": ids }))
 }

@@ -88,6 +88,7 @@ pub(crate) fn command_handled(request: &str) -> Command {
     Command::CommandHandled {
         request: request.into(),
         stop: false,
+        error: None,
     }
 }
 
@@ -96,7 +97,21 @@ pub(crate) fn command_stopped(request: &str) -> Command {
     Command::CommandHandled {
         request: request.into(),
         stop: true,
+        error: None,
     }
+}
+
+/// A client could not run a slash command.
+pub(crate) fn command_failed(request: &str) -> Command {
+    Command::CommandHandled {
+        request: request.into(),
+        stop: false,
+        error: Some("no disk space".to_owned()),
+    }
+}
+
+pub(crate) fn clients_left() -> Command {
+    Command::ClientsLeft
 }
 
 pub(crate) fn clear_queue() -> Command {
