@@ -145,7 +145,7 @@ impl Actor {
     pub(super) fn spawn_reporting(&mut self, work: Work) {
         let reporter = self.reporter();
         let at_work = self.services.keep_alive.work();
-        self.running.spawn(async move {
+        self.running.spawn_in_transaction(async move {
             let _at_work = at_work;
             if let Some(command) = work.done().await {
                 reporter.report(command).await;
