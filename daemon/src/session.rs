@@ -6,6 +6,7 @@
 pub mod actor;
 mod ask;
 pub mod clients;
+mod due;
 mod effects;
 mod files;
 pub mod join;

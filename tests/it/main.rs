@@ -51,6 +51,7 @@ mod subagents;
 mod tasks;
 mod tool_stages;
 mod turns;
+mod unattended;
 mod uncommitted;
 mod validator;
 mod wire;

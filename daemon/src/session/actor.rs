@@ -46,7 +46,7 @@ pub(super) struct Actor {
     pub(super) services: Arc<Services>,
     pub(super) sessions: Arc<Sessions>,
     pub(super) mailbox: mpsc::Sender<Message>,
-    inbox: mpsc::Receiver<Message>,
+    pub(super) inbox: mpsc::Receiver<Message>,
     pub(super) record: SessionRecord,
     pub(super) clients: Clients,
     /// The configuration with its secrets, which are never stored.
@@ -63,6 +63,8 @@ pub(super) struct Actor {
     pub(super) shells: Shells,
     pub(super) subagents: SessionSubagents,
     pub(super) storage: Storage,
+    /// Since when nobody attends the session and nothing runs in it.
+    pub(super) quiet_since: Option<tokio::time::Instant>,
 }
 
 /// Whether the actor goes on.
@@ -115,6 +117,7 @@ impl Actor {
             waits: Waits::default(),
             files: FileWriter::default(),
             storage: Storage::default(),
+            quiet_since: None,
         }
     }
 
@@ -143,33 +146,6 @@ impl Actor {
         self.leave_tree();
         self.shells.close().await;
         self.report_gone(&SessionError::Ended(self.state.id.clone()));
-    }
-
-    /// Waits for the next message; `None` when the session was idle as long as its launch allows.
-    async fn next_message(&mut self) -> Option<Message> {
-        while let Some(at) = self.storage.retry_at() {
-            match tokio::time::timeout_at(at, self.inbox.recv()).await {
-                Ok(message) => return message,
-                Err(_) => self.retry().await,
-            }
-        }
-        let limit = self
-            .clients
-            .launch()
-            .and_then(|launch| launch.session_idle_timeout)
-            .filter(|_| !self.state.is_busy() && !self.state.tasks.has_agents_at_work())
-            .filter(|_| !self.subagents.is_child());
-        let Some(limit) = limit else {
-            return self.inbox.recv().await;
-        };
-        if let Ok(message) = tokio::time::timeout(limit, self.inbox.recv()).await {
-            return message;
-        }
-        tracing::info!(session = %self.state.id, "the session was idle for too long and is ended");
-        if let Err(error) = self.execute(Command::Shutdown { error: None }).await {
-            tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
-        }
-        None
     }
 
     /// Answers all pending requests with an error, so that no caller hangs.
