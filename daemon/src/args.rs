@@ -76,6 +76,10 @@ pub enum Verb {
         #[arg(long, value_name = "SECONDS")]
         idle_timeout: Option<u64>,
 
+        /// Keep idle shells and open questions for so many seconds after the last client left.
+        #[arg(long, value_name = "SECONDS")]
+        unattended_timeout: Option<u64>,
+
         /// Was started by a client: detach, report on stdout, leave when nobody needs it.
         #[arg(long, hide = true)]
         background: bool,

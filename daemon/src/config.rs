@@ -3,6 +3,8 @@
 //! ```toml
 //! model = "work/claude-sonnet-4-5"     # for sessions that name no model
 //! local = true                         # look for Ollama and llama.cpp on this machine
+//! unattended_timeout = 1800            # after so many seconds without a client, idle shells are closed
+//!                                      # and open questions no longer keep the daemon running
 //!
 //! [provider.work]
 //! type = "anthropic"                   # openai (default), azure or anthropic
@@ -31,7 +33,8 @@
 //! explore = "small"                    # the model of one agent: a name, inherit, small or other-family
 //! ```
 //!
-//! `LOOPD_SHELL_BACKEND` of a launch overrides `backend`; `LOOPD_AGENTS_MAX_DEPTH`,
+//! `LOOPD_SHELL_BACKEND` of a launch overrides `backend`; `LOOPD_UNATTENDED_TIMEOUT` overrides
+//! `unattended_timeout`; `LOOPD_AGENTS_MAX_DEPTH`,
 //! `LOOPD_AGENTS_MAX_CONCURRENT` (or `COPILOT_SUBAGENT_MAX_DEPTH`,
 //! `COPILOT_SUBAGENT_MAX_CONCURRENT`) and `LOOPD_AGENTS_FORK` override the settings in `[agents]`.
 //!
@@ -53,6 +56,7 @@
 use loopd_proto::parse_error::plain;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -69,6 +73,28 @@ pub struct Config {
     pub shell: ShellSettings,
     pub agents: AgentSettings,
     pub models: ModelSettings,
+    pub unattended: UnattendedTimeout,
+}
+
+/// How long idle shells and open questions are kept for a person who may come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnattendedTimeout(pub Duration);
+
+impl Default for UnattendedTimeout {
+    fn default() -> Self {
+        Self(Duration::from_secs(30 * 60))
+    }
+}
+
+impl UnattendedTimeout {
+    /// The variable of a launch that overrides the setting, in seconds.
+    pub const VARIABLE: &'static str = "LOOPD_UNATTENDED_TIMEOUT";
+
+    /// Returns the time for a launch with this value of the variable.
+    pub fn with(self, variable: Option<&str>) -> Duration {
+        let seconds = variable.and_then(|text| text.trim().parse().ok());
+        seconds.map_or(self.0, Duration::from_secs)
+    }
 }
 
 /// How sessions run shell commands.
@@ -130,6 +156,7 @@ pub struct ProviderSettings {
 struct ConfigFile {
     model: Option<String>,
     local: bool,
+    unattended_timeout: Option<u64>,
     provider: BTreeMap<String, ProviderSettings>,
     shell: ShellSettings,
     agents: AgentSettings,
@@ -175,6 +202,10 @@ impl Config {
             shell: file.shell,
             agents: file.agents,
             models,
+            unattended: file
+                .unattended_timeout
+                .map(|seconds| UnattendedTimeout(Duration::from_secs(seconds)))
+                .unwrap_or_default(),
             ..Self::default()
         }
     }

@@ -84,6 +84,7 @@ async fn run(args: Args) -> anyhow::Result<()> {
     let home = home_paths::home(&env)?;
     if let Some(Verb::Serve {
         idle_timeout,
+        unattended_timeout,
         background,
         socket,
     }) = args.command
@@ -96,12 +97,15 @@ async fn run(args: Args) -> anyhow::Result<()> {
             home_paths::prepare_socket(&socket, user)?;
             socket
         };
-        let idle = idle_timeout.map(Duration::from_secs);
+        let stay = Stay {
+            idle: idle_timeout.map(Duration::from_secs),
+            unattended: unattended_timeout.map(Duration::from_secs),
+        };
         return if background {
-            serve_in_background(&home, &socket, &env, idle.unwrap_or(IDLE)).await
+            serve_in_background(&home, &socket, &env, stay).await
         } else {
             let app = App::open(&home, Some(&socket)).await?;
-            serve(app, &home, &socket, &env, idle, "loopd listening on ").await
+            serve(app, &home, &socket, &env, stay, "loopd listening on ").await
         };
     }
     anyhow::ensure!(
@@ -194,12 +198,20 @@ async fn run_private(
     Ok(())
 }
 
+/// How long the daemon stays when it has nothing to do.
+struct Stay {
+    /// For ever, if it is not set.
+    idle: Option<Duration>,
+    /// How much longer while something waits for a person; the configuration says it otherwise.
+    unattended: Option<Duration>,
+}
+
 /// Runs a daemon that a client started. It reports to that client through the pipe on stdout.
 async fn serve_in_background(
     home: &Path,
     socket: &Path,
     env: &BTreeMap<String, String>,
-    idle: Duration,
+    stay: Stay,
 ) -> anyhow::Result<()> {
     let app = match App::open(home, Some(socket)).await {
         Ok(app) => app,
@@ -214,7 +226,11 @@ async fn serve_in_background(
             return Err(error.into());
         }
     };
-    let outcome = serve(app.clone(), home, socket, env, Some(idle), "ready: ").await;
+    let stay = Stay {
+        idle: stay.idle.or(Some(IDLE)),
+        ..stay
+    };
+    let outcome = serve(app.clone(), home, socket, env, stay, "ready: ").await;
     if let Err(error) = &outcome {
         // If the home was emptied during the start, "held" makes the client try again.
         let word = if app.has_lost_home() { "held" } else { "error" };
@@ -230,7 +246,7 @@ async fn serve(
     home: &Path,
     socket: &Path,
     env: &BTreeMap<String, String>,
-    idle: Option<Duration>,
+    stay: Stay,
     ready: &str,
 ) -> anyhow::Result<()> {
     let stopped = shutdown::signal();
@@ -242,8 +258,9 @@ async fn serve(
     let environment = env.clone();
     let launch = move || Launch::new("/".into(), environment.clone(), LaunchOptions::default());
     let became_idle = async {
-        match idle {
-            Some(time) => app.services.keep_alive.idle_for(time).await,
+        let unattended = stay.unattended.unwrap_or(app.services.config.unattended.0);
+        match stay.idle {
+            Some(idle) => app.services.keep_alive.idle_for(idle, unattended).await,
             None => std::future::pending().await,
         }
     };

@@ -169,6 +169,11 @@ impl Audience {
         self.state().held.get_or_insert_default();
     }
 
+    /// Drops the events that were held back: what caused them was not stored.
+    pub fn drop_held(&self) {
+        self.state().held = None;
+    }
+
     pub fn release(&self) {
         let mut state = self.state();
         for held in state.held.take().unwrap_or_default() {

@@ -6,6 +6,7 @@
 pub mod actor;
 mod ask;
 pub mod clients;
+mod due;
 mod effects;
 mod files;
 pub mod join;
@@ -17,6 +18,7 @@ pub mod registry;
 mod resume;
 mod running;
 mod shells;
+mod storage;
 pub mod subagents;
 mod toolset;
 mod transaction;
@@ -51,8 +53,15 @@ pub enum SessionError {
     Refused(#[from] Refusal),
     #[error("the session {0} has more requests waiting than it can take; try again")]
     Overloaded(SessionId),
+    /// The request was not carried out, because its events could not be stored.
     #[error("the session's log could not be written: {0}")]
     Store(Arc<StoreError>),
+    #[error(
+        "the session's log could not be written: {0}; the session keeps this in memory and stores it when writing works again"
+    )]
+    NotYetStored(Arc<StoreError>),
+    #[error("the session's log could not be read: {0}")]
+    Unreadable(Arc<StoreError>),
     #[error("the session {0} failed and was closed; resume it to go on from its log")]
     Faulted(SessionId),
     #[error("a file of the session {0} could not be changed; the daemon's log says why")]
@@ -63,22 +72,6 @@ pub enum SessionError {
     Left(SessionId),
     #[error("{0}")]
     Invalid(String),
-}
-
-impl SessionError {
-    /// Returns whether the actor goes on after this error.
-    fn flow(&self) -> actor::Flow {
-        match self {
-            Self::Store(_) | Self::Faulted(_) => actor::Flow::Stop,
-            Self::NotFound(_)
-            | Self::Refused(_)
-            | Self::Overloaded(_)
-            | Self::FileNotChanged(_)
-            | Self::Ended(_)
-            | Self::Left(_)
-            | Self::Invalid(_) => actor::Flow::Go,
-        }
-    }
 }
 
 /// The reply to a command.
@@ -99,7 +92,7 @@ enum Message {
     /// The result of one of the session's effects.
     Report(Box<Command>),
     /// Reads the session without changing it.
-    View(Box<dyn FnOnce(&view::View<'_>) + Send>),
+    View(view::Look),
     Join(Box<join::Join>),
     Attach(Box<Attachment>),
     Detach {
@@ -222,12 +215,12 @@ impl SessionHandle {
         let (reply, answer) = oneshot::channel();
         let posted = self.post(Message::View(Box::new(move |view| {
             // The send fails if the caller has stopped waiting.
-            reply.send(look(view)).ok();
+            reply.send(view.map(look)).ok();
         })));
         let id = self.id.clone();
         async move {
             posted?;
-            answer.await.map_err(|_| SessionError::Faulted(id))
+            answer.await.unwrap_or(Err(SessionError::Faulted(id)))
         }
     }
 

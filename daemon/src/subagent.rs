@@ -229,7 +229,8 @@ impl Subagents {
     ) {
         let (agents, own) = (self.clone(), run.clone());
         let file = self.output_file(&run.id);
-        let stay = self.0.setup.keep_alive.work();
+        // What the sub-agent does is counted in its own session.
+        let stay = self.0.setup.keep_alive.waiting();
         self.0.tasks.spawn(async move {
             agents.drive(own, work, begin, prompt, file).await;
             drop(stay);

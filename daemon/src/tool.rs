@@ -138,6 +138,8 @@ pub trait Tool: Send + Sync + 'static {
     const DESCRIPTION: &'static str;
     /// Whether the tool is offered only where commands run on a terminal.
     const NEEDS_TERMINAL: bool = false;
+    /// Whether a call mostly waits for sub-agents, whose work is counted on its own.
+    const WAITS_FOR_AGENTS: bool = false;
 
     /// Returns what this call needs. It may read the disk; it cannot start anything.
     fn need(&self, args: &Self::Args, context: &AssessContext)
@@ -158,6 +160,7 @@ pub trait DynTool: Send + Sync + 'static {
     fn description(&self) -> &str;
     fn parameters(&self) -> Value;
     fn needs_terminal(&self) -> bool;
+    fn waits_for_agents(&self) -> bool;
     fn need<'a>(&'a self, args: &'a Value, context: &'a AssessContext) -> BoxFuture<'a, Need>;
     fn run<'a>(
         &'a self,
@@ -174,6 +177,10 @@ impl<T: Tool> DynTool for T {
 
     fn description(&self) -> &str {
         T::DESCRIPTION
+    }
+
+    fn waits_for_agents(&self) -> bool {
+        T::WAITS_FOR_AGENTS
     }
 
     fn needs_terminal(&self) -> bool {

@@ -21,6 +21,8 @@ const RETRY_AFTER: Duration = Duration::from_millis(5);
 
 /// The environment variable that holds the daemon's idle timeout in seconds.
 const IDLE_TIMEOUT: &str = "LOOPD_IDLE_TIMEOUT";
+/// Sets how many seconds after the last client left a started daemon keeps idle shells and questions.
+const UNATTENDED_TIMEOUT: &str = "LOOPD_UNATTENDED_TIMEOUT";
 
 /// Why no connection to a daemon could be made.
 #[derive(Debug, thiserror::Error)]
@@ -87,13 +89,17 @@ impl DaemonTarget {
         launch: &LaunchParams,
         service: Arc<dyn Service>,
     ) -> Result<LaunchedConnection, DaemonConnectionError> {
-        let idle_timeout = launch.env.get(IDLE_TIMEOUT).map(String::as_str);
+        let variable = |name: &str| launch.env.get(name).map(String::as_str);
+        let timeouts = [
+            ("--idle-timeout", variable(IDLE_TIMEOUT)),
+            ("--unattended-timeout", variable(UNATTENDED_TIMEOUT)),
+        ];
         let connecting = async {
             loop {
                 if let Some(connected) = self.try_connect(launch, service.clone()).await? {
                     return Ok(connected);
                 }
-                match self.start(idle_timeout).await? {
+                match self.start(&timeouts).await? {
                     StartOutcome::Ready => {}
                     StartOutcome::HomeInUse => tokio::time::sleep(RETRY_AFTER).await,
                 }
@@ -152,7 +158,7 @@ impl DaemonTarget {
     /// Starts a daemon and waits until it serves or reports an error.
     async fn start(
         &self,
-        idle_timeout: Option<&str>,
+        timeouts: &[(&str, Option<&str>)],
     ) -> Result<StartOutcome, DaemonConnectionError> {
         let home_error = |source| DaemonConnectionError::Home {
             home: self.home.clone(),
@@ -181,8 +187,10 @@ impl DaemonTarget {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log);
-        if let Some(seconds) = idle_timeout {
-            command.arg("--idle-timeout").arg(seconds);
+        for (option, seconds) in timeouts {
+            if let Some(seconds) = seconds {
+                command.arg(option).arg(seconds);
+            }
         }
         let mut child = command.spawn().map_err(spawn_error)?;
         let mut line = String::new();

@@ -1,5 +1,5 @@
-//! A question exists once it is committed: before that nobody is shown it, whoever joins; if the
-//! commit fails, nobody ever is.
+//! A question exists once it is committed: before that nobody is shown it, whoever joins. If the
+//! commit fails, it is shown when a later attempt works, and never if the store refuses it.
 //!
 //! The questions are those of a sub-agent, because its session waits for the disk while the session
 //! above goes on and takes in new clients. The commit of the asking event is held by the test.
@@ -88,17 +88,17 @@ async fn waiting(question: Question) -> Waiting {
     }
 }
 
-/// Fails the commit, and waits until the session of the sub-agent has ended because of it.
-async fn fail(daemon: &Daemon, commit: HeldCommit) {
+/// Lets the store refuse the commit for good, and waits until the sub-agent's session has gone back.
+async fn refuse(daemon: &Daemon, commit: HeldCommit) {
     let records = daemon.app.services.store.list().await.unwrap();
     let agent = records.into_iter().find(|record| record.agent.is_some());
     let live = daemon.live(agent.unwrap().id.as_str());
-    // It is refused when the session ends, because the session looks at nothing before that.
-    let look = tokio::spawn(async move { live.state(|_| ()).await });
+    // It is answered after the commit, because the session looks at nothing before that.
+    let look = tokio::spawn(async move { live.state(|state| state.questions.clone()).await });
     tokio::task::yield_now().await;
-    commit.fail();
-    let looked = within("the sub-agent's session to end", look).await;
-    assert!(looked.unwrap().is_err(), "it goes on without its log");
+    commit.refuse();
+    let looked = within("the sub-agent's session to go back", look).await;
+    assert_eq!(looked.unwrap().unwrap().iter().count(), 0);
 }
 
 /// Joins the session at the top, and waits until everything that a joiner is shown has come.
@@ -142,14 +142,14 @@ async fn is_not_shown_before_its_commit(question: Question) -> (Waiting, Session
     (waiting, joined)
 }
 
-async fn is_never_shown_if_its_commit_fails(question: Question) {
+async fn is_never_shown_if_its_commit_is_refused(question: Question) {
     let Waiting {
         daemon,
         session,
         commit,
     } = waiting(question).await;
     let early = joiner(&daemon, &session).await;
-    fail(&daemon, commit).await;
+    refuse(&daemon, commit).await;
     let late = joiner(&daemon, &session).await;
     for (who, client) in [
         ("who joined before", &early),
@@ -232,51 +232,16 @@ async fn a_sub_agents_question_to_people_is_asked_after_its_commit() {
 }
 
 #[tokio::test]
-async fn a_sub_agents_permission_whose_commit_fails_is_never_shown() {
-    is_never_shown_if_its_commit_fails(Question::Permission).await;
+async fn a_sub_agents_permission_whose_commit_is_refused_is_never_shown() {
+    is_never_shown_if_its_commit_is_refused(Question::Permission).await;
 }
 
 #[tokio::test]
-async fn a_sub_agents_client_tool_call_whose_commit_fails_is_never_shown() {
-    is_never_shown_if_its_commit_fails(Question::ClientTool).await;
+async fn a_sub_agents_client_tool_call_whose_commit_is_refused_is_never_shown() {
+    is_never_shown_if_its_commit_is_refused(Question::ClientTool).await;
 }
 
 #[tokio::test]
-async fn a_sub_agents_question_to_people_whose_commit_fails_is_never_asked() {
-    is_never_shown_if_its_commit_fails(Question::AskUser).await;
-}
-
-#[tokio::test]
-async fn a_sub_agent_whose_commit_fails_has_ended_for_its_parent_too() {
-    let Waiting {
-        daemon,
-        mut session,
-        commit,
-    } = waiting(Question::Permission).await;
-    fail(&daemon, commit).await;
-    let done = session.next("tool.execution_complete").await;
-    assert_eq!(done["data"]["toolCallId"], "t");
-    assert_eq!(done["data"]["success"], false);
-    session.next("session.idle").await;
-    daemon.finish().await;
-}
-
-#[tokio::test]
-async fn clients_of_a_session_whose_log_cannot_be_written_are_told_why_it_ends() {
-    let commits = Commits::default();
-    let daemon = Daemon::builder()
-        .script(Script::play([Turn::user("go").says("never stored")]).await)
-        .commits(&commits)
-        .start()
-        .await;
-    let mut session = daemon.client().create(json!({})).await;
-    let mut commit = commits.hold("assistant.message");
-    session.send("go").await;
-    commit.reached().await;
-    commit.fail();
-    let error = session.next("session.error").await;
-    assert_eq!(error["data"]["errorType"], "storage");
-    let message = error["data"]["message"].as_str().unwrap();
-    assert!(message.contains("could not be written"), "{message}");
-    daemon.finish().await;
+async fn a_sub_agents_question_to_people_whose_commit_is_refused_is_never_asked() {
+    is_never_shown_if_its_commit_is_refused(Question::AskUser).await;
 }

@@ -3,19 +3,25 @@
 //!
 //! [`Daemon::builder`](crate::Daemon::builder) takes the [`Commits`] that control it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
 use loopd_proto::id::{Seq, SessionId};
 use loopd_store::{Batch, SessionRecord, Store, StoreError, StoreFuture, StoredEvent};
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::within;
 
 /// Controls which commits of a store are held.
 #[derive(Clone, Default)]
 pub struct Commits {
+    /// Whether every commit fails, as on a full disk, and how many have failed.
+    full: Arc<AtomicBool>,
+    failed: Arc<watch::Sender<usize>>,
+    /// Whether every read of a log fails.
+    unreadable: Arc<AtomicBool>,
     traps: Arc<Mutex<Vec<Trap>>>,
     wanted: Arc<Mutex<Vec<Vec<String>>>>,
 }
@@ -29,7 +35,7 @@ struct Trap {
 
 enum Verdict {
     LetThrough,
-    Fail,
+    Fail(StoreError),
 }
 
 /// One commit that is held now or will be.
@@ -54,6 +60,28 @@ impl Commits {
             reached: Some(reaching),
             verdict,
         }
+    }
+
+    /// Lets every commit fail from now on, as on a full disk.
+    pub fn fill_disk(&self) {
+        self.full.store(true, Ordering::SeqCst);
+    }
+
+    /// Lets commits work again.
+    pub fn free_disk(&self) {
+        self.full.store(false, Ordering::SeqCst);
+    }
+
+    /// Lets every read of a log fail, or work again.
+    pub fn set_unreadable(&self, unreadable: bool) {
+        self.unreadable.store(unreadable, Ordering::SeqCst);
+    }
+
+    /// Waits until this many commits have failed on the full disk.
+    pub async fn failed(&self, count: usize) {
+        let mut failed = self.failed.subscribe();
+        let reached = failed.wait_for(|failed| *failed >= count);
+        within("a commit to fail", reached).await.unwrap();
     }
 
     /// Returns the kinds of the events in each commit so far, oldest commit first.
@@ -87,9 +115,27 @@ impl HeldCommit {
         assert!(self.verdict.send(Verdict::LetThrough).is_ok(), "{NOBODY}");
     }
 
-    /// Stores nothing of the held commit; the session gets an error.
+    /// Stores nothing of the held commit; the store refuses it for good.
+    pub fn refuse(self) {
+        self.fail_with(StoreError::Rejected {
+            cause: loopd_store::Cause::new("the test refused this commit"),
+        });
+    }
+
+    /// Stores nothing of the held commit; no space was left for it.
     pub fn fail(self) {
-        assert!(self.verdict.send(Verdict::Fail).is_ok(), "{NOBODY}");
+        self.fail_with(no_space());
+    }
+
+    fn fail_with(self, error: StoreError) {
+        assert!(self.verdict.send(Verdict::Fail(error)).is_ok(), "{NOBODY}");
+    }
+}
+
+fn no_space() -> StoreError {
+    StoreError::Full {
+        place: "the store of the test".to_owned(),
+        cause: loopd_store::Cause::new("the test filled the disk"),
     }
 }
 
@@ -115,6 +161,10 @@ impl Store for HeldStore {
             .unwrap_or_else(PoisonError::into_inner)
             .push(kinds.collect());
         let Some(trap) = self.commits.trap_for(&batch) else {
+            if self.commits.full.load(Ordering::SeqCst) {
+                self.commits.failed.send_modify(|failed| *failed += 1);
+                return async { Err(no_space()) }.boxed();
+            }
             return self.inner.append(batch);
         };
         let inner = self.inner.clone();
@@ -124,15 +174,20 @@ impl Store for HeldStore {
             let verdict = trap.verdict.await;
             match verdict.expect("a test says what becomes of a commit that it held") {
                 Verdict::LetThrough => inner.append(batch).await,
-                Verdict::Fail => Err(StoreError::Rejected {
-                    cause: loopd_store::Cause::new("the test failed this commit"),
-                }),
+                Verdict::Fail(error) => Err(error),
             }
         }
         .boxed()
     }
 
     fn load(&self, id: &SessionId) -> StoreFuture<Option<(SessionRecord, Vec<StoredEvent>)>> {
+        if self.commits.unreadable.load(Ordering::SeqCst) {
+            let error = StoreError::Corrupt {
+                place: "the store of the test".to_owned(),
+                cause: loopd_store::Cause::new("the test damaged it"),
+            };
+            return async { Err(error) }.boxed();
+        }
         self.inner.load(id)
     }
 

@@ -13,13 +13,18 @@ pub struct KeepAlive {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KeepAliveReasons {
     pub connections: usize,
-    /// Model calls and tool calls; a pending permission or user question does not count.
+    /// Model calls, tool calls and commands that run. A pending permission or user question does not
+    /// count.
     pub work: usize,
+    /// What is kept for a person who may come back: shells that run no command, and sub-agents,
+    /// which may wait for an answer. What a sub-agent does is counted as work on its own.
+    pub waiting: usize,
 }
 
 impl KeepAliveReasons {
-    pub fn is_none(self) -> bool {
-        self == Self::default()
+    /// Returns whether nobody is connected and nothing runs.
+    fn is_unattended(self) -> bool {
+        self.connections == 0 && self.work == 0
     }
 }
 
@@ -42,6 +47,11 @@ impl KeepAlive {
         self.guard(|reasons| &mut reasons.work)
     }
 
+    /// Counts something that waits for a person until the guard is dropped.
+    pub fn waiting(&self) -> KeepAliveGuard {
+        self.guard(|reasons| &mut reasons.waiting)
+    }
+
     fn guard(&self, field: fn(&mut KeepAliveReasons) -> &mut usize) -> KeepAliveGuard {
         self.reasons.send_modify(|reasons| *field(reasons) += 1);
         KeepAliveGuard {
@@ -54,15 +64,28 @@ impl KeepAlive {
         *self.reasons.borrow()
     }
 
-    /// Resolves when there has been no reason for this long.
-    pub async fn idle_for(&self, time: Duration) {
+    /// Resolves when nobody was connected and nothing ran for `idle`, or for `unattended` longer if
+    /// something waits for a person all that time.
+    pub async fn idle_for(&self, idle: Duration, unattended: Duration) {
         let mut changes = self.reasons.subscribe();
         loop {
             // The sender lives as long as `self`: waiting cannot fail.
-            changes.wait_for(|reasons| reasons.is_none()).await.ok();
-            let needed = changes.wait_for(|reasons| !reasons.is_none());
-            if tokio::time::timeout(time, needed).await.is_err() {
-                return;
+            changes
+                .wait_for(|reasons| reasons.is_unattended())
+                .await
+                .ok();
+            let mut waiting = self.reasons.subscribe();
+            let nothing_waits = async {
+                waiting.wait_for(|reasons| reasons.waiting == 0).await.ok();
+            };
+            let patience = async {
+                tokio::time::timeout(unattended, nothing_waits).await.ok();
+                tokio::time::sleep(idle).await;
+            };
+            let needed = changes.wait_for(|reasons| !reasons.is_unattended());
+            tokio::select! {
+                _ = needed => {}
+                () = patience => return,
             }
         }
     }
@@ -84,3 +107,6 @@ impl Drop for KeepAliveGuard {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -157,6 +157,15 @@ pub struct Spawn {
     pub label: String,
 }
 
+impl Spawn {
+    /// Returns whether the process itself is work. A shell on a terminal is not: `shells` counts the
+    /// commands that run in it.
+    fn counts_as_work(&self) -> bool {
+        let is_shell = matches!(self.io, Io::Terminal { .. });
+        !is_shell && self.lifetime.class() != Class::Detached
+    }
+}
+
 /// Why a command did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
@@ -248,6 +257,10 @@ impl Processes {
             ending: AtomicBool::new(false),
             backend: backend::ProcessBackend::new(home),
         }))
+    }
+
+    pub(crate) fn keep_alive(&self) -> &KeepAlive {
+        &self.0.keep_alive
     }
 
     /// Kills processes that an earlier daemon of this home left, and adopts its detached commands,

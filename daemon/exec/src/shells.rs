@@ -14,6 +14,7 @@ mod error;
 mod slot;
 mod spare;
 mod table;
+mod unattended;
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
@@ -174,7 +175,8 @@ impl Shells {
             (None, RunIn::Foreground) => Retention::UntilRead,
             (Some(_), _) | (None, RunIn::Background) => Retention::UntilClosed,
         };
-        let slot = Arc::new(ShellSlot::new(retention));
+        let waiting = self.0.setup.processes.keep_alive().waiting();
+        let slot = Arc::new(ShellSlot::new(retention, waiting));
         table.slots.insert(id.clone(), slot.clone());
         table.closed.forget(&id);
         Ok((id, slot))

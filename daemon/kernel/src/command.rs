@@ -3,6 +3,7 @@
 mod calls;
 mod life;
 mod messages;
+mod report;
 mod settings;
 mod tasks;
 

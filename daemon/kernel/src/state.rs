@@ -299,6 +299,13 @@ impl State {
         matches!(self.phase, Phase::Commanding(_)) || self.queue.iter().any(is_command)
     }
 
+    /// Whether the loop does something now, instead of resting or waiting for people only.
+    pub fn is_working(&self) -> bool {
+        let mut open = self.calls().filter(|call| call.is_open()).peekable();
+        let waits = open.peek().is_some() && open.all(CallState::waits_for_somebody);
+        self.is_busy() && !waits
+    }
+
     /// Returns what the session and all its agents used.
     pub fn usage(&self) -> WorkUsage {
         let mut usage = WorkUsage {

@@ -20,6 +20,7 @@ use super::questions::QuestionWaiters;
 use super::registry::Sessions;
 use super::running::RunningEffects;
 use super::shells;
+use super::storage::{OnFailure, Storage, Substitute};
 use super::subagents::SessionSubagents;
 use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
@@ -45,7 +46,7 @@ pub(super) struct Actor {
     pub(super) services: Arc<Services>,
     pub(super) sessions: Arc<Sessions>,
     pub(super) mailbox: mpsc::Sender<Message>,
-    inbox: mpsc::Receiver<Message>,
+    pub(super) inbox: mpsc::Receiver<Message>,
     pub(super) record: SessionRecord,
     pub(super) clients: Clients,
     /// The configuration with its secrets, which are never stored.
@@ -61,6 +62,9 @@ pub(super) struct Actor {
     /// The shell commands of the session.
     pub(super) shells: Shells,
     pub(super) subagents: SessionSubagents,
+    pub(super) storage: Storage,
+    /// Since when nobody attends the session and nothing runs in it.
+    pub(super) quiet_since: Option<tokio::time::Instant>,
 }
 
 /// Whether the actor goes on.
@@ -112,6 +116,8 @@ impl Actor {
             question_waiters: QuestionWaiters::default(),
             waits: Waits::default(),
             files: FileWriter::default(),
+            storage: Storage::default(),
+            quiet_since: None,
         }
     }
 
@@ -142,27 +148,6 @@ impl Actor {
         self.report_gone(&SessionError::Ended(self.state.id.clone()));
     }
 
-    /// Waits for the next message; `None` when the session was idle as long as its launch allows.
-    async fn next_message(&mut self) -> Option<Message> {
-        let limit = self
-            .clients
-            .launch()
-            .and_then(|launch| launch.session_idle_timeout)
-            .filter(|_| !self.state.is_busy() && !self.state.tasks.has_agents_at_work())
-            .filter(|_| !self.subagents.is_child());
-        let Some(limit) = limit else {
-            return self.inbox.recv().await;
-        };
-        if let Ok(message) = tokio::time::timeout(limit, self.inbox.recv()).await {
-            return message;
-        }
-        tracing::info!(session = %self.state.id, "the session was idle for too long and is ended");
-        if let Err(error) = self.execute(Command::Shutdown { error: None }).await {
-            tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
-        }
-        None
-    }
-
     /// Answers all pending requests with an error, so that no caller hangs.
     fn refuse_all(&mut self, error: &SessionError) {
         self.sessions.forget(&self.state.id, &self.mailbox);
@@ -187,7 +172,7 @@ impl Actor {
                     Flow::Go
                 }
                 Err(error) => {
-                    let flow = error.flow();
+                    let flow = self.flow_after(&error);
                     reply.send(Err(error)).ok();
                     flow
                 }
@@ -319,48 +304,79 @@ impl Actor {
 
     /// Carries out a command that has no caller.
     pub(super) async fn report(&mut self, command: Command) -> Flow {
-        match self.execute(command).await {
-            Ok(_) => Flow::Go,
-            Err(error) => {
+        let Err(error) = self.execute(command).await else {
+            return Flow::Go;
+        };
+        let flow = self.flow_after(&error);
+        match flow {
+            Flow::Stop => {
                 tracing::error!(session = %self.state.id, %error, "the session cannot go on");
                 self.report_gone(&error);
-                Flow::Stop
+            }
+            Flow::Go => {
+                tracing::warn!(session = %self.state.id, %error, "a report was not carried out");
             }
         }
+        flow
+    }
+
+    /// Carries out a command, after all that still waits to be stored.
+    pub(super) async fn execute(&mut self, command: Command) -> Result<Done, SessionError> {
+        let command = self.make_way(command).await?;
+        self.execute_now(command).await
     }
 
     /// Decides a command and carries it out: store, apply, commit, publish, start effects.
-    pub(super) async fn execute(&mut self, command: Command) -> Result<Done, SessionError> {
+    pub(super) async fn execute_now(&mut self, command: Command) -> Result<Done, SessionError> {
+        let substitute = Substitute::of(&command);
+        let done = self.attempt(command).await;
+        let refused = match &done {
+            Err(SessionError::Store(error)) if !error.may_pass() => error.clone(),
+            Err(error) if self.flow_after(error) == Flow::Stop => {
+                self.report_gone(error);
+                return done;
+            }
+            Ok(_) | Err(_) => return done,
+        };
+        // The store will never take this report. What can be stored is that it was lost.
+        match substitute.command(&refused) {
+            Some(command) => self.attempt(command).await,
+            None => done,
+        }
+    }
+
+    async fn attempt(&mut self, command: Command) -> Result<Done, SessionError> {
         let command = self.without_secrets(command);
         let headers = match &command {
             Command::Send(send) => send.request_headers.clone(),
             _ => BTreeMap::new(),
         };
+        let on_failure = if command.is_report() {
+            OnFailure::Keep
+        } else {
+            OnFailure::Undo
+        };
         let secret_options = self.options_after(&command);
         let Decision { steps, answer } = self.decide(command)?;
-        if let Some(options) = secret_options {
-            self.options = options;
-        }
-        if let Answer::Message(id) = &answer {
+        let options_before =
+            secret_options.map(|options| std::mem::replace(&mut self.options, options));
+        let message = match &answer {
+            Answer::Message(id) => Some(id.clone()),
+            Answer::Done | Answer::Accepted(_) | Answer::Permissions { .. } => None,
+        };
+        if let Some(id) = &message {
             self.running.keep_headers(id.clone(), headers);
         }
-        let done = self.carry_out(steps, answer).await;
-        if let Err(error) = &done {
-            self.report_gone(error);
-            self.tell_end(error);
+        let done = self.carry_out(steps, answer, on_failure).await;
+        if let Err(SessionError::Store(_)) = &done {
+            if let Some(options) = options_before {
+                self.options = options;
+            }
+            if let Some(id) = &message {
+                self.running.drop_headers(id);
+            }
         }
         done
-    }
-
-    /// Tells clients that the session ends because of an error; the log cannot say it.
-    fn tell_end(&mut self, error: &SessionError) {
-        if error.flow() == Flow::Stop {
-            self.tell(&Ephemeral::SessionError(Failure {
-                error_type: "storage".to_owned(),
-                message: error.to_string(),
-                ..Failure::default()
-            }));
-        }
     }
 
     pub(super) fn decide(&self, command: Command) -> Result<Decision, SessionError> {

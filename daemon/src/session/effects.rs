@@ -144,8 +144,8 @@ impl Actor {
     /// Runs work beside the actor and reports its result.
     pub(super) fn spawn_reporting(&mut self, work: Work) {
         let reporter = self.reporter();
-        let at_work = self.services.keep_alive.work();
-        self.running.spawn(async move {
+        let at_work = work.keep_alive(&self.services.keep_alive);
+        self.running.spawn_in_transaction(async move {
             let _at_work = at_work;
             if let Some(command) = work.done().await {
                 reporter.report(command).await;

@@ -55,7 +55,7 @@ impl Actor {
         let done = self.execute(Command::Resume(resume)).await;
         let flow = match &done {
             Ok(_) => Flow::Go,
-            Err(error) => error.flow(),
+            Err(error) => self.flow_after(error),
         };
         // The send fails if the caller has stopped waiting; the session is resumed all the same.
         join.reply.send(done.map(|_| joined)).ok();

@@ -26,7 +26,7 @@ pub(super) struct Outgoing {
 /// Writes a durable event as a log line and applies it to the state.
 ///
 /// The state is ahead of the disk by one transaction. The actor publishes none of its events before
-/// the commit, and drops the state if the commit fails.
+/// the commit, and goes back to the stored state if the commit fails.
 pub(super) fn record(
     state: &mut State,
     clock: &Clock,

@@ -7,7 +7,7 @@ use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::TaskOutcome;
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::time::Timestamp;
-use loopd_store::StoredEvent;
+use loopd_store::{SessionRecord, StoreError, StoredEvent};
 
 use super::SessionError;
 use super::actor::{Actor, Start};
@@ -21,37 +21,52 @@ use loopd_kernel::texts;
 impl Actor {
     /// Applies the log to the state; closes what was running at its end, unless it runs elsewhere.
     pub(super) async fn load(&mut self, start: Start) -> Result<(), SessionError> {
-        let id = self.state.id.clone();
         let stored = self
-            .services
-            .store
-            .load(&id)
+            .stored_state()
             .await
-            .map_err(|error| SessionError::Store(Arc::new(error)))?;
-        let Some((record, events)) = stored else {
-            return Err(SessionError::NotFound(id));
+            .map_err(SessionError::Unreadable)?;
+        let Some((record, state)) = stored else {
+            return Err(SessionError::NotFound(self.state.id.clone()));
         };
         self.record = record;
+        self.state = state;
+        self.options = self.state.options.clone();
+        if start == Start::Copy {
+            return Ok(());
+        }
+        let recovered = self.recovered().await;
+        match self.execute(Command::Recover(recovered)).await {
+            // What was running is closed when the log can be written; until then it can be read.
+            Ok(_) | Err(SessionError::NotYetStored(_)) => {}
+            Err(error) => return Err(error),
+        }
+        self.shells.restore(&self.state);
+        Ok(())
+    }
+
+    /// Reads the record and the state of this session from its log; `None` if there is no log.
+    pub(super) async fn stored_state(
+        &self,
+    ) -> Result<Option<(SessionRecord, State)>, Arc<StoreError>> {
+        let id = &self.state.id;
+        let stored = self.services.store.load(id).await.map_err(Arc::new)?;
+        let Some((record, events)) = stored else {
+            return Ok(None);
+        };
+        let mut state = State::new(id.clone());
         for stored in events {
             match loopd_proto::event::read_durable(&stored.json) {
                 Ok((head, event)) => {
-                    apply(&mut self.state, &head, &event);
+                    apply(&mut state, &head, &event);
                 }
                 Err(error) => {
                     // A later version wrote it, or it is damaged: skipped, so that the rest loads.
                     tracing::warn!(session = %id, kind = %stored.kind, %error, "an event could not be read");
                 }
             }
-            self.state.seq = stored.seq;
+            state.seq = stored.seq;
         }
-        self.options = self.state.options.clone();
-        if start == Start::Copy {
-            return Ok(());
-        }
-        let recovered = self.recovered().await;
-        self.execute(Command::Recover(recovered)).await?;
-        self.shells.restore(&self.state);
-        Ok(())
+        Ok(Some((record, state)))
     }
 }
 

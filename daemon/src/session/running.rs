@@ -11,8 +11,12 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct RunningEffects {
     turn: CancellationToken,
     effects: JoinSet<()>,
-    /// The client tools that the model was last told about.
+    /// The effects that the running transaction has started.
+    begun: Vec<AbortHandle>,
+    /// The client tools that the model was last told about, and those before the running
+    /// transaction, if it told the model about others.
     told_tools: BTreeSet<String>,
+    told_before: Option<BTreeSet<String>>,
     /// The extra request headers of waiting messages and of the running interaction.
     waiting_headers: HashMap<MessageId, BTreeMap<String, String>>,
     headers: BTreeMap<String, String>,
@@ -25,6 +29,34 @@ impl RunningEffects {
         effect: impl Future<Output = ()> + Send + 'static,
     ) -> AbortHandle {
         self.effects.spawn(effect)
+    }
+
+    /// Runs an effect that ends with the running transaction if that is not stored.
+    pub(super) fn spawn_in_transaction(
+        &mut self,
+        effect: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let handle = self.effects.spawn(effect);
+        self.begun.push(handle);
+    }
+
+    /// Lets the effects of the running transaction go on, whatever comes next.
+    pub(super) fn transaction_ends(&mut self) {
+        self.begun.clear();
+        self.told_before = None;
+    }
+
+    /// Ends the effects of a transaction that was not stored; none of them runs when this resolves.
+    pub(super) async fn undo_transaction(&mut self) {
+        let begun = std::mem::take(&mut self.begun);
+        begun.iter().for_each(AbortHandle::abort);
+        // An effect that is running on another thread stops at its next wait.
+        while begun.iter().any(|effect| !effect.is_finished()) {
+            tokio::task::yield_now().await;
+        }
+        if let Some(told) = self.told_before.take() {
+            self.told_tools = told;
+        }
     }
 
     /// Drops the effects that have ended.
@@ -54,6 +86,11 @@ impl RunningEffects {
         }
     }
 
+    /// Drops the headers of a message that was not stored.
+    pub(super) fn drop_headers(&mut self, id: &MessageId) {
+        self.waiting_headers.remove(id);
+    }
+
     /// Makes the headers of these messages those of the interaction that they start.
     pub(super) fn take_headers<'a>(&mut self, ids: impl Iterator<Item = &'a MessageId>) {
         self.headers.clear();
@@ -79,6 +116,7 @@ impl RunningEffects {
 
     /// Records that the model is told about these client tools.
     pub(super) fn tell_tools(&mut self, client_tools: BTreeSet<String>) {
-        self.told_tools = client_tools;
+        let before = std::mem::replace(&mut self.told_tools, client_tools);
+        self.told_before.get_or_insert(before);
     }
 }

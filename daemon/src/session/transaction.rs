@@ -1,18 +1,18 @@
 //! One transaction of a session: store, publish and start what was decided.
 //!
 //! Every change of a session happens in this order. The actor calls it with each decision. No event
-//! is published before its commit.
+//! is published before its commit. `storage` has what happens if a commit fails.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use loopd_proto::event::Durable;
-use loopd_proto::id::EventId;
-use loopd_store::{Batch, StoredEvent};
+use loopd_proto::id::{EventId, Seq};
+use loopd_store::{Batch, SessionRecord, StoredEvent, Visibility};
 
 use super::actor::Actor;
 use super::journal::{self, Outgoing};
+use super::storage::OnFailure;
 use super::work::Work;
 use super::{Done, SessionError};
 use crate::client::Class;
@@ -24,6 +24,8 @@ use loopd_kernel::command::{Answer, Effect, EffectStart, Step};
 struct Written {
     events: Vec<StoredEvent>,
     outgoing: Vec<Outgoing>,
+    /// The stored events again, if the session is a sub-agent whose run follows them.
+    followed: Vec<Durable>,
     /// Effects that may finish within the transaction.
     within: VecDeque<Effect>,
     /// Effects that start before the commit.
@@ -47,11 +49,61 @@ impl Written {
     }
 }
 
+/// A transaction that is decided and applied, but not committed yet.
+pub(super) struct Transaction {
+    /// The end of the log before the transaction.
+    after: Seq,
+    /// The events of the command, then those that were decided within the transaction.
+    outgoing: Vec<Outgoing>,
+    /// How many of the events are those of the command.
+    own: usize,
+    followed: Vec<Durable>,
+    /// Effects that start after the commit.
+    effects: Vec<Effect>,
+    /// Whether the transaction changes what sub-agents inherit.
+    hands_down: bool,
+    answer: Answer,
+}
+
+impl Transaction {
+    fn stores_any(&self) -> bool {
+        self.outgoing.iter().any(|event| event.durable)
+    }
+
+    /// Returns whether the running turn is cancelled after the commit.
+    pub(super) fn cancels_turn(&self) -> bool {
+        let mut effects = self.effects.iter();
+        effects.any(|effect| matches!(effect, Effect::CancelTurn))
+    }
+
+    /// Returns the batch of the transaction, to commit it once more.
+    pub(super) fn batch(&self, record: SessionRecord) -> Batch {
+        let durable = self.outgoing.iter().filter(|event| event.durable);
+        let events = durable.map(|event| StoredEvent {
+            seq: event.seq,
+            id: event.id.clone(),
+            kind: event.kind.into(),
+            visible: if event.visible {
+                Visibility::Public
+            } else {
+                Visibility::Internal
+            },
+            json: event.line.clone(),
+        });
+        Batch {
+            record,
+            after: self.after,
+            events: events.collect(),
+        }
+    }
+}
+
 impl Actor {
     pub(super) async fn carry_out(
         &mut self,
         steps: Vec<Step>,
         answer: Answer,
+        on_failure: OnFailure,
     ) -> Result<Done, SessionError> {
         let after = self.state.seq;
         // These events change what sub-agents inherit.
@@ -62,12 +114,12 @@ impl Actor {
             )
         };
         let hands_down = steps.iter().any(changes);
+        self.running.transaction_ends();
         let mut written = Written::default();
         self.write(steps, &mut written)?;
         let own = written.outgoing.len();
         self.decide_within(&mut written)?;
-        let stored_any = !written.events.is_empty();
-        let commit = stored_any.then(|| {
+        let commit = (!written.events.is_empty()).then(|| {
             self.refresh_record();
             self.services.store.append(Batch {
                 record: self.record.clone(),
@@ -79,27 +131,55 @@ impl Actor {
             self.clients.audience().hold();
         }
         self.start_all(written.before);
-        if let Some(commit) = commit {
-            commit
-                .await
-                .map_err(|error| SessionError::Store(Arc::new(error)))?;
+        let transaction = Transaction {
+            after,
+            outgoing: written.outgoing,
+            own,
+            followed: written.followed,
+            effects: written.after,
+            hands_down,
+            answer,
+        };
+        let Some(commit) = commit else {
+            return Ok(self.finish(transaction));
+        };
+        match commit.await {
+            Ok(()) => {
+                self.commits_work();
+                Ok(self.finish(transaction))
+            }
+            Err(error) => self.commit_failed(transaction, error, on_failure).await,
         }
-        let later = written.outgoing.split_off(own);
-        let event = self.publish_committed(written.outgoing, later);
+    }
+
+    /// Publishes a committed transaction and starts its effects.
+    pub(super) fn finish(&mut self, transaction: Transaction) -> Done {
+        let stored_any = transaction.stores_any();
+        self.running.transaction_ends();
+        transaction
+            .followed
+            .iter()
+            .for_each(|event| self.show_stored(event));
+        let mut own = transaction.outgoing;
+        let later = own.split_off(transaction.own);
+        let event = self.publish_committed(own, later);
         self.clients.audience().release();
         self.waits.settle(&self.state);
         if stored_any {
             self.report_status();
             self.announce_update();
         }
-        self.start_all(written.after);
-        if hands_down {
+        self.start_all(transaction.effects);
+        if transaction.hands_down {
             self.hand_down();
         }
         if !self.state.is_busy() {
             self.shells.drop_spare();
         }
-        Ok(Done { answer, event })
+        Done {
+            answer: transaction.answer,
+            event,
+        }
     }
 
     /// Turns decided steps into events and effects. No event is published before the commit.
@@ -107,14 +187,15 @@ impl Actor {
         for step in steps {
             let line = match step {
                 Step::Store(event) => {
-                    journal::record(&mut self.state, &self.services.clock, &event).map(
-                        |(stored, out)| {
-                            self.show_stored(&event);
-                            self.waits.stored(&event, &out);
-                            written.events.push(stored);
-                            written.outgoing.push(out);
-                        },
-                    )
+                    let recorded = journal::record(&mut self.state, &self.services.clock, &event);
+                    recorded.map(|(stored, out)| {
+                        self.waits.stored(&event, &out);
+                        written.events.push(stored);
+                        written.outgoing.push(out);
+                        if self.subagents.is_child() {
+                            written.followed.push(event);
+                        }
+                    })
                 }
                 Step::Tell(event) => {
                     journal::pass(&self.state, &self.services.clock, &event).map(|out| {

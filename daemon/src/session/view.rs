@@ -5,6 +5,7 @@ use std::sync::Arc;
 use loopd_proto::session::{ClientCommand, SessionOptions};
 use tokio::sync::watch;
 
+use super::SessionError;
 use super::actor::Actor;
 use super::subagents::tree::Tree;
 use crate::launch::Launch;
@@ -48,14 +49,21 @@ pub struct View<'a> {
     pub audience: &'a Audience,
 }
 
+/// Reads a session, or learns why its log cannot be read.
+pub(super) type Look = Box<dyn FnOnce(Result<&View<'_>, SessionError>) + Send>;
+
 impl Actor {
-    pub(super) fn show(&self, look: Box<dyn FnOnce(&View<'_>) + Send>) {
+    pub(super) fn show(&self, look: Look) {
+        if let Some(error) = self.storage.unread() {
+            look(Err(error));
+            return;
+        }
         let tools = || self.toolset().specs();
         let command_context = || self.command_context();
         let route = || self.route();
         let roster = || self.subagents.roster();
         let commands = || self.clients.commands().cloned().collect();
-        look(&View {
+        look(Ok(&View {
             state: &self.state,
             recent: &self.recent,
             ticks: &self.ticks,
@@ -73,6 +81,6 @@ impl Actor {
             roster: &roster,
             command_context: &command_context,
             audience: self.clients.audience(),
-        });
+        }));
     }
 }

@@ -171,6 +171,14 @@ impl Waits {
         }
     }
 
+    /// Forgets the events of a transaction that was not stored; the log ends at `end`.
+    pub(super) fn forget_unstored(&mut self, end: Seq) {
+        self.news = News::default();
+        if self.said.as_ref().is_some_and(|said| said.at > end) {
+            self.said = None;
+        }
+    }
+
     fn answer_all(&mut self, state: &State, news: &News) {
         for wait in std::mem::take(&mut self.waiting) {
             if let Some(wait) = wait.settled(state, news, self.said.as_ref()) {
@@ -335,7 +343,7 @@ impl Actor {
                 Flow::Go
             }
             Err(error) => {
-                let flow = error.flow();
+                let flow = self.flow_after(&error);
                 // No wait was settled meanwhile, so the last one belongs to the refused message.
                 if let Some(wait) = self.waits.waiting.pop() {
                     wait.end(Err(error.into()));

@@ -5,12 +5,14 @@ use std::panic::AssertUnwindSafe;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
+use loopd_exec::keep_alive::{KeepAlive, KeepAliveGuard};
 use loopd_kernel::command::Command;
 
 /// Work that ends in one command or none, and in a fallback command if it panics.
 pub(super) struct Work {
     ending: BoxFuture<'static, std::thread::Result<Option<Command>>>,
     on_panic: Box<dyn FnOnce() -> Command + Send>,
+    waits: bool,
 }
 
 impl Work {
@@ -21,6 +23,24 @@ impl Work {
         Self {
             ending: AssertUnwindSafe(work).catch_unwind().boxed(),
             on_panic: Box::new(on_panic),
+            waits: false,
+        }
+    }
+
+    /// Marks work that mostly waits for what is counted as work on its own.
+    pub(super) fn that_waits(self) -> Self {
+        Self {
+            waits: true,
+            ..self
+        }
+    }
+
+    /// Keeps the daemon running as long as the guard lives.
+    pub(super) fn keep_alive(&self, keep_alive: &KeepAlive) -> KeepAliveGuard {
+        if self.waits {
+            keep_alive.waiting()
+        } else {
+            keep_alive.work()
         }
     }
 

@@ -108,3 +108,28 @@ pub enum StoreError {
     #[error("the store ended before it could answer; load the session again")]
     Lost,
 }
+
+impl StoreError {
+    /// Returns whether the same write may work later, without being changed.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Overloaded { .. }
+            | Self::Full { .. }
+            | Self::DiskFailed { .. }
+            | Self::ReadOnly { .. }
+            | Self::Busy { .. }
+            | Self::Corrupt { .. }
+            | Self::Unavailable { .. }
+            | Self::Failed { .. }
+            | Self::Lost => true,
+            Self::Conflict { .. }
+            | Self::Gap { .. }
+            | Self::NoSession { .. }
+            | Self::SessionExists { .. }
+            | Self::LogTooLong { .. }
+            | Self::TooLarge { .. }
+            | Self::Rejected { .. }
+            | Self::Closed => false,
+        }
+    }
+}

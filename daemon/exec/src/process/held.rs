@@ -82,6 +82,7 @@ async fn order_command(
     backend.ledger.prepare().map_err(SpawnError::Holder)?;
     let id = ProcessId::from(inner.clock.id());
     let class = spawn.lifetime.class();
+    let counts = spawn.counts_as_work();
     let entry = LedgerEntry {
         id: id.clone(),
         class,
@@ -141,7 +142,7 @@ async fn order_command(
         }
     };
     let facts = ProcessFacts::of(&entry, pid);
-    let keep_alive = (class != Class::Detached).then(|| inner.keep_alive.work());
+    let keep_alive = counts.then(|| inner.keep_alive.work());
     let record = Arc::new(ProcessRecord::new(
         facts,
         Box::new(socket.clone()),

@@ -72,6 +72,7 @@ pub(super) async fn spawn(
     // Close our copies of the command's pipe ends, or its pipes would never reach end of file.
     drop(command);
     let class = spawn.lifetime.class();
+    let counts = spawn.counts_as_work();
     let facts = ProcessFacts {
         id,
         pid: child.id().unwrap_or_default(),
@@ -85,7 +86,7 @@ pub(super) async fn spawn(
         group: Group::of(&child),
         kill: Notify::new(),
     });
-    let keep_alive = (class != Class::Detached).then(|| inner.keep_alive.work());
+    let keep_alive = counts.then(|| inner.keep_alive.work());
     let record = Arc::new(ProcessRecord::new(
         facts,
         Box::new(control.clone()),

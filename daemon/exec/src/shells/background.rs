@@ -14,18 +14,25 @@ use crate::terminal::CommandState;
 use loopd_kernel::command::{Command, TaskStart};
 
 impl Shells {
-    /// Records each time the command starts to wait for input; returns when the command has ended.
+    /// Counts the command as work while it runs. Records each time it starts to wait for input.
+    /// Returns when the command has ended.
     pub(super) async fn watch(&self, command: &AttachedCommand) {
         let mut changes = command.run.changes();
         let mut waited = false;
+        let keep_alive = self.0.setup.processes.keep_alive();
+        let mut work = None;
         loop {
             let state = changes.borrow_and_update().state;
             match state {
                 CommandState::Ended(_) => return,
-                CommandState::Running => waited = false,
+                CommandState::Running => {
+                    waited = false;
+                    work.get_or_insert_with(|| keep_alive.work());
+                }
                 CommandState::Waiting(_) if waited => {}
                 CommandState::Waiting(_) => {
                     waited = true;
+                    work = None;
                     self.record(Command::ShellWaits(command.waiting())).await;
                 }
             }

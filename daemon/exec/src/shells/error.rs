@@ -18,6 +18,8 @@ pub enum CloseReason {
     Cancelled,
     /// It was idle, and a new shell needed its place.
     MadeRoom,
+    /// It was idle, and nobody was attached to the session for a long time.
+    Unattended,
     /// It ended with an earlier daemon, or when the session was closed earlier.
     Lost,
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::command::AttachedCommand;
+use crate::keep_alive::KeepAliveGuard;
 use crate::terminal::Shell;
 
 /// How long a shell stays open.
@@ -26,6 +27,8 @@ pub(super) struct SlotPermit {
 /// The state of one shell id.
 pub(super) struct ShellSlot {
     pub(super) retention: Retention,
+    /// Keeps the daemon running for a while, because the shell may be used again.
+    _waiting: KeepAliveGuard,
     queue: Arc<Semaphore>,
     // Locked only for a moment, never across an await.
     contents: Mutex<SlotContents>,
@@ -38,9 +41,10 @@ struct SlotContents {
 }
 
 impl ShellSlot {
-    pub(super) fn new(retention: Retention) -> Self {
+    pub(super) fn new(retention: Retention, waiting: KeepAliveGuard) -> Self {
         Self {
             retention,
+            _waiting: waiting,
             queue: Arc::new(Semaphore::new(1)),
             contents: Mutex::default(),
         }

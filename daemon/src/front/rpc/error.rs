@@ -19,6 +19,9 @@ pub enum RpcError {
     AuthenticationFailed,
     #[error("{0}")]
     Overloaded(String),
+    /// The disk or the database failed; the message names it.
+    #[error("{0}")]
+    Storage(String),
     #[error("{0}")]
     Failed(String),
     /// The run that a message started has failed; `event` records the failure.
@@ -36,6 +39,10 @@ impl RpcError {
             ),
             Self::AuthenticationFailed => (code::AUTHENTICATION_FAILED, self.to_string()),
             Self::Overloaded(why) => (code::OVERLOADED, why.clone()),
+            Self::Storage(why) => (
+                code::STORAGE,
+                format!("Request {method} failed with message: {why}"),
+            ),
             Self::Failed(why) | Self::RunFailed { message: why, .. } => (
                 code::FAILED,
                 format!("Request {method} failed with message: {why}"),
@@ -52,6 +59,7 @@ impl RpcError {
             Self::InvalidParams(_)
             | Self::AuthenticationFailed
             | Self::Overloaded(_)
+            | Self::Storage(_)
             | Self::Failed(_) => None,
         }
     }
@@ -83,15 +91,17 @@ impl From<SessionError> for RpcError {
             | SessionError::Ended(_)
             | SessionError::Left(_)
             | SessionError::Refused(_)
-            | SessionError::Store(_)
             | SessionError::Faulted(_) => Self::Failed(error.to_string()),
+            SessionError::Store(_)
+            | SessionError::NotYetStored(_)
+            | SessionError::Unreadable(_) => Self::Storage(error.to_string()),
         }
     }
 }
 
 impl From<StoreError> for RpcError {
     fn from(error: StoreError) -> Self {
-        Self::Failed(error.to_string())
+        Self::Storage(error.to_string())
     }
 }
 

@@ -117,7 +117,8 @@ impl Actor {
             redaction: self.redaction(),
         };
         let (failed_turn, failed_call) = (turn.clone(), id.clone());
-        Work::new(
+        let waits = tool.as_ref().is_some_and(|tool| tool.waits_for_agents());
+        let work = Work::new(
             async move {
                 let outcome = match tool {
                     Some(tool) => tool_call::run(tool.as_ref(), input).await,
@@ -126,7 +127,8 @@ impl Actor {
                 Some(finished(turn, id, outcome))
             },
             move || crashed_call(failed_turn, failed_call),
-        )
+        );
+        if waits { work.that_waits() } else { work }
     }
 }
 

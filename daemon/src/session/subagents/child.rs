@@ -85,7 +85,9 @@ impl Child for ChildSession {
 impl From<SessionError> for ChildError {
     fn from(error: SessionError) -> Self {
         match error {
-            SessionError::Store(error) => Self::Log(error),
+            SessionError::Store(error)
+            | SessionError::NotYetStored(error)
+            | SessionError::Unreadable(error) => Self::Log(error),
             SessionError::Refused(refusal) => Self::Refused(refusal),
             SessionError::Overloaded(_) => Self::Overloaded,
             SessionError::Faulted(_) => Self::Crashed,

@@ -172,8 +172,11 @@ impl ParentSession for Parent {
     fn tasks(&self) -> BoxFuture<'_, Result<Vec<Task>, ParentEnded>> {
         let look = |reply: oneshot::Sender<Vec<Task>>| {
             Message::View(Box::new(move |view| {
-                // The send fails if the caller has stopped waiting.
-                reply.send(view.state.tasks.iter().cloned().collect()).ok();
+                // Without a reply the caller takes the parent for ended.
+                if let Ok(view) = view {
+                    // The send fails if the caller has stopped waiting.
+                    reply.send(view.state.tasks.iter().cloned().collect()).ok();
+                }
             }))
         };
         self.0.ask(look).boxed()

@@ -217,6 +217,9 @@ fn closed(id: &ShellId, reason: CloseReason) -> String {
         CloseReason::MadeRoom => format!(
             "The shell \"{id}\" is closed: too many shells were open, and it had rested longest. Start a new one with {RUN}."
         ),
+        CloseReason::Unattended => format!(
+            "The shell \"{id}\" is closed: no command ran in it, and no user was there for a long time. Start a new one with {RUN}."
+        ),
         CloseReason::Lost => format!(
             "The shell \"{id}\" is closed: it ended with an earlier run of the daemon or session, and its output is gone. Check what its command did before running it again with {RUN}."
         ),

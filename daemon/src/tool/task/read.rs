@@ -42,6 +42,7 @@ impl Tool for Read {
     const NAME: &'static str = "read_agent";
     const DESCRIPTION: &'static str = "Reads what an agent has answered, or how far it is. You are told when an agent in the background \
         has answered; with wait you can wait for it when there is nothing else to do.";
+    const WAITS_FOR_AGENTS: bool = true;
 
     async fn need(&self, args: &ReadArgs, _context: &AssessContext) -> Need {
         match patience(args) {

@@ -67,6 +67,7 @@ impl Tool for Start {
         Use it for work that would fill your context (searching, long outputs), for independent parts that can go on at the same \
         time (several calls in one message, or mode background), and for a second opinion. Do small things yourself. \
         With background, go on with other work or end your answer: you are told when the agent has answered; do not poll for it.";
+    const WAITS_FOR_AGENTS: bool = true;
 
     async fn need(&self, _args: &TaskArgs, _context: &AssessContext) -> Need {
         Need::Nothing

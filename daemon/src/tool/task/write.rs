@@ -25,6 +25,7 @@ impl Tool for Write {
     const DESCRIPTION: &'static str = "Sends a message to an agent that was started before. One that is at work reads it at its next step; \
         one that rests, failed or was stopped goes on with it in the background, knowing everything it knew, and you are told when it \
         has answered.";
+    const WAITS_FOR_AGENTS: bool = true;
 
     async fn need(&self, args: &WriteArgs, _context: &AssessContext) -> Need {
         if args.message.trim().is_empty() {

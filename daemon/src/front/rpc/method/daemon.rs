@@ -7,7 +7,6 @@ use crate::build_id;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use loopd_kernel::state::State;
-use loopd_kernel::tool_call::CallState;
 
 pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus, RpcError> {
     let app = &context.app;
@@ -44,13 +43,12 @@ pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus
 }
 
 fn activity(state: &State) -> Activity {
-    let mut open = state.calls().filter(|call| call.is_open()).peekable();
     if !state.is_busy() {
         Activity::Idle
-    } else if open.peek().is_some() && open.all(CallState::waits_for_somebody) {
-        Activity::Waiting
-    } else {
+    } else if state.is_working() {
         Activity::Working
+    } else {
+        Activity::Waiting
     }
 }
 

@@ -1,0 +1,76 @@
+//! What a session does by itself when no message comes: it tries to store again, closes the shells
+//! that nobody attends, or ends.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Message;
+use super::actor::Actor;
+use crate::config::UnattendedTimeout;
+use loopd_kernel::command::Command;
+
+/// What a session does when its time has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    /// Tries again to store what could not be stored.
+    Retry,
+    /// Closes the idle shells; nobody was attached for so long.
+    CloseShells(Duration),
+    End,
+}
+
+impl Actor {
+    /// Waits for the next message; `None` when the session was idle as long as its launch allows.
+    pub(super) async fn next_message(&mut self) -> Option<Message> {
+        loop {
+            let Some((at, due)) = self.next_due() else {
+                return self.inbox.recv().await;
+            };
+            if let Ok(message) = tokio::time::timeout_at(at, self.inbox.recv()).await {
+                return message;
+            }
+            match due {
+                Due::Retry => self.retry().await,
+                Due::CloseShells(unattended) => {
+                    self.quiet_since = None;
+                    self.shells.close_idle(unattended);
+                }
+                Due::End => break,
+            }
+        }
+        tracing::info!(session = %self.state.id, "the session was idle for too long and is ended");
+        if let Err(error) = self.execute(Command::Shutdown { error: None }).await {
+            tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
+        }
+        None
+    }
+
+    /// Returns what the session does next if no message comes, and when.
+    fn next_due(&mut self) -> Option<(Instant, Due)> {
+        let now = Instant::now();
+        let retry = self.storage.retry_at().map(|at| (at, Due::Retry));
+        let rests = !self.state.tasks.has_agents_at_work() && !self.subagents.is_child();
+        let launch = self.clients.launch();
+        let end = launch
+            .and_then(|launch| launch.session_idle_timeout)
+            .filter(|_| rests && !self.state.is_busy())
+            .map(|limit| (now + limit, Due::End));
+        let shells = if rests && !self.is_attended() && !self.state.is_working() {
+            let since = *self.quiet_since.get_or_insert(now);
+            self.shells.has_idle().then(|| self.close_shells(since))
+        } else {
+            self.quiet_since = None;
+            None
+        };
+        let due = [retry, end, shells].into_iter().flatten();
+        due.min_by_key(|(at, _)| *at)
+    }
+
+    fn close_shells(&self, since: Instant) -> (Instant, Due) {
+        let launch = self.clients.launch();
+        let variable = launch.and_then(|launch| launch.variable(UnattendedTimeout::VARIABLE));
+        let unattended = self.services.config.unattended.with(variable);
+        (since + unattended, Due::CloseShells(unattended))
+    }
+}

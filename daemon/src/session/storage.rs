@@ -1,0 +1,377 @@
+//! What a session does while its log cannot be written: it goes back to what is stored, keeps what
+//! has happened since, and stores that when writing works again.
+//!
+//! A request whose commit failed is undone and answered with an error. A report is kept, because
+//! nobody would say it again: its transaction is tried again with growing pauses, and before each
+//! further request. Clients stay attached and read the state that is stored.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loopd_proto::event::Ephemeral;
+use loopd_proto::event::session::Failure;
+use loopd_proto::id::{MessageId, RequestId, Seq, ToolCallId};
+use loopd_store::{SessionRecord, StoreError};
+use tokio::time::Instant;
+
+use super::actor::{Actor, Flow};
+use super::transaction::Transaction;
+use super::{Done, SessionError, journal};
+use crate::client::{Class, Notice};
+use loopd_exec::keep_alive::KeepAliveGuard;
+use loopd_kernel::command::{CallOutcome, Command, ModelFailure};
+use loopd_kernel::state::{State, TurnKey};
+
+/// The pause before the first retry; each pause is twice as long as the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How often a transaction is tried again by itself, which takes about ten minutes. After that the
+/// next request tries it.
+const RETRIES: u32 = 120;
+/// The most reports that may wait for the disk.
+const MOST_REPORTS: usize = 1_024;
+
+/// Whether the log of a session can be written, and what waits for it.
+#[derive(Default)]
+pub(super) struct Storage {
+    /// Why the last commit failed; `None` while commits work.
+    failing: Option<Arc<StoreError>>,
+    /// Set if the log could not be read after a failed commit. The state is then not known.
+    unread: Option<Arc<StoreError>>,
+    /// The oldest report that is not stored.
+    unstored: Option<Box<Unstored>>,
+    /// The reports since then, in order.
+    reports: VecDeque<Command>,
+    retries: u32,
+    retry_at: Option<Instant>,
+    at_work: Option<KeepAliveGuard>,
+}
+
+/// A transaction whose commit failed.
+struct Unstored {
+    transaction: Transaction,
+    /// The state and the record after the transaction.
+    state: State,
+    record: SessionRecord,
+}
+
+/// What becomes of a command whose commit fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnFailure {
+    Undo,
+    Keep,
+}
+
+impl Storage {
+    fn is_blocked(&self) -> bool {
+        self.unread.is_some() || self.unstored.is_some() || !self.reports.is_empty()
+    }
+
+    /// Returns why the state is not known, if it is not.
+    pub(super) fn unread(&self) -> Option<SessionError> {
+        let error = self.unread.as_ref()?;
+        Some(SessionError::Unreadable(error.clone()))
+    }
+
+    /// Returns when to try again to store what waits.
+    pub(super) fn retry_at(&self) -> Option<Instant> {
+        self.retry_at
+    }
+}
+
+/// The command that takes the place of a report that the store refuses for good.
+pub(super) enum Substitute {
+    ModelFailed(TurnKey),
+    PrepareFailed(Vec<MessageId>),
+    ToolFailed(TurnKey, ToolCallId),
+    AnswerFailed(RequestId),
+    Nothing,
+}
+
+impl Substitute {
+    pub(super) fn of(command: &Command) -> Self {
+        match command {
+            Command::ModelReplied(replied) => Self::ModelFailed(replied.turn.clone()),
+            Command::Prepared(prepared) => {
+                let messages = prepared.messages.iter();
+                Self::PrepareFailed(messages.map(|message| message.id.clone()).collect())
+            }
+            Command::ToolFinished { turn, call, .. } => {
+                Self::ToolFailed(turn.clone(), call.clone())
+            }
+            Command::AnswerTool { request, .. } => Self::AnswerFailed(request.clone()),
+            _ => Self::Nothing,
+        }
+    }
+
+    pub(super) fn command(self, error: &StoreError) -> Option<Command> {
+        let failure = || ModelFailure {
+            kind: "storage".to_owned(),
+            code: None,
+            message: format!("the answer could not be stored: {error}"),
+            status: None,
+            provider_call_id: None,
+            model: None,
+        };
+        let outcome = || {
+            let text = format!("The tool ran, but its result could not be stored: {error}.");
+            CallOutcome::failure("failure", text)
+        };
+        Some(match self {
+            Self::ModelFailed(turn) => Command::ModelFailed {
+                turn,
+                failure: failure(),
+            },
+            Self::PrepareFailed(messages) => Command::PrepareFailed {
+                messages,
+                failure: failure(),
+            },
+            Self::ToolFailed(turn, call) => Command::ToolFinished {
+                turn,
+                call,
+                outcome: outcome(),
+            },
+            Self::AnswerFailed(request) => Command::AnswerTool {
+                request,
+                outcome: outcome(),
+            },
+            Self::Nothing => return None,
+        })
+    }
+}
+
+/// What the log holds after a commit that failed.
+enum Stored {
+    /// The transaction: the commit took effect although it was reported as failed.
+    All,
+    /// Nothing of the transaction. The actor has the state before it.
+    Nothing,
+}
+
+impl Actor {
+    /// Makes sure that a command can be decided against the stored state. Keeps a report for later
+    /// if it cannot.
+    pub(super) async fn make_way(&mut self, command: Command) -> Result<Command, SessionError> {
+        if !self.storage.is_blocked() {
+            return Ok(command);
+        }
+        if !command.is_report() {
+            self.catch_up().await?;
+            return Ok(command);
+        }
+        if self.storage.reports.len() >= MOST_REPORTS {
+            return Err(SessionError::Overloaded(self.state.id.clone()));
+        }
+        self.storage.reports.push_back(command);
+        Err(self.not_yet_stored())
+    }
+
+    fn not_yet_stored(&self) -> SessionError {
+        let error = self.storage.failing.clone();
+        SessionError::NotYetStored(error.unwrap_or_else(|| Arc::new(StoreError::Lost)))
+    }
+
+    /// Goes back to the stored state after a failed commit. Keeps the transaction of a report, and
+    /// undoes that of a request.
+    pub(super) async fn commit_failed(
+        &mut self,
+        transaction: Transaction,
+        error: StoreError,
+        on_failure: OnFailure,
+    ) -> Result<Done, SessionError> {
+        let error = Arc::new(error);
+        let after = State::new(self.state.id.clone());
+        let after = std::mem::replace(&mut self.state, after);
+        let record = self.record.clone();
+        if let Stored::All = self.read_back(&after).await {
+            self.state = after;
+            return Ok(self.finish(transaction));
+        }
+        let keep = on_failure == OnFailure::Keep && error.may_pass();
+        if keep {
+            if transaction.cancels_turn() {
+                // The work stops now; the log says so later.
+                self.running.cancel_turn();
+            }
+            self.storage.unstored = Some(Box::new(Unstored {
+                transaction,
+                state: after,
+                record,
+            }));
+        } else {
+            self.undo().await;
+        }
+        self.note_failure(&error);
+        if keep {
+            Err(self.not_yet_stored())
+        } else {
+            Err(SessionError::Store(error))
+        }
+    }
+
+    /// Ends what the transaction has started, and forgets what it would have told.
+    async fn undo(&mut self) {
+        self.running.undo_transaction().await;
+        self.clients.audience().drop_held();
+        self.waits.forget_unstored(self.state.seq);
+        if !self.state.is_busy() {
+            self.shells.drop_spare();
+        }
+    }
+
+    /// Reads the state from the log. `after` is the state after the transaction that failed.
+    async fn read_back(&mut self, after: &State) -> Stored {
+        match self.stored_state().await {
+            Ok(Some((_, state))) if state.seq == after.seq && state.tip == after.tip => Stored::All,
+            Ok(Some((record, state))) => {
+                self.record = record;
+                self.state = state;
+                self.storage.unread = None;
+                Stored::Nothing
+            }
+            Ok(None) => {
+                self.storage.unread = None;
+                Stored::Nothing
+            }
+            Err(error) => {
+                self.storage.unread = Some(error);
+                Stored::Nothing
+            }
+        }
+    }
+
+    /// Stores what waits. Fails if the log still cannot be written or read.
+    pub(super) async fn catch_up(&mut self) -> Result<(), SessionError> {
+        loop {
+            if self.storage.unread.is_some() {
+                let nothing = State::new(self.state.id.clone());
+                self.read_back(&nothing).await;
+                if let Some(error) = &self.storage.unread {
+                    let error = error.clone();
+                    self.note_failure(&error);
+                    return Err(SessionError::Unreadable(error));
+                }
+            }
+            if let Some(unstored) = self.storage.unstored.take() {
+                self.try_again(unstored).await?;
+            }
+            let Some(report) = self.storage.reports.pop_front() else {
+                self.commits_work();
+                return Ok(());
+            };
+            match self.execute_now(report).await {
+                Err(SessionError::NotYetStored(error)) => return Err(SessionError::Store(error)),
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+
+    async fn try_again(&mut self, unstored: Box<Unstored>) -> Result<(), SessionError> {
+        let batch = unstored.transaction.batch(unstored.record.clone());
+        let Err(error) = self.services.store.append(batch).await else {
+            self.take_over(*unstored);
+            return Ok(());
+        };
+        if error.may_pass() {
+            let error = Arc::new(error);
+            self.storage.unstored = Some(unstored);
+            self.note_failure(&error);
+            return Err(SessionError::Store(error));
+        }
+        // The store refuses it for good, or the failed commit took effect after all.
+        if let Stored::All = self.read_back(&unstored.state).await {
+            self.take_over(*unstored);
+            return Ok(());
+        }
+        tracing::error!(session = %self.state.id, %error, "what had happened could not be stored");
+        self.undo().await;
+        self.tell_storage_error(&Arc::new(error));
+        Ok(())
+    }
+
+    fn take_over(&mut self, unstored: Unstored) {
+        self.state = unstored.state;
+        self.record = unstored.record;
+        self.finish(unstored.transaction);
+    }
+
+    /// Tries again because the time has come; what fails is tried again later.
+    pub(super) async fn retry(&mut self) {
+        if let Err(error) = self.catch_up().await {
+            tracing::debug!(session = %self.state.id, %error, "the log cannot be written yet");
+        }
+    }
+
+    /// Records that a commit failed: clients are told once, and what waits is tried again.
+    fn note_failure(&mut self, error: &Arc<StoreError>) {
+        if self.storage.failing.is_none() {
+            tracing::error!(session = %self.state.id, error = &**error as &dyn std::error::Error, "the log cannot be written");
+            self.tell_storage_error(error);
+        }
+        let storage = &mut self.storage;
+        storage.failing = Some(error.clone());
+        if !storage.is_blocked() {
+            return;
+        }
+        if storage.retries >= RETRIES {
+            storage.retry_at = None;
+            storage.at_work = None;
+            return;
+        }
+        let pause = FIRST_PAUSE * 2_u32.saturating_pow(storage.retries.min(16));
+        storage.retry_at = Some(Instant::now() + pause.min(LONGEST_PAUSE));
+        storage.retries += 1;
+        let keep_alive = &self.services.keep_alive;
+        storage.at_work.get_or_insert_with(|| keep_alive.work());
+    }
+
+    /// Records that a commit worked and nothing waits.
+    pub(super) fn commits_work(&mut self) {
+        if self.storage.failing.is_some() && !self.storage.is_blocked() {
+            tracing::info!(session = %self.state.id, "the log can be written again");
+            self.storage = Storage::default();
+        }
+    }
+
+    /// Tells clients that the log cannot be written; the log cannot say it.
+    fn tell_storage_error(&mut self, error: &Arc<StoreError>) {
+        let event = Ephemeral::SessionError(Failure {
+            error_type: "storage".to_owned(),
+            message: SessionError::Store(error.clone()).to_string(),
+            ..Failure::default()
+        });
+        self.tell(&event);
+        // Clients at the top do not get such events of sub-agents.
+        let above = self.subagents.parent();
+        let line = journal::pass(&self.state, &self.services.clock, &event);
+        if let (Some(parent), Ok(outgoing)) = (above, line) {
+            let notice = Notice::event(parent.top(), &outgoing.line);
+            parent.tree().audience.tell(Class::Event, &notice);
+        }
+    }
+
+    /// Returns whether the actor goes on after an error.
+    pub(super) fn flow_after(&self, error: &SessionError) -> Flow {
+        match error {
+            SessionError::Faulted(_) => Flow::Stop,
+            SessionError::Store(error) if matches!(**error, StoreError::Closed) => Flow::Stop,
+            // The session was never created, or its log was deleted.
+            SessionError::Store(_)
+                if self.state.seq == Seq::START && self.storage.unread.is_none() =>
+            {
+                Flow::Stop
+            }
+            SessionError::Store(_)
+            | SessionError::NotYetStored(_)
+            | SessionError::Unreadable(_)
+            | SessionError::NotFound(_)
+            | SessionError::Refused(_)
+            | SessionError::Overloaded(_)
+            | SessionError::FileNotChanged(_)
+            | SessionError::Ended(_)
+            | SessionError::Left(_)
+            | SessionError::Invalid(_) => Flow::Go,
+        }
+    }
+}
