@@ -23,6 +23,9 @@ pub struct OwnedProcess {
     pub errors: Option<OutputPipe>,
     /// Standard input, with `Io::Piped`.
     pub input: Option<InputPipe>,
+    /// The socket to the command, with `Io::Terminal`.
+    #[cfg(unix)]
+    pub(crate) control: Option<tokio::net::UnixStream>,
     record: Arc<ProcessRecord>,
 }
 
@@ -34,6 +37,8 @@ impl OwnedProcess {
             output: None,
             errors: None,
             input: None,
+            #[cfg(unix)]
+            control: None,
             record,
         }
     }

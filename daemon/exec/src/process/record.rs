@@ -5,7 +5,6 @@
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use loopd_proto::id::{ProcessId, SessionId};
 use loopd_proto::time::Timestamp;
@@ -48,7 +47,7 @@ pub(super) struct ProcessRecord {
     gone: watch::Sender<bool>,
     control: Mutex<Box<dyn ProcessControl>>,
     /// Whether a kill was requested. A new control repeats it.
-    kill_requested: AtomicBool,
+    kill_requested: watch::Sender<bool>,
     /// Keeps the daemon running while a process of the command lives.
     keep_alive: Mutex<Option<KeepAliveGuard>>,
 }
@@ -65,7 +64,7 @@ impl ProcessRecord {
             exit: watch::Sender::new(None),
             gone: watch::Sender::new(false),
             control: Mutex::new(control),
-            kill_requested: AtomicBool::new(false),
+            kill_requested: watch::Sender::new(false),
             keep_alive: Mutex::new(keep_alive),
         }
     }
@@ -146,6 +145,14 @@ impl ProcessRecord {
         gone.wait_for(|gone| *gone).await.ok();
     }
 
+    /// Resolves when a kill was requested.
+    #[cfg(target_os = "linux")]
+    pub(super) async fn kill_requested(&self) {
+        let mut requested = self.kill_requested.subscribe();
+        // The sender lives as long as `self`: waiting cannot fail.
+        requested.wait_for(|requested| *requested).await.ok();
+    }
+
     fn control(&self) -> MutexGuard<'_, Box<dyn ProcessControl>> {
         self.control.lock()
     }
@@ -154,7 +161,7 @@ impl ProcessRecord {
     #[cfg(target_os = "linux")]
     pub(super) fn replace_control(&self, control: Box<dyn ProcessControl>) {
         *self.control() = control;
-        if self.kill_requested.load(Ordering::Acquire) {
+        if *self.kill_requested.borrow() {
             self.kill();
         }
     }
@@ -166,7 +173,7 @@ impl ProcessRecord {
     }
 
     pub(super) fn kill(&self) {
-        self.kill_requested.store(true, Ordering::Release);
+        self.kill_requested.send_replace(true);
         if !self.is_gone() {
             self.control().kill();
         }
