@@ -7,6 +7,9 @@ pub const OVERLOADED: i32 = -32001;
 /// The daemon's home was emptied, deleted or moved while the request was running. Whether the
 /// request was carried out does not matter, because everything it could have changed is gone.
 pub const HOME_EMPTIED: i32 = -32003;
+/// The daemon takes no messages from this process. It says so without having read a request, so the
+/// error has no id.
+pub const CONNECTION_REFUSED: i32 = -32004;
 pub const PARSE_ERROR: i32 = -32700;
 pub const INVALID_REQUEST: i32 = -32600;
 pub const METHOD_NOT_FOUND: i32 = -32601;
