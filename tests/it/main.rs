@@ -25,6 +25,7 @@ mod errors;
 mod event_log;
 mod file_tools;
 mod golden_logs;
+mod killed_commands;
 mod launches;
 mod metadata;
 mod options;

@@ -72,6 +72,8 @@ use held as backend;
 pub(crate) use ledger::read_exit;
 pub use loopd_proto::params::process::{ProcessClass as Class, ProcessState as State};
 pub use owned::OwnedProcess;
+#[cfg(unix)]
+pub(crate) use record::Activity;
 
 /// Where the other end of a local socket runs.
 #[cfg(not(target_os = "linux"))]
@@ -282,7 +284,10 @@ impl Processes {
     /// locked.
     pub async fn recover(&self) -> Vec<OwnedProcess> {
         let found = backend::recover(&self.0).await;
-        found.into_iter().map(OwnedProcess::of).collect()
+        found
+            .into_iter()
+            .map(|record| OwnedProcess::of(record, &self.0.keep_alive))
+            .collect()
     }
 
     /// Where the process runs that connected to a local socket of ours. Reads /proc.
@@ -335,7 +340,7 @@ impl Processes {
     /// Returns a detached command in the list, such as one that an earlier daemon started.
     pub fn adopted(&self, id: &ProcessId) -> Option<OwnedProcess> {
         let record = self.0.table().get(id).cloned()?;
-        (record.class() == Class::Detached).then(|| OwnedProcess::of(record))
+        (record.class() == Class::Detached).then(|| OwnedProcess::of(record, &self.0.keep_alive))
     }
 
     async fn kill(&self, selected: impl Fn(&ProcessRecord) -> bool) {

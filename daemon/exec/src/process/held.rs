@@ -167,7 +167,7 @@ async fn order_command(
         keep_alive,
     ));
     inner.add(record.clone());
-    let mut owned = OwnedProcess::of(record.clone());
+    let mut owned = OwnedProcess::of(record.clone(), &inner.keep_alive);
     owned.output = pipes.output;
     owned.errors = pipes.errors;
     owned.input = pipes.input;

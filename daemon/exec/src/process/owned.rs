@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use loopd_proto::id::ProcessId;
 
-use super::record::ProcessRecord;
+use super::record::{Activity, ProcessRecord};
+use crate::keep_alive::KeepAlive;
+
 use super::{Class, Exit, InputPipe, KILLED_WITHIN, OutputPipe, ProcessEntry, Signal};
 
 /// How long the descendants of a stopped command may live after the command has ended.
@@ -27,10 +29,11 @@ pub struct OwnedProcess {
     #[cfg(unix)]
     pub(crate) control: Option<tokio::net::UnixStream>,
     record: Arc<ProcessRecord>,
+    work: KeepAlive,
 }
 
 impl OwnedProcess {
-    pub(super) fn of(record: Arc<ProcessRecord>) -> Self {
+    pub(super) fn of(record: Arc<ProcessRecord>, work: &KeepAlive) -> Self {
         Self {
             id: record.id().clone(),
             pid: record.pid(),
@@ -40,6 +43,7 @@ impl OwnedProcess {
             #[cfg(unix)]
             control: None,
             record,
+            work: work.clone(),
         }
     }
 
@@ -79,6 +83,11 @@ impl OwnedProcess {
         // Kill the tree in both cases: descendants may live after the command ended.
         tokio::time::timeout(grace, asked).await.ok();
         self.kill().await
+    }
+
+    /// Sets what a shell does.
+    pub(crate) fn set_activity(&self, activity: Activity) {
+        self.record.set_activity(activity, &self.work);
     }
 
     /// Changes the text in the process list; a shell runs one command after another.

@@ -98,7 +98,7 @@ pub(super) async fn spawn(
         keep_alive,
     ));
     inner.add(record.clone());
-    let mut owned = OwnedProcess::of(record.clone());
+    let mut owned = OwnedProcess::of(record.clone(), &inner.keep_alive);
     owned.output = pipes.output;
     owned.errors = pipes.errors;
     owned.input = pipes.input;

@@ -11,7 +11,7 @@ use loopd_proto::time::Timestamp;
 use tokio::sync::watch;
 
 use super::{Class, Exit, ProcessEntry, Signal, State};
-use crate::keep_alive::KeepAliveGuard;
+use crate::keep_alive::{KeepAlive, KeepAliveGuard};
 
 /// The maximum length of a label, in characters.
 const LONGEST_LABEL: usize = 500;
@@ -22,6 +22,16 @@ pub(super) trait ProcessControl: Send + Sync + fmt::Debug {
     fn signal(&self, signal: Signal);
     /// Starts to kill all processes of the command.
     fn kill(&self);
+}
+
+/// What a shell does. Every other command is busy until it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Activity {
+    /// It was opened ahead and has run nothing.
+    Unused,
+    Busy,
+    /// It waits for its next command.
+    Idle,
 }
 
 /// The facts about a command that do not change.
@@ -50,6 +60,7 @@ pub(super) struct ProcessRecord {
     kill_requested: watch::Sender<bool>,
     /// Keeps the daemon running while a process of the command lives.
     keep_alive: Mutex<Option<KeepAliveGuard>>,
+    activity: Mutex<Activity>,
 }
 
 impl ProcessRecord {
@@ -66,6 +77,7 @@ impl ProcessRecord {
             control: Mutex::new(control),
             kill_requested: watch::Sender::new(false),
             keep_alive: Mutex::new(keep_alive),
+            activity: Mutex::new(Activity::Busy),
         }
     }
 
@@ -94,9 +106,10 @@ impl ProcessRecord {
             session: facts.session,
             label: self.label().clone(),
             started: facts.started,
-            state: match *self.exit.borrow() {
-                None => State::Running,
-                Some(_) => State::LeftBehind,
+            state: match (*self.exit.borrow(), *self.activity.lock()) {
+                (None, Activity::Busy) => State::Running,
+                (None, Activity::Unused | Activity::Idle) => State::Idle,
+                (Some(_), _) => State::LeftBehind,
             },
             log: facts.log,
         }
@@ -108,6 +121,19 @@ impl ProcessRecord {
 
     pub(super) fn relabel(&self, label: &str) {
         shortened(label).clone_into(&mut self.label());
+    }
+
+    /// Sets what a shell does. One that was opened ahead and not used is no work for the daemon.
+    pub(super) fn set_activity(&self, activity: Activity, work: &KeepAlive) {
+        let mut keep_alive = self.keep_alive.lock();
+        match activity {
+            Activity::Unused => *keep_alive = None,
+            Activity::Busy if !self.is_gone() && self.class() != Class::Detached => {
+                keep_alive.get_or_insert_with(|| work.work());
+            }
+            Activity::Busy | Activity::Idle => {}
+        }
+        *self.activity.lock() = activity;
     }
 
     /// Sets how the command ended; later calls change nothing.

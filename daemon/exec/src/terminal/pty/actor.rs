@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{self, Exit, OwnedProcess};
+use crate::process::{self, Activity, Exit, OwnedProcess};
 use crate::terminal::keys::{InputError, TypedInput};
 use crate::terminal::run::{
     CloseOnDrop, CommandEnd, CommandRun, CommandState, RunRequest, WaitingFor,
@@ -264,6 +264,7 @@ impl PtyActor {
                 Some(_) => CommandEnd::Interrupted,
                 None => CommandEnd::Exited(status),
             };
+            self.owned.set_activity(Activity::Idle);
             self.end_current(end).await;
             if let Some(stopping) = stopping {
                 stopping.answer();
@@ -311,6 +312,7 @@ impl PtyActor {
         self.markers.expect(&self.word);
         self.channel.send_command(&self.word, &start.command);
         self.command_word.clone_from(&self.word);
+        self.owned.set_activity(Activity::Busy);
         self.stage = ShellStage::Starting {
             until: Instant::now() + BEGIN_WITHIN,
             done: false,

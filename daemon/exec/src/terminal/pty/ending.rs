@@ -6,6 +6,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tokio::time::Instant;
 
+use crate::process::Activity;
+
 use super::actor::{PtyActor, ShellStage};
 use super::channel::random_word;
 use super::device::Foreground;
@@ -27,7 +29,10 @@ impl PtyActor {
             return;
         }
         match self.stage {
-            ShellStage::Opening => self.stage = ShellStage::Idle,
+            ShellStage::Opening => {
+                self.stage = ShellStage::Idle;
+                self.owned.set_activity(Activity::Unused);
+            }
             ShellStage::Running => self.ask_for_status(Instant::now()),
             ShellStage::Returning { since, .. } => self.ask_for_status(since),
             // An interrupt may have cost bash the nonce. A second copy does no harm: bash reads it
