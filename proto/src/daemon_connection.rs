@@ -31,6 +31,9 @@ pub enum DaemonConnectionError {
     Timeout { socket: PathBuf, log: PathBuf },
     #[error("the daemon refused this launch: {0}")]
     Refused(#[source] CallError),
+    /// The daemon takes no connection from this process.
+    #[error("{0}")]
+    TurnedAway(String),
     #[error("the home {} cannot be used: {source}", home.display())]
     Home { home: PathBuf, source: io::Error },
     #[error(transparent)]
@@ -131,6 +134,11 @@ impl DaemonTarget {
             Err(CallError::Remote(refusal)) if refusal.code == i64::from(error::HOME_EMPTIED) => {
                 peer.closed().await;
                 return Ok(None);
+            }
+            Err(CallError::Remote(refusal))
+                if refusal.code == i64::from(error::CONNECTION_REFUSED) =>
+            {
+                return Err(DaemonConnectionError::TurnedAway(refusal.message));
             }
             Err(error) => {
                 peer.close(CloseReason::Done);

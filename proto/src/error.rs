@@ -10,6 +10,9 @@ pub const HOME_EMPTIED: i32 = -32003;
 /// What a session or the daemon keeps on disk could not be written or read. The message names the
 /// place and the way out; the same call may work later.
 pub const STORAGE: i32 = -32004;
+/// The daemon takes no messages from this process. It says so without having read a request, so the
+/// error has no id.
+pub const CONNECTION_REFUSED: i32 = -32005;
 pub const PARSE_ERROR: i32 = -32700;
 pub const INVALID_REQUEST: i32 = -32600;
 pub const METHOD_NOT_FOUND: i32 = -32601;

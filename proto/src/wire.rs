@@ -18,7 +18,7 @@ pub use codec::{FrameError, FrameReader, Framing};
 pub use envelope::{
     EnvelopeError, ErrorObject, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND,
     Message, Notification, OVERLOADED, PARSE_ERROR, REQUEST_CANCELLED, Request, RequestId,
-    Response, notification, parse,
+    Response, error as error_response, notification, parse,
 };
 pub use frame_tracker::FrameTracker;
 pub use outbox::{Class, Closed};

@@ -29,6 +29,7 @@ mod file_tools;
 mod full_disk;
 mod golden_logs;
 mod incomplete;
+mod killed_commands;
 mod launches;
 mod metadata;
 mod options;

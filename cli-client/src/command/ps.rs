@@ -50,6 +50,7 @@ fn row(process: &Process) -> String {
     };
     let state = match process.state {
         ProcessState::Running => "running",
+        ProcessState::Idle => "idle",
         ProcessState::LeftBehind => "left behind",
     };
     let session = process.session_id.as_ref().map_or("-", |id| id.as_str());

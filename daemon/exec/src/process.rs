@@ -26,6 +26,8 @@
 //! This module decides no permission and reads no output.
 
 #[cfg(target_os = "linux")]
+mod ancestry;
+#[cfg(target_os = "linux")]
 mod held;
 #[cfg(target_os = "linux")]
 pub mod holder;
@@ -63,11 +65,24 @@ use crate::clock::Clock;
 use crate::keep_alive::KeepAlive;
 
 #[cfg(target_os = "linux")]
+pub use ancestry::PeerOrigin;
+#[cfg(target_os = "linux")]
 use held as backend;
 #[cfg(target_os = "linux")]
 pub(crate) use ledger::read_exit;
 pub use loopd_proto::params::process::{ProcessClass as Class, ProcessState as State};
 pub use owned::OwnedProcess;
+#[cfg(unix)]
+pub(crate) use record::Activity;
+
+/// Where the other end of a local socket runs.
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeerOrigin {
+    Outside,
+    Command,
+    Unknown,
+}
 
 /// Reads the exit of a detached command. Only Linux has a keeper that writes it.
 #[cfg(not(target_os = "linux"))]
@@ -83,6 +98,19 @@ const KILLED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The environment variable that tags every process of a command, so that the next daemon finds it.
 pub(crate) const TAG: &str = "LOOPD_PROCESS";
+
+/// The descriptor of a command on a terminal that is a socket to the daemon. Scripts use smaller
+/// numbers, bash itself larger ones.
+#[cfg(unix)]
+pub(crate) const CONTROL: i32 = 59;
+
+/// Makes the socket between the daemon and a command on a terminal: our end and the command's.
+#[cfg(unix)]
+fn control_socket() -> io::Result<(tokio::net::UnixStream, std::os::fd::OwnedFd)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((tokio::net::UnixStream::from_std(ours)?, theirs.into()))
+}
 
 /// The read end of a pipe that a command writes to.
 #[cfg(unix)]
@@ -135,7 +163,8 @@ pub enum Io {
     Merged,
     /// One pipe each.
     Piped,
-    /// A terminal, which becomes the controlling terminal of the command's own session.
+    /// A terminal, which becomes the controlling terminal of the command's own session. The
+    /// descriptor [`CONTROL`] is a socket to the daemon.
     Terminal { tty: PathBuf },
     /// No input; output and error are appended to the log of a detached command.
     Log,
@@ -268,7 +297,16 @@ impl Processes {
     /// locked.
     pub async fn recover(&self) -> Vec<OwnedProcess> {
         let found = backend::recover(&self.0).await;
-        found.into_iter().map(OwnedProcess::of).collect()
+        found
+            .into_iter()
+            .map(|record| OwnedProcess::of(record, &self.0.keep_alive))
+            .collect()
+    }
+
+    /// Where the process runs that connected to a local socket of ours. Reads /proc.
+    #[cfg(unix)]
+    pub fn origin_of_peer(&self, socket: std::os::fd::BorrowedFd<'_>) -> PeerOrigin {
+        self.0.backend.origin_of_peer(socket)
     }
 
     /// Starts a command.
@@ -315,7 +353,7 @@ impl Processes {
     /// Returns a detached command in the list, such as one that an earlier daemon started.
     pub fn adopted(&self, id: &ProcessId) -> Option<OwnedProcess> {
         let record = self.0.table().get(id).cloned()?;
-        (record.class() == Class::Detached).then(|| OwnedProcess::of(record))
+        (record.class() == Class::Detached).then(|| OwnedProcess::of(record, &self.0.keep_alive))
     }
 
     async fn kill(&self, selected: impl Fn(&ProcessRecord) -> bool) {

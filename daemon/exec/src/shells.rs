@@ -30,11 +30,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::process::{Lifetime, Processes};
-use crate::terminal::{Backend, CommandStartError, Shell, ShellSpec};
+use crate::terminal::{Backend, CloseMode, CommandStartError, Shell, ShellSpec};
 use loopd_kernel::command::{Command, TaskEnd};
 use loopd_kernel::state::State;
 
-pub use client_exec::{ClientExec, ClientExecEnd};
+pub use client_exec::{ClientExec, ClientExecEnd, SignalOutcome};
 pub use command::{AttachedCommand, CommandStatus, RunIn, WaitOutcome};
 pub use detached::{DetachedCommand, LogExcerpt};
 pub use error::{CloseReason, ShellError, TaskLogError};
@@ -272,17 +272,28 @@ impl Shells {
 
     /// Closes a shell whose retention is at most `longest`; returns whether it closed one.
     fn close_slot(&self, id: &ShellId, reason: CloseReason, longest: Retention) -> bool {
+        // Dropping a shell closes it.
+        self.take_slot(id, reason, longest).is_some()
+    }
+
+    /// Takes a slot out of the table if its retention is at most `longest`, and returns its shell.
+    fn take_slot(
+        &self,
+        id: &ShellId,
+        reason: CloseReason,
+        longest: Retention,
+    ) -> Option<Option<Shell>> {
         let mut table = self.table();
         let closes = table
             .slots
             .get(id)
             .is_some_and(|slot| slot.retention == longest || longest == Retention::UntilClosed);
-        if closes && let Some(slot) = table.slots.remove(id) {
-            table.closed.remember(id.clone(), reason);
-            // Dropping a shell closes it.
-            drop(slot.take_shell());
+        if !closes {
+            return None;
         }
-        closes
+        let slot = table.slots.remove(id)?;
+        table.closed.remember(id.clone(), reason);
+        Some(slot.take_shell())
     }
 
     /// Opens a spare shell for the next command that needs a new one.
@@ -331,7 +342,7 @@ impl Shells {
         })
     }
 
-    /// Stops a command and closes its shell.
+    /// Stops a command and closes its shell; all its processes are gone when this resolves.
     pub async fn stop(
         &self,
         id: &ShellId,
@@ -341,7 +352,9 @@ impl Shells {
             FoundShell::Attached(command) => {
                 self.record_delivered(id).await;
                 command.stop().await;
-                self.close_slot(id, reason, Retention::UntilClosed);
+                if let Some(shell) = self.take_slot(id, reason, Retention::UntilClosed).flatten() {
+                    shell.close(CloseMode::Now).await;
+                }
                 command.status()
             }
             FoundShell::Detached(command) => {

@@ -49,6 +49,74 @@ pub fn share_one_heap() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn share_one_heap() {}
 
+/// The pid of the process that connected a local socket; 0 if this pid namespace does not show it.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "a safe interface cannot say that the pid is 0")]
+pub(crate) fn peer_pid(socket: std::os::fd::BorrowedFd<'_>) -> std::io::Result<i32> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    // SAFETY: `ucred` is plain data for which all bytes are valid.
+    unsafe { socket_option(socket, libc::SO_PEERCRED, &raw mut peer) }?;
+    Ok(peer.pid)
+}
+
+/// A pidfd of the process that connected a local socket; `None` if it has ended. Kernels before 6.5
+/// cannot tell: there the process that has this pid now is opened.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the kernel returns a bare descriptor number")]
+pub(crate) fn peer_pidfd(
+    socket: std::os::fd::BorrowedFd<'_>,
+    pid: i32,
+) -> Option<std::os::fd::OwnedFd> {
+    use std::os::fd::FromRawFd;
+    const SO_PEERPIDFD: libc::c_int = 77;
+    let mut descriptor: libc::c_int = -1;
+    // SAFETY: an integer is plain data. The descriptor is new and has no other owner.
+    unsafe {
+        match socket_option(socket, SO_PEERPIDFD, &raw mut descriptor) {
+            Ok(()) => Some(std::os::fd::OwnedFd::from_raw_fd(descriptor)),
+            Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => {
+                let pid = rustix::process::Pid::from_raw(pid)?;
+                rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+/// Reads an option of a socket.
+///
+/// # Safety
+///
+/// Every value of `T` must be valid for all bytes.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the kernel writes into the value")]
+unsafe fn socket_option<T>(
+    socket: std::os::fd::BorrowedFd<'_>,
+    option: libc::c_int,
+    value: *mut T,
+) -> std::io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let mut size = libc::socklen_t::try_from(size_of::<T>()).unwrap_or_default();
+    // SAFETY: the caller's value has `size` bytes, and the descriptor is open.
+    let failed = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            option,
+            value.cast(),
+            &raw mut size,
+        )
+    };
+    match failed {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 /// Duplicates a descriptor of which only the number is known.
 ///
 /// The owner is borrowed, so that the descriptor stays open during the call.
@@ -83,20 +151,33 @@ pub fn watch_descriptor(
 #[cfg(not(target_os = "linux"))]
 pub fn close_inherited_descriptors() {}
 
-/// Makes a child start a new session with standard input as its controlling terminal.
+/// Makes a child start a new session with standard input as its controlling terminal, and with
+/// `socket` as the descriptor `number`.
 #[cfg(unix)]
 #[expect(
     unsafe_code,
     reason = "only the child itself can lead a session of its own"
 )]
-pub(crate) fn own_terminal_on_stdin(command: &mut std::process::Command) {
+pub(crate) fn own_terminal_on_stdin(
+    command: &mut std::process::Command,
+    socket: &std::os::fd::OwnedFd,
+    number: std::os::fd::RawFd,
+) -> std::io::Result<()> {
+    use std::mem::ManuallyDrop;
+    use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
     use std::os::unix::process::CommandExt;
-    // SAFETY: both calls are bare system calls: they allocate nothing and take no lock.
+    // A copy above `number`: a descriptor that is duplicated onto itself would stay close-on-exec.
+    let socket = rustix::io::fcntl_dupfd_cloexec(socket, number + 1)?;
+    // SAFETY: all calls are bare system calls: they allocate nothing and take no lock. In the child
+    // nothing else uses `number`, and nothing drops it.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
             rustix::process::setsid()?;
-            rustix::process::ioctl_tiocsctty(std::os::fd::BorrowedFd::borrow_raw(0))?;
+            rustix::process::ioctl_tiocsctty(BorrowedFd::borrow_raw(0))?;
+            let mut target = ManuallyDrop::new(OwnedFd::from_raw_fd(number));
+            rustix::io::dup2(&socket, &mut target)?;
             Ok(())
         });
     }
+    Ok(())
 }

@@ -2,6 +2,8 @@
 //! Each hands a stream and its launch to the server; no transport knows JSON.
 
 pub mod local_socket;
+#[cfg(unix)]
+mod peer;
 pub mod stdio;
 pub mod tcp;
 

@@ -44,6 +44,8 @@ pub enum ProcessClass {
 #[serde(rename_all = "camelCase")]
 pub enum ProcessState {
     Running,
+    /// A shell that waits for its next command.
+    Idle,
     /// The command has ended, but processes that it started are alive.
     LeftBehind,
 }

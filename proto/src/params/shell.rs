@@ -42,9 +42,13 @@ pub enum KillSignal {
     Interrupt,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Killed {
+    /// Whether the command ran and has ended.
     pub killed: bool,
+    /// Why a command that ran has not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Notification: a part of the output of a command of `session.shell.exec`.

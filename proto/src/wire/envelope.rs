@@ -274,7 +274,7 @@ pub(super) fn result<T: Serialize + ?Sized>(
 }
 
 /// Serialises a response that carries an error. It has no id if that of the frame is unknown.
-pub(super) fn error(id: Option<&RequestId>, error: &ErrorObject) -> Bytes {
+pub fn error(id: Option<&RequestId>, error: &ErrorObject) -> Bytes {
     let mut out = begin_response(id);
     let code = error.code;
     let message = serde_json::Value::from(error.message.as_str());

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::envelope::{self, ErrorObject, Response};
 use super::outbox::{Class, Closed, Outbox};
 use super::{CANCEL_REQUEST, CloseReason, Limits};
+use crate::error::CONNECTION_REFUSED;
 
 /// Identifies a connection of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,6 +94,8 @@ struct Shared {
     outgoing_limit: usize,
     next_call: AtomicU64,
     calls: Mutex<HashMap<u64, oneshot::Sender<Outcome>>>,
+    /// Why the other side takes no messages from us.
+    turned_away: OnceLock<ErrorObject>,
     refusal: OnceLock<Refusal>,
     refusing: CancellationToken,
 }
@@ -117,6 +120,7 @@ impl Peer {
             outbox: Outbox::new(limits),
             next_call: AtomicU64::new(1),
             calls: Mutex::default(),
+            turned_away: OnceLock::new(),
             refusal: OnceLock::new(),
             refusing: CancellationToken::new(),
         };
@@ -151,8 +155,13 @@ impl Peer {
         R: DeserializeOwned,
     {
         let pending = self.start_request(method, params);
+        let peer = self.clone();
         async move {
-            let result = pending?.await?;
+            let answered = match pending {
+                Ok(pending) => pending.await,
+                Err(closed) => Err(closed.into()),
+            };
+            let result = answered.map_err(|error| peer.explain(error))?;
             serde_json::from_str(result.get()).map_err(CallError::Decode)
         }
     }
@@ -271,6 +280,11 @@ impl Peer {
 
     /// Passes a reply to the call that waits for it.
     pub(super) fn resolve(&self, response: Response) {
+        if let (None, Err(error)) = (&response.id, &response.outcome)
+            && error.code == i64::from(CONNECTION_REFUSED)
+        {
+            self.shared.turned_away.get_or_init(|| error.clone());
+        }
         let call = response.id.as_ref().and_then(|id| {
             let number = id.as_number()?;
             self.shared.calls().remove(&number)
@@ -282,6 +296,14 @@ impl Peer {
         };
         if sender.send(response.outcome).is_err() {
             tracing::trace!(peer = %self.id(), "an answer came while its wait was given up");
+        }
+    }
+
+    /// Replaces "closed" by what the other side said when it refused the connection.
+    fn explain(&self, error: CallError) -> CallError {
+        match (error, self.shared.turned_away.get()) {
+            (CallError::Closed, Some(refusal)) => CallError::Remote(refusal.clone()),
+            (error, _) => error,
         }
     }
 

@@ -7,15 +7,18 @@ mod link;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use loopd_proto::id::ProcessId;
+use parking_lot::Mutex;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
 
+use super::ancestry::{self, PeerOrigin};
 use super::ledger::{Ledger, LedgerEntry};
 use super::message::{
     KeeperKind, KeeperOrder, KeeperReport, KeeperRequest, StartStage, StdioSource,
@@ -24,11 +27,19 @@ use super::procfs::{self, KillOutcome, ProcessIdentity};
 use super::record::{ProcessControl, ProcessFacts, ProcessRecord};
 use super::{
     Class, InputPipe, Io, OutputPipe, OwnedProcess, ProcessesInner, Signal, Spawn, SpawnError, TAG,
+    control_socket,
 };
 
 use link::HolderLink;
 
 pub(super) use adopt::recover;
+
+/// How long a keeper may take to start its command.
+const START_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a keeper may take to kill its command before the daemon kills both. A keeper that
+/// somebody stopped does not answer.
+const KEEPER_KILLS_WITHIN: Duration = Duration::from_millis(600);
 
 /// The link to the holder, and the ledger.
 #[derive(Debug)]
@@ -36,6 +47,8 @@ pub(super) struct ProcessBackend {
     link: HolderLink,
     ledger: Ledger,
     boot: String,
+    /// The keepers of the detached commands that an earlier daemon started.
+    adopted: Mutex<HashSet<ProcessIdentity>>,
 }
 
 impl ProcessBackend {
@@ -44,10 +57,15 @@ impl ProcessBackend {
             link: HolderLink::default(),
             ledger: Ledger::of(home),
             boot: procfs::boot(),
+            adopted: Mutex::default(),
         }
     }
 
-    /// CommandPipes the holder, which kills the remaining processes.
+    pub(super) fn origin_of_peer(&self, socket: BorrowedFd<'_>) -> PeerOrigin {
+        ancestry::origin_of_peer(socket, &self.adopted.lock())
+    }
+
+    /// Ends the holder, which kills the remaining processes.
     pub(super) async fn close(&self) {
         self.link.close().await;
     }
@@ -125,7 +143,8 @@ async fn order_command(
         .map_err(SpawnError::Holder)?;
     // Close our copies of the command's pipe ends, or its pipes would never reach end of file.
     drop(descriptors);
-    let (pid, keeper) = match wait_started(&socket).await {
+    let started = tokio::time::timeout(START_WITHIN, wait_started(&socket)).await;
+    let (pid, keeper) = match started.unwrap_or_else(|_| Err(NotStarted::too_late())) {
         Ok(started) => started,
         Err(NotStarted { stage, error }) => {
             return Err(match (stage, order.stdio) {
@@ -149,10 +168,11 @@ async fn order_command(
         keep_alive,
     ));
     inner.add(record.clone());
-    let mut owned = OwnedProcess::of(record.clone());
+    let mut owned = OwnedProcess::of(record.clone(), &inner.keep_alive);
     owned.output = pipes.output;
     owned.errors = pipes.errors;
     owned.input = pipes.input;
+    owned.control = pipes.control;
     let shared = inner.clone();
     inner
         .tasks
@@ -186,6 +206,16 @@ fn environment(env: BTreeMap<String, String>, id: &ProcessId) -> Vec<OsString> {
 struct NotStarted {
     stage: StartStage,
     error: io::Error,
+}
+
+impl NotStarted {
+    fn too_late() -> Self {
+        let seconds = START_WITHIN.as_secs();
+        Self {
+            stage: StartStage::Keeper,
+            error: io::Error::other(format!("the command did not start within {seconds} s")),
+        }
+    }
 }
 
 /// Waits for the report that the command runs; returns its pid and that of its keeper.
@@ -237,8 +267,26 @@ async fn follow_reports(
     keeper: i32,
 ) {
     let mut clean = false;
+    let mut forced = false;
+    let overdue = async {
+        record.kill_requested().await;
+        tokio::time::sleep(KEEPER_KILLS_WITHIN).await;
+    };
+    let mut overdue = std::pin::pin!(overdue);
     loop {
-        match receive(socket).await {
+        let report = tokio::select! {
+            report = receive(socket) => report,
+            () = &mut overdue, if !forced => {
+                forced = true;
+                tracing::warn!(id = %entry.id, "the keeper of a command does not kill it");
+                // The keeper has its end of the socket open: its pid is not reused.
+                entry.keeper = ProcessIdentity::of(keeper);
+                entry.command = ProcessIdentity::of(record.pid().cast_signed());
+                kill_without_keeper(vec![entry.clone()]).await;
+                continue;
+            }
+        };
+        match report {
             Ok(Some(KeeperReport::Exited(exit))) => record.set_exit(exit),
             Ok(Some(KeeperReport::Empty)) => clean = true,
             Ok(Some(KeeperReport::LedgerFailed { errno })) => warn_ledger_failed(errno),
@@ -307,6 +355,7 @@ struct CommandPipes {
     output: Option<OutputPipe>,
     errors: Option<OutputPipe>,
     input: Option<InputPipe>,
+    control: Option<tokio::net::UnixStream>,
 }
 
 impl CommandPipes {
@@ -317,6 +366,7 @@ impl CommandPipes {
             output: None,
             errors: None,
             input: None,
+            control: None,
         };
         match &spawn.io {
             Io::Merged => {
@@ -335,7 +385,12 @@ impl CommandPipes {
                 pipes.output = Some(ours);
                 pipes.errors = Some(our_errors);
             }
-            Io::Terminal { tty } => pipes.stdio = StdioSource::Terminal(tty.clone()),
+            Io::Terminal { tty } => {
+                let (ours, theirs) = control_socket().map_err(SpawnError::Pipe)?;
+                pipes.stdio = StdioSource::Terminal(tty.clone());
+                pipes.theirs = vec![theirs];
+                pipes.control = Some(ours);
+            }
             Io::Log => {
                 let log = spawn.lifetime.log().ok_or(SpawnError::LogWithoutDetached)?;
                 pipes.theirs = vec![open_log(log).map_err(|source| SpawnError::Log {

@@ -2,11 +2,11 @@
 //! program, started with the internal flag `--hold-processes`, with one thread and no async
 //! runtime.
 //!
-//! It forks a keeper (`keeper.rs`) per command and adopts the processes of keepers that were
-//! killed. When its socket closes, the daemon has ended or was killed: the holder kills everything
+//! It forks a keeper (`keeper.rs`) per command, continues keepers that somebody stopped, and adopts
+//! the processes of keepers that were killed. When its socket closes, the daemon has ended or was killed: the holder kills everything
 //! except detached commands, and exits.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
@@ -16,6 +16,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
+use super::ancestry::HOLDER_NAME;
 use super::keeper;
 use super::message::{KeeperKind, KeeperReport, StartStage, receive_order};
 use super::procfs::own_children;
@@ -27,6 +28,9 @@ pub(super) const FLAG: &str = "--hold-processes";
 /// How long to wait for killed children before the next attempt, and how many attempts.
 const BETWEEN_KILLS: Duration = Duration::from_millis(2);
 const KILLS: u32 = 5000;
+
+/// How often a keeper is continued after somebody stopped it, before it is killed.
+const MOST_STOPS: u32 = 100;
 
 /// Whether `main` of this program has called [`run_if_asked`].
 static AVAILABLE: AtomicBool = AtomicBool::new(false);
@@ -63,6 +67,8 @@ struct Holder {
     signals: PipeReader,
     attached: HashSet<i32>,
     detached: HashSet<i32>,
+    /// How often each keeper was stopped.
+    stops: HashMap<i32, u32>,
     /// A keeper was killed, and its processes may have become children of the holder.
     keeper_killed: bool,
 }
@@ -76,7 +82,7 @@ fn prepare() -> io::Result<Holder> {
     // Fails only for a process group leader, which has a session of its own already.
     rustix::process::setsid().ok();
     rustix::process::chdir("/")?;
-    rustix::thread::set_name(c"loopd-holder")?;
+    rustix::thread::set_name(HOLDER_NAME)?;
     let signals = thread.take_signals(&keeper::HANDLED_SIGNALS)?;
     let own = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(own))?;
@@ -87,6 +93,7 @@ fn prepare() -> io::Result<Holder> {
         signals,
         attached: HashSet::new(),
         detached: HashSet::new(),
+        stops: HashMap::new(),
         keeper_killed: false,
     })
 }
@@ -138,8 +145,10 @@ impl Holder {
     /// Reaps ended children, and kills the orphans of keepers that were killed.
     fn reap(&mut self) {
         loop {
-            match rustix::process::wait(WaitOptions::NOHANG) {
+            match rustix::process::wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+                Ok(Some((pid, status))) if status.stopped() => self.continue_keeper(pid),
                 Ok(Some((pid, status))) => {
+                    self.stops.remove(&pid.as_raw_pid());
                     self.detached.remove(&pid.as_raw_pid());
                     let was_attached = self.attached.remove(&pid.as_raw_pid());
                     self.keeper_killed |= was_attached && !status.exited();
@@ -156,6 +165,23 @@ impl Holder {
                 rustix::process::kill_process(orphan, Signal::KILL).ok();
             }
         }
+    }
+
+    /// Continues a keeper that somebody stopped. One that is stopped again and again is killed, and
+    /// its command with it, unless the command is detached.
+    fn continue_keeper(&mut self, pid: Pid) {
+        let attached = self.attached.contains(&pid.as_raw_pid());
+        if !attached && !self.detached.contains(&pid.as_raw_pid()) {
+            return;
+        }
+        let stops = self.stops.entry(pid.as_raw_pid()).or_default();
+        *stops = stops.saturating_add(1);
+        let signal = match attached && *stops > MOST_STOPS {
+            true => Signal::KILL,
+            false => Signal::CONT,
+        };
+        // Cannot fail: a child exists until it is reaped.
+        rustix::process::kill_process(pid, signal).ok();
     }
 
     /// The children that are not keepers.

@@ -17,12 +17,13 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::Exit;
+use super::ancestry::KEEPER_NAME;
 use super::ledger::{self, LedgerEntry};
 use super::message::{
     KeeperKind, KeeperOrder, KeeperReport, KeeperRequest, StartStage, StdioSource,
 };
 use super::procfs::{ProcessIdentity, own_children};
+use super::{CONTROL, Exit};
 use crate::sys::single_thread::SingleThread;
 
 /// The signal that makes a keeper send SIGTERM to its command's group. Used by a daemon that has no
@@ -103,7 +104,7 @@ pub(super) fn run(
 
 /// Makes this process a subreaper and, if attached, ties its end to that of the holder.
 fn become_subreaper(kind: KeeperKind, holder: Pid) -> io::Result<()> {
-    rustix::thread::set_name(c"loopd-keeper")?;
+    rustix::thread::set_name(KEEPER_NAME)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     match kind {
         KeeperKind::Attached => {
@@ -156,7 +157,8 @@ fn start(order: &KeeperOrder, descriptors: Vec<OwnedFd>) -> Result<Pid, (StartSt
                 .process_group(0);
         }
         StdioSource::Terminal(tty) => {
-            terminal(&mut command, tty).map_err(|error| (StartStage::Terminal, error))?;
+            let control = descriptors.next().ok_or_else(|| program(missing()))?;
+            terminal(&mut command, tty, &control).map_err(|error| (StartStage::Terminal, error))?;
         }
     }
     match command.spawn() {
@@ -166,7 +168,7 @@ fn start(order: &KeeperOrder, descriptors: Vec<OwnedFd>) -> Result<Pid, (StartSt
     }
 }
 
-fn terminal(command: &mut Command, tty: &Path) -> io::Result<()> {
+fn terminal(command: &mut Command, tty: &Path, control: &OwnedFd) -> io::Result<()> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let terminal = rustix::fs::open(tty, flags, Mode::empty())?;
@@ -174,8 +176,7 @@ fn terminal(command: &mut Command, tty: &Path) -> io::Result<()> {
         .stdin(terminal.try_clone()?)
         .stdout(terminal.try_clone()?)
         .stderr(terminal);
-    crate::sys::own_terminal_on_stdin(command);
-    Ok(())
+    crate::sys::own_terminal_on_stdin(command, control, CONTROL)
 }
 
 fn missing() -> io::Error {
@@ -238,9 +239,7 @@ impl Keeper {
     fn try_write_ledger(&mut self, order: &KeeperOrder) -> io::Result<()> {
         let mut entry: LedgerEntry = serde_json::from_str(&order.entry)?;
         entry.command = ProcessIdentity::of(self.group.as_raw_pid());
-        if self.kind == KeeperKind::Detached {
-            entry.keeper = ProcessIdentity::of(std::process::id().cast_signed());
-        }
+        entry.keeper = ProcessIdentity::of(std::process::id().cast_signed());
         self.log.clone_from(&entry.log);
         ledger::write(&order.ledger, &entry)?;
         if let Some(log) = &entry.log {
@@ -345,6 +344,9 @@ impl Keeper {
 
     fn report_exit(&mut self, exit: Exit) {
         if let Some(log) = &self.log {
+            // The name comes first: the file tells the daemon to look at it. Everybody can write
+            // the file, but only this process can change its name.
+            ledger::show_exit(exit);
             let text = ledger::exit_text(exit);
             // A failure cannot be reported here. The daemon treats a missing exit file as an
             // unknown exit.

@@ -11,8 +11,12 @@ use loopd_proto::id::{ProcessId, SessionId};
 use loopd_proto::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::ancestry::KEEPER_NAME;
 use super::procfs::ProcessIdentity;
 use super::{Class, Exit};
+
+/// The file that names the running holder.
+const HOLDER: &str = "holder";
 
 /// The folder for files that cannot be read.
 const ASIDE: &str = "unreadable";
@@ -55,6 +59,28 @@ impl Ledger {
 
     pub(super) fn path(&self, id: &ProcessId) -> PathBuf {
         self.0.join(format!("{id}.json"))
+    }
+
+    /// Notes the running holder, in case that the daemon is killed while the holder is stopped.
+    pub(super) fn note_holder(&self, boot: &str, holder: ProcessIdentity) -> io::Result<()> {
+        let text = format!("{boot} {} {}\n", holder.pid, holder.start);
+        write_beside(&self.0.join(HOLDER), &text)
+    }
+
+    /// The noted holder, if it was started since the last boot.
+    pub(super) fn noted_holder(&self, boot: &str) -> Option<ProcessIdentity> {
+        let text = fs::read_to_string(self.0.join(HOLDER)).ok()?;
+        let mut words = text.split_whitespace();
+        (words.next()? == boot).then_some(())?;
+        Some(ProcessIdentity {
+            pid: words.next()?.parse().ok()?,
+            start: words.next()?.parse().ok()?,
+        })
+    }
+
+    /// Removes the note after the holder has ended.
+    pub(super) fn forget_holder(&self) {
+        remove(&self.0.join(HOLDER));
     }
 
     pub(super) fn remove(&self, id: &ProcessId) {
@@ -154,6 +180,29 @@ pub(super) fn exit_text(exit: Exit) -> String {
         Exit::Code(code) => format!("{code}\n"),
         Exit::Signal(signal) => format!("{} signal {signal}\n", 128 + signal),
         Exit::Unknown => "unknown\n".to_owned(),
+    }
+}
+
+/// Shows how a detached command ended in the name of its keeper, as three characters.
+pub(super) fn show_exit(exit: Exit) {
+    let shown = match exit {
+        Exit::Code(code) => format!("{:03}", code & 0xFF),
+        Exit::Signal(signal) => format!("s{signal:02}"),
+        Exit::Unknown => return,
+    };
+    let name = [KEEPER_NAME.to_bytes(), shown.as_bytes()].concat();
+    if let Ok(name) = std::ffi::CString::new(name) {
+        // If it fails, the daemon learns the exit when the keeper has ended.
+        rustix::thread::set_name(&name).ok();
+    }
+}
+
+/// Reads what `show_exit` put into the name of a keeper.
+pub(super) fn shown_exit(keeper: &str) -> Option<Exit> {
+    let shown = keeper.strip_prefix(KEEPER_NAME.to_str().ok()?)?;
+    match shown.strip_prefix('s') {
+        Some(signal) => signal.parse().ok().map(Exit::Signal),
+        None => shown.parse().ok().map(Exit::Code),
     }
 }
 

@@ -88,7 +88,7 @@ pub(super) enum StdioSource {
     One,
     /// The sent descriptors are input, output and error.
     Three,
-    /// The keeper opens this terminal.
+    /// The keeper opens this terminal; the one sent descriptor is the socket to the daemon.
     Terminal(PathBuf),
 }
 

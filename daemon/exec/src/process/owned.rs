@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use loopd_proto::id::ProcessId;
 
-use super::record::ProcessRecord;
+use super::record::{Activity, ProcessRecord};
+use crate::keep_alive::KeepAlive;
+
 use super::{Class, Exit, InputPipe, KILLED_WITHIN, OutputPipe, ProcessEntry, Signal};
 
 /// How long the descendants of a stopped command may live after the command has ended.
@@ -23,18 +25,25 @@ pub struct OwnedProcess {
     pub errors: Option<OutputPipe>,
     /// Standard input, with `Io::Piped`.
     pub input: Option<InputPipe>,
+    /// The socket to the command, with `Io::Terminal`.
+    #[cfg(unix)]
+    pub(crate) control: Option<tokio::net::UnixStream>,
     record: Arc<ProcessRecord>,
+    work: KeepAlive,
 }
 
 impl OwnedProcess {
-    pub(super) fn of(record: Arc<ProcessRecord>) -> Self {
+    pub(super) fn of(record: Arc<ProcessRecord>, work: &KeepAlive) -> Self {
         Self {
             id: record.id().clone(),
             pid: record.pid(),
             output: None,
             errors: None,
             input: None,
+            #[cfg(unix)]
+            control: None,
             record,
+            work: work.clone(),
         }
     }
 
@@ -74,6 +83,11 @@ impl OwnedProcess {
         // Kill the tree in both cases: descendants may live after the command ended.
         tokio::time::timeout(grace, asked).await.ok();
         self.kill().await
+    }
+
+    /// Sets what a shell does.
+    pub(crate) fn set_activity(&self, activity: Activity) {
+        self.record.set_activity(activity, &self.work);
     }
 
     /// Changes the text in the process list; a shell runs one command after another.

@@ -37,6 +37,12 @@ impl ProcessBackend {
         Self
     }
 
+    /// Keepers exist on Linux only: a command cannot be told from a client.
+    #[cfg(unix)]
+    pub(super) fn origin_of_peer(&self, _: std::os::fd::BorrowedFd<'_>) -> super::PeerOrigin {
+        super::PeerOrigin::Outside
+    }
+
     pub(super) async fn close(&self) {}
 }
 
@@ -93,10 +99,14 @@ pub(super) async fn spawn(
         keep_alive,
     ));
     inner.add(record.clone());
-    let mut owned = OwnedProcess::of(record.clone());
+    let mut owned = OwnedProcess::of(record.clone(), &inner.keep_alive);
     owned.output = pipes.output;
     owned.errors = pipes.errors;
     owned.input = pipes.input;
+    #[cfg(unix)]
+    {
+        owned.control = pipes.control;
+    }
     let shared = inner.clone();
     inner.tasks.spawn(async move {
         watch(child, &control, &record).await;
@@ -147,6 +157,8 @@ struct PipeEnds {
     output: Option<super::OutputPipe>,
     errors: Option<super::OutputPipe>,
     input: Option<super::InputPipe>,
+    #[cfg(unix)]
+    control: Option<tokio::net::UnixStream>,
 }
 
 fn wire(command: &mut Command, spawn: &Spawn, pipes: &mut PipeEnds) -> Result<(), SpawnError> {
@@ -173,7 +185,8 @@ fn wire(command: &mut Command, spawn: &Spawn, pipes: &mut PipeEnds) -> Result<()
             command.stdin(reader);
         }
         Io::Terminal { tty } => {
-            group::terminal(command, tty).map_err(|source| SpawnError::Terminal {
+            let opened = group::terminal(command, tty, pipes);
+            opened.map_err(|source| SpawnError::Terminal {
                 tty: tty.clone(),
                 source,
             })?;

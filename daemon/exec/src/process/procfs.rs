@@ -56,23 +56,28 @@ pub(super) fn boot() -> String {
         .unwrap_or_default()
 }
 
-struct ProcStat {
-    parent: i32,
-    start: u64,
-    lives: bool,
+/// What the kernel says about a process.
+pub(super) struct ProcStat {
+    /// The name of the main thread.
+    pub(super) name: String,
+    pub(super) parent: i32,
+    pub(super) start: u64,
+    pub(super) lives: bool,
 }
 
 impl ProcStat {
-    fn of(pid: i32) -> Option<Self> {
+    pub(super) fn of(pid: i32) -> Option<Self> {
         let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
         let text = String::from_utf8_lossy(&bytes);
         // The program name before this bracket may itself contain brackets.
-        let (_, fields) = text.rsplit_once(')')?;
+        let (name, fields) = text.rsplit_once(')')?;
+        let (_, name) = name.split_once('(')?;
         let mut fields = fields.split_ascii_whitespace();
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
         let start = fields.nth(17)?.parse().ok()?;
         Some(Self {
+            name: name.to_owned(),
             parent,
             start,
             lives: !matches!(state, "Z" | "X"),
@@ -107,6 +112,30 @@ pub(super) fn own_children() -> Vec<i32> {
         .into_iter()
         .filter(|pid| ProcStat::of(*pid).is_some_and(|stat| stat.parent == own))
         .collect()
+}
+
+/// The children of any process.
+pub(super) fn children_of(parent: i32) -> Vec<ProcessIdentity> {
+    let found = all().into_iter().filter_map(|pid| {
+        let stat = ProcStat::of(pid).filter(|stat| stat.parent == parent)?;
+        Some(ProcessIdentity {
+            pid,
+            start: stat.start,
+        })
+    });
+    found.collect()
+}
+
+/// Continues processes that somebody stopped.
+pub(super) fn continue_keepers(keepers: &[ProcessIdentity]) {
+    for keeper in keepers.iter().filter_map(|keeper| keeper.open()) {
+        signal(&keeper, Signal::CONT);
+    }
+}
+
+/// Sends a signal to a process; nothing happens if it has ended.
+pub(super) fn signal(process: &OwnedFd, signal: Signal) {
+    rustix::process::pidfd_send_signal(process, signal).ok();
 }
 
 fn has_tag(pid: i32, tags: &HashSet<String>) -> bool {
@@ -211,6 +240,21 @@ pub(super) fn reap(descriptor: &OwnedFd) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     // Fails for a process that is not our child; its parent reaps it.
     rustix::process::waitid(WaitId::PidFd(std::os::fd::AsFd::as_fd(descriptor)), options).ok();
+}
+
+/// Continues a child if somebody stopped it since the last call; returns whether that was so.
+pub(super) fn continue_child(pid: i32) -> bool {
+    let Some(pid) = Pid::from_raw(pid) else {
+        return false;
+    };
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+    let stopped = rustix::process::waitid(WaitId::Pid(pid), options);
+    let stopped = matches!(stopped, Ok(Some(_)));
+    if stopped {
+        // Cannot fail: a child exists until it is reaped.
+        rustix::process::kill_process(pid, Signal::CONT).ok();
+    }
+    stopped
 }
 
 /// Waits for a child that is about to end and reaps it; returns at once if it is not a child.

@@ -5,14 +5,13 @@
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use loopd_proto::id::{ProcessId, SessionId};
 use loopd_proto::time::Timestamp;
 use tokio::sync::watch;
 
 use super::{Class, Exit, ProcessEntry, Signal, State};
-use crate::keep_alive::KeepAliveGuard;
+use crate::keep_alive::{KeepAlive, KeepAliveGuard};
 
 /// The maximum length of a label, in characters.
 const LONGEST_LABEL: usize = 500;
@@ -23,6 +22,16 @@ pub(super) trait ProcessControl: Send + Sync + fmt::Debug {
     fn signal(&self, signal: Signal);
     /// Starts to kill all processes of the command.
     fn kill(&self);
+}
+
+/// What a shell does. Every other command is busy until it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Activity {
+    /// It was opened ahead and has run nothing.
+    Unused,
+    Busy,
+    /// It waits for its next command.
+    Idle,
 }
 
 /// The facts about a command that do not change.
@@ -48,9 +57,10 @@ pub(super) struct ProcessRecord {
     gone: watch::Sender<bool>,
     control: Mutex<Box<dyn ProcessControl>>,
     /// Whether a kill was requested. A new control repeats it.
-    kill_requested: AtomicBool,
+    kill_requested: watch::Sender<bool>,
     /// Keeps the daemon running while a process of the command lives.
     keep_alive: Mutex<Option<KeepAliveGuard>>,
+    activity: Mutex<Activity>,
 }
 
 impl ProcessRecord {
@@ -65,8 +75,9 @@ impl ProcessRecord {
             exit: watch::Sender::new(None),
             gone: watch::Sender::new(false),
             control: Mutex::new(control),
-            kill_requested: AtomicBool::new(false),
+            kill_requested: watch::Sender::new(false),
             keep_alive: Mutex::new(keep_alive),
+            activity: Mutex::new(Activity::Busy),
         }
     }
 
@@ -95,9 +106,10 @@ impl ProcessRecord {
             session: facts.session,
             label: self.label().clone(),
             started: facts.started,
-            state: match *self.exit.borrow() {
-                None => State::Running,
-                Some(_) => State::LeftBehind,
+            state: match (*self.exit.borrow(), *self.activity.lock()) {
+                (None, Activity::Busy) => State::Running,
+                (None, Activity::Unused | Activity::Idle) => State::Idle,
+                (Some(_), _) => State::LeftBehind,
             },
             log: facts.log,
         }
@@ -109,6 +121,19 @@ impl ProcessRecord {
 
     pub(super) fn relabel(&self, label: &str) {
         shortened(label).clone_into(&mut self.label());
+    }
+
+    /// Sets what a shell does. One that was opened ahead and not used is no work for the daemon.
+    pub(super) fn set_activity(&self, activity: Activity, work: &KeepAlive) {
+        let mut keep_alive = self.keep_alive.lock();
+        match activity {
+            Activity::Unused => *keep_alive = None,
+            Activity::Busy if !self.is_gone() && self.class() != Class::Detached => {
+                keep_alive.get_or_insert_with(|| work.work());
+            }
+            Activity::Busy | Activity::Idle => {}
+        }
+        *self.activity.lock() = activity;
     }
 
     /// Sets how the command ended; later calls change nothing.
@@ -146,6 +171,14 @@ impl ProcessRecord {
         gone.wait_for(|gone| *gone).await.ok();
     }
 
+    /// Resolves when a kill was requested.
+    #[cfg(target_os = "linux")]
+    pub(super) async fn kill_requested(&self) {
+        let mut requested = self.kill_requested.subscribe();
+        // The sender lives as long as `self`: waiting cannot fail.
+        requested.wait_for(|requested| *requested).await.ok();
+    }
+
     fn control(&self) -> MutexGuard<'_, Box<dyn ProcessControl>> {
         self.control.lock()
     }
@@ -154,7 +187,7 @@ impl ProcessRecord {
     #[cfg(target_os = "linux")]
     pub(super) fn replace_control(&self, control: Box<dyn ProcessControl>) {
         *self.control() = control;
-        if self.kill_requested.load(Ordering::Acquire) {
+        if *self.kill_requested.borrow() {
             self.kill();
         }
     }
@@ -166,7 +199,7 @@ impl ProcessRecord {
     }
 
     pub(super) fn kill(&self) {
-        self.kill_requested.store(true, Ordering::Release);
+        self.kill_requested.send_replace(true);
         if !self.is_gone() {
             self.control().kill();
         }

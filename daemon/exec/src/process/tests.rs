@@ -2,6 +2,7 @@ mod adopted;
 mod daemon;
 mod nasty;
 mod owned;
+mod stopped;
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use tokio::io::AsyncReadExt;
 use super::*;
 
 /// A bash command with the lifetime of a turn.
-fn bash(command: &str) -> Spawn {
+pub(super) fn bash(command: &str) -> Spawn {
     let path = std::env::var("PATH").unwrap();
     Spawn {
         program: "bash".into(),
@@ -25,7 +26,7 @@ fn bash(command: &str) -> Spawn {
     }
 }
 
-fn processes() -> (TempDir, Processes) {
+pub(super) fn processes() -> (TempDir, Processes) {
     let home = TempDir::new().unwrap();
     let processes = Processes::new(home.path(), KeepAlive::default());
     (home, processes)
@@ -42,7 +43,7 @@ async fn output(processes: &Processes, spawn: Spawn) -> String {
 }
 
 /// Waits for a condition that must hold within a second.
-async fn soon(what: &str, mut happened: impl FnMut() -> bool) {
+pub(super) async fn soon(what: &str, mut happened: impl FnMut() -> bool) {
     let happening = async {
         while !happened() {
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -15,7 +15,7 @@ use super::detached::arguments;
 use super::error::ShellError;
 use super::{CommandContext, Shells};
 use crate::process::{Exit, Io, Lifetime, OutputPipe, OwnedProcess, Signal, Spawn};
-use crate::terminal::{Backend, CommandRun, Shell};
+use crate::terminal::{Backend, CloseMode, CommandRun, Shell};
 
 /// How many client commands may run at once in one session.
 const MAX_RUNNING: usize = 64;
@@ -26,6 +26,9 @@ const PIPE_GRACE: Duration = Duration::from_millis(500);
 
 /// How long a command may take to end after its time limit.
 const STOP_GRACE: Duration = Duration::from_secs(5);
+
+/// How long a command may take to end after a signal of the client.
+const SIGNAL_GRACE: Duration = Duration::from_secs(2);
 
 /// The read buffer, in bytes.
 const PIECE: usize = 16 * 1024;
@@ -54,6 +57,16 @@ pub enum ClientExec {
         run: CommandRun,
         shell: Mutex<Option<Shell>>,
     },
+}
+
+/// What a signal did to a client command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignalOutcome {
+    /// The command and all that it started have ended.
+    Gone,
+    /// It was sent, but processes of the command live on.
+    Alive,
+    NotRunning,
 }
 
 /// How a client command ended: an exit code, 128 plus a signal, or -1 if unknown.
@@ -187,26 +200,33 @@ impl Shells {
         Ok(run)
     }
 
-    /// Sends a signal to a streamed command; returns whether it was running.
-    pub async fn signal_client_exec(&self, key: &str, signal: Signal) -> bool {
+    /// Sends a signal to a streamed command and waits for its end. A command that does not end
+    /// after SIGTERM is killed with all that it started.
+    pub async fn signal_client_exec(&self, key: &str, signal: Signal) -> SignalOutcome {
         let found = self.0.client_execs.table().get(key).cloned();
-        match found.as_deref() {
-            Some(ClientExec::Streamed(owned)) => {
-                if owned.is_gone() {
-                    return false;
-                }
-                match signal {
-                    Signal::Kill => {
-                        owned.kill().await;
-                    }
-                    Signal::Hangup | Signal::Interrupt | Signal::Quit | Signal::Terminate => {
-                        owned.signal_group(signal);
-                    }
-                }
-                true
+        // Commands that a user typed have their own cancel request.
+        let Some(ClientExec::Streamed(owned)) = found.as_deref() else {
+            return SignalOutcome::NotRunning;
+        };
+        if owned.is_gone() {
+            return SignalOutcome::NotRunning;
+        }
+        match signal {
+            Signal::Kill => {
+                owned.kill().await;
             }
-            // Commands that a user typed have their own cancel request.
-            Some(ClientExec::Collected { .. } | ClientExec::Starting(_)) | None => false,
+            Signal::Terminate => {
+                owned.stop(SIGNAL_GRACE).await;
+            }
+            Signal::Hangup | Signal::Interrupt | Signal::Quit => {
+                owned.signal_group(signal);
+                // A program may go on after these signals.
+                tokio::time::timeout(SIGNAL_GRACE, owned.gone()).await.ok();
+            }
+        }
+        match owned.is_gone() {
+            true => SignalOutcome::Gone,
+            false => SignalOutcome::Alive,
         }
     }
 
@@ -214,7 +234,14 @@ impl Shells {
     pub async fn cancel_for_user(&self, key: &str) -> bool {
         let found = self.0.client_execs.table().get(key).cloned();
         match found.as_deref() {
-            Some(ClientExec::Collected { run, .. }) => run.stop().await,
+            Some(ClientExec::Collected { run, shell }) => {
+                run.stop().await;
+                let shell = shell.lock().take();
+                if let Some(shell) = shell {
+                    // Programs that ignore the signals are killed before the answer.
+                    shell.close(CloseMode::Now).await;
+                }
+            }
             Some(ClientExec::Starting(cancelled)) => cancelled.cancel(),
             Some(ClientExec::Streamed(_)) | None => return false,
         }

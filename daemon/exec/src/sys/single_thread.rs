@@ -83,7 +83,8 @@ impl SingleThread {
                 action.sa_sigaction = libc::SIG_DFL;
                 if taken.iter().any(|signal| signal.as_raw() == number) {
                     action.sa_sigaction = handler as libc::sighandler_t;
-                    action.sa_flags = libc::SA_RESTART | libc::SA_NOCLDSTOP;
+                    // SIGCHLD also says that a child was stopped: the holder continues its keepers.
+                    action.sa_flags = libc::SA_RESTART;
                 }
                 // Fails for signals that cannot be changed, which always have the default.
                 libc::sigaction(number, &raw const action, std::ptr::null_mut());

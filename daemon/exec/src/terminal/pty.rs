@@ -1,41 +1,37 @@
 //! The terminal backend: one bash on a pseudo terminal, which runs one command after another. This
 //! file is the handle; `actor.rs` is the task that owns the shell. `hook.rs` is the code that runs
-//! in bash, `markers.rs` finds the messages of that code in the output, `device.rs` is the
-//! terminal, and `waiting.rs` detects programs that wait for input.
+//! in bash, `channel.rs` is the socket to it, `markers.rs` finds its markers in the output,
+//! `ending.rs` ends a command, `device.rs` is the terminal, and `waiting.rs` detects programs that
+//! wait for input.
 
 mod actor;
+mod channel;
 mod device;
+mod ending;
 mod hook;
 mod markers;
 mod stopping;
 mod waiting;
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::fs::{CWD, Mode, OFlags};
-use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
-use ulid::Ulid;
 
 use crate::process::{Io, Processes, Spawn};
 
 use super::run::{CommandEnd, CommandRun};
 use super::{CloseMode, CommandStartError, ShellOpenError, ShellSpec, environment};
 use actor::{PtyActor, StartRequest};
+use channel::ShellChannel;
 use device::PtyDevice;
-use markers::MarkerScanner;
 
 /// How long bash may take to start.
 const READY_WITHIN: Duration = Duration::from_secs(10);
-
-/// Precedes each command in the pipe: a late interrupt may consume a byte; see `hook.rs`.
-const PADDING: &[u8] = &[0; 4];
 
 /// A shell on a terminal.
 #[derive(Debug)]
@@ -55,20 +51,14 @@ impl PtyShell {
         processes: &Processes,
         spec: ShellSpec,
     ) -> Result<Self, ShellOpenError> {
-        // Two ids together have enough random bits that a program cannot guess the word.
-        let word = format!("{}{}", Ulid::generate(), Ulid::generate());
         let mut device = PtyDevice::open().map_err(ShellOpenError::Terminal)?;
-        let commands = CommandPipe::make(&spec, &word)
-            .await
-            .map_err(ShellOpenError::Terminal)?;
         let mut env = environment::quiet(&spec.env, "xterm-256color");
-        let hook = hook::prompt_command(&commands.path, &word);
-        env.insert("PROMPT_COMMAND".to_owned(), hook);
+        env.insert("PROMPT_COMMAND".to_owned(), hook::prompt_command());
         env.insert(
             "BASH_SILENCE_DEPRECATION_WARNING".to_owned(),
             "1".to_owned(),
         );
-        let owned = processes
+        let mut owned = processes
             .spawn(Spawn {
                 program: PathBuf::from("bash"),
                 args: ["--noprofile", "--norc", "--noediting", "-i"]
@@ -86,12 +76,15 @@ impl PtyShell {
             .await?;
         device.close_other_end();
         let pid = owned.pid;
+        let channel = owned.control.take().map(ShellChannel::new);
+        let no_socket = || ShellOpenError::Terminal(io::Error::other("bash has no socket to us"));
+        let channel = channel.ok_or_else(no_socket)?;
         let (starts, start) = mpsc::channel(1);
         let (ready, is_ready) = oneshot::channel();
         let (ended_sender, ended) = watch::channel(None);
         let closed = CancellationToken::new();
         let gently = CancellationToken::new();
-        let actor = PtyActor::new(device, MarkerScanner::new(&word), commands, owned, spec);
+        let actor = PtyActor::new(device, channel, owned, spec);
         let tasks = TaskTracker::new();
         tasks.spawn(actor.serve(actor::ActorChannels {
             starts: start,
@@ -143,63 +136,5 @@ impl PtyShell {
         }
         self.tasks.close();
         self.tasks.wait().await;
-    }
-}
-
-/// The named pipe from which bash reads its commands.
-#[derive(Debug)]
-struct CommandPipe {
-    path: PathBuf,
-    sender: pipe::Sender,
-    waiting: Vec<u8>,
-}
-
-impl CommandPipe {
-    async fn make(spec: &ShellSpec, word: &str) -> io::Result<Self> {
-        let mut folder = tokio::fs::DirBuilder::new();
-        folder.recursive(true).mode(0o700);
-        folder.create(&spec.scratch).await?;
-        let path = spec.scratch.join(format!(".commands-{word}"));
-        rustix::fs::mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR)?;
-        // Open for reading and writing, so that neither side blocks until the other opens it.
-        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let both: OwnedFd = rustix::fs::open(&path, flags, Mode::empty())?;
-        Ok(Self {
-            path,
-            sender: pipe::Sender::from_owned_fd(both)?,
-            waiting: Vec::new(),
-        })
-    }
-
-    fn push(&mut self, command: &str) {
-        let command = if command.is_empty() { ":" } else { command };
-        self.waiting.clear();
-        self.waiting.extend_from_slice(PADDING);
-        self.waiting.extend_from_slice(command.as_bytes());
-        self.waiting.push(0);
-    }
-
-    /// Writes as many waiting bytes as fit; never resolves if there are none.
-    async fn write(&mut self) -> io::Result<()> {
-        if self.waiting.is_empty() {
-            std::future::pending::<()>().await;
-        }
-        self.sender.writable().await?;
-        match self.sender.try_write(&self.waiting) {
-            Ok(written) => {
-                self.waiting.drain(..written.min(self.waiting.len()));
-                Ok(())
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-impl Drop for CommandPipe {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_file(&self.path) {
-            tracing::debug!(%error, "the pipe of a shell was gone already");
-        }
     }
 }

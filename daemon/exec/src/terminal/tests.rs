@@ -2,6 +2,7 @@
 
 mod commands;
 mod ends;
+mod forged;
 mod process;
 mod programs;
 mod volume;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use loopd_proto::home_paths::FileId;
 use loopd_proto::params::launch::{JoinNotification, JoinTransport};
 use loopd_proto::time::Timestamp;
-use loopd_proto::wire::{self, CloseReason, Limits};
+use loopd_proto::wire::{self, CloseReason, ErrorObject, Framing, Limits};
 use loopd_store::lock::HomeLock;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -20,6 +20,9 @@ use crate::launch::Launch;
 use crate::services::Services;
 use crate::session::clients::attach::DetachReason;
 use crate::session::registry::Sessions;
+
+/// How long a refused connection may stay, so that the client can read why.
+const REFUSAL_TIME: Duration = Duration::from_secs(1);
 
 /// How long a connection may take to authenticate.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
@@ -142,6 +145,27 @@ impl Server {
         self.connections.spawn(async move {
             let reason = app.serve(stream, launch, trust).await;
             tracing::debug!(%reason, "a connection ended");
+        });
+    }
+
+    /// Answers a connection with one error, without reading a message of it.
+    pub fn refuse_detached<S>(&self, stream: S, error: &ErrorObject)
+    where
+        S: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        let mut frame = Vec::new();
+        Framing::ContentLength.encode(&wire::error_response(None, error), &mut frame);
+        self.connections.spawn(async move {
+            let (mut read, mut write) = tokio::io::split(stream);
+            let refusing = async {
+                write.write_all(&frame).await?;
+                write.shutdown().await?;
+                // A client that writes to a closed socket would not read the error.
+                tokio::io::copy(&mut read, &mut tokio::io::sink()).await
+            };
+            if let Ok(Err(error)) = tokio::time::timeout(REFUSAL_TIME, refusing).await {
+                tracing::debug!(%error, "a refused client was not told why");
+            }
         });
     }
 

@@ -1,6 +1,7 @@
 //! The socket of this user's daemon: a Unix socket in a private folder, a named pipe on Windows.
 //!
-//! The operating system says which user connects; that is checked before a byte is parsed.
+//! The operating system says which user connects, and which process: `peer.rs` refuses commands of
+//! sessions. Both are checked before a byte is parsed.
 
 use std::fs::File;
 use std::io;
@@ -116,9 +117,10 @@ pub async fn serve(listener: Listener, app: Arc<Server>, launch: impl Fn() -> La
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok(stream) if is_same_user(&stream) => {
-                app.serve_detached(stream, Arc::new(launch()), Trust::Transport);
-            }
+            Ok(stream) if is_same_user(&stream) => match refusal(&app, &stream) {
+                None => app.serve_detached(stream, Arc::new(launch()), Trust::Transport),
+                Some(error) => app.refuse_detached(stream, &error),
+            },
             Ok(_) => tracing::warn!("another user's connection was refused"),
             Err(error) => {
                 tracing::warn!(%error, "a local connection could not be accepted");
@@ -126,6 +128,14 @@ pub async fn serve(listener: Listener, app: Arc<Server>, launch: impl Fn() -> La
             }
         }
     }
+}
+
+#[cfg(unix)]
+use super::peer::refusal;
+
+#[cfg(not(unix))]
+fn refusal(_app: &Server, _stream: &Stream) -> Option<loopd_proto::wire::ErrorObject> {
+    None
 }
 
 #[cfg(unix)]

@@ -8,17 +8,20 @@ use std::sync::Arc;
 
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::io::unix::AsyncFd;
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use super::super::ledger::{LedgerEntry, read_exit};
-use super::super::procfs::{self, ProcessIdentity};
+use super::super::ancestry;
+use super::super::ledger::{LedgerEntry, read_exit, shown_exit};
+use super::super::procfs::{self, ProcStat, ProcessIdentity};
 use super::super::record::{ProcessControl, ProcessFacts, ProcessRecord};
-use super::super::{Class, Exit, ProcessesInner, Signal, keeper};
-use super::kill_without_keeper;
+use super::super::{Class, Exit, KILLED_WITHIN, ProcessesInner, Signal, keeper};
+use super::{ProcessBackend, kill_without_keeper};
 
 /// Reads the ledger, kills attached commands and adopts detached ones.
 pub(in super::super) async fn recover(inner: &Arc<ProcessesInner>) -> Vec<Arc<ProcessRecord>> {
     let backend = &inner.backend;
+    end_holder(backend).await;
     let ledger = backend.ledger.clone();
     let entries = tokio::task::spawn_blocking(move || ledger.read());
     let entries = entries.await.unwrap_or_default();
@@ -42,10 +45,31 @@ pub(in super::super) async fn recover(inner: &Arc<ProcessesInner>) -> Vec<Arc<Pr
             backend.ledger.remove(&entry.id);
         }
     }
+    *backend.adopted.lock() = ancestry::keepers_of(&detached);
     detached
         .into_iter()
         .map(|entry| adopt(inner, entry))
         .collect()
+}
+
+/// Ends the holder of an earlier daemon. It ends by itself when its daemon is gone, unless somebody
+/// stopped it.
+async fn end_holder(backend: &ProcessBackend) {
+    let Some(holder) = backend.ledger.noted_holder(&backend.boot) else {
+        return;
+    };
+    let watched = holder.open().map(crate::sys::watch_descriptor);
+    if let Some(Ok(watched)) = watched {
+        procfs::signal(watched.get_ref(), rustix::process::Signal::CONT);
+        if timeout(KILLED_WITHIN, ended(&watched)).await.is_err() {
+            let keepers = procfs::children_of(holder.pid);
+            procfs::signal(watched.get_ref(), rustix::process::Signal::KILL);
+            // The death of the holder tells them to kill their commands.
+            procfs::continue_keepers(&keepers);
+        }
+        procfs::reap(watched.get_ref());
+    }
+    backend.ledger.forget_holder();
 }
 
 /// Adopts a detached command and watches it from now on.
@@ -85,8 +109,16 @@ async fn with_keeper(
     record: &Arc<ProcessRecord>,
     keeper: &AsyncFd<OwnedFd>,
 ) {
-    if let Some(log) = &entry.log
-        && let Err(error) = exit_or_end(log, record, keeper).await
+    if let Some(command) = entry.command.and_then(ProcessIdentity::open) {
+        match crate::sys::watch_descriptor(command) {
+            Ok(command) => ended(&command).await,
+            Err(error) => tracing::warn!(%error, "a detached command cannot be watched"),
+        }
+    }
+    // Somebody may have stopped the keeper, which then does not see the end of its command.
+    procfs::signal(keeper.get_ref(), rustix::process::Signal::CONT);
+    if let (Some(log), Some(identity)) = (&entry.log, entry.keeper)
+        && let Err(error) = exit_or_end(log, record, identity, keeper).await
     {
         tracing::warn!(%error, "a detached command's exit is seen only at its very end");
     }
@@ -95,10 +127,12 @@ async fn with_keeper(
     without_keeper(inner, entry, record).await;
 }
 
-/// Waits for the exit file of the command, or for the end of the keeper.
+/// Waits until the keeper shows how the command ended, or until the keeper has ended. Only its name
+/// counts: the command can write the exit file, too.
 async fn exit_or_end(
     log: &Path,
     record: &ProcessRecord,
+    identity: ProcessIdentity,
     keeper: &AsyncFd<OwnedFd>,
 ) -> io::Result<()> {
     let changes = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
@@ -109,7 +143,8 @@ async fn exit_or_end(
     )?;
     let changes = crate::sys::watch_descriptor(changes)?;
     loop {
-        if let Some(exit) = read_exit(log) {
+        let stat = ProcStat::of(identity.pid).filter(|stat| stat.start == identity.start);
+        if let Some(exit) = stat.and_then(|stat| shown_exit(&stat.name)) {
             record.set_exit(exit);
             return Ok(());
         }
@@ -172,7 +207,12 @@ impl AdoptedControl {
     /// Sends a signal to the keeper; returns false if there is none.
     fn tell(&self, signal: rustix::process::Signal) -> bool {
         let keeper = self.keeper.and_then(ProcessIdentity::open);
-        keeper.is_some_and(|keeper| rustix::process::pidfd_send_signal(&keeper, signal).is_ok())
+        keeper.is_some_and(|keeper| {
+            let told = rustix::process::pidfd_send_signal(&keeper, signal).is_ok();
+            // A keeper that somebody stopped acts only after this.
+            procfs::signal(&keeper, rustix::process::Signal::CONT);
+            told
+        })
     }
 }
 

@@ -6,14 +6,25 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use tokio::io::unix::AsyncFd;
 use tokio::process::{Child, Command};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::super::message::{KeeperKind, send_order};
+use super::super::procfs::{self, ProcessIdentity};
 use super::super::{KILLED_WITHIN, ProcessesInner, holder};
+
+/// How long the holder may take to read an order before it is replaced.
+const READS_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often the holder is continued after somebody stopped it, before it is replaced.
+const MOST_STOPS: u32 = 100;
 
 /// The running holder, if there is one.
 #[derive(Debug, Default)]
@@ -25,6 +36,8 @@ pub(super) struct HolderLink {
 struct HolderHandle {
     socket: AsyncFd<OwnedFd>,
     ended: watch::Sender<bool>,
+    /// Kills the holder.
+    kill: CancellationToken,
 }
 
 impl HolderLink {
@@ -62,9 +75,16 @@ impl HolderLink {
         if let Some(holder) = current.as_ref().filter(|holder| !*holder.ended.borrow()) {
             return Ok(holder.clone());
         }
+        // Before the start, so that no stop is missed.
+        let children = signal(SignalKind::child())?;
         let (holder, child) = start()?;
         *current = Some(holder.clone());
-        inner.tasks.spawn(follow(child, holder.ended.clone()));
+        let (shared, followed) = (inner.clone(), holder.clone());
+        let (ended, kill) = (followed.ended.clone(), followed.kill.clone());
+        drop(followed);
+        inner
+            .tasks
+            .spawn(async move { follow(&shared, child, children, &ended, &kill).await });
         Ok(holder)
     }
 
@@ -78,30 +98,48 @@ impl HolderLink {
         }
     }
 
-    /// CommandPipes the holder, which kills its attached commands.
+    /// Ends the holder, which kills its attached commands.
     pub(super) async fn close(&self) {
         let Some(holder) = self.current().take() else {
             return;
         };
-        let mut ended = holder.ended.subscribe();
+        let (mut ended, kill) = (holder.ended.subscribe(), holder.kill.clone());
         // Dropping the last reference closes the socket, which ends the holder.
         drop(holder);
-        let ended = ended.wait_for(|ended| *ended);
-        if tokio::time::timeout(KILLED_WITHIN, ended).await.is_err() {
+        if timeout(KILLED_WITHIN, ended.wait_for(|ended| *ended))
+            .await
+            .is_ok()
+        {
+            return;
+        }
+        tracing::warn!("the holder of processes does not end and is killed");
+        kill.cancel();
+        if timeout(KILLED_WITHIN, ended.wait_for(|ended| *ended))
+            .await
+            .is_err()
+        {
             tracing::error!("the holder of processes did not end in time");
         }
     }
 }
 
 impl HolderHandle {
+    /// Sends an order. A holder that does not read is killed, and counts as disconnected.
     async fn send(&self, kind: KeeperKind, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-        loop {
-            let mut ready = self.socket.writable().await?;
-            match ready.try_io(|socket| send_order(socket.get_ref(), kind, descriptors)) {
-                Ok(sent) => return sent,
-                Err(_would_block) => {}
+        let sending = async {
+            loop {
+                let mut ready = self.socket.writable().await?;
+                match ready.try_io(|socket| send_order(socket.get_ref(), kind, descriptors)) {
+                    Ok(sent) => return sent,
+                    Err(_would_block) => {}
+                }
             }
-        }
+        };
+        timeout(READS_WITHIN, sending).await.unwrap_or_else(|_| {
+            tracing::warn!("the holder of processes reads no orders and is replaced");
+            self.kill.cancel();
+            Err(io::ErrorKind::NotConnected.into())
+        })
     }
 }
 
@@ -127,16 +165,51 @@ fn start() -> io::Result<(Arc<HolderHandle>, Child)> {
     let holder = HolderHandle {
         socket: crate::sys::watch_descriptor(ours)?,
         ended: watch::Sender::new(false),
+        kill: CancellationToken::new(),
     };
     Ok((Arc::new(holder), child))
 }
 
-async fn follow(mut child: Child, ended: watch::Sender<bool>) {
-    match child.wait().await {
+/// Waits for the end of the holder. Continues it when somebody stopped it.
+async fn follow(
+    inner: &Arc<ProcessesInner>,
+    mut child: Child,
+    mut children: Signal,
+    ended: &watch::Sender<bool>,
+    kill: &CancellationToken,
+) {
+    let holder = child.id().and_then(|pid| i32::try_from(pid).ok());
+    let ledger = &inner.backend.ledger;
+    if let Some(identity) = holder.and_then(ProcessIdentity::of)
+        && let Err(error) = ledger.note_holder(&inner.backend.boot, identity)
+    {
+        tracing::warn!(%error, "the holder of processes could not be noted");
+    }
+    let mut stops = 0;
+    let status = loop {
+        tokio::select! {
+            status = child.wait() => break status,
+            () = kill.cancelled(), if stops <= MOST_STOPS => stops = MOST_STOPS + 1,
+            Some(()) = children.recv() => {
+                let stopped = holder.is_some_and(procfs::continue_child);
+                stops += u32::from(stopped);
+            }
+        }
+        if stops > MOST_STOPS {
+            // Fails for a holder that has ended already.
+            child.start_kill().ok();
+        }
+    };
+    match status {
         Ok(status) if status.success() => {}
         Ok(status) => tracing::warn!(%status, "the holder of processes ended"),
         Err(error) => tracing::error!(%error, "the holder of processes cannot be waited for"),
     }
+    ledger.forget_holder();
+    // Keepers of a killed holder kill their commands, unless somebody stopped them. They are
+    // children of the daemon now.
+    let keepers = procfs::children_of(std::process::id().cast_signed());
+    procfs::continue_keepers(&keepers);
     ended.send_replace(true);
 }
 

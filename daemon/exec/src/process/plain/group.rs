@@ -71,8 +71,12 @@ pub(super) fn input(writer: PipeWriter) -> io::Result<InputPipe> {
     pipe::Sender::from_owned_fd(OwnedFd::from(writer))
 }
 
-/// Makes a terminal the controlling terminal of the command.
-pub(super) fn terminal(command: &mut Command, tty: &Path) -> io::Result<()> {
+/// Makes a terminal the controlling terminal of the command, and a socket to it.
+pub(super) fn terminal(
+    command: &mut Command,
+    tty: &Path,
+    pipes: &mut super::PipeEnds,
+) -> io::Result<()> {
     let terminal = OpenOptions::new()
         .read(true)
         .write(true)
@@ -82,8 +86,9 @@ pub(super) fn terminal(command: &mut Command, tty: &Path) -> io::Result<()> {
         .stdin(terminal.try_clone()?)
         .stdout(terminal.try_clone()?)
         .stderr(terminal);
-    crate::sys::own_terminal_on_stdin(command.as_std_mut());
-    Ok(())
+    let (ours, theirs) = super::super::control_socket()?;
+    pipes.control = Some(ours);
+    crate::sys::own_terminal_on_stdin(command.as_std_mut(), &theirs, super::super::CONTROL)
 }
 
 pub(super) fn log(path: &Path) -> io::Result<File> {

@@ -39,7 +39,11 @@ pub(super) fn input(writer: PipeWriter) -> io::Result<InputPipe> {
     Ok(File::from(OwnedHandle::from(writer)).into())
 }
 
-pub(super) fn terminal(_command: &mut Command, _tty: &Path) -> io::Result<()> {
+pub(super) fn terminal(
+    _command: &mut Command,
+    _tty: &Path,
+    _pipes: &mut super::PipeEnds,
+) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

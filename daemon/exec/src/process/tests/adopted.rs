@@ -86,6 +86,49 @@ async fn a_detached_command_that_ended_while_no_daemon_ran_is_reported_once() {
     assert!(third.recover().await.is_empty());
 }
 
+#[tokio::test]
+async fn an_exit_file_that_a_detached_command_writes_does_not_decide_its_result() {
+    let (home, first) = processes();
+    let log = home.path().join("out.log");
+    let gate = gate(&home.path().join("gate"));
+    let forged = home.path().join("out.exit");
+    let command = format!("read -r _ < {gate}; exit 5");
+    let owned = first.spawn(detached(&command, &log)).await.unwrap();
+    first.shutdown().await;
+    drop(first);
+    std::fs::write(&forged, "0\n").unwrap();
+    let second = Processes::new(home.path(), KeepAlive::default());
+    let found = second.recover().await;
+    let again = found.first().unwrap();
+    // Moved into place like the file of a keeper.
+    let new = home.path().join("new");
+    std::fs::write(&new, "0\n").unwrap();
+    std::fs::rename(&new, &forged).unwrap();
+    assert_eq!(again.id, owned.id);
+    let early = tokio::time::timeout(Duration::from_millis(200), again.exit()).await;
+    assert!(early.is_err(), "{early:?}");
+    tokio::fs::write(&gate, "go\n").await.unwrap();
+    assert_eq!(again.exit().await, Exit::Code(5));
+}
+
+#[tokio::test]
+async fn the_exit_of_a_detached_command_is_seen_although_its_keeper_was_stopped() {
+    let (home, first) = processes();
+    let log = home.path().join("out.log");
+    let gate = gate(&home.path().join("gate"));
+    let command = format!("read -r _ < {gate}; exit 5");
+    let owned = first.spawn(detached(&command, &log)).await.unwrap();
+    let keeper = parent(owned.pid);
+    first.shutdown().await;
+    drop(first);
+    super::owned::signal("-STOP", keeper);
+    let second = Processes::new(home.path(), KeepAlive::default());
+    let found = second.recover().await;
+    tokio::fs::write(&gate, "go\n").await.unwrap();
+    let exit = tokio::time::timeout(Duration::from_secs(5), found.first().unwrap().exit());
+    assert_eq!(exit.await.unwrap(), Exit::Code(5));
+}
+
 fn entry(id: &ProcessId, log: &Path) -> LedgerEntry {
     LedgerEntry {
         id: id.clone(),

@@ -100,6 +100,34 @@ async fn a_hundred_nasty_children_of_each_class_end_with_a_killed_daemon() {
     assert_eq!(ledger(home.path()), 0);
 }
 
+#[tokio::test]
+async fn the_next_daemon_ends_a_stopped_holder_and_stopped_keepers() {
+    let home = TempDir::new().unwrap();
+    let children = NastyChildren::new();
+    let daemon = Daemon::start(home.path(), &children).await;
+    let holder = parent(parent(*daemon.pids.first().unwrap()));
+    let mut stopped = children_of(holder);
+    stopped.push(holder);
+    let pids = stopped.iter().map(u32::to_string);
+    let status = std::process::Command::new("kill")
+        .arg("-STOP")
+        .args(pids)
+        .status();
+    assert!(status.unwrap().success());
+    kill(daemon.pid());
+    let processes = Processes::new(home.path(), KeepAlive::default());
+    assert!(processes.recover().await.is_empty());
+    children.is_dead("the next daemon has started").await;
+    assert_eq!(ledger(home.path()), 0);
+    soon("the holder and the keepers are gone", || {
+        stopped.iter().all(|pid| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+            stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z "))
+        })
+    })
+    .await;
+}
+
 fn ledger(home: &Path) -> usize {
     std::fs::read_dir(home.join("processes")).unwrap().count()
 }

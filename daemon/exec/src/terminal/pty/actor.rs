@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{self, Exit, OwnedProcess};
+use crate::process::{self, Activity, Exit, OwnedProcess};
 use crate::terminal::keys::{InputError, TypedInput};
 use crate::terminal::run::{
     CloseOnDrop, CommandEnd, CommandRun, CommandState, RunRequest, WaitingFor,
@@ -18,10 +18,11 @@ use crate::terminal::sink::{GRACE, OutputSink, sleep_until_some};
 use crate::terminal::text::CommandText;
 use crate::terminal::{CommandStartError, ShellSpec};
 
+use super::channel::{ChannelEvent, ShellChannel, random_word};
 use super::device::{DeviceRead, PtyDevice};
 use super::markers::{MarkerScanner, TerminalPiece};
 use super::stopping::{StopStep, Stopping};
-use super::{CommandPipe, waiting};
+use super::waiting;
 
 const CHUNK: usize = 64 * 1024;
 
@@ -58,25 +59,50 @@ pub(super) struct ActorChannels {
 
 /// What bash is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ShellStage {
+pub(super) enum ShellStage {
     Opening,
     Idle,
     /// A command is on its way to bash.
     Starting {
         until: Instant,
+        /// Bash is done already, but its marker for the beginning was not read yet.
+        done: bool,
     },
     Running,
+    /// Bash is done, but another program is in the foreground of the terminal.
+    Returning {
+        since: Instant,
+        check_at: Instant,
+    },
+    /// Bash is done and was asked for the status.
+    Ending {
+        until: Instant,
+    },
+}
+
+impl ShellStage {
+    /// Whether the output belongs to the command.
+    fn has_command(self) -> bool {
+        match self {
+            Self::Opening | Self::Idle | Self::Starting { .. } => false,
+            Self::Running | Self::Returning { .. } | Self::Ending { .. } => true,
+        }
+    }
 }
 
 /// The state of the task.
 #[derive(Debug)]
 pub(super) struct PtyActor {
-    device: PtyDevice,
-    markers: MarkerScanner,
-    commands: CommandPipe,
-    owned: OwnedProcess,
+    pub(super) device: PtyDevice,
+    pub(super) markers: MarkerScanner,
+    /// The word of the next marker.
+    pub(super) word: String,
+    /// The word that came with the last command.
+    pub(super) command_word: String,
+    pub(super) channel: ShellChannel,
+    pub(super) owned: OwnedProcess,
     spec: ShellSpec,
-    stage: ShellStage,
+    pub(super) stage: ShellStage,
     current: Option<CurrentCommand>,
     stopping: Option<Stopping>,
     /// A command that waits until the stopped command before it has ended.
@@ -106,15 +132,17 @@ enum ShellEnd {
 impl PtyActor {
     pub(super) fn new(
         device: PtyDevice,
-        markers: MarkerScanner,
-        commands: CommandPipe,
+        channel: ShellChannel,
         owned: OwnedProcess,
         spec: ShellSpec,
     ) -> Self {
+        let word = random_word();
         Self {
             device,
-            markers,
-            commands,
+            markers: MarkerScanner::new(&word),
+            word,
+            command_word: String::new(),
+            channel,
             owned,
             spec,
             stage: ShellStage::Opening,
@@ -157,7 +185,7 @@ impl PtyActor {
             let deadline = self.deadline();
             let Self {
                 device,
-                commands,
+                channel,
                 owned,
                 current,
                 hung_up,
@@ -172,16 +200,19 @@ impl PtyActor {
                     self.start(start);
                 }
                 Some(request) = next_request(current) => self.handle_request(request),
-                sent = commands.write() => sent?,
-                read = device_io(device, buffer, *hung_up) => match read? {
-                    Some(DeviceRead::Bytes(count)) => {
-                        let bytes = buffer.get(..count).unwrap_or_default();
-                        if self.take(bytes).await
-                            && let Some(ready) = ready.take()
-                        {
+                event = channel.exchange() => match event? {
+                    ChannelEvent::ShellDone { word } => {
+                        self.shell_done(&word);
+                        if let Some(ready) = ready.take() {
                             // Fails if the caller no longer waits.
                             ready.send(()).ok();
                         }
+                    }
+                    ChannelEvent::Sent | ChannelEvent::Ended => {}
+                },
+                read = device_io(device, buffer, *hung_up) => match read? {
+                    Some(DeviceRead::Bytes(count)) => {
+                        self.take(buffer.get(..count).unwrap_or_default()).await;
                     }
                     Some(DeviceRead::HungUp) => self.hung_up = true,
                     None => {}
@@ -191,34 +222,31 @@ impl PtyActor {
         }
     }
 
-    /// Handles bytes from the terminal; returns whether bash is idle afterwards.
-    async fn take(&mut self, bytes: &[u8]) -> bool {
+    /// Handles bytes from the terminal.
+    async fn take(&mut self, bytes: &[u8]) {
         let mut done = None;
         let mut answers = Vec::new();
         let mut got_output = false;
+        let mut ended_early = false;
         let (stage, current) = (&mut self.stage, &self.current);
         self.markers.scan(bytes, |piece| match (piece, *stage) {
-            (TerminalPiece::Output(output), ShellStage::Running) => {
+            (TerminalPiece::Output(output), stage) if stage.has_command() => {
                 if let Some(current) = current {
                     answers.extend(current.sink.feed(output));
                     got_output = true;
                 }
             }
-            (TerminalPiece::Begin, ShellStage::Starting { .. }) => *stage = ShellStage::Running,
-            (TerminalPiece::Done(status), ShellStage::Running | ShellStage::Opening) => {
+            (TerminalPiece::Begin, ShellStage::Starting { done, .. }) => {
+                ended_early = done;
+                *stage = ShellStage::Running;
+            }
+            (TerminalPiece::Done(status), ShellStage::Ending { .. }) => {
                 done = Some(status);
                 *stage = ShellStage::Idle;
             }
-            // Drop the output of background jobs between commands, and repeated markers.
-            (
-                TerminalPiece::Output(_),
-                ShellStage::Opening | ShellStage::Idle | ShellStage::Starting { .. },
-            )
-            | (
-                TerminalPiece::Begin,
-                ShellStage::Opening | ShellStage::Idle | ShellStage::Running,
-            )
-            | (TerminalPiece::Done(_), ShellStage::Idle | ShellStage::Starting { .. }) => {}
+            // Drop the output of background jobs between commands, and markers that were not asked
+            // for.
+            (TerminalPiece::Output(_) | TerminalPiece::Begin | TerminalPiece::Done(_), _) => {}
         });
         if got_output && let Some(current) = &mut self.current {
             current.sink.save().await;
@@ -227,12 +255,16 @@ impl PtyActor {
         if !answers.is_empty() && self.device.type_in(&answers).is_err() {
             tracing::debug!("a program queries the terminal and does not read the replies");
         }
+        if ended_early {
+            self.ask_for_status(Instant::now());
+        }
         if let Some(status) = done {
             let stopping = self.stopping.take();
             let end = match &stopping {
                 Some(_) => CommandEnd::Interrupted,
                 None => CommandEnd::Exited(status),
             };
+            self.owned.set_activity(Activity::Idle);
             self.end_current(end).await;
             if let Some(stopping) = stopping {
                 stopping.answer();
@@ -241,7 +273,6 @@ impl PtyActor {
                 self.start(start);
             }
         }
-        self.stage == ShellStage::Idle
     }
 
     async fn end_current(&mut self, end: CommandEnd) {
@@ -258,11 +289,15 @@ impl PtyActor {
         }
         match self.stage {
             ShellStage::Idle => {}
-            ShellStage::Running if self.current.is_none() && self.queued.is_none() => {
+            stage if stage.has_command() && self.current.is_none() && self.queued.is_none() => {
                 self.queued = Some(start);
                 return;
             }
-            ShellStage::Opening | ShellStage::Starting { .. } | ShellStage::Running => {
+            ShellStage::Opening
+            | ShellStage::Starting { .. }
+            | ShellStage::Running
+            | ShellStage::Returning { .. }
+            | ShellStage::Ending { .. } => {
                 // Fails if the caller no longer waits.
                 start.answer.send(Err(CommandStartError::Busy)).ok();
                 return;
@@ -273,9 +308,14 @@ impl PtyActor {
         }
         let (sender, requests) = mpsc::channel(8);
         let run = CommandRun::new(CommandText::new(), sender);
-        self.commands.push(&start.command);
+        self.word = random_word();
+        self.markers.expect(&self.word);
+        self.channel.send_command(&self.word, &start.command);
+        self.command_word.clone_from(&self.word);
+        self.owned.set_activity(Activity::Busy);
         self.stage = ShellStage::Starting {
             until: Instant::now() + BEGIN_WITHIN,
+            done: false,
         };
         self.current = Some(CurrentCommand {
             sink: OutputSink::new(run.clone(), &self.spec),
@@ -338,7 +378,8 @@ impl PtyActor {
 
     fn deadline(&self) -> Option<Instant> {
         let starting = match self.stage {
-            ShellStage::Starting { until } => Some(until),
+            ShellStage::Starting { until, .. } | ShellStage::Ending { until } => Some(until),
+            ShellStage::Returning { check_at, .. } => Some(check_at),
             ShellStage::Opening | ShellStage::Idle | ShellStage::Running => None,
         };
         let current = self.current.as_ref();
@@ -353,10 +394,21 @@ impl PtyActor {
 
     async fn on_deadline(&mut self) {
         let now = Instant::now();
-        if matches!(self.stage, ShellStage::Starting { until } if until <= now) {
-            tracing::error!("a shell does not take its command");
-            self.owned.kill().await;
-            return;
+        match self.stage {
+            ShellStage::Starting { until, .. } | ShellStage::Ending { until } if until <= now => {
+                tracing::error!("a shell does not answer and is killed");
+                self.owned.kill().await;
+                return;
+            }
+            ShellStage::Returning { since, check_at } if check_at <= now => {
+                self.ask_for_status(since);
+            }
+            ShellStage::Opening
+            | ShellStage::Idle
+            | ShellStage::Starting { .. }
+            | ShellStage::Running
+            | ShellStage::Returning { .. }
+            | ShellStage::Ending { .. } => {}
         }
         if let Some(current) = &mut self.current {
             if current.sink.notify_at().is_some_and(|at| at <= now) {

@@ -40,6 +40,16 @@ pub(super) enum DeviceRead {
     HungUp,
 }
 
+/// The process group in the foreground of the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Foreground {
+    Shell,
+    /// Another group with a living process.
+    Other,
+    /// A group without processes. Without job control bash does not take the terminal back.
+    Nobody,
+}
+
 impl PtyDevice {
     pub(super) fn open() -> io::Result<Self> {
         let size = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
@@ -165,6 +175,19 @@ impl PtyDevice {
     /// The foreground process group.
     pub(super) fn foreground(&self) -> Option<Pid> {
         rustix::termios::tcgetpgrp(&self.master).ok()
+    }
+
+    /// Who is in the foreground, as seen from the shell, which leads its own group.
+    pub(super) fn foreground_state(&self, shell: u32) -> Foreground {
+        match self.foreground() {
+            Some(group) if group.as_raw_nonzero().get().cast_unsigned() == shell => {
+                Foreground::Shell
+            }
+            Some(group) if rustix::process::test_kill_process_group(group).is_ok() => {
+                Foreground::Other
+            }
+            Some(_) | None => Foreground::Nobody,
+        }
     }
 
     /// Sends a signal to the foreground process group.

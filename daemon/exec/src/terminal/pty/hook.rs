@@ -1,41 +1,52 @@
-//! The bash code that makes an interactive shell read its commands from our pipe.
+//! The bash code that makes an interactive shell take its commands from our socket.
 //!
 //! The code runs when bash would print its prompt. Bash gets there again after a syntax error, an
 //! interrupt or a failed expansion; only the end of the shell prevents it. Commands are never typed
 //! into the terminal, so input for a program cannot become a command.
+//!
+//! The code contains no secret: every program can read it in the environment of the shell.
+//! `channel.rs` says what keeps programs from reporting a result.
 
-use std::path::Path;
+use crate::process::CONTROL;
 
 /// How many loops surround the commands, for a stray `break` to leave.
 const LOOPS: usize = 12;
 
-/// The value of `PROMPT_COMMAND` for a shell that reads commands from `pipe`. It prints markers
-/// that contain `word` when a command begins (`B`), when it is done (`D` and the status), and when
-/// the shell exits (`X`).
-pub(super) fn prompt_command(pipe: &Path, word: &str) -> String {
-    let pipe = pipe.to_string_lossy().replace('\'', "'\\''");
+/// The value of `PROMPT_COMMAND`. It says on the socket when a command is done (`D` and its
+/// word), and then follows the messages of `channel.rs`. It prints a marker with the word of the message when a
+/// command begins (`B`), with the status when it is done (`D`), and when the shell exits (`X`).
+pub(super) fn prompt_command() -> String {
+    let read = format!("IFS= builtin read -r -d '' -u {CONTROL} __loopd_said");
     let setup = [
         "builtin export -n PROMPT_COMMAND".to_owned(),
         "builtin unset HISTFILE MAILCHECK TMOUT".to_owned(),
         "builtin set +o history +H".to_owned(),
-        "PS1= PS2=".to_owned(),
-        format!("__loopd_say() {{ builtin printf '\\033_{word};%s\\033\\\\' \"$1\" >/dev/tty; }}"),
+        "PS1= PS2= __loopd_word=".to_owned(),
+        "__loopd_mark() { builtin printf '\\033_%s;%s\\033\\\\' \"$1\" \"$2\" >/dev/tty; }"
+            .to_owned(),
         // Sets `$?` to the status of the last command, except with `set -e`, where that would end
         // the shell.
         "__loopd_status() { case $- in *e*) ;; *) builtin return \"$1\" ;; esac; }".to_owned(),
         "__loopd_resume() { builtin local code=$__loopd_code; __loopd_code=0; __loopd_status \"$code\"; }"
             .to_owned(),
-        // If the pipe is gone, the shell exits and must not run the last command again. Empty
-        // commands are skipped: they precede each command, because a late interrupt costs `read` a
-        // byte.
+        // If the socket is gone, the shell exits and must not run the last command again. Empty
+        // messages precede each message, because a late interrupt costs `read` a byte.
         format!(
-            "__loopd_next() {{ __loopd_code=$1; __loopd_say \"D$1\"; builtin jobs >/dev/null; __loopd_command=; while case $__loopd_command in '') ;; *) builtin false ;; esac; do IFS= builtin read -r -d '' __loopd_command <'{pipe}' || builtin exit 125; done; __loopd_say B; }}"
+            "__loopd_next() {{ __loopd_code=$1; builtin printf 'D%s\\n' \"$__loopd_word\" >&{CONTROL} || builtin exit 125; \
+             while {read} || builtin exit 125; do case $__loopd_said in \
+             N*) __loopd_mark \"${{__loopd_said:1}}\" \"D$__loopd_code\"; builtin jobs >/dev/null ;; \
+             B*) __loopd_word=${{__loopd_said:1}}; {read} || builtin exit 125; \
+             __loopd_mark \"$__loopd_word\" B; builtin break ;; esac; done; }}"
         ),
-        "exit() { builtin set -- \"${1-$?}\"; case $BASH_SUBSHELL in 0) __loopd_say X ;; esac; builtin exit \"$1\"; }"
+        "exit() { builtin set -- \"${1-$?}\"; case $BASH_SUBSHELL in 0) __loopd_mark \"$__loopd_word\" X ;; esac; builtin exit \"$1\"; }"
             .to_owned(),
     ];
-    // The braces keep our code out of the trace of `set -x`.
-    let body = "while { __loopd_next \"$?\"; } 2>/dev/null; do { __loopd_resume; } 2>/dev/null; builtin eval \"$__loopd_command\"; done";
+    // The braces keep our code out of the trace of `set -x`. The socket is closed for the command:
+    // bash keeps a copy that no program inherits, and restores it afterwards.
+    let body = format!(
+        "while {{ __loopd_next \"$?\"; }} 2>/dev/null; do {{ __loopd_resume; }} 2>/dev/null; \
+         builtin eval \"$__loopd_said\" {CONTROL}<&-; done"
+    );
     let around = format!(
         "__loopd_code=$?; {}{{ __loopd_resume; }} 2>/dev/null; {body}; {}:",
         "while :; do ".repeat(LOOPS),

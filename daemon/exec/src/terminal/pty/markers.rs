@@ -1,5 +1,5 @@
 //! Finds the markers of the hook in the output of a terminal, by a random word that no other output
-//! contains. It works on bytes before escape sequences are parsed, so that a program cannot hide a
+//! contains. The word changes from marker to marker; see `channel.rs`. It works on bytes before escape sequences are parsed, so that a program cannot hide a
 //! marker with an unfinished sequence.
 
 use memchr::memmem::Finder;
@@ -33,10 +33,15 @@ impl MarkerScanner {
     /// Creates a scanner for markers with this word.
     pub(super) fn new(word: &str) -> Self {
         Self {
-            finder: Finder::new(&format!("\x1b_{word};")).into_owned(),
+            finder: finder(word),
             held: Vec::new(),
             leaving: false,
         }
+    }
+
+    /// Looks for markers with this word from now on.
+    pub(super) fn expect(&mut self, word: &str) {
+        self.finder = finder(word);
     }
 
     /// Splits the next bytes and passes each piece to `piece`, in order.
@@ -111,6 +116,10 @@ impl MarkerScanner {
             .find(|suffix| needle.starts_with(suffix))
             .map_or(0, <[u8]>::len)
     }
+}
+
+fn finder(word: &str) -> Finder<'static> {
+    Finder::new(&format!("\x1b_{word};")).into_owned()
 }
 
 fn output_piece(output: &[u8], piece: &mut impl FnMut(TerminalPiece<'_>)) {

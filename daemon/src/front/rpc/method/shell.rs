@@ -21,7 +21,7 @@ use crate::session::SessionHandle;
 use crate::tool::{bash, shell_output};
 use crate::turn::model_call::say;
 use loopd_exec::process::Signal;
-use loopd_exec::shells::ShellError;
+use loopd_exec::shells::{ShellError, SignalOutcome};
 use loopd_exec::terminal::{CommandEnd, CommandRun, CommandState};
 use loopd_kernel::command::{CallOutcome, CallStatusReport, Command};
 use loopd_kernel::policy::{Verdict, managed};
@@ -83,10 +83,22 @@ pub(super) async fn kill(context: Context, params: KillParams) -> Result<Killed,
         KillSignal::Kill => Signal::Kill,
         KillSignal::Interrupt => Signal::Interrupt,
     };
-    let killed = shells
+    let outcome = shells
         .signal_client_exec(params.process_id.as_str(), signal)
         .await;
-    Ok(Killed { killed })
+    let reason = match (outcome, signal) {
+        (SignalOutcome::Gone | SignalOutcome::NotRunning, _) => None,
+        (SignalOutcome::Alive, Signal::Kill | Signal::Terminate) => {
+            Some("the command was killed, but the system has not removed all its processes yet")
+        }
+        (SignalOutcome::Alive, Signal::Hangup | Signal::Interrupt | Signal::Quit) => {
+            Some("the signal was sent, but the command goes on; send SIGTERM or SIGKILL to end it")
+        }
+    };
+    Ok(Killed {
+        killed: outcome == SignalOutcome::Gone,
+        reason: reason.map(str::to_owned),
+    })
 }
 
 pub(super) async fn execute_user_requested(
