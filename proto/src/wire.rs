@@ -3,6 +3,7 @@
 //! `Peer`. This module knows no method name (except `$/cancelRequest`), no session and no socket
 //! path, and spawns no task.
 
+mod admission;
 mod codec;
 mod envelope;
 mod frame_tracker;
@@ -21,7 +22,7 @@ pub use envelope::{
     Response, notification, parse,
 };
 pub use frame_tracker::FrameTracker;
-pub use outbox::{Class, Closed};
+pub use outbox::{Class, Closed, LastWord, LogPlace};
 pub use peer::{CallError, Peer, PeerId, PendingCall, RefuseUntil};
 pub use pump::{connect, serve};
 pub use service::{NoMethods, Reply, Service};
