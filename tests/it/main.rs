@@ -24,6 +24,7 @@ mod effective_permissions;
 mod errors;
 mod event_log;
 mod file_tools;
+mod forks;
 mod golden_logs;
 mod launches;
 mod metadata;

@@ -45,11 +45,14 @@ impl Actor {
             self.state.seq = stored.seq;
         }
         self.options = self.state.options.clone();
-        if start == Start::Copy {
-            return Ok(());
-        }
-        let recovered = self.recovered().await;
-        self.execute(Command::Recover(recovered)).await?;
+        match start {
+            Start::Copy => return Ok(()),
+            Start::Fork => self.execute(Command::CloseCopied).await?,
+            Start::New | Start::Load => {
+                let recovered = self.recovered().await;
+                self.execute(Command::Recover(recovered)).await?
+            }
+        };
         self.shells.restore(&self.state);
         Ok(())
     }
