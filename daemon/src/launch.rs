@@ -1,6 +1,8 @@
 //! One launch: the process that an SDK started, and every connection that came through it. A launch
 //! is a value that callers hand in; it lives in memory only, is never global and never stored.
 
+pub mod wrong_tokens;
+
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,6 +19,7 @@ use loopd_model::client_http::{ClientHttp, RequestOrigin};
 use loopd_model::http::HttpCarrier;
 use loopd_model::http_client::{HttpClient, HttpSettings};
 use loopd_model::secret::Secret;
+use wrong_tokens::WrongTokens;
 
 /// One launch: its directory, environment, tokens and flags, and what its clients have set.
 pub struct Launch {
@@ -25,6 +28,8 @@ pub struct Launch {
     pub env: BTreeMap<String, String>,
     /// The token that a TCP connection has to send.
     pub connection_token: Option<Secret>,
+    /// The wrong tokens that were shown instead.
+    pub wrong_tokens: WrongTokens,
     /// The token for the Copilot API.
     pub api_token: Option<Secret>,
     /// Whether every tool is allowed without asking.
@@ -122,6 +127,7 @@ impl Launch {
             cwd,
             env,
             connection_token: options.connection_token,
+            wrong_tokens: WrongTokens::default(),
             api_token,
             yolo: options.yolo,
             session_idle_timeout: options.session_idle_timeout,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::task::JoinHandle;
 
-use crate::params::launch::{LaunchParams, Launched};
+use crate::params::launch::{LAUNCH_LIMIT, LaunchParams, Launched};
 use crate::wire::{CallError, CloseReason, Limits, Peer, Service, connect};
 use crate::{error, home_paths};
 
@@ -18,6 +18,9 @@ use crate::{error, home_paths};
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long to wait before the next attempt to connect.
 const RETRY_AFTER: Duration = Duration::from_millis(5);
+
+/// How much a message is longer than its parameters.
+const ENVELOPE: usize = 256;
 
 /// The environment variable that holds the daemon's idle timeout in seconds.
 const IDLE_TIMEOUT: &str = "LOOPD_IDLE_TIMEOUT";
@@ -27,6 +30,10 @@ const IDLE_TIMEOUT: &str = "LOOPD_IDLE_TIMEOUT";
 pub enum DaemonConnectionError {
     #[error("no daemon answered within {} s on {}; look into {}", START_TIMEOUT.as_secs(), socket.display(), log.display())]
     Timeout { socket: PathBuf, log: PathBuf },
+    #[error(
+        "this launch has {length} bytes, the limit is {LAUNCH_LIMIT}; make the environment smaller"
+    )]
+    TooLarge { length: usize },
     #[error("the daemon refused this launch: {0}")]
     Refused(#[source] CallError),
     #[error("the home {} cannot be used: {source}", home.display())]
@@ -87,6 +94,11 @@ impl DaemonTarget {
         launch: &LaunchParams,
         service: Arc<dyn Service>,
     ) -> Result<LaunchedConnection, DaemonConnectionError> {
+        // The daemon cuts off a larger one, and that looks like a daemon that is about to exit.
+        let length = serde_json::to_vec(launch).map_or(0, |launch| launch.len());
+        if length > LAUNCH_LIMIT - ENVELOPE {
+            return Err(DaemonConnectionError::TooLarge { length });
+        }
         let idle_timeout = launch.env.get(IDLE_TIMEOUT).map(String::as_str);
         let connecting = async {
             loop {

@@ -19,7 +19,7 @@ pub use codec::{FrameError, FrameReader, Framing};
 pub use envelope::{
     EnvelopeError, ErrorObject, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND,
     Message, Notification, OVERLOADED, PARSE_ERROR, REQUEST_CANCELLED, Request, RequestId,
-    Response, notification, parse,
+    Response, notification, parse, refusal,
 };
 pub use frame_tracker::FrameTracker;
 pub use outbox::{Class, Closed, LastWord, LogPlace};
@@ -92,6 +92,9 @@ pub enum CloseReason {
     /// The other side sent bytes that are not a JSON-RPC message.
     #[error("malformed message: {0}")]
     Malformed(String),
+    /// This side refuses to serve the other one.
+    #[error("refused: {0}")]
+    Refused(String),
     /// Reading from or writing to the stream failed.
     #[error("the stream failed: {0}")]
     Failed(String),
@@ -104,7 +107,7 @@ impl CloseReason {
     /// Returns whether the other side may still read, so that queued messages should be written.
     fn allows_flush(&self) -> bool {
         match self {
-            Self::Done | Self::EndOfStream | Self::Malformed(_) => true,
+            Self::Done | Self::EndOfStream | Self::Malformed(_) | Self::Refused(_) => true,
             Self::TooSlow | Self::Failed(_) | Self::Abandoned => false,
         }
     }

@@ -47,6 +47,7 @@ mod settings_race;
 mod shells;
 mod slow_reader;
 mod stored_sessions;
+mod strangers;
 mod subagents;
 mod tasks;
 mod tool_stages;

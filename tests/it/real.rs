@@ -8,6 +8,7 @@ mod emptied_home;
 mod memory;
 mod process;
 mod process_ownership;
+mod relays;
 mod starts;
 mod terminals;
 mod waits;

@@ -311,6 +311,11 @@ pub(super) fn error(id: Option<&RequestId>, error: &ErrorObject) -> Bytes {
     finish(out)
 }
 
+/// Serialises an error that answers no request: the reason why a connection ends.
+pub fn refusal(reason: &ErrorObject) -> Bytes {
+    error(None, reason)
+}
+
 fn begin_response(id: Option<&RequestId>) -> Vec<u8> {
     let id = id.map_or("null", RequestId::as_json);
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},").into_bytes()

@@ -274,6 +274,13 @@ impl Peer {
         self.shared.outbox.close(reason);
     }
 
+    /// Tells the other side why it is not served, then closes the connection.
+    pub fn refuse(&self, reason: &ErrorObject) {
+        // A closed connection needs no reason any more.
+        self.push(Class::Reply, envelope::refusal(reason)).ok();
+        self.close(CloseReason::Refused(reason.message.clone()));
+    }
+
     /// Returns whether either side has closed the connection.
     pub fn is_closed(&self) -> bool {
         self.close_reason().is_some()

@@ -117,7 +117,7 @@ pub async fn serve(listener: Listener, app: Arc<Server>, launch: impl Fn() -> La
         };
         match accepted {
             Ok(stream) if is_same_user(&stream) => {
-                app.serve_detached(stream, Arc::new(launch()), Trust::Transport);
+                app.serve_detached(stream, Arc::new(launch()), Trust::LocalSocket);
             }
             Ok(_) => tracing::warn!("another user's connection was refused"),
             Err(error) => {
