@@ -9,6 +9,7 @@ mod memory;
 mod process;
 mod process_ownership;
 mod relays;
+mod secret_environment;
 mod starts;
 mod terminals;
 mod waits;

@@ -85,14 +85,8 @@ impl Actor {
 
     /// Returns the part of the launch's environment that child processes of this session may see.
     pub(super) fn child_environment(&self) -> std::collections::BTreeMap<String, String> {
-        let mut env = self
-            .clients
-            .launch()
-            .map(|launch| launch.child_environment())
-            .unwrap_or_default();
-        for variable in self.services.config.key_variables() {
-            env.remove(variable);
-        }
-        env
+        let launch = self.clients.launch();
+        let env = launch.map(|launch| launch.child_environment(&self.services.config));
+        env.unwrap_or_default()
     }
 }
