@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use loopd_proto::event::ask::UserInputRequested;
-use loopd_proto::id::SessionId;
+use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::params::shell::{ShellExit, ShellOutput};
 use loopd_proto::params::ui::UserInputResponse;
 use loopd_proto::time::Timestamp;
@@ -100,6 +100,8 @@ pub enum NoticeContent<'a> {
     Event {
         session: &'a SessionId,
         line: &'a str,
+        /// Its place in the session's log, if it is stored there.
+        seq: Option<Seq>,
     },
     Lifecycle(&'a Lifecycle<'a>),
     ShellOutput(&'a ShellOutput),
@@ -115,7 +117,16 @@ impl<'a> Notice<'a> {
     }
 
     pub fn event(session: &'a SessionId, line: &'a str) -> Self {
-        Self::new(NoticeContent::Event { session, line })
+        Self::stored_event(session, line, None)
+    }
+
+    /// Returns the notice of an event that has a place in the session's log.
+    pub fn stored_event(session: &'a SessionId, line: &'a str, seq: Option<Seq>) -> Self {
+        Self::new(NoticeContent::Event { session, line, seq })
+    }
+
+    pub fn content(&self) -> NoticeContent<'a> {
+        self.content
     }
 
     /// Returns the encoded notification.

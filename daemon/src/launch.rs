@@ -1,6 +1,8 @@
 //! One launch: the process that an SDK started, and every connection that came through it. A launch
 //! is a value that callers hand in; it lives in memory only, is never global and never stored.
 
+pub mod wrong_tokens;
+
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,19 +14,25 @@ use loopd_proto::params::launch::LaunchState;
 use tokio::sync::OnceCell;
 
 use crate::client::{Class, Client, ClientId, Lifecycle, Notice, NoticeContent};
+use crate::config::Config;
 use crate::redaction;
 use loopd_model::client_http::{ClientHttp, RequestOrigin};
 use loopd_model::http::HttpCarrier;
 use loopd_model::http_client::{HttpClient, HttpSettings};
 use loopd_model::secret::Secret;
+use wrong_tokens::WrongTokens;
 
 /// One launch: its directory, environment, tokens and flags, and what its clients have set.
 pub struct Launch {
     pub cwd: PathBuf,
     /// The environment of the launching process. Secrets are taken out before children see it.
     pub env: BTreeMap<String, String>,
+    /// The variable that was said to hold the token for the Copilot API, whatever its name.
+    auth_token_env: Option<String>,
     /// The token that a TCP connection has to send.
     pub connection_token: Option<Secret>,
+    /// The wrong tokens that were shown instead.
+    pub wrong_tokens: WrongTokens,
     /// The token for the Copilot API.
     pub api_token: Option<Secret>,
     /// Whether every tool is allowed without asking.
@@ -121,7 +129,9 @@ impl Launch {
             http: HttpClient::new(HttpSettings::from_environment(&env)),
             cwd,
             env,
+            auth_token_env: options.auth_token_env,
             connection_token: options.connection_token,
+            wrong_tokens: WrongTokens::default(),
             api_token,
             yolo: options.yolo,
             session_idle_timeout: options.session_idle_timeout,
@@ -147,13 +157,20 @@ impl Launch {
             .filter(|value| !value.is_empty())
     }
 
-    /// Returns the environment for child processes: the launch's own without what looks secret.
-    pub fn child_environment(&self) -> BTreeMap<String, String> {
-        self.env
-            .iter()
-            .filter(|(name, _)| !is_secret_name(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
+    /// Returns the environment for child processes: the launch's own without what looks secret, and
+    /// without the variables that the configuration file names as keys.
+    pub fn child_environment(&self, config: &Config) -> BTreeMap<String, String> {
+        let mut env = self.env.clone();
+        env.retain(|name, _| !self.is_hidden(name));
+        for name in config.key_variables() {
+            env.remove(name);
+        }
+        env
+    }
+
+    /// Returns whether a variable holds a secret, by its name or because it was named as the token.
+    fn is_hidden(&self, name: &str) -> bool {
+        is_secret_name(name) || self.auth_token_env.as_deref() == Some(name)
     }
 
     fn live(&self) -> parking_lot::MutexGuard<'_, Live> {
@@ -302,7 +319,7 @@ impl Launch {
         let hidden = self
             .env
             .iter()
-            .filter(|(name, value)| is_secret_name(name) && looks_secret(value))
+            .filter(|(name, value)| self.is_hidden(name) && looks_secret(value))
             .map(|(_, value)| value.as_str());
         let known = tokens.chain(hidden).map(str::to_owned);
         let masked = self.live().filtered.clone();
@@ -344,13 +361,36 @@ const MOST_SECRET_BYTES: usize = 1024 * 1024;
 #[error("too much to mask: at most {MOST_SECRETS} values of {MOST_SECRET_BYTES} bytes together")]
 pub struct TooManySecrets;
 
+/// Returns the variables that are taken out of the memory of a process that has copied its
+/// environment: those that hold a secret by their names or by the looks of their values.
+pub fn private_variables<'a>(
+    env: &'a BTreeMap<String, String>,
+    auth_token_env: Option<&'a str>,
+) -> Vec<&'a str> {
+    let has_password = |value: &str| value.contains("://") && value.contains('@');
+    let is_private = |name: &str, value: &str| {
+        is_secret_name(name)
+            || auth_token_env == Some(name)
+            || looks_secret(value)
+            || has_password(value)
+    };
+    let private = env.iter().filter(|(name, value)| is_private(name, value));
+    private.map(|(name, _)| name.as_str()).collect()
+}
+
 /// Returns whether a variable of this name is likely to hold a key. Children never see it.
 fn is_secret_name(name: &str) -> bool {
-    const WORDS: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY"];
+    const WORDS: [&str; 7] = [
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "API_KEY",
+        "APIKEY",
+        "ACCESS_KEY",
+    ];
     let name = name.to_ascii_uppercase();
-    WORDS.iter().any(|word| name.contains(word))
-        || name.ends_with("_KEY")
-        || name == "COPILOT_HMAC_KEY"
+    WORDS.iter().any(|word| name.contains(word)) || name.ends_with("_KEY") || name.ends_with("_PAT")
 }
 
 /// Returns whether the value of such a variable is likely a key. Masking `true`, a number or a path

@@ -1,6 +1,7 @@
 //! Runs the program: from arguments to an exit code.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use loopd::front::relay::{RelayOptions, RelayTransport};
 use loopd::front::transport::{announce, local_socket, stdio, tcp};
 use loopd::front::{background, relay};
 use loopd::home::watch::HomeWatch;
-use loopd::launch::{Launch, LaunchOptions};
+use loopd::launch::{Launch, LaunchOptions, private_variables};
 use loopd::shutdown;
 #[cfg(target_os = "linux")]
 use loopd_exec::process;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     background::prepare();
     sys::share_one_heap();
     let args = Args::parse();
+    let env = take_environment(&args);
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_max_level(args.log_level.filter())
@@ -47,7 +49,7 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error.into()),
     };
-    let outcome = runtime.block_on(run(args));
+    let outcome = runtime.block_on(run(args, env));
     // A blocking read of stdin may still hang; it must not keep the process alive.
     runtime.shutdown_background();
     match outcome {
@@ -79,8 +81,26 @@ fn say(line: &str) {
     eprintln!("loopd: {line}");
 }
 
-async fn run(args: Args) -> anyhow::Result<()> {
-    let env: BTreeMap<String, String> = std::env::vars().collect();
+/// Copies the environment and takes the secrets out of the original, which other processes of this
+/// user could read. Called while this is the only thread.
+fn take_environment(args: &Args) -> BTreeMap<String, String> {
+    if let Err(error) = sys::refuse_inspection() {
+        say(&format!("other processes can look into this one: {error}"));
+    }
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    let env: BTreeMap<String, String> = std::env::vars_os().filter_map(text).collect();
+    let named = args.auth_token_env.as_deref();
+    if named.is_some_and(|name| !env.contains_key(name)) {
+        // The name is not shown: it may be the token itself, given by mistake.
+        say("the variable that --auth-token-env names is not set, so there is no token");
+    }
+    sys::forget_variables(&private_variables(&env, named));
+    env
+}
+
+async fn run(args: Args, env: BTreeMap<String, String>) -> anyhow::Result<()> {
     let home = home_paths::home(&env)?;
     if let Some(Verb::Serve {
         idle_timeout,

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use loopd_proto::id::{AgentId, SessionId};
+use loopd_proto::id::{AgentId, Seq, SessionId};
 
 use crate::client::{Class, Client, ClientId, Notice};
 
@@ -46,6 +46,8 @@ pub struct OutgoingEvent<'a> {
     pub class: Class,
     pub kind: &'static str,
     pub line: Cow<'a, str>,
+    /// Its place in the log, if it is stored.
+    pub seq: Option<Seq>,
 }
 
 impl Upstream {
@@ -94,7 +96,8 @@ impl AudienceState {
     }
 
     fn deliver(&self, event: &OutgoingEvent<'_>) {
-        self.tell(event.class, &Notice::event(&self.session, &event.line));
+        let notice = Notice::stored_event(&self.session, &event.line, event.seq);
+        self.tell(event.class, &notice);
         if let Some(upstream) = self.upstream.as_ref().filter(|up| up.passes(event)) {
             let notice = Notice::event(&upstream.session, &event.line);
             upstream.audience.tell(event.class, &notice);

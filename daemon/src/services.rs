@@ -2,7 +2,6 @@
 //!
 //! `app` builds it once for all sessions. It holds nothing that belongs to a connection.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +9,6 @@ use loopd_proto::id::SessionId;
 use loopd_store::Store;
 
 use crate::config::Config;
-use crate::launch::Launch;
 use crate::tool::catalog::Catalog;
 use loopd_exec::clock::Clock;
 use loopd_exec::keep_alive::KeepAlive;
@@ -41,16 +39,6 @@ pub struct Services {
 }
 
 impl Services {
-    /// Returns the environment for child processes of a launch, without the variables that hold
-    /// the keys of providers.
-    pub fn child_environment(&self, launch: &Launch) -> BTreeMap<String, String> {
-        let mut env = launch.child_environment();
-        for variable in self.config.key_variables() {
-            env.remove(variable);
-        }
-        env
-    }
-
     /// Returns the folder of a session; it is created when the first file is stored in it.
     pub fn session_folder(&self, id: &SessionId) -> PathBuf {
         self.home.join("session-state").join(id.as_str())

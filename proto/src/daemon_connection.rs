@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::task::JoinHandle;
 
-use crate::params::launch::{LaunchParams, Launched};
+use crate::params::launch::{LAUNCH_LIMIT, LaunchParams, Launched};
 use crate::wire::{CallError, CloseReason, Limits, Peer, Service, connect};
 use crate::{error, home_paths};
 
@@ -18,6 +18,9 @@ use crate::{error, home_paths};
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long to wait before the next attempt to connect.
 const RETRY_AFTER: Duration = Duration::from_millis(5);
+
+/// How much a message is longer than its parameters.
+const ENVELOPE: usize = 256;
 
 /// The environment variable that holds the daemon's idle timeout in seconds.
 const IDLE_TIMEOUT: &str = "LOOPD_IDLE_TIMEOUT";
@@ -29,6 +32,10 @@ const UNATTENDED_TIMEOUT: &str = "LOOPD_UNATTENDED_TIMEOUT";
 pub enum DaemonConnectionError {
     #[error("no daemon answered within {} s on {}; look into {}", START_TIMEOUT.as_secs(), socket.display(), log.display())]
     Timeout { socket: PathBuf, log: PathBuf },
+    #[error(
+        "this launch has {length} bytes, the limit is {LAUNCH_LIMIT}; make the environment smaller"
+    )]
+    TooLarge { length: usize },
     #[error("the daemon refused this launch: {0}")]
     Refused(#[source] CallError),
     /// The daemon takes no connection from this process.
@@ -97,6 +104,11 @@ impl DaemonTarget {
             ("--idle-timeout", variable(IDLE_TIMEOUT)),
             ("--unattended-timeout", variable(UNATTENDED_TIMEOUT)),
         ];
+        // The daemon cuts off a larger one, and that looks like a daemon that is about to exit.
+        let length = serde_json::to_vec(launch).map_or(0, |launch| launch.len());
+        if length > LAUNCH_LIMIT - ENVELOPE {
+            return Err(DaemonConnectionError::TooLarge { length });
+        }
         let connecting = async {
             loop {
                 if let Some(connected) = self.try_connect(launch, service.clone()).await? {

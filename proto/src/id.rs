@@ -27,6 +27,11 @@ macro_rules! string_id {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            /// Returns the text, shared with this id.
+            pub fn shared(&self) -> Arc<str> {
+                self.0.clone()
+            }
         }
 
         impl From<Ulid> for $name {

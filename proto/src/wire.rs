@@ -3,6 +3,7 @@
 //! `Peer`. This module knows no method name (except `$/cancelRequest`), no session and no socket
 //! path, and spawns no task.
 
+mod admission;
 mod codec;
 mod envelope;
 mod frame_tracker;
@@ -18,10 +19,10 @@ pub use codec::{FrameError, FrameReader, Framing};
 pub use envelope::{
     EnvelopeError, ErrorObject, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND,
     Message, Notification, OVERLOADED, PARSE_ERROR, REQUEST_CANCELLED, Request, RequestId,
-    Response, error as error_response, notification, parse,
+    Response, notification, parse, refusal,
 };
 pub use frame_tracker::FrameTracker;
-pub use outbox::{Class, Closed};
+pub use outbox::{Class, Closed, LastWord, LogPlace};
 pub use peer::{CallError, Peer, PeerId, PendingCall, RefuseUntil};
 pub use pump::{connect, serve};
 pub use service::{NoMethods, Reply, Service};
@@ -91,6 +92,9 @@ pub enum CloseReason {
     /// The other side sent bytes that are not a JSON-RPC message.
     #[error("malformed message: {0}")]
     Malformed(String),
+    /// This side refuses to serve the other one.
+    #[error("refused: {0}")]
+    Refused(String),
     /// Reading from or writing to the stream failed.
     #[error("the stream failed: {0}")]
     Failed(String),
@@ -103,7 +107,7 @@ impl CloseReason {
     /// Returns whether the other side may still read, so that queued messages should be written.
     fn allows_flush(&self) -> bool {
         match self {
-            Self::Done | Self::EndOfStream | Self::Malformed(_) => true,
+            Self::Done | Self::EndOfStream | Self::Malformed(_) | Self::Refused(_) => true,
             Self::TooSlow | Self::Failed(_) | Self::Abandoned => false,
         }
     }

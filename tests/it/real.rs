@@ -9,6 +9,8 @@ mod emptied_home;
 mod memory;
 mod process;
 mod process_ownership;
+mod relays;
+mod secret_environment;
 mod starts;
 mod terminals;
 mod waits;

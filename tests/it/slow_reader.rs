@@ -38,6 +38,47 @@ async fn it_is_cut_off_and_the_others_hear_everything() {
 }
 
 #[tokio::test]
+async fn it_is_told_from_where_on_it_missed_events() {
+    let daemon = Daemon::playing([]).await;
+    let mut session = daemon.client().create(json!({})).await;
+    let mut deaf = deaf_listener(&daemon, &mut session).await;
+    let line = "x".repeat(1024 * 1024);
+    // The last but one of them is too much. The reader wakes up right after that.
+    for number in 0..18 {
+        let message = format!("{number} {line}");
+        session
+            .call("session.log", json!({ "message": message }))
+            .await;
+        session.next("session.info").await;
+    }
+    let mut heard = String::new();
+    let rest = deaf.read_to_string(&mut heard);
+    within("the deaf connection to be cut", rest).await.unwrap();
+    let messages: Vec<Value> = heard
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let number = |event: &Value| {
+        let text = event["data"]["message"].as_str()?;
+        text.split_once(' ')?.0.parse::<u64>().ok()
+    };
+    let last = messages.last().unwrap();
+    assert_eq!(last["method"], "loopd.lagged", "{last}");
+    assert_eq!(last["params"]["sessions"][0]["sessionId"], session.id);
+    let cursor = &last["params"]["sessions"][0]["cursor"];
+    let seen = messages
+        .iter()
+        .filter_map(|message| number(&message["params"]["event"]));
+    let mut seen: Vec<u64> = seen.collect();
+    let params = json!({"cursor": cursor, "max": 100});
+    let missed = session.call("session.eventLog.read", params).await;
+    let missed = missed["events"].as_array().unwrap();
+    seen.extend(missed.iter().filter_map(number));
+    assert_eq!(seen, (0..18).collect::<Vec<u64>>());
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn it_catches_up_from_where_it_was() {
     let daemon = Daemon::playing([]).await;
     let mut session = daemon.client().create(json!({})).await;

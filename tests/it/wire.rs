@@ -1,5 +1,6 @@
 //! The wire as strangers see it: broken frames, unknown methods, bad parameters, tokens.
 
+use loopd_proto::wire::FrameReader;
 use loopd_tests::{Client, Daemon, Gate, Turn, within};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
@@ -26,30 +27,27 @@ async fn still_serves(client: &Client) {
 }
 
 #[tokio::test]
-async fn a_malformed_frame_closes_only_its_own_connection() {
+async fn a_lost_framing_closes_only_its_own_connection() {
     let daemon = Daemon::playing([Turn::user("hello").says("hi")]).await;
     let mut session = daemon.client().create(json!({})).await;
-    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let frames = [
-        "Content-Length: 5\r\n\r\n{oops",
         "Content-Length: nonsense\r\n\r\n{}",
         "Content-Length: -1\r\n\r\n{}",
         "Content-Length: 99999999999999\r\n\r\n{}",
         "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "CONNECT localhost:80 HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}",
         "\u{0}\u{1}\u{2}",
-        &framed("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]"),
-        &framed("{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}"),
-        &framed("{\"jsonrpc\":\"2.0\"}"),
-        &framed("\"ping\""),
-        &framed(&format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{deep}}}"
-        )),
     ];
     for frame in frames {
         let mut stream = daemon.raw_connection();
         // The daemon may hang up before it has read everything.
         stream.write_all(frame.as_bytes()).await.ok();
-        rest(stream).await;
+        let answer = rest(stream).await;
+        assert_eq!(
+            answer.contains("error"),
+            frame.starts_with("Content"),
+            "{answer}"
+        );
         still_serves(session.client()).await;
     }
     session.ask("hello").await;
@@ -57,17 +55,43 @@ async fn a_malformed_frame_closes_only_its_own_connection() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_not_text_close_only_their_own_connection() {
+async fn a_malformed_message_is_answered_and_the_connection_goes_on() {
     let daemon = Daemon::playing([]).await;
-    let client = daemon.client();
-    let mut stream = daemon.raw_connection();
-    stream
-        .write_all(b"Content-Length: 4\r\n\r\n\xff\xfe{}")
-        .await
-        .unwrap();
-    let answer = rest(stream).await;
-    assert!(answer.contains("-32700"), "{answer}");
-    still_serves(&client).await;
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep = format!(r#"{{"jsonrpc":"2.0","id":5,"method":"ping","params":{deep}}}"#);
+    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
+    let old = r#"{"jsonrpc":"1.0","id":4,"method":"ping"}"#;
+    let cases: [(&[u8], i64, Value); 8] = [
+        (b"{oops", -32700, Value::Null),
+        (b"\xff\xfe{}", -32700, Value::Null),
+        (b"", -32700, Value::Null),
+        (batch.as_bytes(), -32600, Value::Null),
+        (br#"{"jsonrpc":"2.0"}"#, -32600, Value::Null),
+        (br#""ping""#, -32600, Value::Null),
+        (old.as_bytes(), -32600, json!(4)),
+        (deep.as_bytes(), -32700, json!(5)),
+    ];
+    let stream = daemon.raw_connection();
+    let (read, mut write) = tokio::io::split(stream);
+    let mut frames = FrameReader::new(read, 1 << 20, 128);
+    for (number, (message, code, id)) in cases.into_iter().enumerate() {
+        let number = number + 100;
+        let mut bytes = format!("Content-Length: {}\r\n\r\n", message.len()).into_bytes();
+        bytes.extend_from_slice(message);
+        let ping = format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"ping","params":{{}}}}"#);
+        bytes.extend_from_slice(framed(&ping).as_bytes());
+        write.write_all(&bytes).await.unwrap();
+        let mut next = async || -> Value {
+            let frame = within("a reply", frames.next()).await.unwrap().unwrap();
+            serde_json::from_slice(&frame).unwrap()
+        };
+        let refused = next().await;
+        assert_eq!(
+            (&refused["id"], &refused["error"]["code"]),
+            (&id, &json!(code))
+        );
+        assert_eq!(next().await["id"], number);
+    }
     daemon.finish().await;
 }
 

@@ -38,7 +38,9 @@ async fn daemon() -> Daemon {
 }
 
 async fn create(daemon: &Daemon, owner: &str) -> Worktree {
-    let env = daemon.launch().child_environment();
+    let env = daemon
+        .launch()
+        .child_environment(&daemon.app.services.config);
     let worktrees = &daemon.app.services.worktrees;
     let owner = SessionId::from(owner);
     let made = worktrees.create(&owner, daemon.work(), &env).await;
@@ -46,7 +48,9 @@ async fn create(daemon: &Daemon, owner: &str) -> Worktree {
 }
 
 async fn settle(daemon: &Daemon, worktree: &Worktree) -> Settled {
-    let env = daemon.launch().child_environment();
+    let env = daemon
+        .launch()
+        .child_environment(&daemon.app.services.config);
     let worktrees = &daemon.app.services.worktrees;
     worktrees.settle(worktree, &env).await.unwrap()
 }

@@ -1,6 +1,6 @@
 //! The real `loopd` as a child process, for tests that need a process to kill.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::SystemTime;
@@ -43,11 +43,14 @@ fn modified(path: &Path) -> Option<SystemTime> {
 
 /// Returns the pids of the running daemons of a home, as `/proc` shows them.
 pub fn daemons(home: &Path) -> BTreeSet<u32> {
-    let wanted = format!("LOOPD_HOME={}", home.display());
+    // The environment of a daemon is not to be read, so it is known by its socket.
+    let chosen = BTreeMap::from([("LOOPD_HOME".to_owned(), home.display().to_string())]);
+    let user = loopd::front::transport::local_socket::user();
+    let socket = loopd_proto::home_paths::socket(home, &chosen, user);
     let is_one = |pid: &u32| {
-        let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-        let has = |bytes: &[u8], word: &str| bytes.split(|b| *b == 0).any(|w| w == word.as_bytes());
-        has(&read("cmdline"), "serve") && has(&read("environ"), &wanted)
+        let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let has = |word: &[u8]| arguments.split(|byte| *byte == 0).any(|said| said == word);
+        has(b"serve") && has(socket.as_os_str().as_encoded_bytes())
     };
     let entries = std::fs::read_dir("/proc").unwrap();
     let pids = entries.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());

@@ -30,6 +30,62 @@ pub fn close_inherited_descriptors() {
     }
 }
 
+/// Keeps other processes of this user from reading the memory and the environment of this one, and
+/// the kernel from writing them to a core file. Programs that this one runs are not affected.
+#[cfg(target_os = "linux")]
+pub fn refuse_inspection() -> std::io::Result<()> {
+    let hidden = rustix::process::DumpableBehavior::NotDumpable;
+    Ok(rustix::process::set_dumpable_behavior(hidden)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn refuse_inspection() -> std::io::Result<()> {
+    Ok(())
+}
+
+/// Removes variables from the environment of this process and overwrites their values, which the
+/// system shows in `/proc/<pid>/environ` otherwise.
+///
+/// Must be called before a second thread runs.
+#[cfg(unix)]
+#[expect(
+    unsafe_code,
+    reason = "the environment that the process was started with belongs to no value"
+)]
+pub fn forget_variables(names: &[&str]) {
+    unsafe extern "C" {
+        static environ: *const *mut std::ffi::c_char;
+    }
+    // SAFETY: `environ` is an array of C strings that ends with a null pointer. This is the only
+    // thread, so that nobody else reads or changes it. The strings are writable: they lie on the
+    // stack of the process or were allocated. Only bytes between `=` and the final zero change.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !(*entry).is_null() {
+            let text = std::ffi::CStr::from_ptr(*entry).to_bytes();
+            let length = text.len();
+            let equals = text.iter().position(|byte| *byte == b'=');
+            let is_named = |at: usize| {
+                names
+                    .iter()
+                    .any(|name| text.get(..at) == Some(name.as_bytes()))
+            };
+            if let Some(at) = equals.filter(|at| is_named(*at)) {
+                let value = (*entry).add(at + 1);
+                value.write_bytes(0, length - at - 1);
+            }
+            entry = entry.add(1);
+        }
+        for name in names {
+            std::env::remove_var(name);
+        }
+    }
+}
+
+/// Does nothing: other systems do not show the environment of a process to others.
+#[cfg(not(unix))]
+pub fn forget_variables(_names: &[&str]) {}
+
 /// Makes all threads share one malloc arena, which grows in large steps.
 ///
 /// With glibc, one arena per thread uses more memory and grows page by page: folding a long log

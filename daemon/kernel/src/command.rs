@@ -94,6 +94,8 @@ pub enum Command {
     /// The log was loaded: close the work that was in flight. The outcomes come from the logs of
     /// agents, which may be ahead of this log.
     Recover(Vec<RecoveredOutcome>),
+    /// The log is a copy that a client made: close the work that is in flight in its source.
+    CloseCopied,
     /// The log is a copy of another session's log. This session becomes an agent of that one.
     AdoptAsSubagent(Box<AdoptAsSubagent>),
     Send(Send),

@@ -35,6 +35,7 @@ pub fn decide(
         Command::Resume(resume) => life::resume(state, resume, env),
         Command::TakeUp => Ok(life::take_up(state, env)),
         Command::Recover(recovered) => Ok(life::recover(state, recovered, env)),
+        Command::CloseCopied => Ok(life::close_copied(state, env)),
         Command::AdoptAsSubagent(subagent) => Ok(agents::enlist(state, *subagent)),
         Command::Suspend => Ok(life::suspend(state, env)),
         Command::Shutdown { error } => Ok(life::shutdown(state, error, env)),

@@ -15,6 +15,14 @@ pub const INTERRUPTED: &str = "The execution of this tool, or a previous tool wa
 pub const OUTCOME_UNKNOWN: &str = "The daemon stopped while this tool was running, so its outcome is unknown. \
      It may have taken effect in whole or in part; check before running it again.";
 
+/// The result, in a copy that a client made, of a call that was running at that moment.
+pub const RUNS_IN_SOURCE: &str = "This call was running in the session that this one was copied from when the copy was made. \
+     Its result belongs to that session; check what it did before running it again.";
+
+/// Why a background command of a copy has no exit code.
+pub(crate) const TASK_IN_SOURCE: &str =
+    "it belongs to the session that this one was copied from, where it was running";
+
 /// Why a background command has no exit code: it ended with the daemon.
 pub(crate) const SHELL_LOST: &str =
     "it was interrupted because the daemon stopped, and its outcome is unknown";

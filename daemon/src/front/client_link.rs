@@ -1,15 +1,19 @@
 //! A client behind a JSON-RPC connection: how notices and questions become messages.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_proto::event::ask::UserInputRequested;
-use loopd_proto::id::SessionId;
+use loopd_proto::id::{Seq, SessionId};
+use loopd_proto::params::event_log::{LAGGED, Lagged, LaggedSession, cursor_after};
 use loopd_proto::params::inference::{RequestChunk, RequestStart};
 use loopd_proto::params::ui::UserInputResponse;
-use loopd_proto::wire::{self, CallError, Closed, Peer, PendingCall, notification};
+use loopd_proto::wire::{
+    self, CallError, CloseReason, Closed, LogPlace, Peer, PendingCall, notification,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -27,6 +31,7 @@ pub(super) struct ClientLink {
 
 impl ClientLink {
     pub(super) fn new(peer: Peer) -> Self {
+        peer.set_last_word(lagged);
         Self {
             id: ClientId::next(),
             peer,
@@ -71,8 +76,18 @@ impl Client for ClientLink {
             Class::Event => wire::Class::Event,
             Class::Delta => wire::Class::Delta,
         };
+        let place = match notice.content() {
+            NoticeContent::Event { session, seq, .. } => seq.map(|seq| LogPlace {
+                log: session.shared(),
+                position: seq.0,
+            }),
+            NoticeContent::Lifecycle(_)
+            | NoticeContent::ShellOutput(_)
+            | NoticeContent::ShellExit(_) => None,
+        };
         // The push fails if the peer is gone. Its sessions lose it when its connection ends.
-        self.peer.push(class, notice.bytes(encode)).ok();
+        let bytes = notice.bytes(encode);
+        self.peer.push_from(class, bytes, place).ok();
     }
 
     fn ask_user(
@@ -179,11 +194,24 @@ impl CarryingClient for ClientLink {
 /// Encodes a notice as a JSON-RPC notification.
 fn encode(content: NoticeContent<'_>) -> Bytes {
     match content {
-        NoticeContent::Event { session, line } => event(session, line),
+        NoticeContent::Event { session, line, .. } => event(session, line),
         NoticeContent::Lifecycle(lifecycle) => notification("session.lifecycle", lifecycle),
         NoticeContent::ShellOutput(piece) => notification("shell.output", piece),
         NoticeContent::ShellExit(exit) => notification("shell.exit", exit),
     }
+}
+
+/// Makes the last message for a client that reads too slowly: where it has to read on.
+fn lagged(missed: &BTreeMap<Arc<str>, u64>) -> Bytes {
+    let sessions = missed.iter().map(|(session, first)| LaggedSession {
+        session_id: SessionId::new(session.clone()),
+        cursor: cursor_after(Seq(first.saturating_sub(1))),
+    });
+    let lagged = Lagged {
+        reason: CloseReason::TooSlow.to_string(),
+        sessions: sessions.collect(),
+    };
+    notification(LAGGED, &lagged)
 }
 
 /// Wraps the stored line of an event. The line was serialised once, for the log and all clients.

@@ -3,17 +3,22 @@
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use loopd_proto::event::fact::ClientRef;
 use loopd_proto::id::SessionId;
-use loopd_proto::params::launch::LinkState;
+use loopd_proto::params::launch::{LAUNCH_LIMIT, LinkState};
 use loopd_proto::wire::Peer;
 
 use super::client_link::ClientLink;
 use crate::client::{Client, ClientId};
 use crate::launch::Launch;
+
+/// The largest frame of a client that has not shown its token yet.
+const STRANGER_FRAME: usize = 64 * 1024;
+/// How many wrong tokens one connection may show.
+const MOST_WRONG_TOKENS: u32 = 5;
 
 /// How many handlers one connection may have at a time.
 const MOST_HANDLERS: usize = 1_000;
@@ -28,6 +33,9 @@ pub struct Connection {
     pub client: Arc<dyn Client>,
     launch: Mutex<Arc<Launch>>,
     authenticated: AtomicBool,
+    /// Whether the client has said who it is: with its token, a launch, or any first request.
+    introduced: AtomicBool,
+    wrong_tokens: AtomicU32,
     joined: AtomicBool,
     /// The number that the relay gave this connection, if it came through a relay.
     link: OnceLock<u64>,
@@ -41,13 +49,20 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Creates a connection. With `Trust::Transport` it is authenticated from the start.
+    /// Creates a connection. Only with `Trust::Token` it has to authenticate.
     pub fn new(peer: Peer, launch: Arc<Launch>, trust: Trust) -> Self {
+        match trust {
+            Trust::Transport => {}
+            Trust::LocalSocket => peer.restrict(LAUNCH_LIMIT),
+            Trust::Token => peer.restrict(STRANGER_FRAME),
+        }
         Self {
             client: Arc::new(ClientLink::new(peer.clone())),
             peer,
             launch: Mutex::new(launch),
-            authenticated: AtomicBool::new(trust == Trust::Transport),
+            authenticated: AtomicBool::new(trust != Trust::Token),
+            introduced: AtomicBool::new(trust == Trust::Transport),
+            wrong_tokens: AtomicU32::new(0),
             // A client that needs a token came without a relay. It keeps its listener's launch.
             joined: AtomicBool::new(trust == Trust::Token),
             link: OnceLock::new(),
@@ -99,10 +114,15 @@ impl Connection {
             return Err(AlreadyJoined);
         }
         launch.join(&self.client);
-        self.authenticated
-            .store(trust == Trust::Transport, Ordering::Release);
-        let mut own = self.launch.lock();
-        *own = launch;
+        *self.launch.lock() = launch;
+        match trust {
+            Trust::Transport | Trust::LocalSocket => self.authenticate(),
+            Trust::Token => {
+                self.peer.restrict(STRANGER_FRAME);
+                self.introduced.store(false, Ordering::Release);
+                self.authenticated.store(false, Ordering::Release);
+            }
+        }
         Ok(())
     }
 
@@ -146,8 +166,32 @@ impl Connection {
         self.authenticated.load(Ordering::Acquire)
     }
 
+    /// Serves the client from now on.
     pub fn authenticate(&self) {
         self.authenticated.store(true, Ordering::Release);
+        self.introduce();
+    }
+
+    /// Records that the client has said something. From an authenticated one, frames of every size
+    /// are read afterwards.
+    pub fn introduce(&self) {
+        if self.is_authenticated() && !self.introduced.swap(true, Ordering::AcqRel) {
+            self.peer.admit();
+        }
+    }
+
+    /// Returns whether the client has said who it is.
+    pub fn is_introduced(&self) -> bool {
+        self.introduced.load(Ordering::Acquire)
+    }
+
+    /// Counts a wrong token; fails if the connection has shown too many.
+    pub fn count_wrong_token(&self) -> Result<(), TooManyWrongTokens> {
+        let before = self.wrong_tokens.fetch_add(1, Ordering::AcqRel);
+        if before + 1 >= MOST_WRONG_TOKENS {
+            return Err(TooManyWrongTokens);
+        }
+        Ok(())
     }
 
     fn attached(&self) -> parking_lot::MutexGuard<'_, BTreeSet<SessionId>> {
@@ -199,6 +243,11 @@ impl Connection {
 #[error("this connection belongs to a launch already")]
 pub struct AlreadyJoined;
 
+/// The connection has shown as many wrong tokens as it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{MOST_WRONG_TOKENS} wrong tokens were shown; connect again with the right one")]
+pub struct TooManyWrongTokens;
+
 /// The connection has as many handlers as it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this connection has {MOST_HANDLERS} handlers already; unregister some of them first")]
@@ -207,8 +256,11 @@ pub struct TooManyHandlers;
 /// How a connection authenticates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// By its transport: a pipe from our parent, or a socket that only this user can open.
+    /// By its transport: a pipe from our parent.
     Transport,
+    /// By its transport, too: a socket that only this user can open. The client has to say at once
+    /// what it wants, and its first message is limited.
+    LocalSocket,
     /// By the token, which the client has to send.
     Token,
 }

@@ -12,15 +12,19 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use loopd_proto::daemon_connection::{CreateHome, DaemonTarget};
 use loopd_proto::params::launch::{JoinTransport, LaunchParams, LaunchState};
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use crate::front::transport::{local_socket, stdio, tcp};
 use crate::{build_id, shutdown};
 use link::{End, Link};
 use upstream::Upstream;
+
+/// How many TCP clients may be connected that have sent nothing yet.
+const MOST_SILENT: usize = 256;
 
 /// The options that the relay was started with.
 pub struct RelayOptions {
@@ -70,7 +74,12 @@ pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
         RelayTransport::Stdio => {
             let (input, output) = stdio::open().context("stdin and stdout cannot be used")?;
             let link = Link::new(0, JoinTransport::Pipe, input, output);
-            watch(&upstream, stopped, link.run(&upstream)).await?
+            let serving = async {
+                let opened = link.open().await;
+                let link = opened.map_err(|why| anyhow!("the client is not served: {why}"))?;
+                link.run(&upstream).await
+            };
+            watch(&upstream, stopped, serving).await?
         }
         RelayTransport::Tcp { port } => {
             let listener = tcp::Tcp::bind(port)
@@ -87,6 +96,7 @@ pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
     match end {
         End::Client => Ok(()),
         End::Daemon => bail!(upstream::GONE),
+        End::Refused(reason) => bail!("the daemon closed the connection: {reason}"),
     }
 }
 
@@ -111,9 +121,14 @@ async fn watch(
 
 async fn accept_all(listener: tcp::Tcp, upstream: &Arc<Upstream>) -> anyhow::Result<End> {
     let links = TaskTracker::new();
+    let silent = Arc::new(Semaphore::new(MOST_SILENT));
     let mut number = 0;
     loop {
         let Some(stream) = listener.next().await else {
+            continue;
+        };
+        let Ok(place) = silent.clone().try_acquire_owned() else {
+            tracing::warn!("a TCP client was refused: {MOST_SILENT} others have sent nothing yet");
             continue;
         };
         number += 1;
@@ -121,8 +136,17 @@ async fn accept_all(listener: tcp::Tcp, upstream: &Arc<Upstream>) -> anyhow::Res
         links.spawn(async move {
             let (input, output) = stream.into_split();
             let link = Link::new(number, JoinTransport::Tcp, input, output);
-            if let Err(error) = link.run(&upstream).await {
-                tracing::warn!(%error, "a TCP client could not be linked to the daemon");
+            let link = match link.open().await {
+                Ok(link) => link,
+                Err(reason) => return tracing::info!(reason, "a TCP client was refused"),
+            };
+            drop(place);
+            match link.run(&upstream).await {
+                Ok(End::Client | End::Daemon) => {}
+                Ok(End::Refused(reason)) => tracing::info!(reason, "a TCP client was refused"),
+                Err(error) => {
+                    tracing::warn!(%error, "a TCP client could not be linked to the daemon");
+                }
             }
         });
     }

@@ -197,6 +197,7 @@ impl Service for ConnectionService {
             let error = ErrorObject::new(code::FAILED.into(), "the connection is not open yet");
             return futures::future::ready(Reply::error(&request.id, error)).boxed();
         };
+        connection.introduce();
         let context = Context::new(self.app.clone(), connection.clone());
         self.app.table.call(context, request)
     }

@@ -19,6 +19,45 @@ fn children_do_not_inherit_keys() {
         ("GH_TOKEN", "k"),
         ("SOME_PASSWORD", "k"),
     ]);
-    let seen: Vec<String> = launch.child_environment().into_keys().collect();
-    assert_eq!(seen, ["PATH"]);
+    assert_eq!(seen(&launch, ""), ["PATH"]);
+}
+
+/// The names that children see, with this configuration file.
+fn seen(launch: &Launch, config: &str) -> Vec<String> {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("config.toml"), config).unwrap();
+    let environment = launch.child_environment(&Config::load(home.path()));
+    environment.into_keys().collect()
+}
+
+#[test]
+fn children_do_not_inherit_what_was_named_as_a_secret() {
+    let env = [("PATH", "/bin"), ("MINE", "k"), ("LLM", "k"), ("LOUD", "1")];
+    let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let options = LaunchOptions {
+        auth_token_env: Some("MINE".to_owned()),
+        ..LaunchOptions::default()
+    };
+    let launch = Launch::new(PathBuf::from("/w"), env.into(), options);
+    let config = "[providers.work]\ntype = \"openai\"\nbase_url = \"http://localhost\"\napi_key_env = \"LLM\"\n";
+    assert_eq!(seen(&launch, config), ["LOUD", "PATH"]);
+}
+
+#[test]
+fn private_variables_are_known_by_name_and_by_value() {
+    let env = [
+        ("PATH", "/usr/bin:/bin"),
+        ("LOOPD_HOME", "/home/somebody/.loopd-0123456789"),
+        ("OPENAI_API_KEY", "k"),
+        ("MINE", "k"),
+        ("ODD", "sk-0123456789abcdef"),
+        ("HTTPS_PROXY", "http://me:pass@proxy:3128"),
+        ("NO_PROXY", "localhost"),
+    ];
+    let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let env = BTreeMap::from(env);
+    assert_eq!(
+        private_variables(&env, Some("MINE")),
+        ["HTTPS_PROXY", "MINE", "ODD", "OPENAI_API_KEY"]
+    );
 }

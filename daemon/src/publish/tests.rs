@@ -40,7 +40,7 @@ impl Client for Listener {
 
     fn tell(&self, _class: Class, notice: &Notice<'_>) {
         let bytes = notice.bytes(|content| {
-            let NoticeContent::Event { session, line } = content else {
+            let NoticeContent::Event { session, line, .. } = content else {
                 return Bytes::new();
             };
             let mut encoded = self.notes.encoded.lock();
@@ -86,6 +86,7 @@ fn message(line: &'static str) -> OutgoingEvent<'static> {
         class: Class::Event,
         kind: "assistant.message",
         line: line.into(),
+        seq: None,
     }
 }
 

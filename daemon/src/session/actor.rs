@@ -39,6 +39,8 @@ pub enum Start {
     Load,
     /// The log is a copy of another session's log; that session is about to adopt this one.
     Copy,
+    /// The log is a copy that a client made; the session is on its own.
+    Fork,
 }
 
 pub(super) struct Actor {

@@ -96,6 +96,11 @@ impl Sessions {
         }
     }
 
+    /// Starts a session from the copy of a log that a client made.
+    pub fn open_fork(self: &Arc<Self>, id: SessionId) -> SessionHandle {
+        self.spawn(&mut self.live(), id, Start::Fork, Role::Top)
+    }
+
     /// Opens the session of a sub-agent that works again; from now on its parent ends it.
     pub(super) fn open_subagent(self: &Arc<Self>, id: SessionId) -> SessionHandle {
         let mut live = self.live();

@@ -31,11 +31,12 @@ impl Actor {
         self.record = record;
         self.state = state;
         self.options = self.state.options.clone();
-        if start == Start::Copy {
-            return Ok(());
-        }
-        let recovered = self.recovered().await;
-        match self.execute(Command::Recover(recovered)).await {
+        let close = match start {
+            Start::Copy => return Ok(()),
+            Start::Fork => Command::CloseCopied,
+            Start::New | Start::Load => Command::Recover(self.recovered().await),
+        };
+        match self.execute(close).await {
             // What was running is closed when the log can be written; until then it can be read.
             Ok(_) | Err(SessionError::NotYetStored(_)) => {}
             Err(error) => return Err(error),

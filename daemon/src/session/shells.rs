@@ -86,7 +86,7 @@ impl Actor {
     /// Returns the part of the launch's environment that child processes of this session may see.
     pub(super) fn child_environment(&self) -> std::collections::BTreeMap<String, String> {
         let launch = self.clients.launch();
-        let env = launch.map(|launch| self.services.child_environment(launch));
+        let env = launch.map(|launch| launch.child_environment(&self.services.config));
         env.unwrap_or_default()
     }
 }

@@ -258,6 +258,7 @@ impl Actor {
                 class: event.class,
                 kind: event.kind,
                 line: Cow::Borrowed(&event.line),
+                seq: event.durable.then_some(event.seq),
             });
             if event.class != Class::Delta {
                 self.recent

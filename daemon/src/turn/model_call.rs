@@ -220,6 +220,7 @@ pub fn say(
                 class,
                 kind: event.kind(),
                 line: line.into(),
+                seq: None,
             });
         }
         Err(error) => tracing::error!(%session, %error, "an event could not be written as JSON"),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::id::SessionId;
+use crate::id::{Seq, SessionId};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Events {
@@ -22,6 +22,30 @@ pub struct ReadParams {
     pub wait_ms: Option<u64>,
     #[serde(default)]
     pub types: Option<Types>,
+}
+
+/// The last notification on a connection that is cut because its client reads too slowly.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lagged {
+    pub reason: String,
+    pub sessions: Vec<LaggedSession>,
+}
+
+/// Where a client that was cut has to read on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LaggedSession {
+    pub session_id: SessionId,
+    /// The cursor for `session.eventLog.read` that returns the missed events.
+    pub cursor: String,
+}
+
+/// The name of that notification.
+pub const LAGGED: &str = "loopd.lagged";
+
+/// Returns the cursor for everything that was stored after a place in the log.
+pub fn cursor_after(seq: Seq) -> String {
+    format!("{}.0.0", seq.0)
 }
 
 /// Which kinds of events are wanted.

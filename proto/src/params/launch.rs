@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::home_paths::FileId;
 
+/// The largest first message on the daemon's socket, which is a launch with its environment.
+pub const LAUNCH_LIMIT: usize = 4 * 1024 * 1024;
+
 /// The directory, environment and flags of a launch; kept in memory only.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -73,6 +76,17 @@ pub struct HomeEmptiedParams {
 
 /// The name of that request.
 pub const HOME_EMPTIED: &str = "loopd.homeEmptied";
+
+/// Tells a relay why the daemon has ended one of its links.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LinkClosed {
+    pub link: u64,
+    pub reason: String,
+}
+
+/// The name of that notification.
+pub const LINK_CLOSED: &str = "loopd.linkClosed";
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -2,11 +2,18 @@
 //! byte the other side sends. Called by the pump (reading) and the outbox writer (writing). Never
 //! parses JSON beyond counting brackets and never reserves a length only because it was announced.
 
+mod decoder;
+
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::admission::Admission;
+use super::envelope::{self, RequestId};
+use decoder::Decoder;
+pub(super) use decoder::content_length;
 
 /// The longest header block that is accepted before the empty line that ends it.
 pub(super) const HEADER_LIMIT: usize = 8 * 1024;
@@ -14,6 +21,10 @@ pub(super) const HEADER_LIMIT: usize = 8 * 1024;
 const READ_STEP: (usize, usize) = (16 * 1024, 256 * 1024);
 /// A frame above this size takes the read buffer with it, so that an idle connection stays small.
 const LARGE_FRAME: usize = 256 * 1024;
+/// How much of a frame that is too large is searched for the id of its request.
+const ID_SEARCH: usize = 1024;
+/// How each `Content-Length` stream begins. Other header names come later, if at all.
+const HEADER_START: &[u8] = b"content-";
 
 /// How messages are separated on the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +36,25 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// Returns the framing of a stream from its first byte that is not whitespace.
+    /// Returns the framing of a stream from its first bytes; `None` if more bytes have to come.
+    pub fn detect(bytes: &[u8]) -> Result<Option<Self>, FrameError> {
+        let bytes = bytes.trim_ascii_start();
+        let Some(first) = bytes.first().copied() else {
+            return Ok(None);
+        };
+        if matches!(first, b'{' | b'[') {
+            return Ok(Some(Self::Lines));
+        }
+        let length = bytes.len().min(HEADER_START.len());
+        let (seen, wanted) = (bytes.get(..length), HEADER_START.get(..length));
+        let fits = seen.zip(wanted);
+        if !fits.is_some_and(|(seen, wanted)| seen.eq_ignore_ascii_case(wanted)) {
+            return Err(FrameError::NotJsonRpc { first });
+        }
+        Ok((length == HEADER_START.len()).then_some(Self::ContentLength))
+    }
+
+    /// Returns the framing that a stream with this first byte can have.
     pub(super) fn of(first: u8) -> Self {
         match first {
             b'{' | b'[' => Self::Lines,
@@ -81,10 +110,10 @@ fn on_one_line(byte: u8) -> u8 {
     }
 }
 
-/// Why no further frame can be read from a stream.
+/// Why a frame cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// The first byte belongs to some other protocol, such as HTTP.
+    /// The first bytes belong to some other protocol, such as HTTP.
     #[error(
         "the stream starts with byte 0x{first:02x}: expected `Content-Length:` or a JSON object"
     )]
@@ -98,12 +127,19 @@ pub enum FrameError {
     /// The header block ended without a Content-Length.
     #[error("the header block has no Content-Length")]
     MissingLength,
-    /// The frame is larger than this side reads.
+    /// The frame is larger than this side reads, and too large to be skipped.
     #[error("the frame has {length} bytes or more, the limit is {limit}")]
     TooLarge { length: u64, limit: usize },
-    /// Arrays and objects nest deeper than this side parses.
+    /// The frame is larger than this side reads. It is skipped; the next frame can be read.
+    #[error("the frame has {length} bytes or more and was not read, the limit is {limit}")]
+    Skipped {
+        id: Option<RequestId>,
+        length: u64,
+        limit: usize,
+    },
+    /// Arrays and objects nest deeper than this side parses. The next frame can be read.
     #[error("the message nests deeper than {limit} levels")]
-    TooDeep { limit: usize },
+    TooDeep { id: Option<RequestId>, limit: usize },
     /// The stream ended inside a frame.
     #[error("the stream ended inside a frame")]
     Truncated,
@@ -124,10 +160,15 @@ pub struct FrameReader<R> {
 impl<R: AsyncRead + Unpin> FrameReader<R> {
     /// Creates a reader that accepts frames up to `frame_limit` bytes and `depth_limit` levels.
     pub fn new(stream: R, frame_limit: usize, depth_limit: usize) -> Self {
+        Self::admitting(stream, Arc::new(Admission::new(frame_limit)), depth_limit)
+    }
+
+    /// Creates a reader whose limits change when the other side is admitted.
+    pub(super) fn admitting(stream: R, admission: Arc<Admission>, depth_limit: usize) -> Self {
         Self {
             stream,
             buffer: BytesMut::new(),
-            decoder: Decoder::new(frame_limit),
+            decoder: Decoder::new(admission),
             depth_limit,
         }
     }
@@ -140,21 +181,32 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     /// Reads the next frame; `None` is the end of the stream between two frames.
     pub async fn next(&mut self) -> Result<Option<Bytes>, FrameError> {
         loop {
-            if let Some(frame) = self.decoder.decode(&mut self.buffer)? {
+            let decoded = self.decoder.decode(&mut self.buffer);
+            if matches!(decoded, Err(FrameError::Skipped { .. })) {
+                // A line that is too large has filled the buffer by now.
+                self.decoder.skip(&mut self.buffer)?;
+                self.release_buffer();
+            }
+            if let Some(frame) = decoded? {
                 if frame.len() > LARGE_FRAME {
-                    self.buffer = BytesMut::from(self.buffer.as_ref());
+                    self.release_buffer();
                 }
                 check_depth(&frame, self.depth_limit)?;
                 return Ok(Some(frame));
             }
             if self.fill().await? == 0 {
-                return if self.buffer.is_empty() && self.decoder.expected.is_none() {
+                return if self.buffer.is_empty() && self.decoder.is_between_frames() {
                     Ok(None)
                 } else {
                     Err(FrameError::Truncated)
                 };
             }
         }
+    }
+
+    /// Moves what is buffered into a small buffer.
+    fn release_buffer(&mut self) {
+        self.buffer = BytesMut::from(self.buffer.as_ref());
     }
 
     /// Waits until the stream ends, without returning frames.
@@ -173,7 +225,9 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     async fn fill(&mut self) -> io::Result<usize> {
         let (least, most) = READ_STEP;
         let step = match self.decoder.expected {
-            Some(expected) => expected.saturating_sub(self.buffer.len()),
+            Some(expected) => usize::try_from(expected)
+                .unwrap_or(usize::MAX)
+                .saturating_sub(self.buffer.len()),
             None => self.buffer.len(),
         }
         .clamp(least, most);
@@ -182,147 +236,6 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             .read_buf(&mut (&mut self.buffer).limit(step))
             .await
     }
-}
-
-/// Cuts frames out of a buffer, and remembers how far it has searched.
-#[derive(Debug)]
-struct Decoder {
-    framing: Arc<OnceLock<Framing>>,
-    frame_limit: usize,
-    /// The length of the frame whose header was already consumed.
-    expected: Option<usize>,
-    /// How many bytes of an unfinished line hold no line end.
-    scanned: usize,
-}
-
-impl Decoder {
-    fn new(frame_limit: usize) -> Self {
-        Self {
-            framing: Arc::default(),
-            frame_limit,
-            expected: None,
-            scanned: 0,
-        }
-    }
-
-    fn decode(&mut self, buffer: &mut BytesMut) -> Result<Option<Bytes>, FrameError> {
-        if self.expected.is_none() && self.scanned == 0 {
-            skip_whitespace(buffer);
-            let Some(first) = buffer.first() else {
-                return Ok(None);
-            };
-            if self.framing.get().is_none() {
-                let chosen = detect(*first)?;
-                self.framing.get_or_init(|| chosen);
-            }
-        }
-        match self.framing.get() {
-            Some(Framing::Lines) => self.line(buffer),
-            Some(Framing::ContentLength) | None => self.body(buffer),
-        }
-    }
-
-    fn line(&mut self, buffer: &mut BytesMut) -> Result<Option<Bytes>, FrameError> {
-        let unseen = buffer.get(self.scanned..).unwrap_or_default();
-        let end = unseen.iter().position(|byte| *byte == b'\n');
-        let length = end.map_or(buffer.len(), |offset| self.scanned + offset);
-        self.check_length(length as u64)?;
-        if end.is_none() {
-            self.scanned = length;
-            return Ok(None);
-        }
-        self.scanned = 0;
-        let line = buffer.split_to(length).freeze();
-        buffer.advance(1);
-        Ok(Some(line))
-    }
-
-    fn body(&mut self, buffer: &mut BytesMut) -> Result<Option<Bytes>, FrameError> {
-        let expected = match self.expected {
-            Some(expected) => expected,
-            None => match self.header(buffer)? {
-                Some(length) => *self.expected.insert(length),
-                None => return Ok(None),
-            },
-        };
-        if buffer.len() < expected {
-            return Ok(None);
-        }
-        self.expected = None;
-        Ok(Some(buffer.split_to(expected).freeze()))
-    }
-
-    /// Consumes a complete header block and returns the length it announces.
-    fn header(&self, buffer: &mut BytesMut) -> Result<Option<usize>, FrameError> {
-        let mut length = None;
-        let mut consumed = 0;
-        loop {
-            let rest = buffer.get(consumed..).unwrap_or_default();
-            let end = rest.iter().position(|byte| *byte == b'\n');
-            if end.map_or(buffer.len(), |offset| consumed + offset) >= HEADER_LIMIT {
-                return Err(FrameError::HeaderTooLong);
-            }
-            let Some(end) = end else {
-                return Ok(None);
-            };
-            consumed += end + 1;
-            let line = rest.get(..end).unwrap_or_default().trim_ascii();
-            if line.is_empty() {
-                break;
-            }
-            if let Some(announced) = content_length(line)?
-                && length.replace(announced).is_some()
-            {
-                return Err(bad_header(line));
-            }
-        }
-        let length = length.ok_or(FrameError::MissingLength)?;
-        let length = self.check_length(length)?;
-        buffer.advance(consumed);
-        Ok(Some(length))
-    }
-
-    fn check_length(&self, length: u64) -> Result<usize, FrameError> {
-        let limit = self.frame_limit;
-        match usize::try_from(length) {
-            Ok(fits) if fits <= limit => Ok(fits),
-            Ok(_) | Err(_) => Err(FrameError::TooLarge { length, limit }),
-        }
-    }
-}
-
-fn detect(first: u8) -> Result<Framing, FrameError> {
-    match first {
-        b'{' | b'[' => Ok(Framing::Lines),
-        b'C' | b'c' => Ok(Framing::ContentLength),
-        first => Err(FrameError::NotJsonRpc { first }),
-    }
-}
-
-fn skip_whitespace(buffer: &mut BytesMut) {
-    let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
-    let count = buffer.iter().take_while(|byte| blank(byte)).count();
-    buffer.advance(count);
-}
-
-/// Reads one header line; `None` is a header of another name, which is ignored.
-pub(super) fn content_length(line: &[u8]) -> Result<Option<u64>, FrameError> {
-    let text = std::str::from_utf8(line).map_err(|_| bad_header(line))?;
-    let (name, value) = text.split_once(':').ok_or_else(|| bad_header(line))?;
-    if !name.trim().eq_ignore_ascii_case("content-length") {
-        return Ok(None);
-    }
-    let digits = value.trim();
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(bad_header(line));
-    }
-    digits.parse().map(Some).map_err(|_| bad_header(line))
-}
-
-fn bad_header(line: &[u8]) -> FrameError {
-    let shown = line.get(..80).unwrap_or(line);
-    let line = String::from_utf8_lossy(shown).escape_debug().to_string();
-    FrameError::BadHeader { line }
 }
 
 /// Rejects nesting beyond `limit`, before a recursive parser sees the text.
@@ -334,7 +247,8 @@ fn check_depth(json: &[u8], limit: usize) -> Result<(), FrameError> {
             b'{' | b'[' => {
                 depth += 1;
                 if depth > limit {
-                    return Err(FrameError::TooDeep { limit });
+                    let id = envelope::leading_id(json.get(..ID_SEARCH).unwrap_or(json));
+                    return Err(FrameError::TooDeep { id, limit });
                 }
             }
             b'}' | b']' => depth = depth.saturating_sub(1),

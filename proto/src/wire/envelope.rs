@@ -189,6 +189,32 @@ pub fn parse(frame: &[u8]) -> Result<Message, EnvelopeError> {
     members.into_message()
 }
 
+/// Finds the id of a request in the beginning of its text, for a reply to a frame that is not read
+/// as a whole. Returns `None` if the id comes after a member that does not end in these bytes.
+pub(super) fn leading_id(begun: &[u8]) -> Option<RequestId> {
+    let mut rest = begun.trim_ascii_start().strip_prefix(b"{")?;
+    loop {
+        let name: String = next_value(&mut rest)?;
+        rest = rest.trim_ascii_start().strip_prefix(b":")?;
+        let value: &RawValue = next_value(&mut rest)?;
+        rest = rest.trim_ascii_start();
+        let (end, after) = rest.split_first()?;
+        match (name.as_str(), end) {
+            ("id", b',' | b'}') => return RequestId::from_raw(value),
+            (_, b',') => rest = after,
+            _ => return None,
+        }
+    }
+}
+
+/// Takes one JSON value from the beginning of a text.
+fn next_value<'a, T: Deserialize<'a>>(rest: &mut &'a [u8]) -> Option<T> {
+    let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<T>();
+    let value = values.next()?.ok()?;
+    *rest = rest.get(values.byte_offset()..)?;
+    Some(value)
+}
+
 impl Members<'_> {
     fn into_message(self) -> Result<Message, EnvelopeError> {
         let id = self.id.and_then(RequestId::from_raw);
@@ -274,7 +300,7 @@ pub(super) fn result<T: Serialize + ?Sized>(
 }
 
 /// Serialises a response that carries an error. It has no id if that of the frame is unknown.
-pub fn error(id: Option<&RequestId>, error: &ErrorObject) -> Bytes {
+pub(super) fn error(id: Option<&RequestId>, error: &ErrorObject) -> Bytes {
     let mut out = begin_response(id);
     let code = error.code;
     let message = serde_json::Value::from(error.message.as_str());
@@ -284,6 +310,11 @@ pub fn error(id: Option<&RequestId>, error: &ErrorObject) -> Bytes {
     }
     out.push(b'}');
     finish(out)
+}
+
+/// Serialises an error that answers no request: the reason why a connection ends.
+pub fn refusal(reason: &ErrorObject) -> Bytes {
+    error(None, reason)
 }
 
 fn begin_response(id: Option<&RequestId>) -> Vec<u8> {

@@ -1,11 +1,12 @@
 //! The one bounded outgoing queue of a connection, and the writer that empties it. Any task may
 //! push; the pump drives the writer. A push never blocks, and messages keep their order. A slow
-//! reader first loses deltas, then the connection; queued replies only stop the reading.
+//! reader first loses deltas, then the connection; queued replies only stop the reading. The last
+//! message before such a cut says from where on the reader has missed events.
 
 use parking_lot::{Mutex, MutexGuard};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -37,6 +38,16 @@ pub enum Class {
     Delta,
 }
 
+/// The place of an event in the log that it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogPlace {
+    pub log: Arc<str>,
+    pub position: u64,
+}
+
+/// Makes the last message for a slow reader from the first place that it missed in each log.
+pub type LastWord = fn(missed: &BTreeMap<Arc<str>, u64>) -> Bytes;
+
 /// The connection is closed; nothing can be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the connection is closed")]
@@ -56,6 +67,7 @@ struct Item {
     class: Class,
     cost: usize,
     message: Bytes,
+    place: Option<LogPlace>,
 }
 
 #[derive(Debug, Default)]
@@ -98,6 +110,7 @@ pub(super) struct Outbox {
     /// Notified when a stopped pump should check [`Outbox::intake`] again. Only the pump waits.
     resume: Notify,
     closed: CancellationToken,
+    last_word: OnceLock<LastWord>,
 }
 
 impl Outbox {
@@ -108,7 +121,13 @@ impl Outbox {
             ready: Notify::new(),
             resume: Notify::new(),
             closed: CancellationToken::new(),
+            last_word: OnceLock::new(),
         }
+    }
+
+    /// Sets what a slow reader is told before it is cut. The first call wins.
+    pub(super) fn set_last_word(&self, last_word: LastWord) {
+        self.last_word.get_or_init(|| last_word);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -117,6 +136,16 @@ impl Outbox {
 
     /// Queues one complete message. An empty message is not sent.
     pub(super) fn push(&self, class: Class, message: Bytes) -> Result<(), Closed> {
+        self.push_from(class, message, None)
+    }
+
+    /// Queues one complete message that comes from a place in a log.
+    pub(super) fn push_from(
+        &self,
+        class: Class,
+        message: Bytes,
+        place: Option<LogPlace>,
+    ) -> Result<(), Closed> {
         if message.is_empty() {
             return Ok(());
         }
@@ -131,22 +160,43 @@ impl Outbox {
         let cost = self.cost(class, &message);
         let waiting = state.waiting(class);
         *waiting += cost;
-        if state.event_bytes > self.limits.event_limit {
-            drop(state);
-            self.close(CloseReason::TooSlow);
-            return Err(Closed);
-        }
         let was_empty = state.queue.is_empty();
         state.queue.push_back(Item {
             class,
             cost,
             message,
+            place,
         });
+        if state.event_bytes > self.limits.event_limit {
+            let missed = std::mem::take(&mut state.queue);
+            state.queue.extend(self.last_word(&missed));
+            state.closed = Some(CloseReason::TooSlow);
+            drop(state);
+            drop(missed);
+            self.wake_all();
+            return Err(Closed);
+        }
         drop(state);
         if was_empty {
             self.ready.notify_one();
         }
         Ok(())
+    }
+
+    /// Returns the last message for a reader that never gets these.
+    fn last_word(&self, missed: &VecDeque<Item>) -> Option<Item> {
+        let last_word = self.last_word.get()?;
+        let mut first = BTreeMap::new();
+        for place in missed.iter().filter_map(|item| item.place.as_ref()) {
+            first.entry(place.log.clone()).or_insert(place.position);
+        }
+        let message = last_word(&first);
+        (!message.is_empty()).then_some(Item {
+            class: Class::Event,
+            cost: 0,
+            message,
+            place: None,
+        })
     }
 
     /// Returns the cost of a message. An event counts at most half the limit: one that is larger than
@@ -174,6 +224,11 @@ impl Outbox {
         state.closed = Some(reason);
         drop(state);
         drop(abandoned);
+        self.wake_all();
+    }
+
+    /// Lets everybody who waits see that the queue is closed.
+    fn wake_all(&self) {
         self.closed.cancel();
         self.ready.notify_one();
         self.resume.notify_one();
@@ -185,6 +240,11 @@ impl Outbox {
         if !abandoned.is_empty() {
             tracing::debug!(messages = abandoned.len(), "unwritten messages discarded");
         }
+    }
+
+    /// Returns whether messages still have to be written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().queue.is_empty()
     }
 
     pub(super) fn close_reason(&self) -> Option<CloseReason> {

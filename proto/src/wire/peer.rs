@@ -18,8 +18,9 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::admission::Admission;
 use super::envelope::{self, ErrorObject, Response};
-use super::outbox::{Class, Closed, Outbox};
+use super::outbox::{Class, Closed, LastWord, LogPlace, Outbox};
 use super::{CANCEL_REQUEST, CloseReason, Limits};
 use crate::error::CONNECTION_REFUSED;
 
@@ -91,6 +92,7 @@ pub(super) struct Refusal {
 struct Shared {
     id: PeerId,
     outbox: Outbox,
+    admission: Arc<Admission>,
     outgoing_limit: usize,
     next_call: AtomicU64,
     calls: Mutex<HashMap<u64, oneshot::Sender<Outcome>>>,
@@ -116,6 +118,7 @@ impl Peer {
     pub(super) fn new(limits: Limits) -> Self {
         let shared = Shared {
             id: PeerId::next(),
+            admission: Arc::new(Admission::new(limits.frame_limit)),
             outgoing_limit: limits.outgoing_limit,
             outbox: Outbox::new(limits),
             next_call: AtomicU64::new(1),
@@ -134,6 +137,25 @@ impl Peer {
         self.shared.id
     }
 
+    /// Treats the other side as a stranger until [`Peer::admit`]: frames up to this size are read,
+    /// and a malformed one ends the connection.
+    pub fn restrict(&self, frame_limit: usize) {
+        self.shared.admission.restrict(frame_limit);
+    }
+
+    /// Reads frames of every size that the limits allow, and goes on after malformed ones.
+    pub fn admit(&self) {
+        self.shared.admission.admit();
+    }
+
+    pub(super) fn is_admitted(&self) -> bool {
+        self.shared.admission.is_admitted()
+    }
+
+    pub(super) fn admission(&self) -> Arc<Admission> {
+        self.shared.admission.clone()
+    }
+
     /// Queues an event.
     pub fn notify<P: Serialize + ?Sized>(&self, method: &str, params: &P) -> Result<(), Closed> {
         self.push(Class::Event, envelope::notification(method, params))
@@ -142,6 +164,21 @@ impl Peer {
     /// Queues a complete, already serialised message.
     pub fn push(&self, class: Class, message: Bytes) -> Result<(), Closed> {
         self.shared.outbox.push(class, message)
+    }
+
+    /// Queues a complete event that has a place in a log.
+    pub fn push_from(
+        &self,
+        class: Class,
+        message: Bytes,
+        place: Option<LogPlace>,
+    ) -> Result<(), Closed> {
+        self.shared.outbox.push_from(class, message, place)
+    }
+
+    /// Sets what the other side is told before it is cut for reading too slowly. The first call wins.
+    pub fn set_last_word(&self, last_word: LastWord) {
+        self.shared.outbox.set_last_word(last_word);
     }
 
     /// Sends a request. It is queued at once; dropping the future cancels it.
@@ -245,6 +282,13 @@ impl Peer {
     /// Closes the connection. After `CloseReason::Done` the queued messages are still written.
     pub fn close(&self, reason: CloseReason) {
         self.shared.outbox.close(reason);
+    }
+
+    /// Tells the other side why it is not served, then closes the connection.
+    pub fn refuse(&self, reason: &ErrorObject) {
+        // A closed connection needs no reason any more.
+        self.push(Class::Reply, envelope::refusal(reason)).ok();
+        self.close(CloseReason::Refused(reason.message.clone()));
     }
 
     /// Returns whether either side has closed the connection.

@@ -81,7 +81,7 @@ where
     let peer = &guard.0;
     let flush_time = limits.flush_time;
     let (read, write) = tokio::io::split(stream);
-    let mut reader = FrameReader::new(read, limits.frame_limit, limits.depth_limit);
+    let mut reader = FrameReader::admitting(read, peer.admission(), limits.depth_limit);
     let framing = reader.framing();
     let mut pump = Pump::new(peer.clone(), service, limits);
     let mut writing = pin!(outbox::write_out(peer.outbox(), &framing, write));
@@ -115,7 +115,9 @@ where
     drop(pump);
     peer.fail_calls();
     let reason = peer.closed().await;
-    if written.is_none() && reason.allows_flush() {
+    // A slow reader that is cut gets its last word, if there is one and it reads again in time.
+    let has_last_word = reason == CloseReason::TooSlow && !peer.outbox().is_empty();
+    if written.is_none() && (reason.allows_flush() || has_last_word) {
         match tokio::time::timeout(flush_time, writing).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(peer = %peer.id(), %error, "the last flush failed"),
@@ -182,15 +184,16 @@ impl Pump {
                     self.finish(finished);
                 }
                 () = self.peer.outbox().resumed(), if mode != ReadMode::Frame => {}
-                frame = read(reader, mode) => match frame {
-                    Ok(Some(frame)) => {
-                        if let Err(reason) = self.accept_frame(frame) {
-                            return reason;
-                        }
+                frame = read(reader, mode) => {
+                    let accepted = match frame {
+                        Ok(Some(frame)) => self.accept_frame(frame),
+                        Ok(None) => Err(CloseReason::EndOfStream),
+                        Err(error) => self.refuse_frame(error),
+                    };
+                    if let Err(reason) = accepted {
+                        return reason;
                     }
-                    Ok(None) => return CloseReason::EndOfStream,
-                    Err(error) => return self.refuse_frame(error),
-                },
+                }
             }
         }
     }
@@ -222,12 +225,24 @@ impl Pump {
             }
             Ok(Message::Notification(notification)) => self.deliver(notification),
             Ok(Message::Response(response)) => self.peer.resolve(response),
-            Err(error) => {
-                self.reply(envelope::error(error.id(), &error.to_object()));
-                return Err(CloseReason::Malformed(error.to_string()));
-            }
+            Err(error) => return self.refuse_message(error.id(), &error.to_object()),
         }
         Ok(())
+    }
+
+    /// Replies to a message that is no request. The connection goes on, because it is known where the
+    /// next frame begins, unless the other side is a stranger.
+    fn refuse_message(
+        &self,
+        id: Option<&RequestId>,
+        error: &ErrorObject,
+    ) -> Result<(), CloseReason> {
+        self.reply(envelope::error(id, error));
+        if self.peer.is_admitted() {
+            Ok(())
+        } else {
+            Err(CloseReason::Malformed(error.message.clone()))
+        }
     }
 
     fn deliver(&self, notification: Notification) {
@@ -346,21 +361,27 @@ impl Pump {
         self.answer(Reply::error(id, ErrorObject::new(code, message)));
     }
 
-    /// Replies to a frame that cannot be read, if the other side would understand a reply.
-    fn refuse_frame(&self, error: FrameError) -> CloseReason {
+    /// Replies to a frame that cannot be read, if the other side would understand a reply. The
+    /// connection ends if it is unknown where the next frame begins.
+    fn refuse_frame(&self, error: FrameError) -> Result<(), CloseReason> {
         let text = error.to_string();
-        let code = match error {
-            FrameError::Io(_) => return CloseReason::Failed(text),
-            FrameError::Truncated => return CloseReason::EndOfStream,
-            FrameError::NotJsonRpc { .. } => return CloseReason::Malformed(text),
+        let code = match &error {
+            FrameError::Io(_) => return Err(CloseReason::Failed(text)),
+            FrameError::Truncated => return Err(CloseReason::EndOfStream),
+            FrameError::NotJsonRpc { .. } => return Err(CloseReason::Malformed(text)),
+            FrameError::Skipped { id, .. } => {
+                return self.refuse_message(id.as_ref(), &ErrorObject::new(INVALID_REQUEST, text));
+            }
+            FrameError::TooDeep { id, .. } => {
+                return self.refuse_message(id.as_ref(), &ErrorObject::new(PARSE_ERROR, text));
+            }
             FrameError::TooLarge { .. } => INVALID_REQUEST,
             FrameError::HeaderTooLong
             | FrameError::BadHeader { .. }
-            | FrameError::MissingLength
-            | FrameError::TooDeep { .. } => PARSE_ERROR,
+            | FrameError::MissingLength => PARSE_ERROR,
         };
         self.reply(envelope::error(None, &ErrorObject::new(code, text.clone())));
-        CloseReason::Malformed(text)
+        Err(CloseReason::Malformed(text))
     }
 }
 

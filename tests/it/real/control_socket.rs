@@ -95,7 +95,7 @@ async fn a_command_is_refused_before_its_first_request_is_read() {
             .unwrap();
         let error: Value = serde_json::from_str(body.trim()).unwrap();
         assert_eq!(error["id"], Value::Null, "{command}: {error}");
-        assert_eq!(error["error"]["code"], -32004);
+        assert_eq!(error["error"]["code"], -32005);
         let message = error["error"]["message"].as_str().unwrap();
         assert!(message.contains("LOOPD_HOME"), "{message}");
     }

@@ -136,21 +136,34 @@ pub(super) fn recover(
     env: &DecideEnv<'_>,
 ) -> Decision {
     let mut decision = Decision::default();
-    tasks::close_user_commands(state, &mut decision, texts::OUTCOME_UNKNOWN);
     tasks::close_lost(state, &mut decision, recovered, env);
+    close_found(state, &mut decision, Why::Crashed);
+    decision
+}
+
+/// Closes what is in flight in the session whose log was copied. It goes on there, not here.
+pub(super) fn close_copied(state: &State, env: &DecideEnv<'_>) -> Decision {
+    let mut decision = Decision::default();
+    tasks::close_copied(state, &mut decision, env);
+    close_found(state, &mut decision, Why::Copied);
+    decision
+}
+
+/// Closes the work that a log was found with.
+fn close_found(state: &State, decision: &mut Decision, why: Why) {
+    tasks::close_user_commands(state, decision, why.unknown_outcome());
     match &state.phase {
         Phase::Turn(turn) if waits_for_clients(turn) => {
             // Open questions survive a restart. What ran beside them is closed, and the turn
             // continues when they are answered.
             let ran = turn.calls().iter().filter(|call| call.may_run());
-            ran.for_each(|call| close_crashed(&mut decision, turn, call));
+            ran.for_each(|call| close_found_call(decision, turn, call, why));
         }
         Phase::Idle => {}
         Phase::Preparing(_) | Phase::Commanding(_) | Phase::Turn(_) => {
-            interrupt(state, &mut decision, Why::Crashed);
+            interrupt(state, decision, why);
         }
     }
-    decision
 }
 
 /// Stops work but keeps everything for a later resume.
@@ -197,8 +210,29 @@ pub(super) fn shutdown(state: &State, error: Option<String>, env: &DecideEnv<'_>
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Why {
     Crashed,
+    /// The log is a copy; the work goes on in its source.
+    Copied,
     Resumed,
     Suspended,
+}
+
+impl Why {
+    /// Returns whether the work was found in a log: nothing of it runs for this session.
+    fn is_found(self) -> bool {
+        match self {
+            Self::Crashed | Self::Copied => true,
+            Self::Resumed | Self::Suspended => false,
+        }
+    }
+
+    /// Returns what is said of a call that may have run.
+    fn unknown_outcome(self) -> &'static str {
+        match self {
+            Self::Crashed => texts::OUTCOME_UNKNOWN,
+            Self::Copied => texts::RUNS_IN_SOURCE,
+            Self::Resumed | Self::Suspended => texts::INTERRUPTED,
+        }
+    }
 }
 
 /// Whether a call of the turn waits for an answer that can still come.
@@ -208,7 +242,7 @@ fn waits_for_clients(turn: &Turn) -> bool {
 
 /// Closes all work in flight with its true outcome and ends the run of the loop.
 fn interrupt(state: &State, decision: &mut Decision, why: Why) {
-    for form in state.questions.forms().filter(|_| why != Why::Crashed) {
+    for form in state.questions.forms().filter(|_| !why.is_found()) {
         decision
             .store(Durable::Answered(Answered {
                 request_id: form.request_id.clone(),
@@ -225,9 +259,9 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
             }
         }
         Phase::Turn(turn) => {
-            if why == Why::Crashed {
+            if why.is_found() {
                 for call in turn.calls() {
-                    close_crashed(decision, turn, call);
+                    close_found_call(decision, turn, call, why);
                 }
             } else {
                 close_waiting(decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
@@ -245,7 +279,7 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
     }
     let outcome = LoopOutcome::Interrupted;
     decision.store(Durable::LoopEnded(LoopEnded { outcome }));
-    if why != Why::Crashed {
+    if !why.is_found() {
         decision
             .tell(Ephemeral::AssistantIdle(AssistantIdle {
                 aborted: Some(true),
@@ -257,14 +291,14 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
     }
 }
 
-/// Closes a call after a crash, unless it has its result. A call that waited for an answer never
+/// Closes a call that a log was found with, unless it has its result. A call that waited for an answer never
 /// ran; a call that had started may have run.
-fn close_crashed(decision: &mut Decision, turn: &Turn, call: &CallState) {
+fn close_found_call(decision: &mut Decision, turn: &Turn, call: &CallState, why: Why) {
     let id = &call.call.id;
     let text = match &call.stage {
         CallStage::Recorded { .. } => return,
         CallStage::Requested => texts::INTERRUPTED,
-        CallStage::Intended | CallStage::Decided => texts::OUTCOME_UNKNOWN,
+        CallStage::Intended | CallStage::Decided => why.unknown_outcome(),
         CallStage::Asking { request } => {
             decision.store(Durable::PermissionCompleted(PermissionCompleted {
                 request_id: request.clone(),
@@ -275,7 +309,7 @@ fn close_crashed(decision: &mut Decision, turn: &Turn, call: &CallState) {
         }
         CallStage::External { request } => {
             tell_external_done(decision, request);
-            texts::OUTCOME_UNKNOWN
+            why.unknown_outcome()
         }
         CallStage::UserInput { request } => {
             decision.store(Durable::Answered(Answered {

@@ -312,6 +312,16 @@ pub(super) fn close_lost(
     }
 }
 
+/// Closes the tasks of a copied log. They go on for the session whose log was copied.
+pub(super) fn close_copied(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
+    for task in state.tasks.running() {
+        if task.external().is_none() {
+            let end = TaskEnd::new(TaskOutcome::Failed).because(texts::TASK_IN_SOURCE);
+            store_end(decision, task, end, env);
+        }
+    }
+}
+
 /// Starts a run of the loop for undelivered notifications. Returns whether there are any.
 pub(super) fn wake(state: &State, decision: &mut Decision) -> bool {
     if state.tasks.undelivered().is_empty() {

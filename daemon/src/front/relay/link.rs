@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use loopd_proto::daemon_connection;
+use loopd_proto::error::AUTHENTICATION_FAILED;
 use loopd_proto::params::launch::{
     HomeEmptiedParams, JOIN, JoinNotification, JoinTransport, LinkState,
 };
-use loopd_proto::wire::{FrameTracker, Framing, notification};
+use loopd_proto::wire::{ErrorObject, FrameTracker, Framing, notification, refusal};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -30,11 +31,19 @@ const END_WAIT: Duration = Duration::from_secs(10);
 /// How long after the end of a link the daemon's `loopd.homeEmptied` may arrive.
 const WORD_WAIT: Duration = Duration::from_millis(500);
 
+/// How long a TCP client may take to send its first byte.
+const FIRST_WAIT: Duration = Duration::from_secs(5);
+/// How many sent bytes of a TCP client are kept like that. It may not have shown its token yet.
+const MOST_UNTAKEN_TCP: usize = 64 * 1024;
+
 /// Which side ended a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     Client,
+    /// The daemon is gone.
     Daemon,
+    /// The daemon lives, but does not serve this client any more, for this reason.
+    Refused(String),
 }
 
 /// One client's connection.
@@ -73,6 +82,29 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
         }
     }
 
+    /// Reads the first bytes of the client. Returns the reason if the client is not served because
+    /// it speaks another protocol, as a browser does, or is a TCP client that sends nothing. A client
+    /// that started the relay may wait as long as it likes.
+    pub(super) async fn open(mut self) -> Result<Self, String> {
+        let mut piece = vec![0; PIECE];
+        let reading = self.input.read(&mut piece);
+        let read = match self.transport {
+            JoinTransport::Pipe => reading.await,
+            JoinTransport::Tcp => match timeout(FIRST_WAIT, reading).await {
+                Ok(read) => read,
+                Err(_) => {
+                    let why = format!("no request came within {} s", FIRST_WAIT.as_secs());
+                    self.tell(&why).await;
+                    return Err(why);
+                }
+            },
+        };
+        piece.truncate(read.unwrap_or(0));
+        Framing::detect(&piece).map_err(|error| error.to_string())?;
+        self.waiting = piece;
+        Ok(self)
+    }
+
     /// Moves bytes until the client or the daemon is gone.
     pub(super) async fn run(mut self, upstream: &Upstream) -> anyhow::Result<End> {
         let mut last: Option<Arc<Daemon>> = None;
@@ -105,6 +137,15 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
         }
     }
 
+    /// Tells the client why it is not served.
+    async fn tell(&mut self, why: &str) {
+        let reason = ErrorObject::new(AUTHENTICATION_FAILED.into(), why);
+        let mut frame = Vec::new();
+        Framing::ContentLength.encode(&refusal(&reason), &mut frame);
+        // A client that does not read is cut without a reason.
+        timeout(WORD_WAIT, self.output.write_all(&frame)).await.ok();
+    }
+
     /// Moves bytes between the client and one daemon.
     async fn exchange(&mut self, daemon: &Daemon) -> anyhow::Result<Parting> {
         let stream = match daemon_connection::connect_socket(daemon.socket()).await {
@@ -127,6 +168,10 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
             borders: &mut self.outward,
             writing: false,
             untaken: Some(Vec::new()),
+            most_untaken: match self.transport {
+                JoinTransport::Pipe => MOST_UNTAKEN,
+                JoinTransport::Tcp => MOST_UNTAKEN_TCP,
+            },
             delivered: &delivered,
             waiting: Vec::new(),
         };
@@ -143,7 +188,7 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
             state: self.state.clone(),
         };
         let outward = sending.run(daemon, &join, &waiting);
-        let parting = converse(daemon, outward, receiving.run()).await;
+        let parting = converse(daemon, self.number, outward, receiving.run()).await;
         let (untaken, clean) = (sending.untaken.take(), !sending.writing);
         let unsent = std::mem::take(&mut sending.waiting);
         let emptied = match parting {
@@ -170,6 +215,7 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
 /// Drives both directions until one of them ends for good.
 async fn converse(
     daemon: &Daemon,
+    link: u64,
     outward: impl Future<Output = Sent>,
     inward: impl Future<Output = Received>,
 ) -> Parting {
@@ -190,9 +236,13 @@ async fn converse(
     };
     match received {
         Received::Unheard => Parting::End(End::Client),
-        Received::All => match timeout(WORD_WAIT, daemon.left()).await {
-            Ok(Some(emptied)) => Parting::Emptied(emptied),
-            Ok(None) | Err(_) => Parting::End(End::Daemon),
+        Received::All => tokio::select! {
+            left = timeout(WORD_WAIT, daemon.left()) => match left {
+                Ok(Some(emptied)) => Parting::Emptied(emptied),
+                Ok(None) => Parting::End(End::Daemon),
+                Err(_) => Parting::End(End::Refused("it gave no reason".to_owned())),
+            },
+            reason = daemon.reason_of(link) => Parting::End(End::Refused(reason)),
         },
     }
 }
@@ -213,6 +263,7 @@ struct Sending<'a, I, W> {
     writing: bool,
     /// All bytes that were sent; `None` once the daemon has sent something or they are too many.
     untaken: Option<Vec<u8>>,
+    most_untaken: usize,
     delivered: &'a AtomicBool,
     /// Bytes after the end of the frame at which the link stopped sending.
     waiting: Vec<u8>,
@@ -300,7 +351,8 @@ impl<I: AsyncRead + Unpin, W: AsyncWrite + Unpin> Sending<'_, I, W> {
         let Some(untaken) = &mut self.untaken else {
             return;
         };
-        if self.delivered.load(Ordering::Relaxed) || untaken.len() + bytes.len() > MOST_UNTAKEN {
+        if self.delivered.load(Ordering::Relaxed) || untaken.len() + bytes.len() > self.most_untaken
+        {
             self.untaken = None;
         } else {
             untaken.extend_from_slice(bytes);

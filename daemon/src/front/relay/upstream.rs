@@ -3,6 +3,7 @@
 //! The control connection registers the launch, ends it, and shows whether the daemon lives. If
 //! the daemon goes without having sent `loopd.homeEmptied`, the relay ends.
 
+use std::collections::BTreeMap;
 use loopd_proto::parse_error::plain;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +14,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_proto::daemon_connection::{CreateHome, DaemonTarget, LaunchedConnection};
 use loopd_proto::home_paths::{self, FileId};
-use loopd_proto::params::launch::{HOME_EMPTIED, HomeEmptiedParams, LaunchParams};
+use loopd_proto::params::launch::{
+    HOME_EMPTIED, HomeEmptiedParams, LINK_CLOSED, LaunchParams, LinkClosed,
+};
 use loopd_proto::params::server::NoParams;
 use loopd_proto::wire::{
     CloseReason, ErrorObject, INVALID_PARAMS, NoMethods, Notification, Peer, Reply, Request,
@@ -36,6 +39,7 @@ pub(super) struct Daemon {
     target: DaemonTarget,
     lock: Option<FileId>,
     emptied: watch::Receiver<Option<Arc<HomeEmptiedParams>>>,
+    closed_links: watch::Receiver<BTreeMap<u64, String>>,
 }
 
 impl Drop for Daemon {
@@ -47,14 +51,18 @@ impl Drop for Daemon {
 impl Daemon {
     async fn reach(target: &DaemonTarget, params: &LaunchParams) -> anyhow::Result<Self> {
         let (sender, emptied) = watch::channel(None);
-        let reached = target
-            .connect_or_start(params, Arc::new(Listening(sender)))
-            .await?;
+        let (closing, closed_links) = watch::channel(BTreeMap::new());
+        let listening = Listening {
+            emptied: sender,
+            closed_links: closing,
+        };
+        let reached = target.connect_or_start(params, Arc::new(listening)).await?;
         Ok(Self {
             lock: reached.launched.lock,
             reached,
             target: target.clone(),
             emptied,
+            closed_links,
         })
     }
 
@@ -75,6 +83,20 @@ impl Daemon {
         in_place && self.emptied.borrow().is_none()
     }
 
+    /// Waits for the reason why the daemon has ended a link.
+    pub(super) async fn reason_of(&self, link: u64) -> String {
+        let mut closed = self.closed_links.clone();
+        let reason = match closed.wait_for(|known| known.contains_key(&link)).await {
+            Ok(known) => known.get(&link).cloned(),
+            Err(_) => None,
+        };
+        match reason {
+            Some(reason) => reason,
+            // The control connection has ended; whoever asks waits for that, too.
+            None => std::future::pending().await,
+        }
+    }
+
     /// Waits until the daemon leaves; returns `None` if it sent no `loopd.homeEmptied`.
     pub(super) async fn left(&self) -> Option<Arc<HomeEmptiedParams>> {
         let mut emptied = self.emptied.clone();
@@ -88,8 +110,14 @@ impl Daemon {
     }
 }
 
+/// How many reasons of closed links are kept. Each link looks for its own at once.
+const MOST_REASONS: usize = 1024;
+
 /// Answers the requests that the daemon sends to its relay.
-struct Listening(watch::Sender<Option<Arc<HomeEmptiedParams>>>);
+struct Listening {
+    emptied: watch::Sender<Option<Arc<HomeEmptiedParams>>>,
+    closed_links: watch::Sender<BTreeMap<u64, String>>,
+}
 
 impl Service for Listening {
     fn call(&self, peer: &Peer, request: Request) -> BoxFuture<'static, Reply> {
@@ -99,7 +127,7 @@ impl Service for Listening {
         let params = request.params.as_ref().map_or("{}", |raw| raw.get());
         let reply = match serde_json::from_str::<HomeEmptiedParams>(params) {
             Ok(params) => {
-                self.0.send_replace(Some(Arc::new(params)));
+                self.emptied.send_replace(Some(Arc::new(params)));
                 Reply::result(&request.id, &())
             }
             Err(error) => {
@@ -110,7 +138,18 @@ impl Service for Listening {
     }
 
     fn notify(&self, peer: &Peer, notification: Notification) {
-        NoMethods.notify(peer, notification);
+        let params = notification.params.as_ref().map_or("{}", |raw| raw.get());
+        match serde_json::from_str::<LinkClosed>(params) {
+            Ok(closed) if notification.method == LINK_CLOSED => {
+                self.closed_links.send_modify(|known| {
+                    known.insert(closed.link, closed.reason);
+                    if known.len() > MOST_REASONS {
+                        known.pop_first();
+                    }
+                });
+            }
+            Ok(_) | Err(_) => NoMethods.notify(peer, notification),
+        }
     }
 }
 

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use loopd_proto::error as code;
 use loopd_proto::home_paths::FileId;
-use loopd_proto::params::launch::{JoinNotification, JoinTransport};
+use loopd_proto::params::launch::{JoinNotification, JoinTransport, LINK_CLOSED, LinkClosed};
 use loopd_proto::time::Timestamp;
 use loopd_proto::wire::{self, CloseReason, ErrorObject, Framing, Limits};
 use loopd_store::lock::HomeLock;
@@ -24,8 +25,10 @@ use crate::session::registry::Sessions;
 /// How long a refused connection may stay, so that the client can read why.
 const REFUSAL_TIME: Duration = Duration::from_secs(1);
 
-/// How long a connection may take to authenticate.
-const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
+/// How long a client may take to say who it is.
+const HANDSHAKE_WAIT: Duration = Duration::from_secs(5);
+/// How many clients may be connected that have not said who they are.
+const MOST_STRANGERS: usize = 256;
 
 /// The running daemon.
 pub struct Server {
@@ -52,6 +55,12 @@ pub(super) struct Visitors {
 }
 
 impl Visitors {
+    fn strangers(&self) -> usize {
+        let open = self.connections.iter().filter_map(Weak::upgrade);
+        open.filter(|connection| !connection.is_introduced())
+            .count()
+    }
+
     pub(super) fn connections_of(&self, launch: &Arc<Launch>) -> Vec<Arc<Connection>> {
         let open = self.connections.iter().filter_map(Weak::upgrade);
         open.filter(|connection| Arc::ptr_eq(&connection.launch(), launch))
@@ -72,6 +81,20 @@ pub(super) struct KnownLaunch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the daemon leaves, because its home was emptied")]
 pub struct Leaving;
+
+/// Why a connection is not served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum NotLetIn {
+    #[error(transparent)]
+    Leaving(#[from] Leaving),
+    #[error("{MOST_STRANGERS} connections have not said who they are; try again in {} s", HANDSHAKE_WAIT.as_secs())]
+    Crowded,
+}
+
+/// Tells a client why it is not served, and ends its connection.
+fn refuse(connection: &Connection, code: i32, why: String) {
+    connection.peer.refuse(&ErrorObject::new(code.into(), why));
+}
 
 impl Server {
     /// Creates the server and its registry of sessions.
@@ -116,15 +139,28 @@ impl Server {
         let (peer, driving) = wire::connect(stream, service.clone(), Limits::default());
         let connection = Arc::new(Connection::new(peer.clone(), launch.clone(), trust));
         service.opened(connection.clone());
-        if self.let_in(&connection).is_err() {
-            return CloseReason::Abandoned;
+        match self.let_in(&connection) {
+            Ok(()) => {}
+            Err(NotLetIn::Leaving(_)) => return CloseReason::Abandoned,
+            Err(error @ NotLetIn::Crowded) => {
+                refuse(&connection, code::OVERLOADED, error.to_string());
+                // Bounded by the time limit of the last flush.
+                return driving.await;
+            }
         }
         launch.join(&connection.client);
         let _keep_alive = self.services.keep_alive.connection();
         let watchdog = async {
             tokio::time::sleep(HANDSHAKE_WAIT).await;
-            if !connection.is_authenticated() {
-                peer.close(CloseReason::Done);
+            if !connection.is_introduced() {
+                let seconds = HANDSHAKE_WAIT.as_secs();
+                let wanted = if connection.is_authenticated() {
+                    "request"
+                } else {
+                    "`connect` with the right token"
+                };
+                let why = format!("no {wanted} came within {seconds} s");
+                refuse(&connection, code::AUTHENTICATION_FAILED, why);
             }
             std::future::pending::<()>().await;
         };
@@ -132,6 +168,7 @@ impl Server {
             reason = driving => reason,
             () = watchdog => CloseReason::Done,
         };
+        self.tell_relay(&connection, &reason);
         self.vanished(&connection).await;
         reason
     }
@@ -154,7 +191,7 @@ impl Server {
         S: AsyncRead + AsyncWrite + Send + 'static,
     {
         let mut frame = Vec::new();
-        Framing::ContentLength.encode(&wire::error_response(None, error), &mut frame);
+        Framing::ContentLength.encode(&wire::refusal(error), &mut frame);
         self.connections.spawn(async move {
             let (mut read, mut write) = tokio::io::split(stream);
             let refusing = async {
@@ -169,10 +206,32 @@ impl Server {
         });
     }
 
-    fn let_in(&self, connection: &Arc<Connection>) -> Result<(), Leaving> {
+    /// Tells the relay of a connection why the daemon has ended it.
+    fn tell_relay(&self, connection: &Connection, reason: &CloseReason) {
+        let (Some(link), false) = (connection.link(), *reason == CloseReason::EndOfStream) else {
+            return;
+        };
+        let launch = connection.launch();
+        let visitors = self.visitors();
+        let known = visitors.launches.values();
+        let own = known.filter(|known| known.launch.as_ptr() == Arc::as_ptr(&launch));
+        for relay in own.filter_map(|known| known.control.upgrade()) {
+            let reason = reason.to_string();
+            // A relay that is gone needs no reason.
+            relay
+                .peer
+                .notify(LINK_CLOSED, &LinkClosed { link, reason })
+                .ok();
+        }
+    }
+
+    fn let_in(&self, connection: &Arc<Connection>) -> Result<(), NotLetIn> {
         let mut visitors = self.visitors();
         if visitors.closed {
-            return Err(Leaving);
+            return Err(Leaving.into());
+        }
+        if !connection.is_introduced() && visitors.strangers() >= MOST_STRANGERS {
+            return Err(NotLetIn::Crowded);
         }
         let connections = &mut visitors.connections;
         connections.retain(|known| known.strong_count() > 0);

@@ -118,7 +118,7 @@ pub async fn serve(listener: Listener, app: Arc<Server>, launch: impl Fn() -> La
         };
         match accepted {
             Ok(stream) if is_same_user(&stream) => match refusal(&app, &stream) {
-                None => app.serve_detached(stream, Arc::new(launch()), Trust::Transport),
+                None => app.serve_detached(stream, Arc::new(launch()), Trust::LocalSocket),
                 Some(error) => app.refuse_detached(stream, &error),
             },
             Ok(_) => tracing::warn!("another user's connection was refused"),

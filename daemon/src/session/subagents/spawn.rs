@@ -204,7 +204,8 @@ impl ChildSpawner for SessionSpawner {
 
     fn environment(&self) -> BTreeMap<String, String> {
         let launch = self.at.inheritance.clients.launch.as_ref();
-        let environment = launch.map(|launch| self.parts.services.child_environment(launch));
+        let environment =
+            launch.map(|launch| launch.child_environment(&self.parts.services.config));
         environment.unwrap_or_default()
     }
 

@@ -91,11 +91,8 @@ fn another_protocol_is_recognised_by_its_first_byte() {
     check(b"\x16\x03\x01", &[], Some(&text(0x16)));
     check(b"\0", &[], Some(&text(0)));
     check(b"\xef\xbb\xbf{}\n", &[], Some(&text(0xef)));
-    check(
-        b"CONNECT host:443 HTTP/1.1\r\n\r\n",
-        &[],
-        Some("the header block has no Content-Length"),
-    );
+    check(b"CONNECT host:443 HTTP/1.1\r\n\r\n", &[], Some(&text(b'C')));
+    check(b"COPY /a HTTP/1.1\r\n\r\n", &[], Some(&text(b'C')));
 }
 
 #[test]
@@ -117,7 +114,16 @@ fn malformed_headers_are_refused() {
         &[],
         Some(&bad("Content-Length: 3")),
     );
-    check(b"C\xff: 1\r\n\r\n", &[], Some(&bad("C\u{fffd}: 1")));
+    check(
+        b"Content-\xff: 1\r\n\r\n",
+        &[],
+        Some(&bad("Content-\u{fffd}: 1")),
+    );
+    check(
+        b"Content-Length: 2\r\n\r\n{}GET /a:b HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}",
+        &["{}"],
+        Some(&bad("GET /a:b HTTP/1.1")),
+    );
 }
 
 #[test]
@@ -137,10 +143,11 @@ fn frames_end_at_the_limit() {
         &[&fits],
         None,
     );
+    let over = format!("Content-Length: 1101\r\n\r\n{}", " ".repeat(1101));
     check(
-        b"Content-Length: 101\r\n\r\n",
+        over.as_bytes(),
         &[],
-        Some("the frame has 101 bytes or more, the limit is 100"),
+        Some("the frame has 1101 bytes or more and was not read, the limit is 100"),
     );
     check(
         b"Content-Length: 4294967296\r\n\r\n",
@@ -221,6 +228,27 @@ fn the_framing_is_known_with_the_first_byte() {
     assert_eq!(framing.get(), None);
     reader.next().now_or_never().unwrap().unwrap_err();
     assert_eq!(framing.get(), Some(&Framing::Lines));
+}
+
+#[test]
+fn a_frame_over_the_limit_is_skipped_in_bounded_memory() {
+    let body = "x".repeat(2_000_000);
+    for (head, tail) in [("Content-Length: 2000000\r\n\r\n", ""), ("{", "\n")] {
+        let next = if tail.is_empty() {
+            "Content-Length: 2\r\n\r\n{}"
+        } else {
+            "{}\n"
+        };
+        let input = format!("{head}{body}{tail}{next}").into_bytes();
+        let pieces = input.chunks(70_000).map(<[u8]>::to_vec).collect();
+        let mut reader = reader(pieces, 100_000);
+        let error = reader.next().now_or_never().unwrap().unwrap_err();
+        assert!(matches!(error, FrameError::Skipped { .. }), "{error}");
+        let frame = reader.next().now_or_never().unwrap().unwrap().unwrap();
+        assert_eq!(frame, &b"{}"[..]);
+        assert!(reader.buffer.capacity() <= 2 * READ_STEP.1);
+        assert!(reader.next().now_or_never().unwrap().unwrap().is_none());
+    }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! `connect`: the handshake.
 
 use loopd_proto::PROTOCOL_VERSION;
+use loopd_proto::error::AUTHENTICATION_FAILED;
 use loopd_proto::params::server::{ConnectParams, Connected};
+use loopd_proto::wire::ErrorObject;
 use subtle::ConstantTimeEq;
 
 use crate::front::rpc::context::Context;
@@ -22,6 +24,15 @@ pub(super) async fn connect(
             bool::from(expected.expose().as_bytes().ct_eq(given.as_bytes()))
         });
         if !matches {
+            let counted = context.connection.count_wrong_token();
+            if let Err(error) = counted {
+                let peer = context.connection.peer.clone();
+                let reason = ErrorObject::new(AUTHENTICATION_FAILED.into(), error.to_string());
+                context.after_reply(move || peer.refuse(&reason));
+            } else {
+                // Only this answer waits; other connections and right tokens do not.
+                tokio::time::sleep(launch.wrong_tokens.next_delay()).await;
+            }
             return Err(RpcError::AuthenticationFailed);
         }
         context.connection.authenticate();

@@ -41,7 +41,7 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     services.store.fork(forked, &source, through).await?;
     // The fork is opened once, so that its log says what is true of it: nothing is in flight,
     // the queue belongs to the source, and a new name is an event and not only in the record.
-    let session = context.app.sessions.open(id.clone());
+    let session = context.app.sessions.open_fork(id.clone());
     session.command(Command::ClearQueue).await?;
     // Sub-agents go on for the source only: two sessions must not use one sub-agent.
     let agents = session.state(|state| {

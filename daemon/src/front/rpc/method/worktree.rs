@@ -14,10 +14,8 @@ use crate::front::rpc::error::RpcError;
 use loopd_exec::worktree::{Contents, Force, WorktreeEntry, WorktreeError};
 
 pub(super) async fn list(context: Context, _: NoParams) -> Result<WorktreeList, RpcError> {
-    let env = context
-        .app
-        .services
-        .child_environment(&context.connection.launch());
+    let config = &context.app.services.config;
+    let env = context.connection.launch().child_environment(config);
     let worktrees = &context.app.services.worktrees;
     let entries = worktrees.list(&live(&context), &env).await?;
     Ok(WorktreeList {
@@ -26,10 +24,8 @@ pub(super) async fn list(context: Context, _: NoParams) -> Result<WorktreeList, 
 }
 
 pub(super) async fn remove(context: Context, params: WorktreeRemoveParams) -> Result<(), RpcError> {
-    let env = context
-        .app
-        .services
-        .child_environment(&context.connection.launch());
+    let config = &context.app.services.config;
+    let env = context.connection.launch().child_environment(config);
     let force = if params.force { Force::Yes } else { Force::No };
     let worktrees = &context.app.services.worktrees;
     let live = live(&context);

@@ -34,17 +34,11 @@ async fn check_refused(bytes: &[u8], code: i64, message: &str) {
 }
 
 #[tokio::test]
-async fn malformed_frames_are_answered_and_end_the_connection() {
+async fn a_lost_framing_is_answered_and_ends_the_connection() {
     check_refused(
-        b"Content-Length: 1001\r\n\r\n",
+        b"Content-Length: 9999999999\r\n\r\n",
         INVALID_REQUEST,
-        "the frame has 1001 bytes or more, the limit is 1000",
-    )
-    .await;
-    check_refused(
-        b"Content-Length: 11\r\n\r\n[[[[[[[[[[[",
-        PARSE_ERROR,
-        "the message nests deeper than 10 levels",
+        "the frame has 9999999999 bytes or more, the limit is 1000",
     )
     .await;
     check_refused(
@@ -54,24 +48,143 @@ async fn malformed_frames_are_answered_and_end_the_connection() {
     )
     .await;
     check_refused(
-        b"Content-Length: 2\r\n\r\n{]",
+        b"Content-Length: 2\r\nPOST /a:b HTTP/1.1\r\n\r\n{}",
         PARSE_ERROR,
-        "the message is not valid JSON: key must be a string at line 1 column 2",
+        "the header line `POST /a:b HTTP/1.1` is malformed",
     )
     .await;
     check_refused(
-        b"Content-Length: 2\r\n\r\n[]",
-        INVALID_REQUEST,
-        "batches are not supported: send each message in a frame of its own",
+        b"Content-Type: x\r\n\r\n{}",
+        PARSE_ERROR,
+        "the header block has no Content-Length",
     )
     .await;
-    // What follows a malformed frame is not looked at.
-    check_refused(
-        b"Content-Length: 2\r\n\r\n{}Content-Length: 2\r\n\r\n{}",
-        INVALID_REQUEST,
-        "the message is not a JSON-RPC 2.0 message: it has neither `method` nor `id`",
-    )
+}
+
+/// Sends a frame that cannot be read and a good request, and returns the error of the first.
+async fn go_on_after(frame: &[u8]) -> Value {
+    let limits = Limits {
+        frame_limit: 1000,
+        depth_limit: 10,
+        ..Limits::default()
+    };
+    let mut refused = Value::Null;
+    let reason = connected(echo(), limits, async |mut client| {
+        client.raw(frame).await;
+        client.request(7, "m").await;
+        refused = client.receive().await;
+        assert_eq!(client.receive().await, result(7, Value::Null));
+    })
     .await;
+    assert_eq!(reason, CloseReason::EndOfStream);
+    refused
+}
+
+fn framed(message: &str) -> Vec<u8> {
+    let mut frame = Vec::new();
+    Framing::ContentLength.encode(message.as_bytes(), &mut frame);
+    frame
+}
+
+#[tokio::test]
+async fn the_connection_goes_on_after_a_malformed_message() {
+    let not_json = "the message is not valid JSON: key must be a string at line 1 column 2";
+    let batch = "batches are not supported: send each message in a frame of its own";
+    let neither = "the message is not a JSON-RPC 2.0 message: it has neither `method` nor `id`";
+    let deep = "the message nests deeper than 10 levels";
+    for (message, id, code, text) in [
+        ("{]", json!(null), PARSE_ERROR, not_json),
+        ("[]", json!(null), INVALID_REQUEST, batch),
+        ("{}", json!(null), INVALID_REQUEST, neither),
+        ("[[[[[[[[[[[", json!(null), PARSE_ERROR, deep),
+        (
+            r#"{"id":"a","method":"m","params":[[[[[[[[[[1]]]]]]]]]]}"#,
+            json!("a"),
+            PARSE_ERROR,
+            deep,
+        ),
+    ] {
+        let refused = go_on_after(&framed(message)).await;
+        assert_eq!(refused, error(id, code, text), "{message}");
+    }
+    let refused = go_on_after(b"Content-Length: 2\r\n\r\n\xff\xfe").await;
+    assert_eq!(refused.pointer("/error/code"), Some(&json!(PARSE_ERROR)));
+}
+
+#[tokio::test]
+async fn a_frame_over_the_limit_is_answered_by_its_id_and_skipped() {
+    let long = "x".repeat(100_000);
+    let large = framed(&format!(
+        r#"{{"jsonrpc": "2.0", "id" : 3 , "method":"m","params":["{long}"]}}"#
+    ));
+    let refused = go_on_after(&large).await;
+    let text = "the frame has 100057 bytes or more and was not read, the limit is 1000";
+    assert_eq!(refused, error(3, INVALID_REQUEST, text));
+    // The id comes after a member that is too long to be looked at.
+    let late = framed(&format!(r#"{{"params":["{long}"],"id":3,"method":"m"}}"#));
+    assert_eq!(go_on_after(&late).await.get("id"), Some(&Value::Null));
+}
+
+#[tokio::test]
+async fn a_line_over_the_limit_is_skipped() {
+    let limits = Limits {
+        frame_limit: 1000,
+        ..Limits::default()
+    };
+    let (near, mut far) = tokio::io::duplex(4096);
+    let serving = serve(near, echo(), limits, |_| {});
+    let client = async {
+        let long = "x".repeat(100_000);
+        let lines = format!("{{\"id\":1,\"method\":\"{long}\"}}\n{{\"id\":2,\"method\":\"m\"}}\n");
+        far.write_all(lines.as_bytes()).await.unwrap();
+        far.shutdown().await.unwrap();
+        let mut replies = String::new();
+        far.read_to_string(&mut replies).await.unwrap();
+        let outcome = |line: &str| {
+            let reply: Value = serde_json::from_str(line).unwrap();
+            (reply.get("id").cloned(), reply.get("error").is_some())
+        };
+        let outcomes: Vec<_> = replies.lines().map(outcome).collect();
+        assert_eq!(outcomes, [(Some(json!(1)), true), (Some(json!(2)), false)]);
+    };
+    let (reason, ()) = tokio::join!(serving, client);
+    assert_eq!(reason, CloseReason::EndOfStream);
+}
+
+#[tokio::test]
+async fn a_stranger_sends_small_frames_and_no_malformed_one() {
+    for (frame, admitted) in [
+        (framed("{]"), false),
+        (b"Content-Length: 101\r\n\r\n".to_vec(), false),
+        (framed(r#"{"id":1,"method":"m"}"#), true),
+    ] {
+        let (near, far) = tokio::io::duplex(4096);
+        let service = script(|peer, request| {
+            peer.admit();
+            futures::future::ready(Reply::result(&request.id, &())).boxed()
+        });
+        let (peer, driving) = connect(near, service, Limits::default());
+        peer.restrict(100);
+        let (read, mut write) = tokio::io::split(far);
+        let mut frames = FrameReader::new(read, 1 << 20, 64);
+        let client = async {
+            write.write_all(&frame).await.unwrap();
+            let reply: Value =
+                serde_json::from_slice(&frames.next().await.unwrap().unwrap()).unwrap();
+            assert_eq!(reply.get("error").is_none(), admitted, "{reply}");
+            if admitted {
+                let large = json!({"id": 2, "method": "m", "params": ["x".repeat(1000)]});
+                write.write_all(&framed(&large.to_string())).await.unwrap();
+                write.write_all(&framed("{]")).await.unwrap();
+                frames.next().await.unwrap().unwrap();
+                frames.next().await.unwrap().unwrap();
+                peer.close(CloseReason::Done);
+            }
+            assert!(frames.next().await.unwrap().is_none());
+        };
+        let (reason, ()) = tokio::join!(driving, client);
+        assert_eq!(reason == CloseReason::Done, admitted, "{reason}");
+    }
 }
 
 #[tokio::test]

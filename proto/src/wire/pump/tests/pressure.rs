@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::poll;
 
 use super::*;
+use crate::wire::LogPlace;
 
 /// Polls a future until polling it again changes nothing, giving other tasks their turn.
 async fn settle<F: Future + Unpin>(future: &mut F) {
@@ -59,6 +60,50 @@ async fn a_reader_that_stalls_loses_deltas_and_then_the_connection() {
     assert_eq!(driving.await, CloseReason::TooSlow);
     assert_eq!((held(&deltas), held(&events)), (0, 0));
     drop(far);
+}
+
+#[tokio::test]
+async fn a_reader_that_is_cut_is_told_from_where_on_it_missed_events() {
+    let limits = Limits {
+        event_limit: 100_000,
+        ..Limits::default()
+    };
+    let (near, far) = tokio::io::duplex(100);
+    let (peer, driving) = connect(near, silent(), limits);
+    let mut driving = Box::pin(driving);
+    peer.set_last_word(|missed| envelope::notification("lagged", missed));
+    let event = |log: &str, position| {
+        let message = envelope::notification("event", &json!([log, position, "x".repeat(1000)]));
+        let place = LogPlace {
+            log: log.into(),
+            position,
+        };
+        peer.push_from(Class::Event, message, Some(place))
+    };
+    event("a", 0).unwrap();
+    settle(&mut driving).await;
+    let mut position = 0;
+    while event("b", position).is_ok() && event("a", position + 1).is_ok() {
+        position += 1;
+    }
+    let mut frames = FrameReader::new(far, 1 << 20, 64);
+    let reading = async {
+        let mut last = HashMap::new();
+        while let Some(frame) = frames.next().await.unwrap() {
+            let message: Value = serde_json::from_slice(&frame).unwrap();
+            let params = message.get("params").unwrap();
+            if message.get("method") == Some(&json!("lagged")) {
+                return (last, params.clone());
+            }
+            let log = params.get(0).unwrap().as_str().unwrap().to_owned();
+            last.insert(log, params.get(1).unwrap().as_u64().unwrap());
+        }
+        unreachable!("the reader was not told");
+    };
+    let (reason, (last, missed)) = tokio::join!(driving, reading);
+    assert_eq!(reason, CloseReason::TooSlow);
+    // What was being written when the connection was cut is not missed.
+    assert_eq!(missed, json!({"a": last["a"] + 1, "b": 0}));
 }
 
 #[tokio::test]
