@@ -28,6 +28,7 @@ mod golden_logs;
 mod launches;
 mod metadata;
 mod options;
+mod own_files;
 mod pending;
 mod permissions;
 mod policy;
