@@ -60,11 +60,14 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::regular_file;
 use crate::subagent::definitions::AgentSettings;
 use loopd_model::retry::RetryPolicy;
 
 /// The name of the file in the home.
 pub const FILE: &str = "config.toml";
+/// The maximum size of the file.
+const LARGEST: u64 = 1024 * 1024;
 
 /// The settings of the daemon.
 #[derive(Debug, Default)]
@@ -166,7 +169,7 @@ impl Config {
     /// Reads the file of a home; without a file all settings have their defaults.
     pub fn load(home: &Path) -> Self {
         let path = home.join(FILE);
-        let config = match std::fs::read_to_string(&path) {
+        let config = match regular_file::read_text(&path, LARGEST) {
             Ok(text) => Self::read(&text, &path.to_string_lossy()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::default(),
             Err(error) => Self::broken(format!("{} cannot be read: {error}", path.display())),

@@ -9,7 +9,7 @@ pub mod catalog;
 mod context;
 mod create;
 mod diff;
-mod disk;
+pub(crate) mod disk;
 mod edit;
 #[cfg(test)]
 mod fixture;

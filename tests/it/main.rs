@@ -34,6 +34,7 @@ mod killed_commands;
 mod launches;
 mod metadata;
 mod options;
+mod own_files;
 mod pending;
 mod permissions;
 mod policy;

@@ -1,10 +1,10 @@
 //! Reads files and folders within bounds, and follows links only where it is safe.
 
-use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::Problem;
+use crate::regular_file;
 
 /// The maximum size of a file.
 const LARGEST_FILE: u64 = 1024 * 1024;
@@ -49,11 +49,8 @@ impl FolderReader {
             return Ok(None);
         };
         let cannot = |error: std::io::Error| Problem::new(path, format!("cannot be read: {error}"));
-        let metadata = std::fs::metadata(&real).map_err(cannot)?;
-        // Reading a pipe or a device could block for ever.
-        if !metadata.is_file() {
-            return Err(Problem::new(path, "is not a regular file"));
-        }
+        let file = regular_file::open(&real).map_err(cannot)?;
+        let metadata = file.metadata().map_err(cannot)?;
         let too_large = || {
             let limit = LARGEST_FILE / 1024;
             Problem::new(path, format!("is larger than {limit} KiB and is not read"))
@@ -62,7 +59,6 @@ impl FolderReader {
             return Err(too_large());
         }
         let mut bytes = Vec::new();
-        let file = File::open(&real).map_err(cannot)?;
         // The file may have grown since.
         file.take(LARGEST_FILE + 1)
             .read_to_end(&mut bytes)

@@ -1,9 +1,11 @@
 //! The output file of one run: the texts and tool calls of a sub-agent, readable while it works.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::fs::OpenOptions;
+use loopd_proto::home_paths::create_private;
+use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -22,13 +24,32 @@ pub(super) async fn write(
     }
 }
 
+/// Opens the file for appending. Only this user can read it; a link or a pipe is not used.
+async fn open(file: &Path) -> io::Result<File> {
+    if let Some(folder) = file.parent() {
+        create_private(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    {
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.mode(0o600).custom_flags(flags.bits().cast_signed());
+    }
+    let opened = options.open(file).await?;
+    if !opened.metadata().await?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(opened)
+}
+
 async fn append(
     file: &PathBuf,
     watcher: &Watcher,
     lines: &mut mpsc::Receiver<String>,
     over: &CancellationToken,
-) -> std::io::Result<()> {
-    let mut out: Option<tokio::fs::File> = None;
+) -> io::Result<()> {
+    let mut out: Option<File> = None;
     loop {
         let line = tokio::select! {
             biased;
@@ -39,11 +60,7 @@ async fn append(
             break;
         };
         if out.is_none() {
-            if let Some(folder) = file.parent() {
-                tokio::fs::create_dir_all(folder).await?;
-            }
-            let mut options = OpenOptions::new();
-            out = Some(options.create(true).append(true).open(file).await?);
+            out = Some(open(file).await?);
         }
         if let Some(out) = &mut out {
             out.write_all(line.as_bytes()).await?;

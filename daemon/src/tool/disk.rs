@@ -28,7 +28,7 @@ const SNIFFED: usize = 8 * 1024;
 
 /// Why a file could not be read or written.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum DiskError {
+pub(crate) enum DiskError {
     #[error("it is a folder")]
     Folder,
     #[error("it is not a regular file")]
@@ -74,20 +74,37 @@ impl Stamp {
     }
 }
 
-/// The kind of an entry in a folder. A link is not a folder.
+/// The kind of an entry in a folder. A link is neither a folder nor a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Listed {
+pub(crate) enum Listed {
     Folder,
+    File,
     Other,
 }
 
+/// Who may read a new file or enter a new folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    /// Whoever the umask of the daemon leaves; for the files of projects.
+    Umask,
+    /// Only this user; for the daemon's own files.
+    Owner,
+}
+
+/// What happened to one of the daemon's own files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Put {
+    Created,
+    Replaced,
+}
+
 /// Lists up to `most` entries of a folder at a path that is free of links.
-pub(super) fn list(real: &Path, most: usize) -> Result<Vec<(OsString, Listed)>, DiskError> {
+pub(crate) fn list(real: &Path, most: usize) -> Result<Vec<(OsString, Listed)>, DiskError> {
     platform::list(real, most)
 }
 
 /// Opens a regular file at a path that is free of links.
-pub(super) fn open(real: &Path) -> Result<(File, Metadata), DiskError> {
+pub(crate) fn open(real: &Path) -> Result<(File, Metadata), DiskError> {
     let file = platform::open(real)?;
     let metadata = file.metadata()?;
     if metadata.is_dir() {
@@ -144,6 +161,29 @@ pub(super) fn replace(real: &Path, contents: &[u8], seen: &Stamp) -> Result<(), 
 /// Creates a file and the folders above it; fails if the file exists.
 pub(super) fn create(real: &Path, contents: &[u8]) -> Result<(), DiskError> {
     platform::create(real, contents)
+}
+
+/// Writes one of the daemon's own files as a whole, with the folders above it. Nobody else can read
+/// them, and nothing is left if it fails. A link in the place of the file is replaced; a link in the
+/// place of a folder is an error.
+pub(crate) fn put_own(real: &Path, contents: &[u8]) -> Result<Put, DiskError> {
+    platform::put_own(real, contents)
+}
+
+/// Reads one of the daemon's own files, of at most `limit` bytes.
+pub(crate) fn read_own(real: &Path, limit: u64) -> Result<Vec<u8>, DiskError> {
+    let (file, _) = open(real)?;
+    let mut bytes = Vec::new();
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(DiskError::TooLarge { limit });
+    }
+    Ok(bytes)
+}
+
+/// Removes one of the daemon's own files.
+pub(crate) fn remove_own(real: &Path) -> Result<(), DiskError> {
+    platform::remove_own(real)
 }
 
 /// Runs blocking work on a thread where it delays no task.

@@ -2,8 +2,12 @@
 //!
 //! Recorded conversations depend on the exact form of this text.
 
+use std::path::PathBuf;
+
 use loopd_proto::attachment::{Attachment, LineRange};
 use tokio::io::AsyncReadExt;
+
+use crate::regular_file;
 
 /// Line counting stops after this many bytes; a more exact count of a longer file has no use.
 const COUNT_LIMIT: usize = 8 * 1024 * 1024;
@@ -95,7 +99,9 @@ async fn directory_line(path: &str) -> String {
 }
 
 async fn count_lines(path: &str) -> Option<usize> {
-    let mut file = tokio::fs::File::open(path).await.ok()?;
+    let path = PathBuf::from(path);
+    let opened = tokio::task::spawn_blocking(move || regular_file::open(&path)).await;
+    let mut file = tokio::fs::File::from_std(opened.ok()?.ok()?);
     let mut buffer = vec![0_u8; 64 * 1024];
     let (mut lines, mut seen, mut last) = (0, 0, b'\n');
     loop {

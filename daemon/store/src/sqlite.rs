@@ -5,6 +5,7 @@
 
 mod change;
 mod disk;
+mod erase;
 mod error;
 mod migrate;
 mod read;

@@ -116,7 +116,10 @@ impl Ledger {
     fn set_aside(&self, path: &Path, why: &str) {
         tracing::warn!(file = %path.display(), why, "a file of the ledger of processes is set aside");
         let folder = self.0.join(ASIDE);
-        let moved = fs::create_dir_all(&folder)
+        let moved = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
             .and_then(|()| fs::rename(path, folder.join(path.file_name().unwrap_or_default())));
         if let Err(error) = moved {
             tracing::warn!(%error, "it could not be moved and stays where it is");

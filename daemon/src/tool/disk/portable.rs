@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use super::batch::Step;
-use super::{DiskError, Listed, Stamp};
+use super::{DiskError, Listed, Put, Stamp};
 
 /// Here only length and time identify a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +50,24 @@ pub(super) fn create(real: &Path, contents: &[u8]) -> Result<(), DiskError> {
     }
 }
 
+pub(super) fn put_own(real: &Path, contents: &[u8]) -> Result<Put, DiskError> {
+    if let Some(folder) = real.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let put = if is_there(real) {
+        Put::Replaced
+    } else {
+        Put::Created
+    };
+    let draft = draft(real, contents)?;
+    draft.persist(real).map_err(|error| error.error)?;
+    Ok(put)
+}
+
+pub(super) fn remove_own(real: &Path) -> Result<(), DiskError> {
+    Ok(std::fs::remove_file(real)?)
+}
+
 fn draft(real: &Path, contents: &[u8]) -> Result<NamedTempFile, DiskError> {
     let folder = real.parent().ok_or(DiskError::Folder)?;
     let mut draft = NamedTempFile::new_in(folder)?;
@@ -62,8 +80,11 @@ pub(super) fn list(real: &Path, most: usize) -> Result<Vec<(OsString, Listed)>, 
     let mut names = Vec::new();
     for entry in std::fs::read_dir(real)?.take(most) {
         let entry = entry?;
-        let listed = if entry.file_type()?.is_dir() {
+        let kind = entry.file_type()?;
+        let listed = if kind.is_dir() {
             Listed::Folder
+        } else if kind.is_file() {
+            Listed::File
         } else {
             Listed::Other
         };

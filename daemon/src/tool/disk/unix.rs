@@ -6,16 +6,18 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use ulid::Ulid;
 
-use super::{DiskError, Listed, Stamp};
+use super::{Audience, DiskError, Listed, Put, Stamp};
 
+mod folders;
 mod staged;
 
+use folders::make_folders;
 pub(super) use staged::Staged;
 
 /// What identifies a version of a file besides its length and time.
@@ -64,8 +66,28 @@ pub(super) fn replace(real: &Path, contents: &[u8], seen: &Stamp) -> Result<(), 
 
 pub(super) fn create(real: &Path, contents: &[u8]) -> Result<(), DiskError> {
     let (folder, name) = parent(real)?;
-    let folder = make_folders(folder)?;
-    Draft::write(&folder, contents, Like::New)?.rename_new(name)
+    let (folder, mut made) = make_folders(folder, Audience::Umask)?;
+    Draft::write(&folder, contents, Like::New(Audience::Umask))?.rename_new(name)?;
+    made.keep();
+    Ok(())
+}
+
+pub(super) fn put_own(real: &Path, contents: &[u8]) -> Result<Put, DiskError> {
+    let (folder, name) = parent(real)?;
+    let (folder, mut made) = make_folders(folder, Audience::Owner)?;
+    let put = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => Put::Replaced,
+        Err(_) => Put::Created,
+    };
+    // The rename replaces a link or a pipe of this name and never follows or opens it.
+    Draft::write(&folder, contents, Like::New(Audience::Owner))?.rename_over(name)?;
+    made.keep();
+    Ok(put)
+}
+
+pub(super) fn remove_own(real: &Path) -> Result<(), DiskError> {
+    let (folder, name) = parent(real)?;
+    rustix::fs::unlinkat(open_folder(folder)?, name, AtFlags::empty()).map_err(io)
 }
 
 /// A complete file under a random name; removed unless it is renamed.
@@ -77,7 +99,7 @@ struct Draft<'a> {
 /// Whose mode and owner a draft takes.
 enum Like<'a> {
     File(&'a Metadata),
-    New,
+    New(Audience),
 }
 
 impl<'a> Draft<'a> {
@@ -86,7 +108,8 @@ impl<'a> Draft<'a> {
         let mode = match like {
             // Nobody else may open the draft before it has the mode of the file it replaces.
             Like::File(_) => Mode::from_raw_mode(0o600),
-            Like::New => Mode::from_raw_mode(0o666),
+            Like::New(Audience::Umask) => Mode::from_raw_mode(0o666),
+            Like::New(Audience::Owner) => Mode::from_raw_mode(0o600),
         };
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -179,33 +202,6 @@ fn open_folder(real: &Path) -> Result<OwnedFd, DiskError> {
     open_without_links(real, OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
-/// Creates the missing folders of a path, one at a time from the last that exists.
-fn make_folders(real: &Path) -> Result<OwnedFd, DiskError> {
-    let mut missing = Vec::new();
-    let mut existing = PathBuf::from(real);
-    let mut folder = loop {
-        match open_folder(&existing) {
-            Err(DiskError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
-                let (Some(parent), Some(name)) = (existing.parent(), existing.file_name()) else {
-                    return Err(error.into());
-                };
-                missing.push(name.to_owned());
-                existing = parent.to_owned();
-            }
-            opened => break opened?,
-        }
-    };
-    for name in missing.iter().rev() {
-        match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(io(error)),
-        }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        folder = rustix::fs::openat(&folder, name, flags, Mode::empty()).map_err(io)?;
-    }
-    Ok(folder)
-}
-
 #[cfg(target_os = "linux")]
 fn open_without_links(real: &Path, flags: OFlags) -> Result<OwnedFd, DiskError> {
     use rustix::fs::ResolveFlags;
@@ -276,10 +272,10 @@ pub(super) fn list(real: &Path, most: usize) -> Result<Vec<(OsString, Listed)>, 
                 }),
             known => known,
         };
-        let listed = if kind == FileType::Directory {
-            Listed::Folder
-        } else {
-            Listed::Other
+        let listed = match kind {
+            FileType::Directory => Listed::Folder,
+            FileType::RegularFile => Listed::File,
+            _ => Listed::Other,
         };
         names.push((name.to_owned(), listed));
     }

@@ -28,7 +28,7 @@ pub(super) fn list(folder: &Path, cancel: &CancellationToken) -> Result<String, 
         if cancel.is_cancelled() {
             break;
         }
-        if kind == Listed::Other {
+        if kind != Listed::Folder {
             add(name);
             continue;
         }

@@ -55,6 +55,15 @@ impl Change {
         }
     }
 
+    /// Returns whether the change removes content that must not stay readable on the disk.
+    pub(super) fn deletes(&self) -> bool {
+        match self {
+            Self::Delete(_) | Self::Truncate { .. } => true,
+            Self::PutFact { value, .. } => value.is_none(),
+            Self::Append(_) | Self::Fork { .. } => false,
+        }
+    }
+
     /// Makes the change inside the transaction that is open on `connection`.
     pub(super) fn apply(&self, connection: &Connection) -> Result<u64, Failure> {
         match self {

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::Location;
 use super::change::Change;
+use super::erase::{self, Erasure};
 use super::error::{Damage, Failure, OpenError, damage};
 use super::migrate::{self, Schema, Steps};
 use crate::StoreError;
@@ -21,7 +22,7 @@ const CHECKPOINT_PAGES: i64 = 1000;
 /// Full synchronisation makes a commit survive a power cut; the write-ahead log is folded back by
 /// [`Disk::tidy`] after the writers got their answers, not inside a commit. Temporary
 /// data stays in memory, so that a full `/tmp` does no harm. Logs are appended to and read once in
-/// order, so that a small page cache serves as well as a large one.
+/// order, so that a small page cache serves as well as a large one. What is deleted is overwritten.
 const WRITER_SETTINGS: &str = "
     PRAGMA synchronous = FULL;
     PRAGMA fullfsync = ON;
@@ -30,6 +31,7 @@ const WRITER_SETTINGS: &str = "
     PRAGMA journal_size_limit = 4194304;
     PRAGMA temp_store = MEMORY;
     PRAGMA cache_size = -512;
+    PRAGMA secure_delete = ON;
 ";
 
 const READER_SETTINGS: &str = "
@@ -63,6 +65,8 @@ pub(super) struct Disk {
     /// `None` once closed.
     connection: Option<Connection>,
     trust: Trust,
+    /// Whether the write-ahead log may hold what was deleted.
+    erasure: Erasure,
 }
 
 /// How a group ended.
@@ -83,11 +87,17 @@ pub(super) enum Handle {
 impl Disk {
     /// Opens the database, creating or migrating it when needed.
     pub(super) fn open(location: Location, steps: Steps) -> Result<Self, OpenError> {
+        let connection = connect(&location, Missing::Create, steps)?;
+        if let Location::File(path) = &location {
+            erase::clear_old_pages(&connection, path)
+                .map_err(|failure| OpenError::new(&location, failure.of(&location)))?;
+        }
         Ok(Self {
-            connection: Some(connect(&location, Missing::Create, steps)?),
+            connection: Some(connection),
             location,
             steps,
             trust: Trust::Sound,
+            erasure: Erasure::Done,
         })
     }
 
@@ -115,6 +125,9 @@ impl Disk {
             );
             changes.iter().map(|_| Err(error.clone())).collect()
         });
+        if self.location != Location::Memory && changes.iter().any(|change| change.deletes()) {
+            self.erasure = Erasure::Due;
+        }
         Group { answers, handle }
     }
 
@@ -132,20 +145,23 @@ impl Disk {
         outcome
     }
 
-    /// Folds a grown write-ahead log back into the database.
-    pub(super) fn tidy(&mut self) {
+    /// Folds a grown write-ahead log back into the database, and empties it after a deletion.
+    /// Returns whether a deletion has to be tidied up once more, because a reader uses the log.
+    pub(super) fn tidy(&mut self) -> Erasure {
         let Some(connection) = self.connection.as_ref() else {
-            return;
+            return Erasure::Done;
         };
         if self.trust != Trust::Sound {
-            return;
+            // The next commit replaces the handle and tidies up again.
+            return Erasure::Done;
         }
-        let folded = checkpoint(connection, "NOOP").and_then(|log| {
-            if log.pages - log.folded < CHECKPOINT_PAGES {
-                return Ok(());
-            }
-            checkpoint(connection, "PASSIVE").map(|_| ())
-        });
+        let folded = match self.erasure {
+            Erasure::Due => erase::empty_log(connection),
+            Erasure::Done => fold_if_grown(connection).map(|()| Erasure::Done),
+        };
+        if let Ok(erasure) = folded {
+            self.erasure = erasure;
+        }
         if let Err(failure) = folded {
             let error = failure.of(&self.location);
             tracing::warn!(
@@ -156,6 +172,7 @@ impl Disk {
                 self.trust = Trust::Doubtful;
             }
         }
+        self.erasure
     }
 
     /// Folds the whole write-ahead log back and closes; everything acknowledged is durable already.
@@ -303,15 +320,15 @@ fn commit(
 }
 
 /// The state of the write-ahead log after a checkpoint.
-struct WriteAheadLog {
+pub(super) struct WriteAheadLog {
     /// A reader or another program kept the checkpoint from being complete.
-    in_use: bool,
+    pub(super) in_use: bool,
     pages: i64,
     /// How many of them are in the database, too.
     folded: i64,
 }
 
-fn checkpoint(connection: &Connection, mode: &str) -> Result<WriteAheadLog, Failure> {
+pub(super) fn checkpoint(connection: &Connection, mode: &str) -> Result<WriteAheadLog, Failure> {
     let log = connection
         .prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?
         .query_row([], |row| {
@@ -324,8 +341,16 @@ fn checkpoint(connection: &Connection, mode: &str) -> Result<WriteAheadLog, Fail
     Ok(log)
 }
 
+fn fold_if_grown(connection: &Connection) -> Result<(), Failure> {
+    let log = checkpoint(connection, "NOOP")?;
+    if log.pages - log.folded >= CHECKPOINT_PAGES {
+        checkpoint(connection, "PASSIVE")?;
+    }
+    Ok(())
+}
+
 /// Folds the whole write-ahead log back, or fails when something else uses it.
-fn fold_all(connection: &Connection) -> Result<(), Failure> {
+pub(super) fn fold_all(connection: &Connection) -> Result<(), Failure> {
     if checkpoint(connection, "TRUNCATE")?.in_use {
         return Err(Failure::InUse);
     }

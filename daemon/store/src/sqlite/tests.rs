@@ -1,6 +1,7 @@
 //! What is special to SQLite behind a queue: groups, bounds, files, and the end of the store.
 
 mod contract;
+mod erased;
 
 use std::sync::Arc;
 

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::change::Change;
 use super::disk::{Disk, Handle};
+use super::erase::Erasure;
 use crate::StoreError;
 
 /// The most writes and bytes that may wait.
@@ -22,6 +24,9 @@ const QUEUE_BYTES: u32 = 64 * 1024 * 1024;
 /// The most writes and bytes that share a commit; one write alone may be larger.
 const GROUP_WRITES: usize = 256;
 const GROUP_BYTES: usize = 8 * 1024 * 1024;
+
+/// How long the writer waits before it tries again to erase what was deleted.
+const ERASE_AGAIN: Duration = Duration::from_secs(1);
 
 /// Counts what the writer did.
 #[derive(Debug, Default)]
@@ -110,19 +115,35 @@ pub(super) async fn run(
     counters: Arc<Counters>,
     closing: CancellationToken,
 ) -> Result<(), StoreError> {
-    while let Some(first) = next(&mut inbox.shells, &closing).await {
-        let group = gather(first, &mut inbox.shells);
+    let mut erasure = Erasure::Done;
+    loop {
+        let first = next(&mut inbox.shells, &closing);
+        let first = match erasure {
+            Erasure::Done => Ok(first.await),
+            Erasure::Due => tokio::time::timeout(ERASE_AGAIN, first).await,
+        };
+        let group = match first {
+            Ok(Some(first)) => gather(first, &mut inbox.shells),
+            Ok(None) => break,
+            // Nothing came, so that there is only something to tidy up.
+            Err(_) => Vec::new(),
+        };
         let disk = Arc::clone(&disk);
         let counters = Arc::clone(&counters);
         let work = move || {
             let mut disk = disk.lock();
-            commit(&mut disk, group, &counters);
-            disk.tidy();
+            if !group.is_empty() {
+                commit(&mut disk, group, &counters);
+            }
+            disk.tidy()
         };
-        if let Err(crash) = tokio::task::spawn_blocking(work).await {
-            // Each caller sees the channel of its answer end; the disk will replace its handle.
-            tracing::error!(error = &crash as &dyn std::error::Error, "a commit crashed");
-        }
+        erasure = tokio::task::spawn_blocking(work)
+            .await
+            .unwrap_or_else(|crash| {
+                // Each caller sees the channel of its answer end; the disk will replace its handle.
+                tracing::error!(error = &crash as &dyn std::error::Error, "a commit crashed");
+                Erasure::Done
+            });
     }
     let close = move || disk.lock().close();
     tokio::task::spawn_blocking(close)

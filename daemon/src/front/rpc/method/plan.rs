@@ -1,65 +1,59 @@
 //! The plan: a Markdown file in the session's folder.
 
-use std::io::ErrorKind;
-
 use loopd_proto::event::session::FileOperation;
-use loopd_proto::home_paths::create_private;
+use loopd_proto::id::SessionId;
 use loopd_proto::params::session::Of;
 use loopd_proto::params::settings::{Plan, PlanParams};
 
+use super::discover::{look, shown};
+use super::workspace::files::{self, FileError, Inside, OwnFolder};
+use super::workspace::own_folder;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use loopd_kernel::command::Command;
 
-fn plan_file(context: &Context, id: &loopd_proto::id::SessionId) -> std::path::PathBuf {
-    context.app.services.session_folder(id).join("plan.md")
+const PLAN: &str = "plan.md";
+
+/// Returns the folder and the name of the plan.
+fn plan(context: &Context, id: &SessionId) -> Result<(OwnFolder, Inside), FileError> {
+    Ok((own_folder(context, id, ""), Inside::new(PLAN)?))
 }
 
 pub(super) async fn read(context: Context, params: Of) -> Result<Plan, RpcError> {
     context.session(&params.session_id)?;
-    let path = plan_file(&context, &params.session_id);
-    let text = match tokio::fs::read_to_string(&path).await {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(unusable(&path, &error)),
-    };
+    let (folder, file) = plan(&context, &params.session_id)?;
+    let text = look(move || match files::read(&folder, &file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error),
+    })
+    .await??;
+    let folder = context.app.services.session_folder(&params.session_id);
     Ok(Plan {
         exists: text.is_some(),
         content: text,
-        path: Some(path.to_string_lossy().into_owned()),
+        path: Some(shown(&folder.join(PLAN))),
     })
 }
 
 pub(super) async fn update(context: Context, params: PlanParams) -> Result<(), RpcError> {
     let session = context.session(&params.session_id)?;
-    let path = plan_file(&context, &params.session_id);
-    let folder = context.app.services.session_folder(&params.session_id);
+    let (folder, file) = plan(&context, &params.session_id)?;
     session
         .change_file(move || {
-            let existed = path.try_exists().unwrap_or(false);
-            create_private(&folder).map_err(|error| unusable(&folder, &error))?;
-            std::fs::write(&path, params.content).map_err(|error| unusable(&path, &error))?;
-            Ok(Some(Command::PlanChanged(if existed {
-                FileOperation::Update
-            } else {
-                FileOperation::Create
-            })))
+            let operation = files::write(&folder, &file, params.content.as_bytes())?;
+            Ok(Some(Command::PlanChanged(operation)))
         })
         .await
 }
 
 pub(super) async fn delete(context: Context, params: Of) -> Result<(), RpcError> {
     let session = context.session(&params.session_id)?;
-    let path = plan_file(&context, &params.session_id);
+    let (folder, file) = plan(&context, &params.session_id)?;
     session
-        .change_file(move || match std::fs::remove_file(&path) {
-            Ok(()) => Ok(Some(Command::PlanChanged(FileOperation::Delete))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(unusable(&path, &error)),
+        .change_file(move || {
+            let removed = files::remove(&folder, &file)?;
+            Ok(removed.then_some(Command::PlanChanged(FileOperation::Delete)))
         })
         .await
-}
-
-fn unusable(path: &std::path::Path, error: &std::io::Error) -> RpcError {
-    RpcError::Failed(format!("{} cannot be used: {error}", path.display()))
 }

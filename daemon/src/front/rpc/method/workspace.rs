@@ -1,6 +1,6 @@
 //! The folder of a session's own files, for clients.
 
-mod files;
+pub(super) mod files;
 
 use std::path::PathBuf;
 
@@ -15,12 +15,23 @@ use loopd_proto::time::Timestamp;
 use super::discover::{look, shown};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use files::{FileError, Inside};
+use files::{FileError, Inside, OwnFolder};
 use loopd_kernel::command::Command;
 
 /// Returns the folder of a session's own files.
-fn folder(context: &Context, id: &SessionId) -> PathBuf {
-    context.app.services.session_folder(id).join("files")
+fn folder(context: &Context, id: &SessionId) -> OwnFolder {
+    own_folder(context, id, "files")
+}
+
+/// Returns a folder below the session's own folder; an empty name means that folder itself.
+pub(super) fn own_folder(context: &Context, id: &SessionId, name: &str) -> OwnFolder {
+    let services = &context.app.services;
+    let folder = services.session_folder(id).join(name);
+    let below = folder.strip_prefix(&services.home);
+    OwnFolder {
+        home: services.home.clone(),
+        below: below.map_or_else(|_| folder.clone(), PathBuf::from),
+    }
 }
 
 /// Returns what the store knows of the session that owns the folder.
@@ -76,7 +87,8 @@ pub(super) async fn save_paste(
     let size_bytes = params.content.len() as u64;
     let path = inside(&filename)?;
     write(&context, &params.session_id, path, params.content).await?;
-    let file_path = folder(&context, &params.session_id).join(&filename);
+    let folder = context.app.services.session_folder(&params.session_id);
+    let file_path = folder.join("files").join(&filename);
     Ok(SavedPaste {
         saved: Some(Paste {
             file_path: shown(&file_path),

@@ -9,8 +9,10 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::super::batch::Step;
+use super::folders::MadeFolders;
 use super::{
-    DiskError, Draft, Like, Stamp, current, io, make_folders, open_folder, parent, secret_name,
+    Audience, DiskError, Draft, Like, Stamp, current, io, make_folders, open_folder, parent,
+    secret_name,
 };
 
 /// A prepared change.
@@ -23,6 +25,8 @@ pub(in crate::tool::disk) struct Staged {
     /// The old contents, after they were renamed.
     backup: Option<OsString>,
     done: bool,
+    /// The folders that were created for the file. They go again if the batch is not done.
+    made: MadeFolders,
 }
 
 enum Kind {
@@ -40,11 +44,15 @@ impl Staged {
                 like,
             } => {
                 let (folder, name) = parent(&real)?;
-                let folder = make_folders(folder)?;
+                let (folder, made) = make_folders(folder, Audience::Umask)?;
                 let metadata = like.as_deref().map(metadata).transpose()?;
-                let like = metadata.as_ref().map_or(Like::New, Like::File);
+                let like = metadata
+                    .as_ref()
+                    .map_or(Like::New(Audience::Umask), Like::File);
                 let draft = Draft::write(&folder, &contents, like)?.into_name();
-                Ok(Self::of(folder, name, Kind::Create, draft))
+                let mut staged = Self::of(folder, name, Kind::Create, draft);
+                staged.made = made;
+                Ok(staged)
             }
             Step::Replace {
                 real,
@@ -77,6 +85,7 @@ impl Staged {
             draft,
             backup: None,
             done: false,
+            made: MadeFolders::default(),
         }
     }
 
@@ -166,6 +175,7 @@ impl Staged {
 
     /// Removes the old contents; the change can no longer be undone.
     pub(in crate::tool::disk) fn keep(mut self) {
+        self.made.keep();
         if let Some(backup) = self.backup.take() {
             self.forget(&backup);
         }

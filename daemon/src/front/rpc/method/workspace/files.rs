@@ -4,11 +4,12 @@
 //! These functions block; callers run them on a blocking thread.
 
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use loopd_proto::event::session::FileOperation;
+
+use crate::tool::disk::{self, DiskError, Listed, Put};
 
 /// The largest file that is read or written.
 const LARGEST: u64 = 10 * 1024 * 1024;
@@ -18,7 +19,7 @@ const MOST_ENTRIES: usize = 100_000;
 
 /// Why a file could not be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FileError {
+pub(in crate::front::rpc::method) enum FileError {
     #[error("{0} leads out of the workspace files directory; name a file below it")]
     Outside(String),
     #[error("{0} has more than {LARGEST} bytes")]
@@ -33,12 +34,33 @@ pub(super) enum FileError {
     },
 }
 
+impl FileError {
+    /// Returns whether there is no such file.
+    pub(in crate::front::rpc::method) fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// A folder below the home in which a session keeps its files.
+#[derive(Debug, Clone)]
+pub(in crate::front::rpc::method) struct OwnFolder {
+    pub(in crate::front::rpc::method) home: PathBuf,
+    /// The path below the home.
+    pub(in crate::front::rpc::method) below: PathBuf,
+}
+
+impl OwnFolder {
+    fn real(&self) -> io::Result<PathBuf> {
+        Ok(self.home.canonicalize()?.join(&self.below))
+    }
+}
+
 /// A path whose components stay below the folder. Links are checked when the path is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Inside(PathBuf);
+pub(in crate::front::rpc::method) struct Inside(PathBuf);
 
 impl Inside {
-    pub(super) fn new(path: &str) -> Result<Self, FileError> {
+    pub(in crate::front::rpc::method) fn new(path: &str) -> Result<Self, FileError> {
         let mut inside = PathBuf::new();
         for component in Path::new(path).components() {
             match component {
@@ -61,6 +83,22 @@ impl Inside {
             source,
         }
     }
+
+    /// Says why the file could not be used.
+    fn refused(&self, error: DiskError) -> FileError {
+        match error {
+            // A link is in the place of the file or of a folder above it.
+            DiskError::Changed => FileError::Outside(self.to_string()),
+            DiskError::TooLarge { .. } => FileError::TooLarge(self.to_string()),
+            DiskError::Folder | DiskError::Special | DiskError::Binary | DiskError::NotUtf8 => {
+                FileError::NotText(self.to_string())
+            }
+            DiskError::Io(source) => self.unusable(source),
+            DiskError::WriteProtected | DiskError::Exists => {
+                self.unusable(io::Error::other(error.to_string()))
+            }
+        }
+    }
 }
 
 impl fmt::Display for Inside {
@@ -73,105 +111,74 @@ impl fmt::Display for Inside {
     }
 }
 
-/// Resolves the path; refuses it if a link leads out of the folder.
-fn real(folder: &Path, path: &Inside) -> Result<PathBuf, FileError> {
-    let root = folder.canonicalize().map_err(|e| path.unusable(e))?;
-    let found = root.join(&path.0).canonicalize();
-    let found = found.map_err(|error| path.unusable(error))?;
-    if found == root.join(&path.0) {
-        Ok(found)
-    } else {
-        Err(FileError::Outside(path.to_string()))
-    }
+/// Returns the path of a file below the folder. Only the home may be reached through links: below it,
+/// a link is an error when the path is opened.
+fn real(own: &OwnFolder, path: &Inside) -> Result<PathBuf, FileError> {
+    Ok(own.real().map_err(|e| path.unusable(e))?.join(&path.0))
 }
 
-pub(super) fn read(folder: &Path, path: &Inside) -> Result<String, FileError> {
-    let found = real(folder, path)?;
-    let metadata = found.metadata().map_err(|error| path.unusable(error))?;
-    if !metadata.is_file() {
-        return Err(FileError::NotText(path.to_string()));
-    }
-    let file = File::open(found).map_err(|error| path.unusable(error))?;
-    let mut bytes = Vec::new();
-    file.take(LARGEST + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| path.unusable(error))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(FileError::TooLarge(path.to_string()));
-    }
+pub(in crate::front::rpc::method) fn read(
+    own: &OwnFolder,
+    path: &Inside,
+) -> Result<String, FileError> {
+    let bytes = disk::read_own(&real(own, path)?, LARGEST).map_err(|e| path.refused(e))?;
     String::from_utf8(bytes).map_err(|_| FileError::NotText(path.to_string()))
 }
 
 /// Writes the whole file or nothing, and creates the folders above it.
-pub(super) fn write(
-    folder: &Path,
+pub(in crate::front::rpc::method) fn write(
+    own: &OwnFolder,
     path: &Inside,
     content: &[u8],
 ) -> Result<FileOperation, FileError> {
     if content.len() as u64 > LARGEST {
         return Err(FileError::TooLarge(path.to_string()));
     }
-    let unusable = |error| path.unusable(error);
-    loopd_proto::home_paths::create_private(folder).map_err(unusable)?;
-    let mut above = folder.canonicalize().map_err(unusable)?;
-    for part in path.0.parent().into_iter().flat_map(Path::iter) {
-        above.push(part);
-        match fs::create_dir(&above) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(unusable(error));
-            }
-            Ok(()) | Err(_) => {}
-        }
-        // This asks about the folder itself and follows no link: below a link, the file would be
-        // elsewhere.
-        let is_link = above.symlink_metadata().map_err(unusable)?.is_symlink();
-        if is_link {
-            return Err(FileError::Outside(path.to_string()));
-        }
+    match disk::put_own(&real(own, path)?, content) {
+        Ok(Put::Created) => Ok(FileOperation::Create),
+        Ok(Put::Replaced) => Ok(FileOperation::Update),
+        Err(error) => Err(path.refused(error)),
     }
-    let Some(name) = path.0.file_name() else {
-        return Err(FileError::Outside(path.to_string()));
-    };
-    let target = above.join(name);
-    let operation = if target.symlink_metadata().is_ok() {
-        FileOperation::Update
-    } else {
-        FileOperation::Create
-    };
-    let mut draft = tempfile::NamedTempFile::new_in(&above).map_err(unusable)?;
-    draft.write_all(content).map_err(unusable)?;
-    draft.as_file().sync_data().map_err(unusable)?;
-    // This replaces a link instead of following it.
-    draft.persist(&target).map_err(|e| unusable(e.error))?;
-    Ok(operation)
+}
+
+/// Removes the file; returns whether there was one.
+pub(in crate::front::rpc::method) fn remove(
+    own: &OwnFolder,
+    path: &Inside,
+) -> Result<bool, FileError> {
+    match disk::remove_own(&real(own, path)?) {
+        Ok(()) => Ok(true),
+        Err(DiskError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(path.refused(error)),
+    }
 }
 
 /// Lists the files below the folder in order. Links are neither followed nor listed.
-pub(super) fn list(folder: &Path) -> Result<Vec<String>, FileError> {
+pub(in crate::front::rpc::method) fn list(own: &OwnFolder) -> Result<Vec<String>, FileError> {
     let mut files = Vec::new();
     let mut waiting = vec![PathBuf::new()];
     let mut looked_at = 0_usize;
+    let root = own
+        .real()
+        .map_err(|error| Inside(PathBuf::new()).unusable(error))?;
     while let Some(below) = waiting.pop() {
-        let entries = match fs::read_dir(folder.join(&below)) {
+        let entries = match disk::list(&root.join(&below), MOST_ENTRIES - looked_at) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(Inside(below).unusable(error)),
+            Err(DiskError::Io(error)) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(Inside(below).refused(error)),
         };
-        for entry in entries {
-            let entry = entry.map_err(|error| Inside(below.clone()).unusable(error))?;
-            looked_at += 1;
-            if looked_at > MOST_ENTRIES || files.len() >= MOST_FILES {
-                tracing::warn!(folder = %folder.display(), "there are more files than are listed");
-                waiting.clear();
-                break;
+        looked_at += entries.len();
+        for (name, kind) in entries {
+            match kind {
+                Listed::Folder => waiting.push(below.join(name)),
+                Listed::File => files.push(Inside(below.join(name)).to_string()),
+                Listed::Other => {}
             }
-            let path = below.join(entry.file_name());
-            // A file that vanished meanwhile is left out.
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => waiting.push(path),
-                Ok(kind) if kind.is_file() => files.push(Inside(path).to_string()),
-                Ok(_) | Err(_) => {}
-            }
+        }
+        if looked_at >= MOST_ENTRIES || files.len() >= MOST_FILES {
+            tracing::warn!(folder = %root.display(), "there are more files than are listed");
+            files.truncate(MOST_FILES);
+            break;
         }
     }
     files.sort();
