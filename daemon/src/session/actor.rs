@@ -364,7 +364,11 @@ impl Actor {
             secret_options.map(|options| std::mem::replace(&mut self.options, options));
         let message = match &answer {
             Answer::Message(id) => Some(id.clone()),
-            Answer::Done | Answer::Accepted(_) | Answer::Permissions { .. } => None,
+            Answer::Done
+            | Answer::Accepted(_)
+            | Answer::Aborted(_)
+            | Answer::Withdrawn { .. }
+            | Answer::Permissions { .. } => None,
         };
         if let Some(id) = &message {
             self.running.keep_headers(id.clone(), headers);

@@ -10,7 +10,9 @@ impl Command {
         matches!(
             self,
             Self::Recover(_)
-                | Self::Abort
+                | Self::CloseCopied
+                | Self::Abort(_)
+                | Self::ClientsLeft
                 | Self::GraceOver { .. }
                 | Self::Prepared(_)
                 | Self::PrepareFailed { .. }

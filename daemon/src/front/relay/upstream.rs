@@ -3,8 +3,8 @@
 //! The control connection registers the launch, ends it, and shows whether the daemon lives. If
 //! the daemon goes without having sent `loopd.homeEmptied`, the relay ends.
 
-use std::collections::BTreeMap;
 use loopd_proto::parse_error::plain;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
