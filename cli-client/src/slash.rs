@@ -104,10 +104,10 @@ fn help(known: &[CommandInfo]) -> String {
             let name = format!("/{} {hint}", it.name);
             (name.trim_end().to_owned(), it.description.clone())
         });
-    let mut text = String::new();
-    for (name, what) in own.chain(theirs) {
-        text.push_str(&format!("{:<28} {}\n", sanitize(&name), sanitize(&what)));
-    }
+    let lines = own
+        .chain(theirs)
+        .map(|(name, what)| format!("{:<34} {}\n", sanitize(&name), sanitize(&what)));
+    let mut text: String = lines.collect();
     text.push_str(
         "\nAnything else goes to the agent. A line that begins with a path (/tmp/x) is a message; to \
          send one that\nbegins with a slash otherwise, write two slashes.\n",

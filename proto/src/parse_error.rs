@@ -123,7 +123,11 @@ fn found_value(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+#[expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
 mod tests {
     use serde::Deserialize;
     use serde::de::DeserializeOwned;

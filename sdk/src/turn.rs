@@ -39,9 +39,12 @@ pub struct Reply {
     pub message_id: MessageId,
     /// The last message of the agent.
     pub text: String,
-    /// `length` or `content_filter` if that message is not complete; else `None`.
-    pub finish_reason: Option<String>,
+    /// Why that message is not complete, in words for people; `None` if it is.
+    pub incomplete: Option<String>,
 }
+
+/// The types of the warnings that follow a message that is not complete.
+const CUT_WARNINGS: [&str; 2] = ["answer_cut", "answer_filtered"];
 
 /// The daemon's reply when the turn is complete.
 type Completion = BoxFuture<'static, Result<Completed, Error>>;
@@ -57,6 +60,8 @@ pub struct Turn {
     completed: Option<Result<Completed, Error>>,
     /// The error with which the turn failed.
     failure: Option<Box<Failure>>,
+    /// Why the last message of the main agent is not complete.
+    incomplete: Option<String>,
     /// The ids of the idle events that were delivered; the last event of the turn is one of them.
     idle_events: Vec<EventId>,
 }
@@ -82,6 +87,7 @@ impl Turn {
             completion: completed.is_none().then_some(completion),
             completed,
             failure: None,
+            incomplete: None,
             idle_events: Vec::new(),
         }
     }
@@ -130,16 +136,14 @@ impl Turn {
             },
         };
         let message = response.and_then(|line| event::read(line.get()).ok());
-        let (text, finish_reason) = match message.map(|message| message.body) {
-            Some(Body::Durable(Durable::AssistantMessage(message))) => {
-                (message.content, message.finish_reason)
-            }
-            _ => (String::new(), None),
+        let text = match message.map(|message| message.body) {
+            Some(Body::Durable(Durable::AssistantMessage(message))) => message.content,
+            _ => String::new(),
         };
         Ok(Reply {
             message_id: self.message_id,
             text,
-            finish_reason,
+            incomplete: self.incomplete,
         })
     }
 
@@ -149,6 +153,15 @@ impl Turn {
                 if failure.originating_message_id.as_ref() == Some(&self.message_id) =>
             {
                 self.failure = Some(Box::new(failure.clone()));
+            }
+            Body::Durable(Durable::AssistantMessage(_)) if event.head.agent_id.is_none() => {
+                self.incomplete = None;
+            }
+            Body::Durable(Durable::SessionWarning(warning))
+                if event.head.agent_id.is_none()
+                    && CUT_WARNINGS.contains(&warning.warning_type.as_str()) =>
+            {
+                self.incomplete = Some(warning.message.clone());
             }
             Body::Ephemeral(Ephemeral::SessionIdle(_) | Ephemeral::AssistantIdle(_)) => {
                 self.idle_events.push(event.head.id.clone());

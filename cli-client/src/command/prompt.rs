@@ -150,7 +150,7 @@ async fn one_turn(app: &App, session: &Session, message: Message) -> anyhow::Res
         Err(error) => Err(error.into()),
         Ok(_) if app.denied_unasked.happened() => Ok(Outcome::NobodyToAsk),
         // A warning of the session has said why.
-        Ok(reply) if reply.finish_reason.is_some() => Ok(Outcome::Incomplete),
+        Ok(reply) if reply.incomplete.is_some() => Ok(Outcome::Incomplete),
         Ok(_) => Ok(Outcome::Done),
     }
 }

@@ -1,4 +1,7 @@
 //! An answer that the model did not finish: who learns of it, and in which words.
+//!
+//! The log says it with a `session.warning` after the message, because the public schema of the
+//! message has no member for it.
 
 use crate::model::Finish;
 
@@ -11,12 +14,12 @@ pub enum AnswerCut {
     ContentFilter,
 }
 
-const LENGTH: &str = "length";
-const CONTENT_FILTER: &str = "content_filter";
+const LENGTH: &str = "answer_cut";
+const CONTENT_FILTER: &str = "answer_filtered";
 
 impl AnswerCut {
     /// Returns why a message with this finish is not complete; `None` if it is.
-    pub fn of(finish: Finish) -> Option<Self> {
+    pub(crate) fn of(finish: Finish) -> Option<Self> {
         match finish {
             Finish::Length => Some(Self::Length),
             Finish::ContentFilter => Some(Self::ContentFilter),
@@ -24,27 +27,20 @@ impl AnswerCut {
         }
     }
 
-    /// Reads the name that the log has.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        match name {
+    /// Returns what a stored warning of this type says about the message before it.
+    pub(crate) fn of_warning(warning_type: &str) -> Option<Self> {
+        match warning_type {
             LENGTH => Some(Self::Length),
             CONTENT_FILTER => Some(Self::ContentFilter),
             _ => None,
         }
     }
 
-    /// Returns the name for the log and for clients.
-    pub fn finish_reason(self) -> &'static str {
+    /// Returns the type of the warning that tells it.
+    pub(crate) fn warning_type(self) -> &'static str {
         match self {
             Self::Length => LENGTH,
             Self::ContentFilter => CONTENT_FILTER,
-        }
-    }
-
-    pub(crate) fn warning_type(self) -> &'static str {
-        match self {
-            Self::Length => "answer_cut",
-            Self::ContentFilter => "answer_filtered",
         }
     }
 

@@ -44,12 +44,15 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         // around them say: a call is known from the message that asked for it, and the end of a
         // turn from the event that follows.
         Durable::SessionInfo(_)
-        | Durable::SessionWarning(_)
         | Durable::SubagentStarted(_)
         | Durable::SubagentCompleted(_)
         | Durable::SubagentFailed(_)
         | Durable::FileChanged(_)
         | Durable::TurnEnd(_) => {}
+        Durable::SessionWarning(warning) => {
+            let cut = AnswerCut::of_warning(&warning.warning_type);
+            state.answer_cut = cut.or(state.answer_cut);
+        }
         Durable::SessionError(failure) => {
             state.last_error = Some(failure.message.clone());
             if let Some(run) = runs::current(state)
@@ -302,8 +305,8 @@ fn parts(message: &UserMessage) -> Vec<Part> {
 }
 
 fn said(state: &mut State, message: &AssistantMessage) {
-    let cut = message.finish_reason.as_deref();
-    state.answer_cut = cut.and_then(AnswerCut::named);
+    // The warning that follows says if it is not complete.
+    state.answer_cut = None;
     let reasoning = match (&message.reasoning_text, &message.reasoning_opaque) {
         (None, None) => None,
         (text, opaque) => Some(Reasoning {

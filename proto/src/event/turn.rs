@@ -80,9 +80,6 @@ pub struct AssistantMessage {
     pub interaction_id: Option<InteractionId>,
     pub turn_id: Option<String>,
     pub api_call_id: Option<String>,
-    /// `length` or `content_filter` if the message is not complete; else absent. Ours: the public
-    /// schema names the reason only in `assistant.usage`, which is not stored.
-    pub finish_reason: Option<String>,
 }
 
 /// A tool call as the model asked for it.

@@ -239,7 +239,6 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
             interaction_id: Some(turn.key.interaction.clone()),
             turn_id: Some(turn.key.turn_id()),
             api_call_id: replied.reply.api_call_id,
-            finish_reason: cut.map(|cut| cut.finish_reason().to_owned()),
         }));
     if calls.is_empty() {
         if let Some(cut) = cut {
