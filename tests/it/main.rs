@@ -26,6 +26,7 @@ mod errors;
 mod event_log;
 mod file_tools;
 mod golden_logs;
+mod late_permissions;
 mod launches;
 mod metadata;
 mod options;
