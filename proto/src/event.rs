@@ -81,6 +81,7 @@ events! {
         "loopd.queue_edited" => QueueItemEdited(fact::QueueItemEdited),
         "loopd.asked" => Asked(fact::Asked),
         "loopd.answered" => Answered(fact::Answered),
+        "loopd.permission_unanswered" => PermissionUnanswered(fact::PermissionUnanswered),
         "loopd.reminded" => Reminded(fact::Reminded),
         "loopd.loop_ended" => LoopEnded(fact::LoopEnded),
         "loopd.usage" => UsageRecorded(fact::UsageRecorded),

@@ -122,7 +122,7 @@ impl Session {
     pub async fn abort(&self) -> Result<Vec<MessageId>, Error> {
         let params = AbortParams {
             session_id: self.id().clone(),
-            reason: AbortReason::UserInitiated,
+            reason: Some(AbortReason::UserInitiated),
         };
         let aborted = self.call::<method::SessionAbort>(&params).await?;
         Ok(aborted.removed_message_ids)

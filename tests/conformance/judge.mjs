@@ -23,15 +23,33 @@ const ERRATA = new Map([
   ["session.agent.deselect", {}],
 ]);
 
-/** Members that the newest clients read and that no published schema has yet, by definition. */
-const AHEAD = { ErrorData: { originatingMessageId: { type: "string" } } };
+const TEXT = { type: "string" };
+
+/** Members that the newest clients read and that this version's schemas do not have yet, by definition. */
+const AHEAD = {
+  ErrorData: { originatingMessageId: TEXT },
+  QueuePendingItems: { source: TEXT },
+  QueuePendingItemsResult: { withdrawableTurnMessageId: TEXT },
+};
+
+const CLIENT = { type: "object", properties: { id: TEXT, name: TEXT }, required: ["id"], additionalProperties: false };
+const MESSAGES = { type: "array", items: TEXT };
+
+/** Members of our own: who did something, and to which messages. Clients that do not know them ignore them. */
+const OWN = {
+  AbortData: { abortedBy: CLIENT, removedMessageIds: MESSAGES },
+  AbortResult: { removedMessageIds: MESSAGES },
+  InterruptMainTurnResult: { removedMessageIds: MESSAGES, runningMessageId: TEXT, runningBy: CLIENT },
+  QueuePendingItems: { sentBy: CLIENT },
+  CommandsHandlePendingCommandResult: { waitedFor: { type: "boolean" } },
+};
 
 const ajv = new Ajv.default({ strict: false, allErrors: true });
 addFormats.default(ajv);
 
 function load(file) {
   const { $schema, $ref, ...schema } = JSON.parse(readFileSync(join(SCHEMAS, file), "utf8"));
-  for (const [name, members] of Object.entries(AHEAD)) {
+  for (const [name, members] of [...Object.entries(AHEAD), ...Object.entries(OWN)]) {
     const definition = schema.definitions[name];
     if (definition) Object.assign(definition.properties, members);
   }

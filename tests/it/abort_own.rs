@@ -251,6 +251,35 @@ async fn messages_of_a_client_before_a_restart_are_nobodys_to_drop() {
     daemon.finish().await;
 }
 
+#[tokio::test]
+async fn a_client_that_connects_again_under_its_id_has_its_messages_still() {
+    let gate = Gate::new();
+    let daemon = Daemon::playing([Turn::user("one").says("never said").held_by(&gate)]).await;
+    let other = daemon.client().create(json!({})).await;
+    let me = json!({"loopdClientId": "me", "clientInfo": {"editorName": "editor\u{1b}[2J"}});
+    let first = daemon.client();
+    first.call("connect", me.clone()).await;
+    let session = first.resume(&other.id, json!({})).await;
+    other.send("one").await;
+    gate.reached().await;
+    send_as(&session, "m-2", "mine").await;
+    first.vanish().await;
+    let again = daemon.client();
+    again.call("connect", me).await;
+    let mut again = again.resume(&other.id, json!({})).await;
+    let queue = again.call("session.queue.pendingItems", json!({})).await;
+    let sender = json!({"id": "me", "name": "editor[2J"});
+    assert_eq!(queue["items"][0]["sentBy"], sender);
+    let aborted = again.call("session.abort", json!({})).await;
+    assert_eq!(aborted["removedMessageIds"], json!(["m-2"]));
+    again.next("session.idle").await;
+    gate.open();
+    let wrong = json!({"loopdClientId": "x".repeat(65)});
+    let wrong = daemon.client().refused("connect", wrong).await;
+    assert_eq!(wrong.code, -32602);
+    daemon.finish().await;
+}
+
 /// The answer without the ids of connections, which differ from run to run.
 fn without_ids(mut answer: Value) -> Value {
     if let Some(by) = answer["runningBy"].as_object_mut() {

@@ -31,6 +31,7 @@ mod full_disk;
 mod golden_logs;
 mod incomplete;
 mod killed_commands;
+mod late_permissions;
 mod launches;
 mod metadata;
 mod options;

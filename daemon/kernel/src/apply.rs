@@ -9,15 +9,20 @@ use loopd_proto::event::session::{CodeChanges, WorkContext};
 use loopd_proto::event::tool::{ToolComplete, ToolStart};
 use loopd_proto::event::turn::{AssistantMessage, UserMessage};
 use loopd_proto::event::{Durable, Head, Visibility};
-use loopd_proto::id::ToolCallId;
+use loopd_proto::id::{RequestId, ToolCallId};
 
 use super::answer_cut::AnswerCut;
 use super::history::Entry;
 use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
 use super::questions::Asks;
-use super::state::{Name, Phase, Preparing, Run, Stage, State, Totals, Turn, TurnKey};
+use super::state::{
+    Name, Phase, Preparing, Run, Stage, State, Totals, Turn, TurnKey, UnansweredPermission,
+};
 use super::texts;
 use super::tool_call::{CallEvent, CallState};
+
+/// How many permission requests that nobody answered are kept.
+const UNANSWERED_KEPT: usize = 32;
 
 /// Applies an event to the state. An event that does not fit the phase changes nothing, because old
 /// logs must load.
@@ -180,6 +185,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 call.advance(CallEvent::PermissionCompleted);
             }
         }
+        Durable::PermissionUnanswered(closed) => unanswered(state, &closed.request_id),
         Durable::ToolComplete(complete) => finished(state, complete),
         Durable::Configured(configured) => {
             state.options = configured.options.clone();
@@ -196,6 +202,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             // belong to the parent.
             state.totals = Totals::default();
             state.questions.close_forms();
+            state.unanswered.clear();
             state.subagent = Some(subagent.clone());
         }
         Durable::Named(named) => {
@@ -254,6 +261,25 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             Phase::Idle | Phase::Preparing(_) | Phase::Commanding(_) => &[],
         };
         state.questions.keep_awaited_by(calls);
+    }
+}
+
+/// Remembers an open permission request, which is about to be closed without an answer.
+fn unanswered(state: &mut State, request: &RequestId) {
+    let question = state.questions.get(request);
+    let Some(permission) = question.and_then(|question| question.asks.permission()) else {
+        return;
+    };
+    let permission = Box::new(permission.clone());
+    let call = call_of(&permission).and_then(|call| turn_call(state, &call));
+    let tool = call.map(|call| call.call.name.clone()).unwrap_or_default();
+    state.unanswered.push_back(UnansweredPermission {
+        request: request.clone(),
+        tool,
+        permission,
+    });
+    while state.unanswered.len() > UNANSWERED_KEPT {
+        state.unanswered.pop_front();
     }
 }
 

@@ -113,7 +113,7 @@ pub fn decide(
         } => Ok(tools::finished(state, &turn, &call, outcome, env)),
 
         Command::AnswerPermission { request, decision } => {
-            Ok(answer::permission(state, &request, decision, env))
+            answer::permission(state, &request, decision, env)
         }
         Command::AnswerTool { request, outcome } => Ok(answer::tool(state, &request, outcome, env)),
         Command::AnswerUserInput {

@@ -53,6 +53,9 @@ pub struct State {
     pub answer_cut: Option<AnswerCut>,
     /// The open questions to clients.
     pub questions: Questions,
+    /// The permission requests that were closed with their turn before anybody answered, oldest
+    /// first. An answer that comes late takes the queue.
+    pub unanswered: VecDeque<UnansweredPermission>,
     /// Set when the session is an agent of another one.
     pub subagent: Option<Box<SubagentIdentity>>,
     /// The background tasks, running and ended.
@@ -155,6 +158,15 @@ pub fn fingerprint(text: &str) -> u64 {
     })
 }
 
+/// A permission request whose turn is over and that nobody answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnansweredPermission {
+    pub request: RequestId,
+    /// The tool that was called.
+    pub tool: String,
+    pub permission: Box<PermissionRequest>,
+}
+
 /// A message that the loop has finished with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedMessage {
@@ -239,6 +251,7 @@ impl State {
             last_error: None,
             answer_cut: None,
             questions: Questions::default(),
+            unanswered: VecDeque::new(),
             subagent: None,
             tasks: Tasks::default(),
             user_calls: BTreeSet::new(),

@@ -4,7 +4,7 @@
 
 mod notice;
 
-use loopd_proto::permission::PermissionRule;
+use loopd_proto::permission::{PermissionRequest, PermissionRule};
 
 pub(crate) use notice::task_rested;
 
@@ -39,6 +39,31 @@ pub(crate) const AGENT_CLOSED: &str = "it was stopped because the session was cl
 /// The result, in a fork, of the calls that created it. It is the same in each fork, so that all
 /// forks share one beginning.
 pub(crate) const FORKED: &str = "This call continues in the conversation that this one was forked from. Its result is not needed here.";
+
+/// Tells the model what a person decided about a call after its turn was over.
+pub(crate) fn late_permission(
+    tool: &str,
+    permission: &PermissionRequest,
+    refusal: Option<&str>,
+) -> String {
+    let subject = match permission {
+        PermissionRequest::Shell {
+            full_command_text, ..
+        } => full_command_text,
+        PermissionRequest::Write { file_name, .. } => file_name,
+        PermissionRequest::Read { path, .. } => path,
+        PermissionRequest::Url { url, .. } => url,
+        PermissionRequest::Mcp { tool_name, .. }
+        | PermissionRequest::CustomTool { tool_name, .. } => tool_name,
+    };
+    let asked = format!(
+        "The user has now answered a permission request of an earlier turn, which was interrupted before the answer came. The call of {tool} ({subject}) did not run."
+    );
+    match refusal {
+        None => format!("{asked} The user allows it: make the call again if it is still needed."),
+        Some(refusal) => format!("{asked} The user does not allow it: {refusal}"),
+    }
+}
 
 /// Why a slash command failed: nobody runs it any more.
 pub(crate) const COMMAND_CLIENT_LEFT: &str = "the client that runs it left";

@@ -92,6 +92,8 @@ pub struct PendingMessage {
     pub delivery: Delivered,
     /// The client that sent the message.
     pub sender: Option<ClientRef>,
+    /// The permission request that the message answers after its turn was over.
+    pub answers: Option<RequestId>,
 }
 
 /// A slash command that waits for a client to run it.
@@ -188,6 +190,14 @@ impl Asked {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answered {
+    pub request_id: RequestId,
+}
+
+/// A permission request was closed with its turn before anybody answered it. An answer can still
+/// come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionUnanswered {
     pub request_id: RequestId,
 }
 

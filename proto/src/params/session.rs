@@ -157,7 +157,7 @@ pub struct Sent {
 pub struct AbortParams {
     pub session_id: SessionId,
     #[serde(default)]
-    pub reason: AbortReason,
+    pub reason: Option<AbortReason>,
 }
 
 /// Why a turn is stopped.

@@ -9,5 +9,6 @@
 
 mod home;
 mod lost;
+mod queue;
 mod sessions;
 mod together;

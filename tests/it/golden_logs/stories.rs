@@ -3,6 +3,8 @@
 //!
 //! A story plays in a daemon of its own; the session that people see is named after the story.
 
+mod changed_queue;
+
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
@@ -26,6 +28,14 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         ("recovered", recovered().boxed_local()),
         ("fork", fork().boxed_local()),
         ("queue", queue().boxed_local()),
+        (
+            "changed-queue",
+            changed_queue::changed_queue().boxed_local(),
+        ),
+        (
+            "late-permission",
+            changed_queue::late_permission().boxed_local(),
+        ),
         ("settings", settings().boxed_local()),
         ("managed", managed().boxed_local()),
         ("shells", shells().boxed_local()),

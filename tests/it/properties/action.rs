@@ -13,7 +13,12 @@ pub(super) enum Action {
     EnqueueSlashCommand,
     ClearQueue,
     RemoveLastQueued,
+    ChangeQueue(Nth, QueueChange),
     Abort,
+    /// One of the clients aborts; the messages of the others stay.
+    ClientAborts,
+    /// One of the clients stops the turn of the last message only.
+    ClientInterruptsLast,
     Set(Setting),
 
     PreparationEnds(Pick, Preparation),
@@ -29,6 +34,7 @@ pub(super) enum Action {
     FormIsFilledIn(Nth),
     SlashCommandIsHandled(AfterCommand),
     ClientAnswersUnknownRequest,
+    ClientAnswersLate(Nth),
 
     ClientsLeave,
     ClientAttaches,
@@ -72,6 +78,16 @@ pub(super) enum SentId {
     Own,
     /// The same id and text as other messages have.
     Repeated,
+}
+
+/// What a client does with a queued item.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum QueueChange {
+    Move,
+    Edit,
+    Remove,
+    SendNow,
+    Withdraw,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -95,6 +95,9 @@ pub(super) fn check_log(world: &World) {
                     assert_eq!(known, None, "one message was queued twice: {line}");
                 }
             }
+            Durable::QueueItemEdited(edited) => {
+                accepted.insert(edited.id.to_string(), edited.prompt);
+            }
             Durable::PermissionRequested(asked) => {
                 let id = asked.request_id.to_string();
                 assert!(questions.insert(id), "a question has a used id: {line}");

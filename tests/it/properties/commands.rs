@@ -1,15 +1,15 @@
 //! The kernel's commands, made from named actions: whatever carries more than an id is made here.
 
 use loopd_kernel::command::{
-    Assessed, CallNeed, CallOutcome, CallStatusReport, Command, Create, Effect, ModelChoice,
-    ModelFailure, ModelReplied, PermissionChange, Prepared, PreparedMessage, Resume, Send,
-    SendPlace,
+    AbortRequest, AbortWaiting, Assessed, CallNeed, CallOutcome, CallStatusReport, Command, Create,
+    Effect, ModelChoice, ModelFailure, ModelReplied, PermissionChange, Prepared, PreparedMessage,
+    Resume, Send, SendPlace,
 };
 use loopd_kernel::model::{AssistantTurn, ModelReply, ToolCall};
 use loopd_kernel::state::TurnKey;
 use loopd_kernel::texts;
 use loopd_kernel::tool_call::{Ahead, ToolOrigin, UserQuestion};
-use loopd_proto::event::fact::{NamedBy, PendingMessage};
+use loopd_proto::event::fact::{ClientRef, NamedBy, PendingMessage};
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::id::{MessageId, ToolCallId};
@@ -18,8 +18,8 @@ use loopd_proto::session::{Mode, SessionOptions};
 use serde_json::{Value, json};
 
 use super::action::{
-    Arguments, Assessment, CallIds, Calls, Outcome, PendingWork, Permit, Preparation, Reply,
-    Setting,
+    Arguments, Assessment, CallIds, Calls, Outcome, PendingWork, Permit, Preparation, QueueChange,
+    Reply, Setting,
 };
 
 mod tasks;
@@ -94,6 +94,41 @@ pub(super) fn send(prompt: &str, place: SendPlace, id: Option<MessageId>) -> Com
         place,
         sender: None,
     })
+}
+
+/// One of two clients.
+pub(super) fn client(number: usize) -> ClientRef {
+    ClientRef {
+        id: format!("client {number}"),
+        name: None,
+    }
+}
+
+/// A client stops the turn: any, or that of one message.
+pub(super) fn abort_by(number: usize, only: Option<MessageId>) -> Command {
+    Command::Abort(AbortRequest {
+        by: Some(client(number)),
+        waiting: AbortWaiting::RemoveOwn,
+        only,
+        ..AbortRequest::OF_DAEMON
+    })
+}
+
+pub(super) fn change_queue(id: MessageId, change: QueueChange) -> Command {
+    match change {
+        QueueChange::Move => Command::MoveQueued { id, to: 1 },
+        QueueChange::Edit => Command::EditQueued {
+            prompt: format!("{id}, edited"),
+            display_prompt: None,
+            id,
+        },
+        QueueChange::Remove => Command::RemoveQueued(id),
+        QueueChange::SendNow => Command::SteerQueued(id),
+        QueueChange::Withdraw => Command::WithdrawMessage {
+            expected: id.to_string(),
+            id,
+        },
+    }
 }
 
 pub(super) fn set(setting: Setting) -> Command {

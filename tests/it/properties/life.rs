@@ -11,7 +11,8 @@ use proptest::sample::select;
 
 use super::action::{
     Action, AfterCommand, Arguments, Assessment, CallIds, Calls, Delivery, Nth, Outcome, Ownership,
-    PendingWork, Permit, Pick, Preparation, Reply, SentId, Setting, Shell, Start, Subagent, Task,
+    PendingWork, Permit, Pick, Preparation, QueueChange, Reply, SentId, Setting, Shell, Start,
+    Subagent, Task,
 };
 
 /// How many episodes and single actions a life has at most.
@@ -201,10 +202,20 @@ fn request() -> impl Strategy<Value = Action> {
         Setting::ApproveAll,
         Setting::AskAgain,
     ]);
+    let nth = || (0..4_u8).prop_map(Nth);
+    let change = select(vec![
+        QueueChange::Move,
+        QueueChange::Edit,
+        QueueChange::Remove,
+        QueueChange::SendNow,
+        QueueChange::Withdraw,
+    ]);
     prop_oneof![
         4 => send(),
         3 => Just(Action::EnqueueSlashCommand),
         1 => select(vec![Action::ClearQueue, Action::RemoveLastQueued]),
+        2 => (nth(), change).prop_map(|(nth, change)| Action::ChangeQueue(nth, change)),
+        1 => nth().prop_map(Action::ClientAnswersLate),
         2 => Just(Action::FormIsShown),
         1 => setting.prop_map(Action::Set),
     ]
@@ -214,7 +225,9 @@ fn request() -> impl Strategy<Value = Action> {
 fn end() -> impl Strategy<Value = Action> {
     let pending = || select(vec![PendingWork::Continue, PendingWork::Close]);
     prop_oneof![
-        4 => Just(Action::Abort),
+        2 => Just(Action::Abort),
+        2 => Just(Action::ClientAborts),
+        1 => Just(Action::ClientInterruptsLast),
         2 => pending().prop_map(Action::ClientResumes),
         1 => Just(Action::Suspend),
         1 => pending().prop_map(Action::ShutdownAndResume),

@@ -24,6 +24,12 @@ pub(super) fn enter(state: &mut State, queued: &Queued) {
     while state.accepted.len() > ACCEPTED_KEPT {
         state.accepted.pop_front();
     }
+    if let QueueItem::Message(message) = &queued.item
+        && let Some(answered) = &message.answers
+    {
+        let open = &mut state.unanswered;
+        open.retain(|permission| permission.request != *answered);
+    }
     put(state, queued.item.clone(), queued.place);
 }
 

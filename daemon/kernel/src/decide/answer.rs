@@ -13,10 +13,11 @@ use loopd_proto::permission::{
 };
 use serde_json::Value;
 
+use super::queue;
 use super::settings::permissions::add_new;
 use super::tools::{finish_into, permitted, tell_external_done, waiting_call};
 use crate::command::{
-    Answer, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect, LastingApproval,
+    Answer, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect, LastingApproval, Refusal,
     RememberScope,
 };
 use crate::policy::grant::Grant;
@@ -31,13 +32,13 @@ pub(super) fn permission(
     request: &RequestId,
     decided: PermissionDecision,
     env: &mut DecideEnv<'_>,
-) -> Decision {
+) -> Result<Decision, Refusal> {
     let Some((turn, call)) = waiting_call(state, request, CallReport::PermissionDecided) else {
-        return Decision::answering(Answer::Accepted(false));
+        return late_permission(state, request, decided, env);
     };
     let question = state.questions.get(request);
     let Some(permission) = question.and_then(|question| question.asks.permission()) else {
-        return Decision::answering(Answer::Accepted(false));
+        return Ok(Decision::answering(Answer::Accepted(false)));
     };
     let mut decision = Decision::answering(Answer::Accepted(true));
     let (result, refusal) = match denied_meanwhile(state, permission, &decided, env) {
@@ -62,7 +63,36 @@ pub(super) fn permission(
         }
         Some(outcome) => finish_into(state, turn, call, outcome, &mut decision, env),
     }
-    decision
+    Ok(decision)
+}
+
+/// Takes a decision about a call whose turn ended before anybody decided. The call will not run any
+/// more: a lasting approval counts from now on, and the model reads the decision when the queue gets
+/// to it.
+fn late_permission(
+    state: &State,
+    request: &RequestId,
+    decided: PermissionDecision,
+    env: &mut DecideEnv<'_>,
+) -> Result<Decision, Refusal> {
+    let mut unanswered = state.unanswered.iter();
+    let closed = unanswered.find(|closed| closed.request == *request);
+    let nobody_decided = matches!(
+        decided,
+        PermissionDecision::UserNotAvailable {} | PermissionDecision::Cancelled { .. }
+    );
+    let Some(closed) = closed.filter(|_| !nobody_decided) else {
+        return Ok(Decision::answering(Answer::Accepted(false)));
+    };
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    let (_, refusal) = match denied_meanwhile(state, &closed.permission, &decided, env) {
+        Some(denied) => denied,
+        None => weigh(state, &closed.permission, decided, &mut decision),
+    };
+    let refusal = refusal.map(|outcome| outcome.result.content);
+    let text = texts::late_permission(&closed.tool, &closed.permission, refusal.as_deref());
+    queue::answer_late(state, request, text, &mut decision, env)?;
+    Ok(decision)
 }
 
 /// Returns the denial by a rule that came into force while a person was asked. The strictest verdict

@@ -1,7 +1,9 @@
 //! Creating, resuming, recovering, suspending and shutting down a session.
 
 use loopd_proto::event::ask::PermissionCompleted;
-use loopd_proto::event::fact::{Answered, Configured, LoopEnded, LoopOutcome, PermissionsSet};
+use loopd_proto::event::fact::{
+    Answered, Configured, LoopEnded, LoopOutcome, PermissionUnanswered, PermissionsSet,
+};
 use loopd_proto::event::session::{Idle, Resume as Resumed, Shutdown, ShutdownType, Start};
 use loopd_proto::event::turn::{AssistantIdle, TurnEnd};
 use loopd_proto::event::{Durable, Ephemeral};
@@ -264,6 +266,7 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
                     close_found_call(decision, turn, call, why);
                 }
             } else {
+                keep_answerable(decision, turn);
                 close_waiting(decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
                 for call in turn.calls() {
                     if call.may_run() {
@@ -288,6 +291,17 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
                 aborted: Some(true),
                 mode: Some(state.mode),
             }));
+    }
+}
+
+/// Records which permission requests are closed without an answer, so that one may still come.
+fn keep_answerable(decision: &mut Decision, turn: &Turn) {
+    for call in turn.calls() {
+        if let CallStage::Asking { request } = &call.stage {
+            decision.store(Durable::PermissionUnanswered(PermissionUnanswered {
+                request_id: request.clone(),
+            }));
+        }
     }
 }
 

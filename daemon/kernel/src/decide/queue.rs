@@ -11,7 +11,7 @@ use loopd_proto::event::fact::{PendingMessage, QueueItem, QueuePlace, Queued, Ta
 use loopd_proto::event::session::Empty;
 use loopd_proto::event::turn::Delivered;
 use loopd_proto::event::{Durable, Ephemeral};
-use loopd_proto::id::MessageId;
+use loopd_proto::id::{MessageId, RequestId};
 use loopd_proto::permission::PermissionRequest;
 
 use crate::apply::queue::insert;
@@ -60,6 +60,7 @@ pub(super) fn send(
             Delivered::Idle
         },
         sender: send.sender,
+        answers: None,
     };
     let place = match send.place {
         SendPlace::Immediate if steers => QueuePlace::Steering,
@@ -68,19 +69,69 @@ pub(super) fn send(
         SendPlace::At(position) => QueuePlace::At(position),
     };
     let mut decision = Decision::answering(Answer::Message(message.id.clone()));
-    let item = QueueItem::Message(message);
+    enter(
+        state,
+        QueueItem::Message(message),
+        place,
+        &mut decision,
+        env,
+    );
+    Ok(decision)
+}
+
+/// Adds an item to the queue, and starts on the queue if the loop is idle.
+fn enter(
+    state: &State,
+    item: QueueItem,
+    place: QueuePlace,
+    decision: &mut Decision,
+    env: &DecideEnv<'_>,
+) {
     decision
         .store(Durable::Queued(Queued {
             item: item.clone(),
             place,
         }))
         .tell(modified());
-    if !busy {
+    if !state.is_busy() {
         let mut waiting = state.queue.clone();
         insert(&mut waiting, item, place);
-        take_first(waiting.into_iter(), &mut decision, env);
+        take_first(waiting.into_iter(), decision, env);
     }
-    Ok(decision)
+}
+
+/// Queues the answer to a permission request whose turn is over, as a text for the model.
+pub(super) fn answer_late(
+    state: &State,
+    request: &RequestId,
+    text: String,
+    decision: &mut Decision,
+    env: &mut DecideEnv<'_>,
+) -> Result<(), Refusal> {
+    check_room(state)?;
+    let message = PendingMessage {
+        id: env.message(),
+        prompt: text,
+        display_prompt: None,
+        attachments: Vec::new(),
+        agent_mode: None,
+        source: Some("late-permission".to_owned()),
+        delivery: if state.is_busy() {
+            Delivered::Queued
+        } else {
+            Delivered::Idle
+        },
+        sender: None,
+        answers: Some(request.clone()),
+    };
+    enter(
+        state,
+        QueueItem::Message(message),
+        QueuePlace::Last,
+        decision,
+        env,
+    );
+    Ok(())
 }
 
 pub(super) fn clear(state: &State) -> Decision {

@@ -49,7 +49,8 @@ impl World {
 
     fn commands(&mut self, action: Action) -> Vec<Command> {
         let one = match action {
-            Action::Kill | Action::ClientsLeave | Action::ClientAttaches => None,
+            Action::Kill | Action::ClientAttaches => None,
+            Action::ClientsLeave => Some(Command::ClientsLeft),
             Action::Send(place, id) => {
                 self.sent += 1;
                 let own = format!("m{}", self.sent);
@@ -58,7 +59,12 @@ impl World {
                     SentId::Own => (own.clone(), Some(own.as_str().into())),
                     SentId::Repeated => ("repeated".to_owned(), Some("same".into())),
                 };
-                Some(commands::send(&prompt, place, id))
+                let Command::Send(mut send) = commands::send(&prompt, place, id) else {
+                    unreachable!("a send is a send");
+                };
+                // Two clients send in turns.
+                send.sender = Some(commands::client(self.sent % 2));
+                Some(Command::Send(send))
             }
             Action::EnqueueSlashCommand => Some(Command::EnqueueCommand {
                 command: "/command".to_owned(),
@@ -66,6 +72,26 @@ impl World {
             }),
             Action::ClearQueue => Some(Command::ClearQueue),
             Action::RemoveLastQueued => Some(Command::RemoveLastQueued),
+            Action::ChangeQueue(nth, change) => {
+                let waiting = self.state.queue.iter().map(|item| item.id().clone());
+                let steering = self.state.steering.iter().map(|message| message.id.clone());
+                let ids: Vec<_> = waiting.chain(steering).collect();
+                let nth = usize::from(nth.0).checked_rem(ids.len());
+                nth.map(|nth| commands::change_queue(ids[nth].clone(), change))
+            }
+            Action::ClientAborts => Some(commands::abort_by(self.sent % 2, None)),
+            Action::ClientInterruptsLast => {
+                let last = self.state.accepted.back();
+                last.map(|last| commands::abort_by(0, Some(last.id.clone())))
+            }
+            Action::ClientAnswersLate(nth) => {
+                let unanswered = &self.state.unanswered;
+                let nth = usize::from(nth.0).checked_rem(unanswered.len());
+                nth.map(|nth| Command::AnswerPermission {
+                    request: unanswered[nth].request.clone(),
+                    decision: PermissionDecision::ApproveOnce {},
+                })
+            }
             Action::Abort => Some(Command::Abort(AbortRequest::OF_DAEMON)),
             Action::Set(setting) => Some(commands::set(setting)),
             Action::ClientResumes(pending) => Some(commands::resume(pending)),

@@ -139,6 +139,7 @@ fn a_resume_closes_open_work() {
         || resume().silently(),
         "
         do cancel turn
+        store loopd.permission_unanswered requestId=r-a
         store permission.completed r-a a cancelled
         store tool.execution_complete a interrupted INTERRUPTED turn=0
         store assistant.turn_end turnId=0

@@ -2,13 +2,13 @@
 
 use loopd_proto::event::ask::Completed;
 use loopd_proto::event::fact::{
-    ClientRef, LoopOutcome, PendingCommand, QueueItem, QueuePlace, Queued, Unqueued, slash_name,
+    ClientRef, LoopOutcome, PendingCommand, QueueItem, QueuePlace, Unqueued, slash_name,
 };
 use loopd_proto::event::session::Warning;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::RequestId;
 
-use super::{check_room, modified, take_first};
+use super::{check_room, enter, modified};
 use crate::command::{Answer, DecideEnv, Decision, Refusal};
 use crate::decide::rest;
 use crate::state::{Phase, State};
@@ -30,16 +30,7 @@ pub(in crate::decide) fn enqueue(
         sender,
     });
     let mut decision = Decision::answering(Answer::Accepted(true));
-    decision
-        .store(Durable::Queued(Queued {
-            item: item.clone(),
-            place: QueuePlace::Last,
-        }))
-        .tell(modified());
-    if !state.is_busy() {
-        let waiting = state.queue.iter().cloned().chain([item]);
-        take_first(waiting, &mut decision, env);
-    }
+    enter(state, item, QueuePlace::Last, &mut decision, env);
     Ok(decision)
 }
 

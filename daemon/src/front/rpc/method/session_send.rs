@@ -141,7 +141,7 @@ pub(super) fn message(params: SendParams, sender: ClientRef) -> Result<Send, Rpc
 pub(super) async fn abort(context: Context, params: AbortParams) -> Result<Aborted, RpcError> {
     let session = context.session(&params.session_id)?;
     let request = AbortRequest {
-        reason: params.reason,
+        reason: params.reason.unwrap_or_default(),
         by: Some(context.caller()),
         waiting: AbortWaiting::RemoveOwn,
         only: None,

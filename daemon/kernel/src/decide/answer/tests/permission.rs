@@ -382,3 +382,81 @@ fn a_lasting_approval_in_the_top_level_session_is_stored_once() {
         "#,
     );
 }
+
+/// The call `a` asked for permission, and its turn was over before anybody answered.
+fn unanswered() -> Given {
+    asking()
+        .and(event(
+            "loopd.permission_unanswered",
+            json!({ "requestId": "r-a" }),
+        ))
+        .and(event(
+            "permission.completed",
+            json!({ "requestId": "r-a", "toolCallId": "a", "result": { "kind": "cancelled" } }),
+        ))
+        .and(completed("a"))
+        .and(event(
+            "loopd.loop_ended",
+            json!({ "outcome": "interrupted" }),
+        ))
+}
+
+#[test]
+fn an_answer_after_the_turn_takes_the_queue() {
+    check(
+        &unanswered(),
+        || permit("r-a", json!({ "kind": "approve-once" })),
+        "
+        answer yes
+        store loopd.queued #1 idle last
+        tell pending_messages.modified
+        store loopd.taken ids=[#1]
+        tell pending_messages.modified
+        do prepare [#1]
+        now preparing [#1]
+        ",
+    );
+    check(
+        &unanswered().and(queued("m2")).and(taken(&["m2"])),
+        || permit("r-a", json!({ "kind": "reject", "feedback": "rather not" })),
+        "
+        answer yes
+        store loopd.queued #1 queued last
+        tell pending_messages.modified
+        now preparing [m2] queue=[#1]
+        ",
+    );
+}
+
+#[test]
+fn a_lasting_approval_that_comes_late_counts_from_now_on() {
+    check(
+        &unanswered(),
+        || permit("r-a", for_session()),
+        r#"
+        answer yes
+        store loopd.permissions permissions={"approved":[{"kind":"write"}]}
+        store loopd.queued #1 idle last
+        tell pending_messages.modified
+        store loopd.taken ids=[#1]
+        tell pending_messages.modified
+        do prepare [#1]
+        now preparing [#1]
+        "#,
+    );
+}
+
+#[test]
+fn a_late_answer_counts_once_and_only_if_a_person_decided() {
+    let answered = event(
+        "loopd.queued",
+        json!({ "place": "last", "item": { "kind": "message", "id": "m2", "prompt": "allowed",
+            "delivery": "queued", "answers": "r-a" } }),
+    );
+    declines(&unanswered().and(answered), || {
+        permit("r-a", json!({ "kind": "approve-once" }))
+    });
+    declines(&unanswered(), || {
+        permit("r-a", json!({ "kind": "user-not-available" }))
+    });
+}
