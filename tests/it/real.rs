@@ -5,6 +5,7 @@ mod agents;
 mod detached;
 mod durability;
 mod emptied_home;
+mod full_disk;
 mod memory;
 mod process;
 mod process_ownership;

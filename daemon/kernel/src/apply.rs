@@ -208,6 +208,14 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             }
         }
         Durable::Permissions(set) => state.permissions = set.permissions.clone(),
+        Durable::RulesChanged(change) => {
+            let approved = &mut state.permissions.approved;
+            if change.removed_all == Some(true) {
+                approved.clear();
+            }
+            approved.retain(|rule| !change.removed.contains(rule));
+            approved.extend(change.added.iter().cloned());
+        }
         Durable::Queued(queued) => {
             let text = match &queued.item {
                 QueueItem::Message(message) => &message.prompt,

@@ -9,6 +9,7 @@ use loopd_proto::params::settings::{Plan, PlanParams};
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::front::rpc::limit;
 use loopd_kernel::command::Command;
 
 fn plan_file(context: &Context, id: &loopd_proto::id::SessionId) -> std::path::PathBuf {
@@ -32,6 +33,7 @@ pub(super) async fn read(context: Context, params: Of) -> Result<Plan, RpcError>
 
 pub(super) async fn update(context: Context, params: PlanParams) -> Result<(), RpcError> {
     let session = context.session(&params.session_id)?;
+    limit::plan(&params.content)?;
     let path = plan_file(&context, &params.session_id);
     let folder = context.app.services.session_folder(&params.session_id);
     session
