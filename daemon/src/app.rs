@@ -45,7 +45,8 @@ impl Server {
                 .unwrap_or_default(),
         };
         let lock = HomeLock::acquire(home, &owner)?;
-        let store = SqliteStore::open(Location::File(home.join("loopd.db"))).await?;
+        let store =
+            SqliteStore::open(Location::File(home.join(loopd_proto::home_paths::DATABASE))).await?;
         // If the home was emptied meanwhile, it may belong to another daemon by now.
         lock.check()?;
         let app = Self::with_store(home, Arc::new(store), Some(lock))?;

@@ -284,14 +284,14 @@ async fn serve(
             None => std::future::pending().await,
         }
     };
-    tokio::select! {
-        () = local_socket::serve(listener, app.clone(), launch) => {}
-        () = stopped => {}
-        () = became_idle => {}
-        () = home_gone => {}
-    }
+    let lost_home = tokio::select! {
+        () = local_socket::serve(listener, app.clone(), launch) => false,
+        () = stopped => false,
+        () = became_idle => false,
+        () = home_gone => true,
+    };
     socket_file.remove().await;
-    if app.has_lost_home() {
+    if lost_home || app.has_lost_home() {
         app.hand_over().await;
     }
     app.close().await;

@@ -74,6 +74,7 @@ events! {
         "loopd.configured" => Configured(Box<fact::Configured>),
         "loopd.named" => Named(fact::Named),
         "loopd.permissions" => Permissions(fact::PermissionsSet),
+        "loopd.rules_changed" => RulesChanged(fact::RulesChanged),
         "loopd.queued" => Queued(fact::Queued),
         "loopd.taken" => Taken(fact::Taken),
         "loopd.unqueued" => Unqueued(fact::Unqueued),

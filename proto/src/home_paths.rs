@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,15 @@ pub fn lock_id(home: &Path) -> Option<FileId> {
     Some(FileId::of(&metadata))
 }
 
+/// Returns which file has this path; `None` if there is none.
+pub fn file_id(path: &Path) -> Option<FileId> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some(FileId::of(&metadata))
+}
+
+/// The database in a home.
+pub const DATABASE: &str = "loopd.db";
+
 /// The file in a home that its daemon locks.
 pub const LOCK_FILE: &str = "loopd.lock";
 
@@ -79,16 +88,45 @@ pub fn home(env: &BTreeMap<String, String>) -> Result<PathBuf, HomePathError> {
         .or_else(|| Some(Path::new(variable(env, "COPILOT_HOME")?).join("loopd")))
         .or_else(|| Some(Path::new(variable(env, "HOME")?).join(".loopd")))
         .ok_or(HomePathError::NoHome)?;
-    Ok(std::path::absolute(&home).unwrap_or(home))
+    Ok(resolved(&home))
 }
 
-/// Returns the socket path of a home: in the user's runtime directory, or inside the home if a
-/// variable chose that, or in a private temporary directory if the path would be too long.
+/// Returns the one spelling of a path: absolute, and without links as far as the path exists. All
+/// spellings of a home have one daemon and one socket.
+fn resolved(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if !cfg!(unix) {
+        return absolute;
+    }
+    for ancestor in absolute.ancestors() {
+        let (Ok(mut real), Ok(rest)) = (ancestor.canonicalize(), absolute.strip_prefix(ancestor))
+        else {
+            continue;
+        };
+        for part in rest.components() {
+            match part {
+                // What does not exist is no link, so that `..` means the folder before.
+                Component::ParentDir => {
+                    real.pop();
+                }
+                Component::Normal(name) => real.push(name),
+                Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+            }
+        }
+        return real;
+    }
+    absolute
+}
+
+/// Returns the socket path of a home: in the user's runtime directory, or inside the home if it is
+/// not the user's usual one, or in a private temporary directory if the path would be too long.
 pub fn socket(home: &Path, env: &BTreeMap<String, String>, user: u32) -> PathBuf {
-    let chosen = ["LOOPD_HOME", "COPILOT_HOME"]
+    let is_named = ["LOOPD_HOME", "COPILOT_HOME"]
         .iter()
         .any(|name| variable(env, name).is_some());
-    let runtime = variable(env, "XDG_RUNTIME_DIR").filter(|_| !chosen);
+    let usual = variable(env, "HOME").map(|user| resolved(&Path::new(user).join(".loopd")));
+    let is_usual = usual.is_some_and(|usual| usual == home);
+    let runtime = variable(env, "XDG_RUNTIME_DIR").filter(|_| !is_named || is_usual);
     let mut folder = match runtime {
         Some(runtime) => Path::new(runtime).join("loopd"),
         None => home.join("run"),

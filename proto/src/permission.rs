@@ -383,6 +383,7 @@ impl ManagedPermissions {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ManagedSettings {
+    #[serde(deserialize_with = "crate::session::object")]
     pub permissions: Option<ManagedSettingsPermissions>,
 }
 

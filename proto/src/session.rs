@@ -32,6 +32,7 @@ pub struct SessionOptions {
     pub model: Option<String>,
     pub reasoning_effort: Option<String>,
     pub streaming: Option<bool>,
+    #[serde(deserialize_with = "object")]
     pub system_message: Option<SystemMessageConfig>,
     pub available_tools: Option<Vec<String>>,
     pub excluded_tools: Option<Vec<String>>,
@@ -248,6 +249,17 @@ pub struct ClientCommand {
     pub description: String,
 }
 
+/// Reads an object. A list would be read as the members in their order, and an empty one as nothing.
+pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: serde::de::DeserializeOwned,
+{
+    let given = Option::<serde_json::Map<String, Value>>::deserialize(deserializer)?;
+    let read = |members| T::deserialize(Value::Object(members)).map_err(serde::de::Error::custom);
+    given.map(read).transpose()
+}
+
 fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     if text.is_empty() {
@@ -261,6 +273,7 @@ fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PolicyParams {
+    #[serde(deserialize_with = "object")]
     pub managed_settings: Option<ManagedSettings>,
     /// Requests that the policy of an account or a device be fetched.
     pub enable_managed_settings: Option<bool>,

@@ -6,6 +6,7 @@ mod control_socket;
 mod detached;
 mod durability;
 mod emptied_home;
+mod full_disk;
 mod memory;
 mod process;
 mod process_ownership;

@@ -94,6 +94,7 @@ async fn sessions_are_listed_by_place_and_described_as_far_as_asked() {
     let daemon = Daemon::playing([Turn::user("to the first").says("hi")]).await;
     let client = daemon.client();
     let here = daemon.file("here");
+    std::fs::create_dir(&here).unwrap();
     let in_here = json!({"workingDirectory": here, "clientName": "me"});
     let mut first = client.create(in_here.clone()).await;
     let second = client.create(in_here).await;

@@ -215,6 +215,14 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             }
         }
         Durable::Permissions(set) => state.permissions = set.permissions.clone(),
+        Durable::RulesChanged(change) => {
+            let approved = &mut state.permissions.approved;
+            if change.removed_all == Some(true) {
+                approved.clear();
+            }
+            approved.retain(|rule| !change.removed.contains(rule));
+            approved.extend(change.added.iter().cloned());
+        }
         Durable::Queued(queued) => queue::enter(state, queued),
         Durable::QueueItemMoved(moved) => queue::move_to(state, moved),
         Durable::QueueItemEdited(edited) => queue::edit(state, edited),

@@ -346,6 +346,8 @@ pub enum Refusal {
     AttachmentDenied(String),
     #[error("the agents of this session changed while one was chosen; try again")]
     AgentsChanged,
+    #[error("a session has at most {limit} permission rules of a kind; remove some first")]
+    TooManyRules { limit: usize },
     #[error("the managed settings of this session do not let anybody approve everything at once")]
     NoApproveAll,
 }

@@ -3,6 +3,7 @@
 pub mod context;
 pub mod error;
 mod handover;
+mod limit;
 mod method;
 pub mod server;
 
@@ -69,6 +70,7 @@ impl Table {
                         .cloned()
                         .ok_or_else(|| RpcError::Failed("the connection is unknown".to_owned()))?;
                     check_access(M::NAME, &context)?;
+                    limit::request(params.as_str().unwrap_or_default())?;
                     let params = parse::<M>(&params)?;
                     handler(context, params).await
                 };

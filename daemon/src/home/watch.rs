@@ -1,18 +1,20 @@
-//! Notices when the home is deleted, replaced or moved away. The daemon then exits; it never
-//! recreates the home.
+//! Notices when the home or the database in it is deleted, replaced or moved away. The daemon then
+//! exits; it never recreates the home.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loopd_proto::home_paths::{self, FileId};
+use loopd_proto::home_paths::{self, DATABASE, FileId};
 
 /// How often the home is checked where the system does not report changes.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// Watches a home and the lock file in it.
+/// Watches a home, and in it the lock file and the database.
 pub struct HomeWatch {
     home: PathBuf,
     locked: FileId,
+    /// The files of the database; what is stored goes into these files and no others.
+    database: Vec<(PathBuf, FileId)>,
     changes: Option<changes::Changes>,
 }
 
@@ -23,16 +25,27 @@ impl HomeWatch {
         let changes = changes::Changes::of(home)
             .inspect_err(|error| tracing::warn!(%error, "the home is looked at from time to time"))
             .ok();
+        let database = [DATABASE.to_owned(), format!("{DATABASE}-wal")];
+        let database = database.map(|name| home.join(name)).into_iter();
         Self {
             home: home.to_owned(),
             locked,
+            database: database
+                .filter_map(|path| home_paths::file_id(&path).map(|id| (path, id)))
+                .collect(),
             changes,
         }
     }
 
-    /// Resolves when the home is no longer the folder that was locked.
+    fn is_here(&self) -> bool {
+        let mut database = self.database.iter();
+        home_paths::lock_id(&self.home) == Some(self.locked)
+            && database.all(|(path, id)| home_paths::file_id(path) == Some(*id))
+    }
+
+    /// Resolves when the home is no longer the folder that was locked, or has another database.
     pub async fn gone(mut self) {
-        while home_paths::lock_id(&self.home) == Some(self.locked) {
+        while self.is_here() {
             let Some(changes) = &self.changes else {
                 tokio::time::sleep(LOOK_EVERY).await;
                 continue;
@@ -65,7 +78,8 @@ mod changes {
             let watched = WatchFlags::DELETE_SELF
                 | WatchFlags::MOVE_SELF
                 | WatchFlags::DELETE
-                | WatchFlags::MOVED_FROM;
+                | WatchFlags::MOVED_FROM
+                | WatchFlags::MOVED_TO;
             inotify::add_watch(&fd, home, watched)?;
             loopd_exec::sys::watch_descriptor(fd).map(Self)
         }

@@ -157,10 +157,15 @@ impl Actor {
         self.waits.refuse(Whose::All, &ended);
         self.inbox.close();
         while let Ok(message) = self.inbox.try_recv() {
-            if let Message::Command { reply, .. } = message {
-                reply.send(Err(error.clone())).ok();
-            } else if let Message::Adopt(adoption) = message {
-                adoption.refuse(error);
+            match message {
+                Message::Command { reply, .. } => {
+                    reply.send(Err(error.clone())).ok();
+                }
+                Message::View(look) => look(Err(error.clone())),
+                Message::Join(join) => join.refuse(error),
+                Message::Adopt(adoption) => adoption.refuse(error),
+                // The others learn it from the end of their channel.
+                _ => {}
             }
         }
     }

@@ -23,6 +23,14 @@ pub(super) struct Join {
     reply: oneshot::Sender<Result<Joined, SessionError>>,
 }
 
+impl Join {
+    /// Replies that the session cannot be joined.
+    pub(super) fn refuse(self, error: &SessionError) {
+        // The send fails if the caller has stopped waiting.
+        self.reply.send(Err(error.clone())).ok();
+    }
+}
+
 impl SessionHandle {
     /// Resumes the session for a connection, which attaches afterwards.
     pub fn join(

@@ -7,7 +7,8 @@ use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::TaskOutcome;
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::time::Timestamp;
-use loopd_store::{SessionRecord, StoreError, StoredEvent};
+use loopd_store::{Cause, SessionRecord, StoreError, StoredEvent};
+use serde::de::IgnoredAny;
 
 use super::SessionError;
 use super::actor::{Actor, Start};
@@ -60,8 +61,14 @@ impl Actor {
                 Ok((head, event)) => {
                     apply(&mut state, &head, &event);
                 }
+                Err(error) if serde_json::from_str::<IgnoredAny>(&stored.json).is_err() => {
+                    return Err(Arc::new(StoreError::Corrupt {
+                        place: format!("event {} of session {id}", stored.seq.0),
+                        cause: Cause::new(error),
+                    }));
+                }
                 Err(error) => {
-                    // A later version wrote it, or it is damaged: skipped, so that the rest loads.
+                    // A later version wrote it: skipped, so that the rest loads.
                     tracing::warn!(session = %id, kind = %stored.kind, %error, "an event could not be read");
                 }
             }

@@ -110,7 +110,9 @@ impl Actor {
         let changes = |step: &Step| {
             matches!(
                 step,
-                Step::Store(Durable::Permissions(_) | Durable::Configured(_))
+                Step::Store(
+                    Durable::Permissions(_) | Durable::RulesChanged(_) | Durable::Configured(_)
+                )
             )
         };
         let hands_down = steps.iter().any(changes);

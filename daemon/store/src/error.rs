@@ -89,6 +89,10 @@ pub enum StoreError {
         #[source]
         cause: Cause,
     },
+    #[error(
+        "the database {file} or its write-ahead log was deleted, moved or replaced while it was in use; nothing more can be stored in it, put it back or start the daemon again"
+    )]
+    Replaced { file: String },
     #[error("{place} cannot be opened; check that its folder exists and belongs to this user")]
     Unavailable {
         place: String,
@@ -119,6 +123,7 @@ impl StoreError {
             | Self::ReadOnly { .. }
             | Self::Busy { .. }
             | Self::Corrupt { .. }
+            | Self::Replaced { .. }
             | Self::Unavailable { .. }
             | Self::Failed { .. }
             | Self::Lost => true,

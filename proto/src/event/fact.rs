@@ -9,7 +9,7 @@ use crate::event::ask::{ElicitationRequested, UserInputRequested};
 use crate::event::session::TokenMetrics;
 use crate::event::turn::Delivered;
 use crate::id::{MessageId, RequestId};
-use crate::permission::Permissions;
+use crate::permission::{PermissionRule, Permissions};
 use crate::session::SessionOptions;
 
 /// The session's configuration, without secrets, as of now.
@@ -38,6 +38,20 @@ pub enum NamedBy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PermissionsSet {
     pub permissions: Permissions,
+}
+
+/// The approved permission rules changed. The event has the change only, because there may be many
+/// rules.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RulesChanged {
+    /// All rules were removed before others were added.
+    pub removed_all: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<PermissionRule>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<PermissionRule>,
 }
 
 /// An item entered the queue.

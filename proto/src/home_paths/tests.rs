@@ -50,3 +50,43 @@ fn two_homes_never_share_a_socket() {
         socket(Path::new("/b"), &env, 7)
     );
 }
+
+#[cfg(unix)]
+#[test]
+fn all_spellings_of_a_home_are_one_home_with_one_socket() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path().canonicalize().unwrap();
+    let user = place.join("user");
+    std::fs::create_dir_all(user.join(".loopd")).unwrap();
+    std::os::unix::fs::symlink(&user, place.join("link")).unwrap();
+    let here = user.to_string_lossy().into_owned();
+    let usual = environment(&[("HOME", &here), ("XDG_RUNTIME_DIR", "/run/user/7")]);
+    let expected = (
+        home(&usual).unwrap(),
+        socket(&user.join(".loopd"), &usual, 7),
+    );
+    for spelling in [
+        "user/.loopd",
+        "user/.loopd/",
+        "user//.loopd/.",
+        "link/.loopd",
+        "link/../user/.loopd",
+    ] {
+        let named = format!("{}/{spelling}", place.display());
+        let mut env = usual.clone();
+        env.insert("LOOPD_HOME".to_owned(), named.clone());
+        let found = home(&env).unwrap();
+        assert_eq!(
+            (found.clone(), socket(&found, &env, 7)),
+            expected,
+            "{named}"
+        );
+    }
+    // A home that does not exist yet has one spelling, too.
+    let mut env = usual;
+    env.insert(
+        "LOOPD_HOME".to_owned(),
+        format!("{}/link/new/../later/", place.display()),
+    );
+    assert_eq!(home(&env).unwrap(), user.join("later"));
+}

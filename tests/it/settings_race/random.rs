@@ -8,8 +8,9 @@
 use std::collections::HashSet;
 
 use futures::future::join_all;
+use loopd_proto::event::fact::RulesChanged;
 use loopd_proto::id::SessionId;
-use loopd_proto::permission::Permissions;
+use loopd_proto::permission::{PermissionRule, Permissions};
 use loopd_store::StoredEvent;
 use loopd_tests::{Daemon, Session};
 use proptest::prelude::*;
@@ -24,6 +25,7 @@ const STORIES: u32 = 24;
 const DEFAULT_MODEL: &str = "scripted";
 
 const PERMISSIONS: &str = "loopd.permissions";
+const RULES: &str = "loopd.rules_changed";
 const CONFIGURED: &str = "loopd.configured";
 const NAMED: &str = "loopd.named";
 const MODE: &str = "session.mode_changed";
@@ -150,6 +152,15 @@ impl Settings {
                 after.approve_all = permissions.approve_all;
                 after.urls = permissions.unrestricted_urls;
             }
+            RULES => {
+                let change: RulesChanged = serde_json::from_value(data.clone()).unwrap();
+                let named = |rules: Vec<PermissionRule>| -> Vec<String> {
+                    rules.into_iter().filter_map(|rule| rule.argument).collect()
+                };
+                let removed = named(change.removed);
+                after.rules.retain(|rule| !removed.contains(rule));
+                after.rules.extend(named(change.added));
+            }
             CONFIGURED => {
                 let excluded = data["options"]["excludedTools"].clone();
                 after.excluded = serde_json::from_value(excluded).unwrap_or_default();
@@ -174,11 +185,11 @@ impl Settings {
         let kind = match action {
             Action::AddRule(n) => {
                 add(&mut after.rules, named("tool", n));
-                PERMISSIONS
+                RULES
             }
             Action::RemoveRule(n) => {
                 after.rules.retain(|rule| *rule != named("tool", n));
-                PERMISSIONS
+                RULES
             }
             Action::AddDirectory(n) => {
                 add(&mut after.directories, named("folder", n));

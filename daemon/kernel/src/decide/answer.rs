@@ -4,7 +4,7 @@ use loopd_proto::event::ask::{
     ElicitationAction, ElicitationCompleted, ElicitationRequested, PermissionCompleted,
     UserInputCompleted,
 };
-use loopd_proto::event::fact::{Answered, Asked, PermissionsSet};
+use loopd_proto::event::fact::{Answered, Asked, PermissionsSet, RulesChanged};
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::RequestId;
@@ -234,12 +234,21 @@ fn allow(
         }));
         return;
     }
-    let mut permissions: Permissions = state.permissions.clone();
-    let rules = approval.map(Approval::rules).unwrap_or_default();
-    add_new(&mut permissions.approved, rules);
-    add_new(&mut permissions.allowed_urls, domain);
-    if permissions != state.permissions {
+    let mut urls = state.permissions.allowed_urls.clone();
+    add_new(&mut urls, domain);
+    if urls != state.permissions.allowed_urls {
+        let mut permissions: Permissions = state.permissions.clone();
+        permissions.allowed_urls = urls;
         decision.store(Durable::Permissions(PermissionsSet { permissions }));
+    }
+    // This comes second, because the event before replaces all permissions.
+    let mut added = approval.map(Approval::rules).unwrap_or_default();
+    added.retain(|rule| !state.permissions.approved.contains(rule));
+    if !added.is_empty() {
+        decision.store(Durable::RulesChanged(RulesChanged {
+            added,
+            ..RulesChanged::default()
+        }));
     }
 }
 

@@ -27,8 +27,8 @@ const LINKS_WAIT: Duration = Duration::from_secs(3);
 const FLUSH_WAIT: Duration = Duration::from_secs(3);
 
 /// The reason that clients read.
-const WHY: &str = "the home of the daemon was emptied, deleted or moved; its sessions are gone, \
-                   create a new one";
+const WHY: &str = "the home of the daemon was emptied, deleted or moved, or its database was; what \
+                   was in it is gone, create a new session";
 
 impl Server {
     /// Ends every session and connection, because the home is lost.

@@ -31,6 +31,7 @@ mod server;
 mod session_create;
 mod session_fork;
 mod session_leave;
+mod session_options;
 mod session_resume;
 mod session_send;
 mod session_stored;

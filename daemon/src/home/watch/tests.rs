@@ -79,3 +79,21 @@ async fn changes_beside_the_lock_file_do_not_end_the_watch() {
     assert!(!watching.is_finished());
     watching.abort();
 }
+
+#[tokio::test]
+async fn a_home_whose_database_was_deleted_or_replaced_is_gone() {
+    for replaced in [false, true] {
+        let (_place, home, lock) = locked_home();
+        let database = home.join(DATABASE);
+        let _open = std::fs::File::create_new(&database).unwrap();
+        let watching = tokio::spawn(watch(&home, &lock).gone());
+        tokio::task::yield_now().await;
+        std::fs::write(home.join("other"), "").unwrap();
+        if replaced {
+            std::fs::rename(home.join("other"), &database).unwrap();
+        } else {
+            std::fs::remove_file(&database).unwrap();
+        }
+        tokio::time::timeout(SOON, watching).await.unwrap().unwrap();
+    }
+}

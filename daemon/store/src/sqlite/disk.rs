@@ -7,6 +7,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 
+use loopd_proto::home_paths::{FileId, file_id};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::Location;
@@ -67,6 +68,34 @@ pub(super) struct Disk {
     trust: Trust,
     /// Whether the write-ahead log may hold what was deleted.
     erasure: Erasure,
+    /// The files that the connection writes, once they are known.
+    files: Files,
+}
+
+/// The database and its write-ahead log, as they were when the connection first wrote.
+#[derive(Debug, Default)]
+struct Files {
+    database: Option<FileId>,
+    log: Option<FileId>,
+}
+
+impl Files {
+    /// Returns whether the files still have their names. What is written into a file without a name
+    /// is lost when the connection is closed.
+    fn are_in_place(&mut self, location: &Location) -> bool {
+        let Location::File(path) = location else {
+            return true;
+        };
+        let mut log = path.clone().into_os_string();
+        log.push("-wal");
+        let same = |known: &mut Option<FileId>, path: &Path| {
+            let found = file_id(path);
+            let expected = known.or(found);
+            *known = expected;
+            found.is_some() && found == expected
+        };
+        same(&mut self.database, path) && same(&mut self.log, Path::new(&log))
+    }
 }
 
 /// How a group ended.
@@ -94,6 +123,13 @@ impl Disk {
         }
         Ok(Self {
             connection: Some(connection),
+            files: Files {
+                database: match &location {
+                    Location::File(path) => file_id(path),
+                    Location::Memory => None,
+                },
+                log: None,
+            },
             location,
             steps,
             trust: Trust::Sound,
@@ -136,7 +172,13 @@ impl Disk {
         // Set before the commit, so that a panic in it leaves a handle that is replaced.
         self.trust = Trust::Doubtful;
         let outcome = commit(connection, changes, &self.location)
-            .map_err(|failure| failure.of(&self.location));
+            .map_err(|failure| failure.of(&self.location))
+            .and_then(|answers| {
+                if self.files.are_in_place(&self.location) {
+                    return Ok(answers);
+                }
+                Err(Failure::Replaced.of(&self.location))
+            });
         self.trust = match outcome.as_ref().map_err(damage) {
             Ok(_) | Err(Damage::Write | Damage::Group) => Trust::Sound,
             Err(Damage::Handle) => Trust::Failed,
@@ -177,7 +219,12 @@ impl Disk {
 
     /// Folds the whole write-ahead log back and closes; everything acknowledged is durable already.
     pub(super) fn close(&mut self) -> Result<(), StoreError> {
-        let regained = self.regain();
+        let regained = if self.files.are_in_place(&self.location) {
+            self.regain().map(|_| ())
+        } else {
+            // A deleted write-ahead log can still be folded back by the handle that has it open.
+            Ok(())
+        };
         let Some(connection) = self.connection.take() else {
             return Ok(());
         };
@@ -198,6 +245,10 @@ impl Disk {
             self.trust = Trust::Sound;
             return Ok(Handle::Kept);
         }
+        if !self.files.are_in_place(&self.location) {
+            // A new handle would write beside what the old one has stored.
+            return Err(Failure::Replaced.of(&self.location));
+        }
         // The failed handle stays open until the new one has joined it: together they keep SQLite's
         // index of the log, which does not know the frames of the failed commit. Closed first, a
         // recovery would read those frames and take them for committed.
@@ -209,6 +260,7 @@ impl Disk {
             fold_all(&fresh).map_err(|failure| failure.of(&self.location))?;
         }
         self.connection = Some(fresh);
+        self.files.log = None;
         self.trust = Trust::Sound;
         tracing::info!(path = %self.location.path().display(), "the database was opened anew after a failure");
         Ok(Handle::Replaced)

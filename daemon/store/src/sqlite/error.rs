@@ -94,6 +94,7 @@ pub(super) fn damage(error: &StoreError) -> Damage {
         StoreError::Full { .. }
         | StoreError::ReadOnly { .. }
         | StoreError::Corrupt { .. }
+        | StoreError::Replaced { .. }
         | StoreError::Unavailable { .. } => Damage::Handle,
         StoreError::DiskFailed { .. } | StoreError::Failed { .. } => Damage::Disk,
     }
@@ -109,6 +110,8 @@ pub(super) enum Failure {
     InUse,
     /// The database could be opened for reading only.
     ReadOnly,
+    /// The file of the database was deleted, moved or replaced under the open store.
+    Replaced,
     /// Stored data that no loopd wrote.
     Unreadable(String),
 }
@@ -116,7 +119,7 @@ pub(super) enum Failure {
 impl Failure {
     pub(super) fn of(self, location: &Location) -> StoreError {
         let place = location.place();
-        match self {
+        let error = match self {
             Self::Sqlite(error) => from_sqlite(place, error),
             Self::File(error) => from_io(place, error),
             Self::Refused(error) => error,
@@ -128,10 +131,21 @@ impl Failure {
                 place,
                 cause: Cause::new("the database could be opened for reading only"),
             },
+            Self::Replaced => StoreError::Replaced {
+                file: location.path().display().to_string(),
+            },
             Self::Unreadable(what) => StoreError::Corrupt {
                 place,
                 cause: Cause::new(what),
             },
+        };
+        match error {
+            // A person has to deal with the file.
+            StoreError::Corrupt { cause, .. } => StoreError::Corrupt {
+                place: format!("the database {}", location.path().display()),
+                cause,
+            },
+            other => other,
         }
     }
 }

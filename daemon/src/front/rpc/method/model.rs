@@ -8,6 +8,7 @@ use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::Of;
 use loopd_proto::session::SessionOptions;
 
+use super::session_options;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::turn::route::target::Key;
@@ -96,6 +97,9 @@ pub(super) async fn current(context: Context, params: Of) -> Result<Current, Rpc
 
 pub(super) async fn switch(context: Context, params: SwitchParams) -> Result<Switched, RpcError> {
     let session = context.session(&params.session_id)?;
+    if let Some(effort) = &params.reasoning_effort {
+        session_options::check_effort(effort)?;
+    }
     let choice = ModelChoice {
         model: params.model_id.clone(),
         reasoning_effort: params.reasoning_effort,
@@ -114,11 +118,7 @@ pub(super) async fn switch(context: Context, params: SwitchParams) -> Result<Swi
 pub(super) async fn set_effort(context: Context, params: EffortParams) -> Result<Effort, RpcError> {
     let session = context.session(&params.session_id)?;
     let effort = params.reasoning_effort.trim().to_owned();
-    if effort.is_empty() {
-        return Err(RpcError::InvalidParams(
-            "reasoningEffort: must not be empty".to_owned(),
-        ));
-    }
+    session_options::check_effort(&effort)?;
     let (chosen, route) = session
         .view(|view| {
             let chosen = view.state.model.clone().or(view.options.model.clone());

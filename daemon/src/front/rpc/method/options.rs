@@ -4,7 +4,7 @@ use loopd_proto::params::options::OptionsParams;
 use loopd_proto::params::session::Success;
 use serde_json::{Map, Value};
 
-use super::permission_path;
+use super::{permission_path, session_options};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use loopd_kernel::command::Command;
@@ -41,6 +41,7 @@ pub(super) async fn update(context: Context, params: OptionsParams) -> Result<Su
     let session = context.session(&params.session_id)?;
     check(&params.members).map_err(RpcError::InvalidParams)?;
     let patch = params.patch;
+    session_options::check(&patch.options)?;
     if let Some(directory) = &patch.options.working_directory {
         permission_path::checked("workingDirectory", directory)?;
     }
@@ -59,12 +60,7 @@ fn check(members: &Map<String, Value>) -> Result<(), String> {
             ));
         }
     }
-    match members.get("toolFilterPrecedence").and_then(Value::as_str) {
-        None | Some("available" | "excluded") => Ok(()),
-        Some(other) => Err(format!(
-            "toolFilterPrecedence: {other} is neither `available` nor `excluded`"
-        )),
-    }
+    Ok(())
 }
 
 /// Returns whether an option asks for what this daemon always does.

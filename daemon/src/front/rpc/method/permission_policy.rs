@@ -11,6 +11,7 @@ use loopd_proto::permission::PermissionRule;
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::front::rpc::limit;
 use crate::session::SessionHandle;
 use loopd_kernel::command::{Command, PermissionChange, PermissionsPatch, RuleRemoval, RuleSet};
 use loopd_kernel::policy::{check_denied, check_kind};
@@ -69,6 +70,7 @@ fn real_path(path: &str) -> String {
 
 /// Refuses rules of an unknown kind, which would do nothing. The case of letters does not matter.
 fn check_kinds(member: &str, rules: &mut [PermissionRule]) -> Result<(), RpcError> {
+    limit::rules(member, rules)?;
     for (at, rule) in rules.iter_mut().enumerate() {
         rule.kind = rule.kind.to_ascii_lowercase();
         check_kind(rule)

@@ -10,6 +10,7 @@ use super::workspace::files::{self, FileError, Inside, OwnFolder};
 use super::workspace::own_folder;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::front::rpc::limit;
 use loopd_kernel::command::Command;
 
 const PLAN: &str = "plan.md";
@@ -38,6 +39,7 @@ pub(super) async fn read(context: Context, params: Of) -> Result<Plan, RpcError>
 
 pub(super) async fn update(context: Context, params: PlanParams) -> Result<(), RpcError> {
     let session = context.session(&params.session_id)?;
+    limit::plan(&params.content)?;
     let (folder, file) = plan(&context, &params.session_id)?;
     session
         .change_file(move || {

@@ -10,6 +10,7 @@ use loopd_proto::session::{Capabilities, SessionCreateParams, SessionOpened, UiC
 use super::agent;
 use super::host::check_session_files;
 use super::policy;
+use super::session_options;
 use crate::approvals;
 use crate::client::{Lifecycle, LifecycleMetadata};
 use crate::front::rpc::context::Context;
@@ -33,13 +34,17 @@ pub(super) async fn create(
         params.options.models.as_deref().unwrap_or_default(),
     )
     .map_err(RpcError::InvalidParams)?;
+    session_options::check(&params.options)?;
     let offered = params.offer.tools.as_deref().unwrap_or_default();
+    session_options::check_tools(offered)?;
     check_client_tools(offered, &app.services.catalog).map_err(RpcError::InvalidParams)?;
     let id = match params.session_id {
         Some(id) => checked(id)?,
         None => app.services.clock.id().into(),
     };
-    let cwd = working_directory(&context, params.options.working_directory.as_deref());
+    let named = params.options.working_directory.as_deref();
+    let cwd = working_directory(&context, named);
+    session_options::check_directory(named, &cwd)?;
     let managed = policy::managed(&context, &params.policy, &cwd)?;
     let agent = agent::wanted(&context, &params.options, &cwd).await?;
     let approved = approvals::standing(app.services.store.as_ref(), &cwd).await?;

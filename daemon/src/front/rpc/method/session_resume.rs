@@ -9,11 +9,12 @@ use super::agent;
 use super::host::check_session_files;
 use super::policy;
 use super::session_create::{opened, working_directory};
+use super::session_options;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::session::SessionHandle;
 use crate::session::clients::attach::{Attachment, PendingWork};
 use crate::session::join::Joined;
-use crate::session::{SessionError, SessionHandle};
 use crate::tool::source::check_client_tools;
 use crate::turn::route::registry;
 use loopd_kernel::command::{AgentPick, AgentSources, Resume};
@@ -31,7 +32,9 @@ pub(super) async fn resume(
         params.options.models.as_deref().unwrap_or_default(),
     )
     .map_err(RpcError::InvalidParams)?;
+    session_options::check(&params.options)?;
     let offered = params.offer.tools.as_deref().unwrap_or_default();
+    session_options::check_tools(offered)?;
     check_client_tools(offered, &app.services.catalog).map_err(RpcError::InvalidParams)?;
     let mut params = params;
     if params.disable_resume {
@@ -95,11 +98,12 @@ async fn wanted(
         let chosen_from = chooses.then(|| (state.options.clone(), AgentSources::of(state)));
         (PathBuf::from(&state.cwd), chosen_from)
     });
-    let (known_cwd, chosen_from) = seen
-        .await
-        .map_err(|_| SessionError::NotFound(params.session_id.clone()))?;
+    let (known_cwd, chosen_from) = seen.await?;
     let named = params.options.working_directory.as_deref();
     let cwd = named.map(|named| working_directory(context, Some(named)));
+    if let Some(cwd) = &cwd {
+        session_options::check_directory(named, cwd)?;
+    }
     let works_in = cwd.as_ref().unwrap_or(&known_cwd);
     let managed = policy::managed(context, &params.policy, works_in)?;
     let agent = match chosen_from {

@@ -10,6 +10,7 @@ use loopd_proto::session::Mode;
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::front::rpc::limit;
 use loopd_kernel::command::{Answer, Command, LogLevel};
 
 pub(super) async fn name(context: Context, params: Of) -> Result<NameResult, RpcError> {
@@ -28,6 +29,7 @@ pub(super) async fn set_name(context: Context, params: NameParams) -> Result<(),
             "name: must not be empty".to_owned(),
         ));
     }
+    limit::name("name", &name)?;
     let by = NamedBy::User;
     session.command(Command::SetName { name, by }).await?;
     Ok(())
@@ -42,6 +44,7 @@ pub(super) async fn set_name_auto(
     if name.is_empty() {
         return Ok(Applied { applied: false });
     }
+    limit::name("summary", &name)?;
     let by = NamedBy::Auto;
     let done = session.command(Command::SetName { name, by }).await?;
     Ok(Applied {
@@ -71,6 +74,7 @@ pub(super) async fn set_mode(context: Context, params: ModeParams) -> Result<Mod
 
 pub(super) async fn log(context: Context, params: LogParams) -> Result<Logged, RpcError> {
     let session = context.session(&params.session_id)?;
+    limit::log_line(&params.message)?;
     let done = session
         .command(Command::Log {
             level: match params.level {

@@ -6,6 +6,7 @@ use loopd_proto::params::tool::{
     CurrentTool, CurrentTools, ListParams, SetParams, SubagentParams, ToolInfo, ToolList,
 };
 
+use super::session_options;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::tool::source::check_client_tools;
@@ -48,6 +49,7 @@ pub(super) async fn initialize(context: Context, params: Of) -> Result<NoResult,
 /// Replaces the tools of the calling connection. A list with a mistake changes nothing.
 pub(super) async fn set(context: Context, params: SetParams) -> Result<NoResult, RpcError> {
     let session = context.session(&params.session_id)?;
+    session_options::check_tools(&params.tools)?;
     check_client_tools(&params.tools, &context.app.services.catalog)
         .map_err(RpcError::InvalidParams)?;
     let client = context.connection.id();

@@ -161,7 +161,7 @@ fn a_database_that_vanished_is_not_replaced_by_an_empty_one() {
     let change = Change::Append(batch("one", 0, 1));
     let Group { answers, .. } = disk.commit(&[&change]);
     assert!(
-        matches!(answers.as_slice(), [Err(StoreError::Unavailable { .. })]),
+        matches!(answers.as_slice(), [Err(StoreError::Replaced { .. })]),
         "{answers:?}"
     );
     assert!(!path.exists());
@@ -182,4 +182,86 @@ fn a_grown_log_is_folded_back_by_tidying() {
     assert!(unfolded(&mut disk) > CHECKPOINT_PAGES);
     disk.tidy();
     assert_eq!(unfolded(&mut disk), 0);
+}
+
+#[tokio::test]
+async fn a_damaged_page_is_damage_and_the_error_names_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("loopd.db");
+    let store = SqliteStore::open(Location::File(path.clone()))
+        .await
+        .unwrap();
+    for session in 0..40 {
+        let id = format!("session-{session}");
+        store.append(batch(&id, 0, 40)).await.unwrap();
+    }
+    store.close().await.unwrap();
+    // Every page but the first, which has the schema.
+    let mut bytes = fs::read(&path).unwrap();
+    bytes
+        .iter_mut()
+        .skip(4 * 4096)
+        .for_each(|byte| *byte = 0xA5);
+    fs::write(&path, bytes).unwrap();
+    let store = SqliteStore::open(Location::File(path.clone()))
+        .await
+        .unwrap();
+    let mut damaged = 0;
+    for session in 0..40 {
+        let id = format!("session-{session}").as_str().into();
+        match store.load(&id).await {
+            Err(error @ StoreError::Corrupt { .. }) => {
+                assert!(
+                    error.to_string().contains(&path.display().to_string()),
+                    "{error}"
+                );
+                damaged += 1;
+            }
+            // A session on pages that are whole.
+            Ok(Some((_, events))) => assert_eq!(events.len(), 40),
+            other => panic!("session {session} is reported as {other:?}"),
+        }
+    }
+    assert!(damaged > 0);
+}
+
+#[tokio::test]
+async fn nothing_is_acknowledged_into_a_deleted_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("loopd.db");
+    let store = SqliteStore::open(Location::File(path.clone()))
+        .await
+        .unwrap();
+    store.append(batch("one", 0, 1)).await.unwrap();
+    let aside = folder.path().join("aside.db");
+    fs::rename(&path, &aside).unwrap();
+    for _ in 0..2 {
+        let error = store.append(batch("one", 1, 1)).await.unwrap_err();
+        assert!(matches!(error, StoreError::Replaced { .. }), "{error}");
+        assert!(error.to_string().contains("loopd.db"), "{error}");
+    }
+    fs::rename(&aside, &path).unwrap();
+    // The event that was refused may be in the log: whoever writes has to load first.
+    let (_, events) = store.load(&"one".into()).await.unwrap().unwrap();
+    store
+        .append(batch("one", events.len() as u64, 1))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_survives_the_deletion_of_the_write_ahead_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("loopd.db");
+    let store = SqliteStore::open(Location::File(path.clone()))
+        .await
+        .unwrap();
+    store.append(batch("one", 0, 3)).await.unwrap();
+    fs::remove_file(folder.path().join("loopd.db-wal")).unwrap();
+    let error = store.append(batch("one", 3, 1)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Replaced { .. }), "{error}");
+    store.close().await.unwrap();
+    let again = SqliteStore::open(Location::File(path)).await.unwrap();
+    let (_, events) = again.load(&"one".into()).await.unwrap().unwrap();
+    assert!(events.len() >= 3, "{} events", events.len());
 }

@@ -50,7 +50,7 @@ fn every_failure_of_sqlite_has_its_kind_and_keeps_its_words_inside() {
             "rusqlite",
             "SqliteFailure",
             "SQLITE",
-            "loopd.db",
+            "loopd.db-wal",
             "no such table",
         ] {
             assert!(!shown.contains(word), "{code} shows {word}: {shown}");

@@ -55,7 +55,7 @@ fn approved_for_the_session_the_next_call_needs_no_question() {
         || permit("r-a", for_session()),
         r#"
         answer yes
-        store loopd.permissions permissions={"approved":[{"kind":"write"}]}
+        store loopd.rules_changed added=[{"kind":"write"}]
         store permission.completed r-a a approved-for-session approval={"kind":"write"}
         do run i/0 a granted write
         now turn i/0 [a:decided]
@@ -66,7 +66,7 @@ fn approved_for_the_session_the_next_call_needs_no_question() {
         || permit("r-a", for_session()),
         r#"
         answer yes
-        store loopd.permissions permissions={"approved":[{"kind":"read"}]}
+        store loopd.rules_changed added=[{"kind":"read"}]
         store permission.completed r-a a approved-for-session approval={"kind":"read"}
         do run i/0 a granted read
         now turn i/0 [a:decided]
@@ -77,7 +77,7 @@ fn approved_for_the_session_the_next_call_needs_no_question() {
         || permit("r-a", for_session()),
         r#"
         answer yes
-        store loopd.permissions permissions={"approved":[{"kind":"shell","argument":"git status"}]}
+        store loopd.rules_changed added=[{"kind":"shell","argument":"git status"}]
         store permission.completed r-a a approved-for-session approval={"kind":"commands","commandIdentifiers":["git status"]}
         do run i/0 a granted shell
         now turn i/0 [a:decided]
@@ -88,7 +88,7 @@ fn approved_for_the_session_the_next_call_needs_no_question() {
         || permit("r-a", for_session()),
         r#"
         answer yes
-        store loopd.permissions permissions={"approved":[{"kind":"mcp","argument":"db/query"}]}
+        store loopd.rules_changed added=[{"kind":"mcp","argument":"db/query"}]
         store permission.completed r-a a approved-for-session approval={"kind":"mcp","serverName":"db","toolName":"query"}
         do run i/0 a granted mcp
         now turn i/0 [a:decided]
@@ -99,7 +99,7 @@ fn approved_for_the_session_the_next_call_needs_no_question() {
         || permit("r-a", for_session()),
         r#"
         answer yes
-        store loopd.permissions permissions={"approved":[{"kind":"custom-tool","argument":"deploy"}]}
+        store loopd.rules_changed added=[{"kind":"custom-tool","argument":"deploy"}]
         store permission.completed r-a a approved-for-session approval={"kind":"custom-tool","toolName":"deploy"}
         store external_tool.requested #1 a edit
         now turn i/0 [a:at a client]
@@ -187,7 +187,7 @@ fn a_client_may_approve_something_other_than_the_request() {
         || permit("r-a", approval()),
         r#"
         answer yes
-        store loopd.permissions permissions={"approved":[{"kind":"read"}]}
+        store loopd.rules_changed added=[{"kind":"read"}]
         store permission.completed r-a a approved-for-session approval={"kind":"read"}
         do run i/0 a granted write
         now turn i/0 [a:decided]
@@ -218,7 +218,7 @@ fn an_approval_for_a_location_or_for_good_is_remembered() {
         || permit("r-a", here()),
         r#"
         answer yes
-        store loopd.permissions permissions={"approved":[{"kind":"write"}]}
+        store loopd.rules_changed added=[{"kind":"write"}]
         do remember at /work {"kind":"write"}
         store permission.completed r-a a approved-for-location approval={"kind":"write"}
         do run i/0 a granted write
@@ -230,7 +230,7 @@ fn an_approval_for_a_location_or_for_good_is_remembered() {
         || permit("r-a", json!({ "kind": "approve-permanently" })),
         r#"
         answer yes
-        store loopd.permissions permissions={"approved":[{"kind":"write"}]}
+        store loopd.rules_changed added=[{"kind":"write"}]
         do remember always {"kind":"write"}
         store permission.completed r-a a approved
         do run i/0 a granted write
@@ -359,7 +359,8 @@ fn a_lasting_approval_in_the_top_level_session_is_stored_once() {
         || grant(json!({ "kind": "write" }), Some("example.com")),
         r#"
         answer yes
-        store loopd.permissions permissions={"approved":[{"kind":"write"}],"allowedUrls":["example.com"]}
+        store loopd.permissions permissions={"allowedUrls":["example.com"]}
+        store loopd.rules_changed added=[{"kind":"write"}]
         now idle
         "#,
     );

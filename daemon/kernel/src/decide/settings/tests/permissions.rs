@@ -73,7 +73,7 @@ fn rules_are_added_once() {
         || approve(list()),
         r#"
         answer changed Manual
-        store loopd.permissions permissions={"approved":[{"kind":"shell","argument":"ls"}]}
+        store loopd.rules_changed added=[{"kind":"shell","argument":"ls"}]
         now idle
         "#,
     );
@@ -91,7 +91,7 @@ fn rules_are_added_once() {
         || approve(json!([{ "kind": "shell", "argument": "ls" }, { "kind": "read" }])),
         r#"
         answer changed Manual
-        store loopd.permissions permissions={"approved":[{"kind":"shell","argument":"ls"},{"kind":"read"}]}
+        store loopd.rules_changed added=[{"kind":"read"}]
         now idle
         "#,
     );
@@ -110,7 +110,7 @@ fn rules_are_removed_before_others_are_added() {
         || modify_rules(read(), json!([])),
         r#"
         answer changed Manual
-        store loopd.permissions permissions={"approved":[{"kind":"write"}]}
+        store loopd.rules_changed removed=[{"kind":"read"}]
         now idle
         "#,
     );
@@ -119,7 +119,7 @@ fn rules_are_removed_before_others_are_added() {
         || modify_rules(read(), read()),
         r#"
         answer changed Manual
-        store loopd.permissions permissions={"approved":[{"kind":"write"},{"kind":"read"}]}
+        store loopd.rules_changed removed=[{"kind":"read"}] added=[{"kind":"read"}]
         now idle
         "#,
     );
@@ -133,7 +133,7 @@ fn rules_are_removed_before_others_are_added() {
         },
         "
         answer changed Manual
-        store loopd.permissions permissions={}
+        store loopd.rules_changed removedAll=true
         now idle
         ",
     );
@@ -275,7 +275,7 @@ fn a_session_with_an_earlier_approve_all_can_change_other_settings() {
         || approve(json!([{ "kind": "read", "argument": null }])),
         r#"
         answer changed Manual
-        store loopd.permissions permissions={"approveAll":true,"approved":[{"kind":"read"}],"managed":{"noApproveAll":true}}
+        store loopd.rules_changed added=[{"kind":"read"}]
         now idle
         "#,
     );

@@ -1,0 +1,108 @@
+//! An option of a session that cannot be honoured is refused by its name when the session is opened
+//! or changed.
+
+use loopd_tests::{Commits, Daemon};
+use serde_json::{Value, json};
+
+/// Options that mean nothing, and what the error says of them.
+fn wrong(daemon: &Daemon) -> Vec<(Value, &'static str)> {
+    std::fs::write(daemon.file("a_file"), "").unwrap();
+    vec![
+        (
+            json!({"reasoningEffort": "extreme"}),
+            "reasoningEffort: \"extreme\" is none of none, minimal, low",
+        ),
+        (json!({"reasoningEffort": ""}), "reasoningEffort"),
+        (
+            json!({"systemMessage": {"mode": "prepend", "content": "x"}}),
+            "systemMessage.mode: \"prepend\" is none of append, replace, customize",
+        ),
+        (json!({"systemMessage": []}), "systemMessage"),
+        (
+            json!({"toolFilterPrecedence": "both"}),
+            "toolFilterPrecedence: \"both\" is none of",
+        ),
+        (
+            json!({"workingDirectory": "/nowhere/at/all"}),
+            "workingDirectory: /nowhere/at/all does not exist",
+        ),
+        (
+            json!({"workingDirectory": daemon.file("a_file")}),
+            "is not a directory",
+        ),
+        (json!({"managedSettings": []}), "managedSettings"),
+        (
+            json!({"managedSettings": {"permissions": []}}),
+            "managedSettings",
+        ),
+        (json!({"tools": [{"name": "a tool"}]}), "tools[0].name"),
+        (json!({"tools": [{"name": "a\u{7}b"}]}), "tools[0].name"),
+        (
+            json!({"tools": [{"name": "x".repeat(129)}]}),
+            "tools[0].name",
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn an_option_without_meaning_is_refused_by_name() {
+    let daemon = Daemon::builder().start().await;
+    let client = daemon.client();
+    let session = client.create(json!({})).await;
+    for (params, expected) in wrong(&daemon) {
+        let error = client.refused("session.create", params.clone()).await;
+        assert_eq!(error.code, -32602, "{}", error.message);
+        assert!(error.message.contains(expected), "{}", error.message);
+        let mut resumed = params;
+        resumed["sessionId"] = session.id.as_str().into();
+        let error = client.refused("session.resume", resumed).await;
+        assert_eq!(error.code, -32602, "{}", error.message);
+        assert!(error.message.contains(expected), "{}", error.message);
+    }
+    let update = json!({"reasoningEffort": "extreme"});
+    let switch = json!({"modelId": "m", "reasoningEffort": "extreme"});
+    for (method, params) in [
+        ("session.options.update", update.clone()),
+        ("session.model.switchTo", switch),
+        ("session.model.setReasoningEffort", update),
+    ] {
+        let error = session.refused(method, params).await;
+        assert!(
+            error.message.contains("is none of none, minimal"),
+            "{}",
+            error.message
+        );
+    }
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_relative_working_directory_is_below_that_of_the_launch() {
+    let daemon = Daemon::builder().start().await;
+    std::fs::create_dir(daemon.file("below")).unwrap();
+    let session = daemon
+        .client()
+        .create(json!({"workingDirectory": "below"}))
+        .await;
+    let cwd = daemon.state(&session.id).await.cwd;
+    assert_eq!(cwd, daemon.file("below").to_string_lossy());
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_session_whose_log_is_damaged_is_not_taken_for_a_missing_one() {
+    let commits = Commits::default();
+    let mut daemon = Daemon::builder().commits(&commits).start().await;
+    let session = daemon.client().create(json!({})).await;
+    daemon.restart().await;
+    commits.set_unreadable(true);
+    let client = daemon.client();
+    let error = client
+        .refused("session.resume", json!({"sessionId": session.id}))
+        .await;
+    assert_eq!(error.code, -32004, "{}", error.message);
+    assert!(error.message.contains("damaged"), "{}", error.message);
+    commits.set_unreadable(false);
+    client.resume(&session.id, json!({})).await;
+    daemon.finish().await;
+}
