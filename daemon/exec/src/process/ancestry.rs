@@ -90,9 +90,10 @@ fn judge(
         let below_other = owns_commands(stat) && !above_us(*pid) && !nested;
         below_us || below_other || adopted.contains(&identity)
     });
-    match is_command {
-        true => PeerOrigin::Command,
-        false => PeerOrigin::Outside,
+    if is_command {
+        PeerOrigin::Command
+    } else {
+        PeerOrigin::Outside
     }
 }
 

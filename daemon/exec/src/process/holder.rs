@@ -176,9 +176,10 @@ impl Holder {
         }
         let stops = self.stops.entry(pid.as_raw_pid()).or_default();
         *stops = stops.saturating_add(1);
-        let signal = match attached && *stops > MOST_STOPS {
-            true => Signal::KILL,
-            false => Signal::CONT,
+        let signal = if attached && *stops > MOST_STOPS {
+            Signal::KILL
+        } else {
+            Signal::CONT
         };
         // Cannot fail: a child exists until it is reaped.
         rustix::process::kill_process(pid, signal).ok();

@@ -224,9 +224,10 @@ impl Shells {
                 tokio::time::timeout(SIGNAL_GRACE, owned.gone()).await.ok();
             }
         }
-        match owned.is_gone() {
-            true => SignalOutcome::Gone,
-            false => SignalOutcome::Alive,
+        if owned.is_gone() {
+            SignalOutcome::Gone
+        } else {
+            SignalOutcome::Alive
         }
     }
 

@@ -90,6 +90,9 @@ fn line(names: &[(i32, &str)]) -> Ancestors {
     all.collect()
 }
 
+/// What it is, the ancestors of the daemon, those of the peer, and the judgement.
+type JudgedPeer<'a> = (&'a str, &'a Ancestors, &'a [(i32, &'a str)], PeerOrigin);
+
 #[test]
 fn which_ancestors_make_a_command() {
     let user = line(&[(50, "loopd"), (1, "init")]);
@@ -100,7 +103,7 @@ fn which_ancestors_make_a_command() {
         (20, "loopd-holder"),
         (1, "init"),
     ]);
-    let table: [(&str, &Ancestors, &[(i32, &str)], PeerOrigin); 8] = [
+    let table: [JudgedPeer<'_>; 8] = [
         (
             "a terminal",
             &user,

@@ -14,8 +14,9 @@
 //!   that takes the terminal after its command has ended is killed after a second.
 //!
 //! Two things can still lie. Code that bash itself evaluates (the command, and what it sources) is
-//! the shell: it decides its status anyway. And a program that may trace bash (ptrace, the memory
-//! in `/proc`) can be bash; this module does not defend against a tracer of the same user.
+//! the shell: it decides its status anyway. And a program that may trace bash (ptrace, pidfd_getfd,
+//! the memory in `/proc`) can be bash; this module does not defend against a tracer of the same
+//! user.
 
 use std::io;
 
@@ -86,9 +87,10 @@ impl ShellChannel {
             if let Some(word) = self.next_line() {
                 return Ok(ChannelEvent::ShellDone { word });
             }
-            let interest = match self.outgoing.is_empty() {
-                true => Interest::READABLE,
-                false => Interest::READABLE | Interest::WRITABLE,
+            let interest = if self.outgoing.is_empty() {
+                Interest::READABLE
+            } else {
+                Interest::READABLE | Interest::WRITABLE
             };
             let ready = self.socket.ready(interest).await?;
             if ready.is_readable() {
