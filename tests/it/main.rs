@@ -26,6 +26,7 @@ mod event_log;
 mod file_tools;
 mod forks;
 mod golden_logs;
+mod joiners;
 mod launches;
 mod metadata;
 mod options;
