@@ -102,6 +102,7 @@ enum Message {
     },
     /// Shows a form to the clients; the reply is the first answer, or that no client can answer.
     Elicit {
+        request: RequestId,
         message: String,
         schema: serde_json::Value,
         reply: oneshot::Sender<ElicitationAnswer>,
@@ -264,11 +265,13 @@ impl SessionHandle {
     /// Shows a form to the clients and waits for the first answer.
     pub fn elicit(
         &self,
+        request: RequestId,
         message: String,
         schema: serde_json::Value,
     ) -> impl Future<Output = Result<ElicitationAnswer, SessionError>> + Send + use<> {
         let (reply, answer) = oneshot::channel();
         let posted = self.post(Message::Elicit {
+            request,
             message,
             schema,
             reply,

@@ -1,5 +1,7 @@
 //! Sessions on the wire: how they are created and resumed, and what a client offers them.
 
+mod joiner;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -12,6 +14,8 @@ use crate::json::group;
 use crate::params::tool::SubagentSettings;
 use crate::permission::ManagedSettings;
 pub use crate::provider::{CapabilitiesOverride, ModelConfig, ProviderConfig};
+
+pub use joiner::JoinerOptions;
 
 /// The mode of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -213,6 +213,7 @@ async fn instructions_of_the_project_and_of_named_folders_reach_the_model() {
         .await;
     plain.ask("two").await;
     assert!(!text_of(&system()).contains("RULE"));
+    client.vanish().await;
     let mut again = daemon
         .client()
         .resume(

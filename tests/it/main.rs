@@ -32,6 +32,7 @@ mod golden_logs;
 mod incomplete;
 mod killed_commands;
 mod late_permissions;
+mod joiners;
 mod launches;
 mod limits;
 mod metadata;

@@ -53,6 +53,7 @@ async fn an_unknown_agent_is_refused_with_the_names_there_are_and_no_session_is_
 async fn a_resume_chooses_the_agent_it_names_and_keeps_the_one_it_does_not() {
     let daemon = Daemon::playing([]).await;
     let session = daemon.client().create(json!({"agent": "build"})).await;
+    session.client().vanish().await;
     let other = daemon.client();
     let unknown = json!({"sessionId": session.id, "agent": "nobody"});
     let error = other.refused("session.resume", unknown).await;
@@ -65,6 +66,7 @@ async fn a_resume_chooses_the_agent_it_names_and_keeps_the_one_it_does_not() {
         let joined = daemon.client().resume(&session.id, params).await;
         let current = joined.call("session.agent.getCurrent", json!({})).await;
         assert_eq!(current["agent"]["name"], expected);
+        joined.client().vanish().await;
     }
     daemon.finish().await;
 }

@@ -350,6 +350,8 @@ pub enum Refusal {
     TooManyRules { limit: usize },
     #[error("the managed settings of this session do not let anybody approve everything at once")]
     NoApproveAll,
+    #[error("the form was not filled in as it was asked for: {0}")]
+    FormContent(String),
 }
 
 impl Decision {

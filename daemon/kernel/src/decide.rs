@@ -6,6 +6,7 @@
 mod abort;
 mod agents;
 mod answer;
+mod form;
 mod life;
 mod limits;
 mod queue;
@@ -130,7 +131,7 @@ pub fn decide(
             request,
             action,
             content,
-        } => Ok(answer::elicitation(state, &request, action, content)),
+        } => answer::elicitation(state, &request, action, content),
 
         Command::SetName { name, by } => Ok(settings::name(state, name, by)),
         Command::SetMode { mode, expected } => Ok(settings::mode(state, mode, expected)),

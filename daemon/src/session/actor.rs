@@ -217,11 +217,12 @@ impl Actor {
                 flow
             }
             Message::Elicit {
+                request,
                 message,
                 schema,
                 reply,
             } => {
-                self.elicit(message, schema, reply).await;
+                self.elicit(request, message, schema, reply).await;
                 Flow::Go
             }
             Message::RunClientCommand { name, args, reply } => {

@@ -71,11 +71,11 @@ impl Actor {
 
     pub(super) async fn elicit(
         &mut self,
+        request: RequestId,
         message: String,
         schema: Value,
         reply: oneshot::Sender<ElicitationAnswer>,
     ) {
-        let request: RequestId = self.services.clock.id().into();
         self.question_waiters.wants_form(request.clone(), reply);
         let command = Command::Elicit {
             request: request.clone(),

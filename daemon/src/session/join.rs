@@ -1,11 +1,16 @@
 //! Joining a session: one message reads the log's end and carries out the resume.
 
+use std::sync::Arc;
+
+use loopd_proto::event::Ephemeral;
+use loopd_proto::event::session::Info;
 use loopd_proto::id::Seq;
+use loopd_proto::session::{JoinerOptions, SessionOptions};
 use tokio::sync::oneshot;
 
 use super::actor::{Actor, Flow};
-use super::{Message, SessionError, SessionHandle};
-use crate::client::ClientId;
+use super::{Message, SessionError, SessionHandle, journal};
+use crate::client::{Client, ClientId, Notice};
 use loopd_kernel::command::{Command, Resume};
 
 /// What a connection must know before it attaches.
@@ -14,6 +19,10 @@ pub struct Joined {
     pub from: Seq,
     /// Whether a client can fill in forms.
     pub elicitation: bool,
+    /// The options that are taken: all of them, or only missing secrets if others are attached.
+    pub options: SessionOptions,
+    /// The names of the options that stay as they are for the others.
+    pub kept: Vec<&'static str>,
 }
 
 /// The request of a connection to join.
@@ -56,9 +65,15 @@ impl Actor {
     pub(super) async fn join(&mut self, join: Join) -> Flow {
         let mut resume = join.resume;
         resume.was_active = self.clients.has_others_than(join.client);
+        let mut kept = Vec::new();
+        if resume.was_active {
+            kept = self.keep_settings(&mut resume);
+        }
         let joined = Joined {
             from: self.state.seq,
             elicitation: self.clients.can_elicit(),
+            options: resume.options.clone(),
+            kept,
         };
         let done = self.execute(Command::Resume(resume)).await;
         let flow = match &done {
@@ -68,5 +83,40 @@ impl Actor {
         // The send fails if the caller has stopped waiting; the session is resumed all the same.
         join.reply.send(done.map(|_| joined)).ok();
         flow
+    }
+
+    /// Leaves the settings of the session as they are for the clients that use it; returns the names
+    /// of those that the joining client wanted otherwise.
+    fn keep_settings(&self, resume: &mut Resume) -> Vec<&'static str> {
+        let wanted = std::mem::take(&mut resume.options);
+        let JoinerOptions { taken, mut kept } = wanted.for_joiner(&self.options);
+        resume.options = taken;
+        let folder = resume.working_directory.take();
+        if folder.is_some_and(|folder| folder != self.state.cwd) {
+            kept.push("workingDirectory");
+        }
+        resume.agent = None;
+        kept
+    }
+
+    /// Tells a client that joined others which of its settings were not taken.
+    pub(super) fn tell_kept(&self, client: &Arc<dyn Client>, kept: &[&str]) {
+        if kept.is_empty() {
+            return;
+        }
+        let event = Ephemeral::SessionInfo(Info {
+            info_type: "settings_kept".to_owned(),
+            message: format!(
+                "Other clients use this session, so its settings stay as they are. Not taken: {}.",
+                kept.join(", ")
+            ),
+            ..Info::default()
+        });
+        match journal::pass(&self.state, &self.services.clock, &event) {
+            Ok(told) => client.tell(told.class, &Notice::event(&self.state.id, &told.line)),
+            Err(error) => {
+                tracing::error!(session = %self.state.id, %error, "an event could not be written as JSON");
+            }
+        }
     }
 }

@@ -13,6 +13,7 @@ use loopd_proto::permission::{
 };
 use serde_json::Value;
 
+use super::form;
 use super::queue;
 use super::settings::permissions::add_new;
 use super::tools::{finish_into, permitted, tell_external_done, waiting_call};
@@ -329,13 +330,14 @@ pub(super) fn elicitation(
     request: &RequestId,
     action: ElicitationAction,
     content: Option<Value>,
-) -> Decision {
-    if !state
-        .questions
-        .forms()
-        .any(|form| form.request_id == *request)
-    {
-        return Decision::answering(Answer::Accepted(false));
+) -> Result<Decision, Refusal> {
+    let mut forms = state.questions.forms();
+    let Some(form) = forms.find(|form| form.request_id == *request) else {
+        return Ok(Decision::answering(Answer::Accepted(false)));
+    };
+    if let (ElicitationAction::Accept, Some(schema)) = (action, &form.requested_schema) {
+        // The form stays open, so that it can be filled in again.
+        form::check(schema, content.as_ref()).map_err(Refusal::FormContent)?;
     }
     let mut decision = Decision::answering(Answer::Accepted(true));
     decision
@@ -352,7 +354,7 @@ pub(super) fn elicitation(
             action,
             content,
         });
-    decision
+    Ok(decision)
 }
 
 #[cfg(test)]

@@ -154,6 +154,12 @@ pub(super) fn close_copied(state: &State, env: &DecideEnv<'_>) -> Decision {
 /// Closes the work that a log was found with.
 fn close_found(state: &State, decision: &mut Decision, why: Why) {
     tasks::close_user_commands(state, decision, why.unknown_outcome());
+    // Who asked for a form was a connection, which is gone.
+    for form in state.questions.forms() {
+        decision.store(Durable::Answered(Answered {
+            request_id: form.request_id.clone(),
+        }));
+    }
     match &state.phase {
         Phase::Turn(turn) if waits_for_clients(turn) => {
             // Open questions survive a restart. What ran beside them is closed, and the turn

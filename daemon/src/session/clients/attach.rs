@@ -26,6 +26,8 @@ pub struct Attachment {
     /// The configuration as the client gave it, with its secrets; kept in memory only.
     pub options: SessionOptions,
     pub api_token: Option<Secret>,
+    /// The names of the client's settings that were not taken, because others use the session.
+    pub kept: Vec<&'static str>,
     /// The client is first sent the durable events after this one.
     pub from: Seq,
     pub pending: PendingWork,
@@ -59,6 +61,7 @@ impl Actor {
         if newcomer {
             self.show_missed(&client, &attachment).await;
         }
+        self.tell_kept(&client, &attachment.kept);
         if newcomer && attachment.offer.request_elicitation {
             self.show_open_forms(&client);
         }
@@ -156,7 +159,8 @@ impl Clients {
             self.launch = Some(attachment.launch.clone());
             self.borrowed_launch = attachment.offer.observer;
         }
-        if attachment.api_token.is_some() {
+        // The token of a client that joins others is taken only if there is none.
+        if attachment.api_token.is_some() && (self.api_token.is_none() || !served) {
             self.api_token.clone_from(&attachment.api_token);
         }
         self.attachments.len() == before

@@ -102,6 +102,7 @@ pub(super) async fn create(
         launch: context.connection.launch(),
         offer: params.offer,
         options: params.options,
+        kept: Vec::new(),
         api_token: params.git_hub_token.map(Secret::new),
         from: Seq::START,
         pending: PendingWork::Waits,

@@ -43,7 +43,12 @@ pub(super) async fn resume(
     let id = params.session_id.clone();
     let session = app.sessions.open(id.clone());
     let mut attempts = 1..agent::ATTEMPTS;
-    let Joined { from, elicitation } = loop {
+    let Joined {
+        from,
+        elicitation,
+        options,
+        kept,
+    } = loop {
         let resume = wanted(&context, &session, &params).await?;
         match session.join(context.connection.id(), resume).await {
             Err(error) if agent::are_others(&error) && attempts.next().is_some() => {}
@@ -64,7 +69,8 @@ pub(super) async fn resume(
         client: context.connection.client.clone(),
         launch: context.connection.launch(),
         offer: params.offer,
-        options: params.options,
+        options,
+        kept,
         api_token: params.git_hub_token.map(Secret::new),
         from,
         pending,

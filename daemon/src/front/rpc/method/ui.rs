@@ -1,5 +1,7 @@
 //! Questions to the users of a session, and their answers.
 
+use loopd_proto::event::ask::ElicitationAction;
+use loopd_proto::id::RequestId;
 use loopd_proto::params::session::Success;
 use loopd_proto::params::ui::{
     ElicitationParams, ElicitationResult, HandleElicitationParams, HandleUserInputParams,
@@ -7,6 +9,7 @@ use loopd_proto::params::ui::{
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::session::SessionHandle;
 use loopd_kernel::command::{Answer, Command};
 
 pub(super) async fn elicit(
@@ -25,13 +28,39 @@ pub(super) async fn elicit(
                 .to_owned(),
         ));
     }
+    let request: RequestId = context.app.services.clock.id().into();
+    let mut asker = FormAsker {
+        session: session.clone(),
+        request: Some(request.clone()),
+    };
     let answer = session
-        .elicit(params.message, params.requested_schema)
+        .elicit(request, params.message, params.requested_schema)
         .await?;
+    asker.request = None;
     Ok(ElicitationResult {
         action: answer.action,
         content: answer.content,
     })
+}
+
+/// Closes a form when its asker stops waiting: the request was cancelled, or its connection is gone.
+struct FormAsker {
+    session: SessionHandle,
+    /// `None` once the form is answered.
+    request: Option<RequestId>,
+}
+
+impl Drop for FormAsker {
+    fn drop(&mut self) {
+        if let Some(request) = self.request.take() {
+            // The call posts the command; nobody waits for the outcome.
+            drop(self.session.command(Command::AnswerElicitation {
+                request,
+                action: ElicitationAction::Cancel,
+                content: None,
+            }));
+        }
+    }
 }
 
 pub(super) async fn handle_elicitation(

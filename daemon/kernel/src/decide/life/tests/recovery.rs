@@ -4,7 +4,19 @@ use crate::decide::tests::prelude::*;
 
 #[test]
 fn after_a_crash_an_idle_session_stays_idle() {
-    ignores(&idle().and(queued("m1")).and(elicitation("e")), recover);
+    ignores(&idle().and(queued("m1")), recover);
+}
+
+#[test]
+fn after_a_crash_a_form_is_closed_because_its_asker_is_gone() {
+    check(
+        &idle().and(elicitation("e")),
+        recover,
+        "
+        store loopd.answered requestId=e
+        now idle
+        ",
+    );
 }
 
 #[test]

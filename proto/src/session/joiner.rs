@@ -1,0 +1,153 @@
+//! What a client brings to a session that other clients use at that moment. Settings belong to all of
+//! them, so a client that joins changes none; it may bring secrets that the session lacks.
+
+use crate::provider::ProviderConfig;
+
+use super::SessionOptions;
+
+/// The options of a client that joins others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JoinerOptions {
+    /// The secrets that the session lacks, and nothing else.
+    pub taken: SessionOptions,
+    /// The names of the options that the client wanted to be otherwise.
+    pub kept: Vec<&'static str>,
+}
+
+impl SessionOptions {
+    /// Returns what is taken of these options when a client joins others. `known` are the options of
+    /// the session, with the secrets that it has.
+    pub fn for_joiner(self, known: &Self) -> JoinerOptions {
+        let mut taken = Self::default();
+        if let (Some(theirs), Some(ours)) = (&self.provider, &known.provider) {
+            taken.provider = completed(ours, theirs);
+        }
+        if let (Some(theirs), Some(ours)) = (&self.providers, &known.providers) {
+            let mut all = ours.clone();
+            for own in &mut all {
+                let same = theirs.iter().find(|their| their.name() == own.name());
+                if let Some(complete) = same.and_then(|their| completed(own, their)) {
+                    *own = complete;
+                }
+            }
+            taken.providers = (all != *ours).then_some(all);
+        }
+        let kept = self.differing(known);
+        JoinerOptions { taken, kept }
+    }
+
+    /// Names the options that are set here and differ from `known`, secrets aside. The name of the
+    /// client is its own, and the working directory is compared by whoever resolves it.
+    fn differing(self, known: &Self) -> Vec<&'static str> {
+        let (theirs, ours) = (self.stripped(), known.clone().stripped());
+        let mut names = Vec::new();
+        macro_rules! compare {
+            ($($field:ident $name:literal),* $(,)?) => {$(
+                if theirs.$field.is_some() && theirs.$field != ours.$field {
+                    names.push($name);
+                }
+            )*};
+        }
+        compare!(
+            model "model",
+            reasoning_effort "reasoningEffort",
+            streaming "streaming",
+            system_message "systemMessage",
+            available_tools "availableTools",
+            excluded_tools "excludedTools",
+            tool_filter_precedence "toolFilterPrecedence",
+            default_agent "defaultAgent",
+            additional_directories "additionalDirectories",
+            provider "provider",
+            providers "providers",
+            models "models",
+            model_capabilities "modelCapabilities",
+            enable_citations "enableCitations",
+            custom_agents "customAgents",
+            excluded_builtin_agents "excludedBuiltinAgents",
+            ask_user_disabled "askUserDisabled",
+            agent "agent",
+            enable_config_discovery "enableConfigDiscovery",
+            instruction_directories "instructionDirectories",
+            skip_custom_instructions "skipCustomInstructions",
+            session_limits "sessionLimits",
+            large_output "largeOutput",
+            infinite_sessions "infiniteSessions",
+            subagents "subagents",
+            plugin_directories "pluginDirectories",
+            include_sub_agent_streaming_events "includeSubAgentStreamingEvents",
+        );
+        names
+    }
+
+    /// Returns the options without secrets, and without the marks that there were some.
+    fn stripped(self) -> Self {
+        let mut options = self.without_secrets();
+        let named = options.providers.iter_mut().flatten();
+        for provider in options.provider.iter_mut().chain(named) {
+            provider.secret_withheld = None;
+        }
+        options
+    }
+}
+
+/// Returns our provider with the secrets of theirs, if it is the same one and lacks them.
+fn completed(ours: &ProviderConfig, theirs: &ProviderConfig) -> Option<ProviderConfig> {
+    let bare = |provider: &ProviderConfig| {
+        let mut bare = provider.clone();
+        bare.strip_secrets();
+        bare.secret_withheld = None;
+        bare
+    };
+    let lacks = ours.secret_withheld == Some(true);
+    (lacks && bare(ours) == bare(theirs)).then(|| theirs.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(json: serde_json::Value) -> SessionOptions {
+        serde_json::from_value(json).unwrap_or_default()
+    }
+
+    #[test]
+    fn who_joins_changes_no_setting_and_is_told_which() {
+        let known = options(serde_json::json!({
+            "model": "a", "streaming": true, "clientName": "first",
+            "provider": {"baseUrl": "http://one", "apiKey": "k"},
+        }));
+        let wanted = options(serde_json::json!({
+            "model": "a", "streaming": false, "clientName": "second", "availableTools": ["x"],
+            "provider": {"baseUrl": "http://two", "apiKey": "l"},
+        }));
+        let joined = wanted.for_joiner(&known);
+        assert_eq!(joined.taken, SessionOptions::default());
+        assert_eq!(joined.kept, ["streaming", "availableTools", "provider"]);
+    }
+
+    #[test]
+    fn who_joins_brings_the_secrets_that_are_missing() {
+        let wanted = options(serde_json::json!({
+            "provider": {"baseUrl": "http://one", "apiKey": "new"},
+            "providers": [{"name": "p", "apiKey": "new"}, {"name": "q", "apiKey": "new"}],
+        }));
+        let first = options(serde_json::json!({
+            "provider": {"baseUrl": "http://one", "apiKey": "old"},
+            "providers": [{"name": "p", "apiKey": "old"}],
+        }));
+        // The first client's key is there.
+        let joined = wanted.clone().for_joiner(&first);
+        assert_eq!(joined.taken, SessionOptions::default());
+        assert_eq!(joined.kept, ["providers"]);
+        // After a restart it is not.
+        let joined = wanted.clone().for_joiner(&first.without_secrets());
+        assert_eq!(joined.taken.provider, wanted.provider);
+        let named = joined.taken.providers.unwrap_or_default();
+        let keys: Vec<_> = named
+            .iter()
+            .map(|provider| provider.api_key.as_deref())
+            .collect();
+        assert_eq!(keys, [Some("new")]);
+    }
+}
