@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
+use loopd_sdk::proto::visible::visible;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use tokio::sync::Mutex;
 
@@ -117,8 +118,7 @@ impl Terminal {
     }
 }
 
-/// Replaces the control characters in untrusted text, so that it cannot control the terminal.
+/// Shows the hidden characters in untrusted text, so that it cannot control the terminal.
 pub(crate) fn sanitize(text: &str) -> String {
-    let is_control = |c: char| c.is_control() && c != '\n' && c != '\t';
-    text.replace(is_control, "\u{fffd}")
+    visible(text).into_owned()
 }

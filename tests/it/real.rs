@@ -6,6 +6,7 @@ mod detached;
 mod durability;
 mod emptied_home;
 mod memory;
+mod private_home;
 mod process;
 mod process_ownership;
 mod starts;

@@ -107,6 +107,7 @@ impl Actor {
         for step in steps {
             let line = match step {
                 Step::Store(event) => {
+                    let event = self.presentable(event);
                     journal::record(&mut self.state, &self.services.clock, &event).map(
                         |(stored, out)| {
                             self.show_stored(&event);
