@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use loopd_sdk::proto::visible::for_person;
 use loopd_sdk::{
     PermissionAsked, PermissionDecision, PermissionRequest, SessionConfig, UserInput,
     UserInputResponse,
 };
 
-use crate::terminal::{Style, Terminal, sanitize};
+use crate::terminal::{Style, Terminal};
 use crate::turnstile::Turnstile;
 
 /// How many lines of a diff are shown.
@@ -44,7 +45,7 @@ pub(crate) fn with_handlers(
                 terminal.notice(&format!(
                     "loop: {what} was denied: it needs a permission and nobody is there to ask; allow it \
                      with --allow-tool '{}', or everything with --yolo",
-                    rule(&asked.permission_request)
+                    for_person(&rule(&asked.permission_request))
                 ));
                 PermissionDecision::UserNotAvailable {}
             }
@@ -73,13 +74,13 @@ async fn decide(terminal: &Terminal, asked: &PermissionAsked) -> PermissionDecis
     let what = terminal.styled(Style::Bold, &request_line(asked));
     let mut question = format!("{} {what}\n", terminal.styled(Style::Bold, "?"));
     if let Some(warning) = warning(request) {
-        question.push_str(&terminal.styled(Style::Bad, &format!("  {}\n", sanitize(warning))));
+        question.push_str(&terminal.styled(Style::Bad, &format!("  {}\n", for_person(warning))));
     }
     if let PermissionRequest::Write { diff, .. } = request {
-        for line in sanitize(diff).lines().take(DIFF_LINES) {
+        for line in for_person(diff).lines().take(DIFF_LINES) {
             question.push_str(&terminal.styled(Style::Dim, &format!("  {line}\n")));
         }
-        let more = diff.lines().count().saturating_sub(DIFF_LINES);
+        let more = for_person(diff).lines().count().saturating_sub(DIFF_LINES);
         if more > 0 {
             question.push_str(&terminal.styled(Style::Dim, &format!("  … {more} more lines\n")));
         }
@@ -109,7 +110,7 @@ async fn decide(terminal: &Terminal, asked: &PermissionAsked) -> PermissionDecis
 }
 
 async fn respond(terminal: &Terminal, asked: &UserInput) -> UserInputResponse {
-    let question = sanitize(&asked.question);
+    let question = for_person(&asked.question);
     let mut text = format!(
         "{} {}\n",
         terminal.styled(Style::Bold, "?"),
@@ -121,7 +122,7 @@ async fn respond(terminal: &Terminal, asked: &UserInput) -> UserInputResponse {
             "  ",
             &(number + 1).to_string(),
             ". ",
-            &sanitize(choice),
+            &for_person(choice),
             "\n",
         ]);
     }
@@ -142,7 +143,7 @@ async fn respond(terminal: &Terminal, asked: &UserInput) -> UserInputResponse {
 fn request_line(asked: &PermissionAsked) -> String {
     let what = describe(&asked.permission_request);
     match &asked.agent_id {
-        Some(agent) => format!("agent {}: {what}", sanitize(agent.as_str())),
+        Some(agent) => format!("agent {}: {what}", for_person(agent.as_str())),
         None => what,
     }
 }
@@ -169,7 +170,7 @@ pub(crate) fn describe(request: &PermissionRequest) -> String {
         } => format!("call {tool_name} of {server_name}"),
         PermissionRequest::CustomTool { tool_name, .. } => format!("call {tool_name}"),
     };
-    sanitize(&text)
+    for_person(&text)
 }
 
 /// Returns the `--allow-tool` rule that would allow the request.

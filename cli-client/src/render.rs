@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use loopd_sdk::proto::event::tool::{ToolComplete, ToolStart};
 use loopd_sdk::proto::id::ToolCallId;
+use loopd_sdk::proto::visible::for_person;
 use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, MessageId};
 use serde_json::Value;
 
@@ -196,7 +197,7 @@ impl Text {
             (None, Some(result)) => (Style::Dim, result.content.as_str()),
             (None, None) => (Style::Dim, ""),
         };
-        let text = sanitize(text);
+        let text = for_person(text);
         let lines: Vec<&str> = text.trim_end().lines().collect();
         for line in lines.iter().take(OUTPUT_LINES) {
             self.note(style, &format!("  {}", shorten(line)))?;
@@ -245,7 +246,7 @@ impl Text {
             return;
         }
         for (style, line) in self.pending_notices.drain(..) {
-            let line = self.terminal.styled(style, &sanitize(&line));
+            let line = self.terminal.styled(style, &for_person(&line));
             self.terminal.notice(&line);
         }
     }
@@ -253,7 +254,7 @@ impl Text {
     fn note(&mut self, style: Style, line: &str) -> anyhow::Result<()> {
         self.end_line()?;
         self.terminal
-            .notice(&self.terminal.styled(style, &sanitize(line)));
+            .notice(&self.terminal.styled(style, &for_person(line)));
         Ok(())
     }
 }
@@ -271,7 +272,10 @@ fn summary(start: &ToolStart) -> String {
     });
     let name = &start.tool_name;
     match (telling, arguments) {
-        (Some(telling), _) => shorten(&format!("{name}  {}", telling.replace('\n', " ⏎ "))),
+        (Some(telling), _) => shorten(&format!(
+            "{name}  {}",
+            for_person(telling).replace('\n', " ⏎ ")
+        )),
         (None, Some(arguments)) => shorten(&format!("{name}  {arguments}")),
         (None, None) => name.clone(),
     }
@@ -319,7 +323,7 @@ pub(crate) fn line(event: &Event) -> String {
         }
         _ => text,
     };
-    let text = shorten(&sanitize(&text).replace('\n', " ⏎ "));
+    let text = shorten(&for_person(&text).replace('\n', " ⏎ "));
     let line = format!("{}  {:<26} {text}", event.head.timestamp, event.body.kind());
     line.trim_end().to_owned()
 }

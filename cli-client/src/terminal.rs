@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 
 use input::{AskerKind, LineInput};
+use loopd_sdk::proto::visible::visible;
 use screen::{Screen, Stream};
 
 pub(crate) use input::Typed;
@@ -119,8 +120,7 @@ impl Terminal {
     }
 }
 
-/// Replaces the control characters in untrusted text, so that it cannot control the terminal.
+/// Shows the hidden characters in untrusted text, so that it cannot control the terminal.
 pub(crate) fn sanitize(text: &str) -> String {
-    let is_control = |c: char| c.is_control() && c != '\n' && c != '\t';
-    text.replace(is_control, "\u{fffd}")
+    visible(text).into_owned()
 }

@@ -3,12 +3,16 @@
 //! `session` builds a [`Redaction`] from the secrets that it knows and passes every tool outcome
 //! through it; `turn` does so with partial output. A value is never stored, printed or logged.
 
+pub mod file;
+
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use loopd_proto::visible::visible;
+use serde_json::Value;
 
 /// Replaces a secret in a text.
 pub const MASK: &str = "[redacted]";
@@ -80,6 +84,42 @@ impl Redaction {
         }
     }
 
+    /// Returns whether there is nothing to mask.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Masks the values in every text of a JSON value; returns whether there was one.
+    pub fn clean_value(&self, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) => match self.clean(text) {
+                Cow::Owned(cleaned) => {
+                    *text = cleaned;
+                    true
+                }
+                Cow::Borrowed(_) => false,
+            },
+            Value::Array(items) => items
+                .iter_mut()
+                .fold(false, |found, item| self.clean_value(item) | found),
+            Value::Object(members) => members
+                .values_mut()
+                .fold(false, |found, member| self.clean_value(member) | found),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
+    /// Returns the text as a permission request shows it: with every value masked, and with hidden
+    /// characters written as escapes.
+    pub fn shown(&self, text: &str) -> String {
+        visible(&self.clean(text)).into_owned()
+    }
+
+    /// Returns whether a request that shows `shown` is a request for exactly `wanted`.
+    pub fn is_shown_as(&self, wanted: &str, shown: &str) -> bool {
+        wanted == shown || self.shown(wanted) == shown
+    }
+
     /// Finds the first occurrence of a value; of several that start there, the longest.
     fn first(&self, text: &str) -> Option<Range<usize>> {
         if let Some(search) = &self.search {
@@ -131,6 +171,11 @@ impl Pieces {
             redaction,
             held: String::new(),
         }
+    }
+
+    /// Returns whether there is nothing to mask.
+    pub fn is_idle(&self) -> bool {
+        self.redaction.is_empty()
     }
 
     /// Takes a piece; returns the text that is safe to show by now, which may be empty.

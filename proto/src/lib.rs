@@ -25,6 +25,7 @@ pub mod permission;
 pub mod provider;
 pub mod session;
 pub mod time;
+pub mod visible;
 #[cfg(feature = "wire")]
 pub mod wire;
 

@@ -47,6 +47,9 @@ impl ProviderConfig {
         let held = self.api_key.take().is_some()
             | self.bearer_token.take().is_some()
             | self.headers.take().is_some();
+        let address = self.base_url.as_deref().map(without_address_secrets);
+        let held = held || address != self.base_url;
+        self.base_url = address;
         if held {
             self.secret_withheld = Some(true);
         }
@@ -68,9 +71,61 @@ impl std::fmt::Debug for ProviderConfig {
         f.debug_struct("ProviderConfig")
             .field("name", &self.name)
             .field("kind", &self.kind)
-            .field("base_url", &self.base_url)
+            .field(
+                "base_url",
+                &self.base_url.as_deref().map(without_address_secrets),
+            )
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the address without its user, its password and the parameters that are keys by their name.
+pub fn without_address_secrets(address: &str) -> String {
+    let (before, query) = match address.split_once('?') {
+        Some((before, query)) => (before, Some(query)),
+        None => (address, None),
+    };
+    let mut kept = match user_information(before) {
+        Some((scheme, _, host)) => format!("{scheme}://{host}"),
+        None => before.to_owned(),
+    };
+    let parameters = query.iter().flat_map(|query| query.split('&'));
+    let parameters: Vec<&str> = parameters
+        .filter(|parameter| !is_key(parameter.split('=').next().unwrap_or_default()))
+        .collect();
+    if !parameters.is_empty() {
+        kept.push('?');
+        kept.push_str(&parameters.join("&"));
+    }
+    kept
+}
+
+/// Returns the secrets that an address has in it: its user, its password and its keys.
+pub fn address_secrets(address: &str) -> Vec<String> {
+    let (before, query) = address.split_once('?').unwrap_or((address, ""));
+    let user = user_information(before).map(|(_, user, _)| user);
+    let user = user.into_iter().flat_map(|user| user.split(':'));
+    let keys = query.split('&').filter_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        is_key(name).then_some(value)
+    });
+    user.chain(keys).map(str::to_owned).collect()
+}
+
+/// Splits an address that has a user into its scheme, the user with the password, and the rest.
+fn user_information(address: &str) -> Option<(&str, &str, &str)> {
+    let (scheme, rest) = address.split_once("://")?;
+    let end = rest.find(['/', '#']).unwrap_or(rest.len());
+    let at = rest.get(..end)?.rfind('@')?;
+    Some((scheme, rest.get(..at)?, rest.get(at + 1..)?))
+}
+
+/// Returns whether the name of a parameter says that its value is a key.
+fn is_key(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["auth", "key", "token", "secret", "sig", "password"]
+        .iter()
+        .any(|word| name.contains(word))
 }
 
 /// A model of one of the named providers; it is chosen as `provider/id`.

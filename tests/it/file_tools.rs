@@ -146,8 +146,10 @@ async fn bad_input_is_explained_and_changes_nothing() {
         .client()
         .create(json!({"requestPermission": true}))
         .await;
+    let rule = json!({"scope": "session", "add": [{"kind": "read", "argument": null}]});
+    session.call("session.permissions.modifyRules", rule).await;
     session.ask("go").await;
-    // Nobody is bothered with what cannot work.
+    // Where reading is allowed, nobody is bothered with what cannot work.
     assert_eq!(session.count("permission.requested"), 0);
     assert!(
         completed(&session)

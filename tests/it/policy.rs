@@ -194,7 +194,7 @@ async fn a_deny_rule_that_names_a_link_means_its_target() {
     let view = call("v", "view", json!({"path": "real/secret.txt"}));
     let daemon = Daemon::playing([
         Turn::user("go").calls([view]),
-        Turn::results(["real/secret.txt"]).says("denied"),
+        Turn::results(["link/secret.txt"]).says("denied"),
     ])
     .await;
     std::fs::create_dir(daemon.file("real")).unwrap();

@@ -8,6 +8,7 @@ mod durability;
 mod emptied_home;
 mod full_disk;
 mod memory;
+mod private_home;
 mod process;
 mod process_ownership;
 mod relays;

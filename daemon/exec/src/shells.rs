@@ -30,7 +30,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::process::{Lifetime, Processes};
-use crate::terminal::{Backend, CloseMode, CommandStartError, Shell, ShellSpec};
+use crate::terminal::{
+    Backend, CloseMode, CommandStartError, OutputFilters, Shell, ShellSpec,
+};
 use loopd_kernel::command::{Command, TaskEnd};
 use loopd_kernel::state::State;
 
@@ -56,6 +58,8 @@ pub struct ShellsSetup {
     pub scratch: PathBuf,
     /// Returns a file name that is not used in `scratch`.
     pub name_output: fn() -> String,
+    /// Change what is written to the files of large outputs.
+    pub filters: Arc<dyn OutputFilters>,
     pub log: Arc<dyn TaskLog>,
 }
 
@@ -246,6 +250,7 @@ impl Shells {
             env: context.env.clone(),
             scratch: setup.scratch.clone(),
             name_output: setup.name_output,
+            filters: setup.filters.clone(),
             session: setup.session.clone(),
             lifetime,
             label,

@@ -40,13 +40,17 @@ mod text;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use loopd_proto::id::SessionId;
 
 use crate::process::{Lifetime, Processes, SpawnError};
 
 pub use keys::{InputError, TypedInput, parse_input};
-pub use output::{CommandOutput, HEAD_CHARS, OutputBody, SavedOutput, Screen, TAIL_CHARS};
+pub use output::{
+    CommandOutput, HEAD_CHARS, OutputBody, OutputFilter, OutputFilters, SavedOutput, Screen,
+    TAIL_CHARS,
+};
 pub use run::{CommandEnd, CommandProgress, CommandRun, CommandState, WaitingFor};
 
 /// How a shell runs commands.
@@ -68,6 +72,8 @@ pub struct ShellSpec {
     pub scratch: PathBuf,
     /// Returns a file name that is not used in `scratch`.
     pub name_output: fn() -> String,
+    /// Change what is written to the files.
+    pub filters: Arc<dyn OutputFilters>,
     pub session: SessionId,
     pub lifetime: Lifetime,
     /// The text in the process list.

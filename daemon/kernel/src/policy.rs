@@ -172,13 +172,39 @@ fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest)
     }
 }
 
-/// Returns the paths that deny rules or managed ask rules name for reading.
-pub fn unreadable(permissions: &Permissions) -> Vec<String> {
-    let managed = permissions.managed.iter();
-    let managed = managed.flat_map(|managed| managed.deny.iter().chain(&managed.ask));
-    let rules = permissions.denied.iter().chain(managed);
-    let places = rules.filter(|rule| rule.kind == "read");
-    places.filter_map(|rule| rule.argument.clone()).collect()
+/// The paths that deny rules and managed ask rules name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GuardedPaths {
+    /// Reading these is denied.
+    pub denied_reads: Vec<String>,
+    /// Reading these is asked about each time.
+    pub asked_reads: Vec<String>,
+    /// Writing these is denied or asked about.
+    pub writes: Vec<String>,
+}
+
+/// Returns the paths that deny rules and managed ask rules name.
+pub fn guarded(permissions: &Permissions) -> GuardedPaths {
+    let managed = permissions.managed.as_deref();
+    let deny = managed.map_or(&[][..], |managed| &managed.deny);
+    let ask = managed.map_or(&[][..], |managed| &managed.ask);
+    let denied = || permissions.denied.iter().chain(deny);
+    let of_kind = |rule: &PermissionRule, kind: &str| {
+        rule.argument
+            .clone()
+            .filter(|_| canonical(&rule.kind) == kind)
+    };
+    GuardedPaths {
+        denied_reads: denied().filter_map(|rule| of_kind(rule, "read")).collect(),
+        asked_reads: ask
+            .iter()
+            .filter_map(|rule| of_kind(rule, "read"))
+            .collect(),
+        writes: denied()
+            .chain(ask)
+            .filter_map(|rule| of_kind(rule, "write"))
+            .collect(),
+    }
 }
 
 /// Whether a path lies in one of the directories that the session may use.
@@ -261,7 +287,7 @@ pub fn within(directory: &str, path: &str) -> bool {
 }
 
 /// Returns the path without `.` and `..`. Links are not resolved.
-fn plain(path: &str) -> PathBuf {
+pub fn plain(path: &str) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in Path::new(path).components() {
         match part {

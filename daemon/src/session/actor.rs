@@ -26,6 +26,7 @@ use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
 use crate::client::{Lifecycle, LifecycleMetadata};
 use crate::publish::recent::Recent;
+use crate::redaction::file::FileMasks;
 use crate::services::Services;
 use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
@@ -63,6 +64,8 @@ pub(super) struct Actor {
     files: FileWriter,
     /// The shell commands of the session.
     pub(super) shells: Shells,
+    /// The secrets that the files of large outputs must not hold.
+    pub(super) file_masks: FileMasks,
     pub(super) subagents: SessionSubagents,
     pub(super) storage: Storage,
     /// Since when nobody attends the session and nothing runs in it.
@@ -85,6 +88,7 @@ impl Actor {
         inbox: mpsc::Receiver<Message>,
     ) -> Self {
         let now = services.clock.now().0;
+        let file_masks = FileMasks::default();
         #[expect(clippy::cast_possible_truncation, reason = "the random half is enough")]
         let epoch = services.clock.id().0 as u64;
         Self {
@@ -103,7 +107,8 @@ impl Actor {
                 agent: None,
                 event_count: 0,
             },
-            shells: shells::shells(&id, &services, &mailbox),
+            shells: shells::shells(&id, &services, &mailbox, &file_masks),
+            file_masks,
             subagents: SessionSubagents::new(&id, &services, &sessions, &mailbox),
             clients: Clients::new(id.clone()),
             state: State::new(id),

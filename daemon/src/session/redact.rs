@@ -1,9 +1,17 @@
-//! Removes the session's secrets from the output of tools.
+//! Removes the session's secrets from the output of tools, and from what is stored of their calls.
 //!
 //! Every tool outcome, from a built-in tool or a client's, passes through here before it reaches
-//! the state, the log and the model's context.
+//! the state, the log and the model's context. So do the arguments of calls, permission requests and
+//! what is said of tasks. A call in the daemon still runs with the arguments that the model wrote; a
+//! client's tool gets them masked, because it gets what the log has.
 
+use loopd_proto::event::Durable;
+use loopd_proto::id::ToolCallId;
+use loopd_proto::permission::{PermissionPrompt, PermissionRequest};
 use loopd_proto::session::ProviderConfig;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::actor::Actor;
 use crate::redaction::Redaction;
@@ -36,7 +44,9 @@ impl Actor {
     /// Masks every secret in the outcome that a command reports.
     pub(super) fn without_secrets(&self, mut command: Command) -> Command {
         let outcome = match &mut command {
-            Command::ToolFinished { outcome, .. } | Command::AnswerTool { outcome, .. } => outcome,
+            Command::ToolFinished { outcome, .. }
+            | Command::AnswerTool { outcome, .. }
+            | Command::UserCommandEnded { outcome, .. } => outcome,
             Command::Assessed(assessed) => match &mut assessed.need {
                 CallNeed::Refused(outcome) => outcome,
                 CallNeed::Nothing | CallNeed::Permission(_) | CallNeed::Answer(_) => {
@@ -47,6 +57,160 @@ impl Actor {
         };
         mask(&self.redaction(), outcome);
         command
+    }
+
+    /// Returns an event as it is stored, applied and published: without secrets, and with nothing
+    /// hidden in what a person is asked.
+    pub(super) fn presentable(&mut self, event: Durable) -> Durable {
+        match event {
+            Durable::AssistantMessage(mut message) if !message.tool_requests.is_empty() => {
+                let redaction = self.redaction();
+                for request in &mut message.tool_requests {
+                    self.mask_arguments(&redaction, &request.tool_call_id, &mut request.arguments);
+                }
+                Durable::AssistantMessage(message)
+            }
+            Durable::ToolStart(mut start) => {
+                let redaction = self.redaction();
+                if let Some(arguments) = &mut start.arguments {
+                    self.mask_arguments(&redaction, &start.tool_call_id, arguments);
+                }
+                Durable::ToolStart(start)
+            }
+            Durable::PermissionRequested(mut asked) => {
+                show(&self.redaction(), &mut asked.permission_request);
+                let prompt = asked.prompt_request.take();
+                asked.prompt_request =
+                    prompt.map(|_| PermissionPrompt::from(&asked.permission_request));
+                Durable::PermissionRequested(asked)
+            }
+            Durable::ToolComplete(done) => {
+                self.running.forget_arguments(&done.tool_call_id);
+                Durable::ToolComplete(done)
+            }
+            Durable::SessionError(it) => Durable::SessionError(self.masked(it)),
+            Durable::SessionWarning(it) => Durable::SessionWarning(self.masked(it)),
+            Durable::SystemNotification(it) => Durable::SystemNotification(self.masked(it)),
+            Durable::TaskStarted(it) => Durable::TaskStarted(self.masked(it)),
+            Durable::TaskNoted(it) => Durable::TaskNoted(self.masked(it)),
+            Durable::TaskAnswered(it) => Durable::TaskAnswered(self.masked(it)),
+            Durable::TaskEnded(it) => Durable::TaskEnded(self.masked(it)),
+            other => other,
+        }
+    }
+
+    /// Masks the arguments of a call, and keeps what the model wrote for running it.
+    fn mask_arguments(&mut self, redaction: &Redaction, call: &ToolCallId, arguments: &mut Value) {
+        if redaction.is_empty() {
+            return;
+        }
+        let mut masked = arguments.clone();
+        if redaction.clean_value(&mut masked) {
+            let written = std::mem::replace(arguments, masked);
+            self.running.keep_arguments(call, written);
+        }
+    }
+
+    /// Masks every text of a value.
+    fn masked<T: Serialize + DeserializeOwned>(&self, value: T) -> T {
+        let redaction = self.redaction();
+        if redaction.is_empty() {
+            return value;
+        }
+        let Ok(mut written) = serde_json::to_value(&value) else {
+            return value;
+        };
+        if !redaction.clean_value(&mut written) {
+            return value;
+        }
+        serde_json::from_value(written).unwrap_or(value)
+    }
+}
+
+/// Shows a permission request without secrets and with nothing hidden. The real names of files stay
+/// among their other names, because rules are compared with them.
+fn show(redaction: &Redaction, request: &mut PermissionRequest) {
+    let shown = |text: &mut String| *text = redaction.shown(text);
+    let name = |name: &mut String, also_named: &mut Vec<String>| {
+        let plain = redaction.clean(name).into_owned();
+        *name = redaction.shown(&plain);
+        if *name != plain && !also_named.contains(&plain) {
+            also_named.push(plain);
+        }
+    };
+    match request {
+        PermissionRequest::Shell {
+            full_command_text,
+            intention,
+            commands,
+            possible_paths,
+            possible_urls,
+            warning,
+            ..
+        } => {
+            shown(full_command_text);
+            shown(intention);
+            warning.iter_mut().for_each(shown);
+            for text in commands
+                .iter_mut()
+                .map(|command| &mut command.identifier)
+                .chain(possible_paths)
+                .chain(possible_urls.iter_mut().map(|found| &mut found.url))
+            {
+                shown(text);
+            }
+        }
+        PermissionRequest::Write {
+            intention,
+            file_name,
+            diff,
+            new_file_contents,
+            other_files,
+            also_named,
+            ..
+        } => {
+            shown(intention);
+            shown(diff);
+            new_file_contents.iter_mut().for_each(shown);
+            also_named
+                .iter_mut()
+                .for_each(|name| redaction.clean_in_place(name));
+            name(file_name, also_named);
+            for file in other_files {
+                name(file, also_named);
+            }
+        }
+        PermissionRequest::Read {
+            intention,
+            path,
+            also_named,
+            ..
+        } => {
+            shown(intention);
+            also_named
+                .iter_mut()
+                .for_each(|name| redaction.clean_in_place(name));
+            name(path, also_named);
+        }
+        PermissionRequest::Url { intention, url, .. } => {
+            shown(intention);
+            shown(url);
+        }
+        PermissionRequest::Mcp { args, .. } => {
+            args.iter_mut().for_each(|args| {
+                redaction.clean_value(args);
+            });
+        }
+        PermissionRequest::CustomTool {
+            args,
+            tool_description,
+            ..
+        } => {
+            shown(tool_description);
+            args.iter_mut().for_each(|args| {
+                redaction.clean_value(args);
+            });
+        }
     }
 }
 
@@ -59,7 +223,10 @@ fn keys(provider: &ProviderConfig) -> impl Iterator<Item = String> {
         .filter_map(|(_, value)| value.split_whitespace().next_back());
     let keys = [&provider.api_key, &provider.bearer_token];
     let keys = keys.into_iter().flatten().map(String::as_str);
-    keys.chain(headers).map(str::to_owned)
+    let address = provider.base_url.as_deref().unwrap_or_default();
+    keys.chain(headers)
+        .map(str::to_owned)
+        .chain(loopd_proto::provider::address_secrets(address))
 }
 
 /// Returns whether a header authenticates; others hold versions and names, which are no secrets.

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use loopd_proto::id::MessageId;
+use loopd_kernel::model::ToolCall;
+use loopd_proto::id::{MessageId, ToolCallId};
+use serde_json::Value;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +22,9 @@ pub(super) struct RunningEffects {
     /// The extra request headers of waiting messages and of the running interaction.
     waiting_headers: HashMap<MessageId, BTreeMap<String, String>>,
     headers: BTreeMap<String, String>,
+    /// The arguments of open calls whose stored arguments are masked. A call runs with what the model
+    /// wrote; only the log, clients and later requests have the masked form.
+    arguments: HashMap<ToolCallId, Value>,
 }
 
 impl RunningEffects {
@@ -77,6 +82,23 @@ impl RunningEffects {
     /// Cancels the running turn and every effect that would still start.
     pub(super) fn end(&self) {
         self.turn.cancel();
+    }
+
+    /// Keeps the arguments of a call that are masked in the log, until the call has its result.
+    pub(super) fn keep_arguments(&mut self, call: &ToolCallId, arguments: Value) {
+        self.arguments.entry(call.clone()).or_insert(arguments);
+    }
+
+    pub(super) fn forget_arguments(&mut self, call: &ToolCallId) {
+        self.arguments.remove(call);
+    }
+
+    /// Returns the call with the arguments that the model wrote.
+    pub(super) fn with_arguments(&self, mut call: ToolCall) -> ToolCall {
+        if let Some(arguments) = self.arguments.get(&call.id) {
+            call.arguments = arguments.clone();
+        }
+        call
     }
 
     /// Keeps the headers of a message until its interaction starts.

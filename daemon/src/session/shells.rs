@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::actor::Actor;
 use super::{Message, SessionError};
 use crate::config::ShellBackend;
+use crate::redaction::file::FileMasks;
 use crate::services::Services;
 use crate::tool::large_output;
 use loopd_exec::shells::{CommandContext, Shells, ShellsSetup, TaskLog, TaskLogError};
@@ -50,12 +51,14 @@ pub(super) fn shells(
     id: &loopd_proto::id::SessionId,
     services: &Services,
     mailbox: &mpsc::Sender<Message>,
+    masks: &FileMasks,
 ) -> Shells {
     Shells::new(ShellsSetup {
         session: id.clone(),
         processes: services.processes.clone(),
         scratch: services.scratch_folder(id),
         name_output: large_output::file_name,
+        filters: std::sync::Arc::new(masks.clone()),
         log: log(mailbox),
     })
 }

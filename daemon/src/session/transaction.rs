@@ -189,6 +189,7 @@ impl Actor {
         for step in steps {
             let line = match step {
                 Step::Store(event) => {
+                    let event = self.presentable(event);
                     let recorded = journal::record(&mut self.state, &self.services.clock, &event);
                     recorded.map(|(stored, out)| {
                         self.waits.stored(&event, &out);

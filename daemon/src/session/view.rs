@@ -11,6 +11,7 @@ use super::subagents::tree::Tree;
 use crate::launch::Launch;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
+use crate::redaction::Redaction;
 use crate::subagent::Subagents;
 use crate::subagent::definitions::Roster;
 use crate::turn::route::Route;
@@ -47,6 +48,8 @@ pub struct View<'a> {
     pub command_context: &'a dyn Fn() -> CommandContext,
     /// The clients that receive the events.
     pub audience: &'a Audience,
+    /// The secrets that what the session says must not show.
+    pub redaction: &'a dyn Fn() -> Redaction,
 }
 
 /// Reads a session, or learns why its log cannot be read.
@@ -62,6 +65,12 @@ impl Actor {
         let command_context = || self.command_context();
         let route = || self.route();
         let roster = || self.subagents.roster();
+        // Who asks for the secrets is about to run something whose output may go to a file.
+        let redaction = || {
+            let redaction = self.redaction();
+            self.file_masks.set(redaction.clone());
+            redaction
+        };
         let commands = || self.clients.commands().cloned().collect();
         look(Ok(&View {
             state: &self.state,
@@ -81,6 +90,7 @@ impl Actor {
             roster: &roster,
             command_context: &command_context,
             audience: self.clients.audience(),
+            redaction: &redaction,
         }));
     }
 }

@@ -10,7 +10,8 @@ use loopd_proto::permission::PermissionRequest;
 use loopd_kernel::policy::grant::Grant;
 
 use super::disk::batch::{self, NotDone};
-use super::{AssessContext, Need, Outcome, Tool, ToolContext, disk, texts};
+use super::{AssessContext, Need, Outcome, Tool, ToolContext, disk, resolved_path, texts};
+use crate::redaction::Redaction;
 
 mod envelope;
 mod hunks;
@@ -18,7 +19,7 @@ mod patch;
 mod plan;
 mod unified;
 
-use plan::Plan;
+use plan::{NoPlan, Plan};
 
 /// The tool `apply_patch`.
 #[derive(Debug, Clone, Copy)]
@@ -53,24 +54,34 @@ impl Tool for ApplyPatch {
 
     async fn need(&self, args: &ApplyPatchArgs, context: &AssessContext) -> Need {
         let (args, context) = (args.clone(), context.clone());
-        match disk::blocking(move || plan::make(&args.patch, &context)).await {
-            Ok(Ok(plan)) => Need::Permission(request(&plan)),
-            Ok(Err(outcome)) | Err(outcome) => Need::Refused(outcome),
-        }
+        let planned = disk::blocking(move || match plan::make(&args.patch, &context) {
+            Ok(plan) => Need::Permission(request(&plan)),
+            Err(NoPlan {
+                path: Some(path), ..
+            }) => resolved_path::need_to_explain(&context, &path),
+            Err(NoPlan { outcome, .. }) => Need::Refused(outcome),
+        });
+        planned.await.unwrap_or_else(Need::Refused)
     }
 
     async fn run(&self, grant: &Grant, args: ApplyPatchArgs, context: &ToolContext) -> Outcome {
-        let context = context.clone();
-        let planned = disk::blocking(move || plan::make(&args.patch, &context)).await;
+        let planned = {
+            let context = context.clone();
+            disk::blocking(move || plan::make(&args.patch, &context)).await
+        };
         let plan = match planned {
             Ok(Ok(plan)) => plan,
-            Ok(Err(outcome)) | Err(outcome) => return outcome,
+            Ok(Err(NoPlan {
+                outcome,
+                path: Some(path),
+            })) => return resolved_path::explained(context, grant, &path, outcome),
+            Ok(Err(NoPlan { outcome, .. })) | Err(outcome) => return outcome,
         };
         // The names and the diff must be those that were allowed.
         let wanted = request(&plan);
         if !grant
             .request()
-            .is_some_and(|granted| is_same(granted, &wanted))
+            .is_some_and(|granted| is_same(granted, &wanted, &context.redaction))
         {
             return Outcome::failure(texts::not_granted("the patch"));
         }
@@ -102,7 +113,7 @@ fn request(plan: &Plan) -> PermissionRequest {
     }
 }
 
-fn is_same(granted: &PermissionRequest, wanted: &PermissionRequest) -> bool {
+fn is_same(granted: &PermissionRequest, wanted: &PermissionRequest, redaction: &Redaction) -> bool {
     match (granted, wanted) {
         (
             PermissionRequest::Write {
@@ -117,7 +128,17 @@ fn is_same(granted: &PermissionRequest, wanted: &PermissionRequest) -> bool {
                 other_files: wanted_others,
                 ..
             },
-        ) => (file_name, diff, other_files) == (wanted_name, wanted_diff, wanted_others),
+        ) => {
+            let is_same =
+                |wanted: &String, granted: &String| redaction.is_shown_as(wanted, granted);
+            is_same(wanted_name, file_name)
+                && is_same(wanted_diff, diff)
+                && wanted_others.len() == other_files.len()
+                && wanted_others
+                    .iter()
+                    .zip(other_files)
+                    .all(|(wanted, granted)| is_same(wanted, granted))
+        }
         _ => false,
     }
 }

@@ -103,7 +103,9 @@ impl Tool for Bash {
         match grant.request() {
             Some(PermissionRequest::Shell {
                 full_command_text, ..
-            }) if *full_command_text == args.command => {}
+            }) if context
+                .redaction
+                .is_shown_as(&args.command, full_command_text) => {}
             _ => return Outcome::failure(texts::not_granted("the command")),
         }
         if context.cancel.is_cancelled() {

@@ -12,9 +12,11 @@ use tokio_util::sync::CancellationToken;
 use loopd_proto::id::{ShellId, ToolCallId};
 
 use super::Web;
+use crate::redaction::Redaction;
 use crate::subagent::{SlotLease, Subagents};
 use loopd_exec::shells::{CommandContext, FoundShell, ShellError, Shells};
 use loopd_exec::terminal::Backend;
+use loopd_kernel::policy::GuardedPaths;
 
 /// What a tool gets while its call is only assessed. Nothing in it can start or change anything.
 #[derive(Debug, Clone)]
@@ -23,9 +25,11 @@ pub struct AssessContext {
     pub cwd: PathBuf,
     /// A folder of the session for large outputs, created on first use.
     pub scratch: PathBuf,
-    /// The paths that rules deny reading. A search through a folder leaves them out.
-    pub unreadable: Arc<[String]>,
+    /// The paths that rules name. A search through a folder leaves out what may not be read.
+    pub guarded: Arc<GuardedPaths>,
     pub open_shells: ShellLookup,
+    /// The secrets that requests show masked. A grant names what the request showed.
+    pub redaction: Redaction,
 }
 
 /// Read-only access to the shells of the session.

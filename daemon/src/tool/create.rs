@@ -35,8 +35,13 @@ impl Tool for Create {
 
     async fn need(&self, args: &CreateArgs, context: &AssessContext) -> Need {
         let (args, context) = (args.clone(), context.clone());
+        if let Err(outcome) = check(&args) {
+            return Need::Refused(outcome);
+        }
         let planned = disk::blocking(move || {
-            plan(&args, &context).map(|(place, diff)| PermissionRequest::Write {
+            let planned = plan(&args, &context)
+                .map_err(|_| resolved_path::need_to_explain(&context, &args.path));
+            planned.map(|(place, diff)| PermissionRequest::Write {
                 managed_approval_required: None,
                 tool_call_id: None,
                 intention: "Create file".to_owned(),
@@ -50,7 +55,8 @@ impl Tool for Create {
         });
         match planned.await {
             Ok(Ok(request)) => Need::Permission(request),
-            Ok(Err(outcome)) | Err(outcome) => Need::Refused(outcome),
+            Ok(Err(need)) => need,
+            Err(outcome) => Need::Refused(outcome),
         }
     }
 
@@ -61,9 +67,12 @@ impl Tool for Create {
         };
         let (place, diff) = match planning.await {
             Ok(Ok(planned)) => planned,
-            Ok(Err(outcome)) | Err(outcome) => return outcome,
+            Ok(Err(outcome)) => {
+                return resolved_path::explained(context, grant, &args.path, outcome);
+            }
+            Err(outcome) => return outcome,
         };
-        if let Err(outcome) = place.check_write(grant, &diff) {
+        if let Err(outcome) = place.check_write(context, grant, &diff) {
             return outcome;
         }
         match disk::blocking(move || write(&place, &args.file_text)).await {
@@ -73,7 +82,8 @@ impl Tool for Create {
     }
 }
 
-fn plan(args: &CreateArgs, context: &AssessContext) -> Result<(ResolvedPath, String), Outcome> {
+/// Checks what needs no look at the disk.
+fn check(args: &CreateArgs) -> Result<(), Outcome> {
     if args.path.is_empty() || args.path.ends_with('/') {
         return Err(Outcome::failure(format!(
             "Path {:?} does not name a file. Give the name of the file to create.",
@@ -86,6 +96,11 @@ fn plan(args: &CreateArgs, context: &AssessContext) -> Result<(ResolvedPath, Str
             args.file_text.len()
         )));
     }
+    Ok(())
+}
+
+fn plan(args: &CreateArgs, context: &AssessContext) -> Result<(ResolvedPath, String), Outcome> {
+    check(args)?;
     let place = resolved_path::possible(context, &args.path)?;
     let asked = place.asked.display();
     // Checked without following links: a dangling link is in the way as well.

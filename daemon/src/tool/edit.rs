@@ -78,8 +78,14 @@ impl Tool for Edit {
         - Use create for a new file.";
 
     async fn need(&self, args: &EditArgs, context: &AssessContext) -> Need {
+        if let Err(outcome) = pieces(args) {
+            return Need::Refused(outcome);
+        }
         let (args, context) = (args.clone(), context.clone());
-        match disk::blocking(move || plan(&args, &context)).await {
+        let planned = disk::blocking(move || {
+            plan(&args, &context).map_err(|_| resolved_path::need_to_explain(&context, &args.path))
+        });
+        match planned.await {
             Ok(Ok(plan)) => Need::Permission(PermissionRequest::Write {
                 managed_approval_required: None,
                 tool_call_id: None,
@@ -91,17 +97,23 @@ impl Tool for Edit {
                 can_offer_session_approval: true,
                 other_files: Vec::new(),
             }),
-            Ok(Err(outcome)) | Err(outcome) => Need::Refused(outcome),
+            Ok(Err(need)) => need,
+            Err(outcome) => Need::Refused(outcome),
         }
     }
 
     async fn run(&self, grant: &Grant, args: EditArgs, context: &ToolContext) -> Outcome {
-        let context = context.clone();
-        let plan = match disk::blocking(move || plan(&args, &context)).await {
-            Ok(Ok(plan)) => plan,
-            Ok(Err(outcome)) | Err(outcome) => return outcome,
+        let path = args.path.clone();
+        let planned = {
+            let context = context.clone();
+            disk::blocking(move || plan(&args, &context)).await
         };
-        if let Err(outcome) = plan.place.check_write(grant, &plan.diff) {
+        let plan = match planned {
+            Ok(Ok(plan)) => plan,
+            Ok(Err(outcome)) => return resolved_path::explained(context, grant, &path, outcome),
+            Err(outcome) => return outcome,
+        };
+        if let Err(outcome) = plan.place.check_write(context, grant, &plan.diff) {
             return outcome;
         }
         match disk::blocking(move || write(plan)).await {

@@ -77,14 +77,16 @@ impl Fixture {
             processes: Processes::new(&base, KeepAlive::default()),
             scratch: base.join("scratch"),
             name_output: super::large_output::file_name,
+            filters: Arc::new(crate::redaction::file::FileMasks::default()),
             log: noted.clone(),
         });
         let context = ToolContext {
             assess: AssessContext {
                 cwd,
                 scratch: base.join("scratch"),
-                unreadable: [].into(),
+                guarded: Arc::default(),
                 open_shells: ShellLookup::new(shells.clone()),
+                redaction: crate::redaction::Redaction::default(),
             },
             env,
             cancel: CancellationToken::new(),
@@ -136,12 +138,17 @@ impl Fixture {
         }
     }
 
-    /// Asks for a call that is refused before anybody is asked.
+    /// Makes a call that cannot work; returns why. What tells of a file is told only to who may read
+    /// it.
     pub(super) async fn refusal(&self, tool: &dyn DynTool, args: &Value) -> String {
-        match self.need(tool, args).await {
-            Need::Refused(outcome) => outcome.text,
-            other => unreachable!("expected a refusal, got {other:?}"),
+        let need = self.need(tool, args).await;
+        if let Need::Permission(request) = &need {
+            let is_read = matches!(request, PermissionRequest::Read { .. });
+            assert!(is_read, "expected a refusal, got {request:?}");
         }
+        let outcome = self.call(tool, args.clone()).await;
+        assert_eq!(outcome.status, super::Status::Failure, "{outcome:?}");
+        outcome.text
     }
 
     /// Does what the session does when everything is allowed.

@@ -8,8 +8,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+use loopd_kernel::policy::GuardedPaths;
 use loopd_kernel::policy::grant::Grant;
 
+use super::closed::ClosedPlaces;
 use super::resolved_path::{self, ResolvedPath};
 use super::walk::{self, Answer, Labels, Selection};
 use super::{AssessContext, Need, Outcome, Tool, ToolContext, disk, texts};
@@ -41,40 +43,43 @@ impl Tool for Glob {
         - Use grep to search for what files contain.";
 
     async fn need(&self, args: &GlobArgs, context: &AssessContext) -> Need {
-        let planned = {
-            let (args, context) = (args.clone(), context.clone());
-            disk::blocking(move || plan(&args, &context)).await
+        let (folder, matcher) = match matcher(args) {
+            Ok(matcher) => matcher,
+            Err(outcome) => return Need::Refused(outcome),
         };
-        match planned {
-            Ok(Ok(plan)) => {
-                let what = format!(
-                    "Search files: {} in {}",
-                    args_pattern(&plan),
-                    plan.place.shown.display()
-                );
-                plan.place.read_need(context, what)
+        let place = {
+            let context = context.clone();
+            disk::blocking(move || resolved_path::asked_about(&context, &searched(folder))).await
+        };
+        match place {
+            Ok(place) => {
+                let pattern = matcher.glob().glob();
+                let what = format!("Search files: {pattern} in {}", place.shown.display());
+                place.read_need(context, what)
             }
-            Ok(Err(outcome)) | Err(outcome) => Need::Refused(outcome),
+            Err(outcome) => Need::Refused(outcome),
         }
     }
 
     async fn run(&self, grant: &Grant, args: GlobArgs, context: &ToolContext) -> Outcome {
+        let path = searched(split(&args).0);
         let planned = {
             let context = context.clone();
             disk::blocking(move || plan(&args, &context)).await
         };
         let plan = match planned {
             Ok(Ok(plan)) => plan,
-            Ok(Err(outcome)) | Err(outcome) => return outcome,
+            Ok(Err(outcome)) => return resolved_path::explained(context, grant, &path, outcome),
+            Err(outcome) => return outcome,
         };
         if let Err(outcome) = plan.place.check_read(context, grant) {
             return outcome;
         }
         match walk::search(context, move |stop| find(&plan, stop)).await {
-            Ok((answer, reach)) => Outcome::success(answer.finish(
+            Ok(((answer, notes), reach)) => Outcome::success(answer.finish(
                 texts::NO_FILES,
                 "Use a narrower pattern or a folder further down.",
-                walk::reach_note(reach).into_iter().collect(),
+                notes.into_iter().chain(walk::reach_note(reach)).collect(),
             )),
             Err(outcome) => outcome,
         }
@@ -86,14 +91,16 @@ struct Plan {
     place: ResolvedPath,
     labels: Labels,
     matcher: GlobMatcher,
-    unreadable: Arc<[String]>,
+    guarded: Arc<GuardedPaths>,
 }
 
-fn args_pattern(plan: &Plan) -> &str {
-    plan.matcher.glob().glob()
+/// Returns the folder to search.
+fn searched(folder: Option<String>) -> String {
+    folder.unwrap_or_else(|| ".".to_owned())
 }
 
-fn plan(args: &GlobArgs, context: &AssessContext) -> Result<Plan, Outcome> {
+/// Returns the folder that the arguments name, and their pattern.
+fn matcher(args: &GlobArgs) -> Result<(Option<String>, GlobMatcher), Outcome> {
     let (folder, pattern) = split(args);
     if Path::new(&pattern)
         .components()
@@ -109,7 +116,12 @@ fn plan(args: &GlobArgs, context: &AssessContext) -> Result<Plan, Outcome> {
         .build()
         .map_err(|error| Outcome::failure(format!("The pattern is not valid: {error}.")))?
         .compile_matcher();
-    let place = resolved_path::existing(context, folder.as_deref().unwrap_or("."))?;
+    Ok((folder, matcher))
+}
+
+fn plan(args: &GlobArgs, context: &AssessContext) -> Result<Plan, Outcome> {
+    let (folder, matcher) = matcher(args)?;
+    let place = resolved_path::existing(context, &searched(folder.clone()))?;
     if !place.real.is_dir() {
         return Err(Outcome::failure(format!(
             "Path {} is not a folder. Give the folder to search.",
@@ -120,7 +132,7 @@ fn plan(args: &GlobArgs, context: &AssessContext) -> Result<Plan, Outcome> {
         labels: Labels::new(&place, folder.as_deref()),
         place,
         matcher,
-        unreadable: context.unreadable.clone(),
+        guarded: context.guarded.clone(),
     })
 }
 
@@ -148,13 +160,14 @@ fn split(args: &GlobArgs) -> (Option<String>, String) {
     )
 }
 
-fn find(plan: &Plan, stop: &CancellationToken) -> Answer {
+/// Returns the files that match, and notes about what was left out.
+fn find(plan: &Plan, stop: &CancellationToken) -> (Answer, Vec<String>) {
     let mut answer = Answer::new(MAX_FILES);
     let selection = Selection {
-        unreadable: plan.unreadable.clone(),
+        closed: Arc::new(ClosedPlaces::of(&plan.guarded)),
         ..Selection::default()
     };
-    for file in walk::files(&plan.place.real, selection) {
+    for file in walk::files(&plan.place.real, selection.clone()) {
         if stop.is_cancelled() {
             break;
         }
@@ -164,7 +177,7 @@ fn find(plan: &Plan, stop: &CancellationToken) -> Answer {
             answer.add(&plan.labels.label(&file));
         }
     }
-    answer
+    (answer, selection.closed_notes(&plan.place.real))
 }
 
 #[cfg(test)]

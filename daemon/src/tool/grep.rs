@@ -1,6 +1,8 @@
 //! The tool that searches what files contain. `grep/finder.rs` goes through the files; this file
 //! checks the arguments and asks. Never changes anything.
 
+use std::sync::Arc;
+
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
@@ -9,6 +11,7 @@ use serde::Deserialize;
 
 use loopd_kernel::policy::grant::Grant;
 
+use super::closed::ClosedPlaces;
 use super::resolved_path::{self, ResolvedPath};
 use super::walk::{self, Labels, Selection};
 use super::{AssessContext, Need, Outcome, Tool, ToolContext, disk, texts};
@@ -91,35 +94,42 @@ impl Tool for Grep {
         - Long answers are cut and say how much is missing.";
 
     async fn need(&self, args: &GrepArgs, context: &AssessContext) -> Need {
-        let planned = {
+        let place = {
             let (args, context) = (args.clone(), context.clone());
-            disk::blocking(move || plan(&args, &context)).await
+            disk::blocking(move || {
+                matcher(&args)?;
+                let place = resolved_path::asked_about(&context, searched(&args));
+                filters(&args, &place).map(|_| place)
+            })
+            .await
         };
-        match planned {
-            Ok(Ok(plan)) => {
-                let shown = plan.place.shown.display();
+        match place {
+            Ok(Ok(place)) => {
+                let shown = place.shown.display();
                 let intention = format!("Search files: {} in {shown}", args.pattern);
-                plan.place.read_need(context, intention)
+                place.read_need(context, intention)
             }
             Ok(Err(outcome)) | Err(outcome) => Need::Refused(outcome),
         }
     }
 
     async fn run(&self, grant: &Grant, args: GrepArgs, context: &ToolContext) -> Outcome {
+        let path = searched(&args).to_owned();
         let planned = {
             let context = context.clone();
             disk::blocking(move || plan(&args, &context)).await
         };
         let plan = match planned {
             Ok(Ok(plan)) => plan,
-            Ok(Err(outcome)) | Err(outcome) => return outcome,
+            Ok(Err(outcome)) => return resolved_path::explained(context, grant, &path, outcome),
+            Err(outcome) => return outcome,
         };
         if let Err(outcome) = plan.place.check_read(context, grant) {
             return outcome;
         }
         match walk::search(context, move |stop| plan.finder.run(stop)).await {
             Ok((found, reach)) => {
-                let notes = found.note.into_iter().chain(walk::reach_note(reach));
+                let notes = found.notes.into_iter().chain(walk::reach_note(reach));
                 Outcome::success(found.answer.finish(
                     texts::NO_MATCHES,
                     "Narrow the search or raise head_limit.",
@@ -137,15 +147,26 @@ struct Plan {
     finder: Finder,
 }
 
+/// Returns the path to search.
+fn searched(args: &GrepArgs) -> &str {
+    args.path.as_deref().unwrap_or(".")
+}
+
 fn plan(args: &GrepArgs, context: &AssessContext) -> Result<Plan, Outcome> {
     let matcher = matcher(args)?;
-    let place = resolved_path::existing(context, args.path.as_deref().unwrap_or("."))?;
+    let place = resolved_path::existing(context, searched(args))?;
+    // A file that is named directly is searched regardless of the filters.
+    let filters = if place.real.is_dir() {
+        filters(args, &place)?
+    } else {
+        Selection::default()
+    };
     let finder = Finder {
         matcher,
         root: place.real.clone(),
         selection: Selection {
-            unreadable: context.unreadable.clone(),
-            ..selection(args, &place)?
+            closed: Arc::new(ClosedPlaces::of(&context.guarded)),
+            ..filters
         },
         labels: Labels::new(&place, args.path.as_deref()),
         mode: args.output_mode.unwrap_or_default(),
@@ -193,12 +214,8 @@ fn matcher(args: &GrepArgs) -> Result<RegexMatcher, Outcome> {
         })
 }
 
-fn selection(args: &GrepArgs, place: &ResolvedPath) -> Result<Selection, Outcome> {
+fn filters(args: &GrepArgs, place: &ResolvedPath) -> Result<Selection, Outcome> {
     let mut selection = Selection::default();
-    // A file that is named directly is searched regardless of the filters.
-    if !place.real.is_dir() {
-        return Ok(selection);
-    }
     if let Some(glob) = &args.glob {
         let mut overrides = OverrideBuilder::new(&place.real);
         selection.overrides = overrides

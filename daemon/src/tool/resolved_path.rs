@@ -8,6 +8,7 @@ use loopd_proto::permission::PermissionRequest;
 
 use loopd_kernel::policy::grant::Grant;
 
+use super::closed::ClosedPlaces;
 use super::{AssessContext, Need, Outcome, texts};
 
 /// The three names of one file or folder.
@@ -20,6 +21,51 @@ pub(super) struct ResolvedPath {
     /// The name in permission requests: inside the working directory the path below it as the model
     /// sees it, otherwise the real path.
     pub(super) shown: PathBuf,
+    /// The names that rules use for it, if they are others.
+    by_rules: Vec<String>,
+}
+
+/// Resolves a path as far as it exists, for a permission request. Tells nothing of the path: that is
+/// for who may read it.
+pub(super) fn asked_about(context: &AssessContext, path: &str) -> ResolvedPath {
+    let asked = context.resolve(path);
+    let resolved = asked.ancestors().find_map(|ancestor| {
+        let real = ancestor.canonicalize().ok()?;
+        let rest = asked.strip_prefix(ancestor).ok()?;
+        // Joining an empty rest would add a trailing slash.
+        Some(if rest.as_os_str().is_empty() {
+            real
+        } else {
+            real.join(rest)
+        })
+    });
+    let real = resolved.unwrap_or_else(|| asked.clone());
+    named(context, asked, real)
+}
+
+/// Returns what a call needs that cannot work: why it cannot is told to who may read the path.
+pub(super) fn need_to_explain(context: &AssessContext, path: &str) -> Need {
+    let place = asked_about(context, path);
+    place.read_need(context, place.intention("Read file"))
+}
+
+/// Returns why a call cannot work, if the grant covers the path that the reason tells of.
+pub(super) fn explained(
+    context: &AssessContext,
+    grant: &Grant,
+    path: &str,
+    reason: Outcome,
+) -> Outcome {
+    let place = asked_about(context, path);
+    let covers_write = matches!(
+        grant.request(),
+        Some(PermissionRequest::Write { file_name, other_files, .. })
+            if std::iter::once(file_name).chain(other_files).any(|file| context.redaction.is_shown_as(&texts::path(&place.shown), file))
+    );
+    match place.check_read(context, grant) {
+        Err(refused) if !covers_write => refused,
+        Ok(()) | Err(_) => reason,
+    }
 }
 
 /// Resolves a path that exists.
@@ -59,7 +105,12 @@ fn named(context: &AssessContext, asked: PathBuf, real: PathBuf) -> ResolvedPath
         Some(context.resolve(rest))
     });
     let shown = inside.unwrap_or_else(|| real.clone());
-    ResolvedPath { asked, real, shown }
+    ResolvedPath {
+        by_rules: ClosedPlaces::of(&context.guarded).names(&real),
+        asked,
+        real,
+        shown,
+    }
 }
 
 /// Returns whether the error means that nothing exists there, or that a file is in the place of a
@@ -113,20 +164,31 @@ impl ResolvedPath {
                 names.push(name);
             }
         }
+        for name in &self.by_rules {
+            if *name != texts::path(&self.shown) && !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
         names
     }
 
     /// Returns whether the session stored this file itself, such as a long output.
     fn is_own(&self, context: &AssessContext) -> bool {
         let scratch = context.scratch.canonicalize();
-        scratch.is_ok_and(|scratch| self.real.starts_with(scratch))
+        // A file that a rule names is not the session's own, whatever folder it is linked into.
+        let is_named = !self.by_rules.is_empty();
+        !is_named && scratch.is_ok_and(|scratch| self.real.starts_with(scratch))
     }
 
     /// Checks that the grant allows reading exactly this path.
     pub(super) fn check_read(&self, context: &AssessContext, grant: &Grant) -> Result<(), Outcome> {
         match grant.request() {
             None if self.is_own(context) => Ok(()),
-            Some(PermissionRequest::Read { path, .. }) if *path == texts::path(&self.shown) => {
+            Some(PermissionRequest::Read { path, .. })
+                if context
+                    .redaction
+                    .is_shown_as(&texts::path(&self.shown), path) =>
+            {
                 Ok(())
             }
             _ => Err(Outcome::failure(texts::not_granted(self.asked.display()))),
@@ -134,11 +196,21 @@ impl ResolvedPath {
     }
 
     /// Checks that the grant allows exactly this change to this path.
-    pub(super) fn check_write(&self, grant: &Grant, change: &str) -> Result<(), Outcome> {
+    pub(super) fn check_write(
+        &self,
+        context: &AssessContext,
+        grant: &Grant,
+        change: &str,
+    ) -> Result<(), Outcome> {
+        let redaction = &context.redaction;
         match grant.request() {
             Some(PermissionRequest::Write {
                 file_name, diff, ..
-            }) if *file_name == texts::path(&self.shown) && diff == change => Ok(()),
+            }) if redaction.is_shown_as(&texts::path(&self.shown), file_name)
+                && redaction.is_shown_as(change, diff) =>
+            {
+                Ok(())
+            }
             _ => Err(Outcome::failure(texts::not_granted(self.asked.display()))),
         }
     }

@@ -4,6 +4,8 @@
 use std::fmt::Display;
 use std::path::Path;
 
+use loopd_proto::visible::visible;
+
 pub(super) const IMAGE_VIEWED: &str = "Viewed image file successfully.";
 pub(super) const NO_MATCHES: &str = "No matches found.";
 pub(super) const NO_FILES: &str = "No files matched the pattern.";
@@ -87,6 +89,12 @@ pub(super) fn clipped(line: &str, whole_bytes: u64, characters: usize) -> String
     };
     let start = line.get(..end).unwrap_or(line);
     format!("{start}... [line cut, {whole_bytes} bytes in all]")
+}
+
+/// Formats the name of a file for a list of one name per line. Nothing in it is hidden, and it stays
+/// on its line.
+pub(super) fn listed(name: &str) -> String {
+    visible(name).replace('\n', "\\n").replace('\t', "\\t")
 }
 
 /// Formats a path for people and models.

@@ -5,8 +5,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+use loopd_kernel::policy::GuardedPaths;
 use loopd_kernel::policy::grant::Grant;
 
+use super::closed::ClosedPlaces;
 use super::disk::{self, DiskError, MAX_WHOLE_FILE};
 use super::resolved_path::{self, ResolvedPath};
 use super::{AssessContext, Need, Outcome, Tool, ToolContext, texts};
@@ -41,19 +43,28 @@ impl Tool for View {
         - A folder is listed two levels deep; names that end in / are folders.";
 
     async fn need(&self, args: &ViewArgs, context: &AssessContext) -> Need {
-        let looked = {
-            let (args, context) = (args.clone(), context.clone());
-            disk::blocking(move || look(&args, &context)).await
+        if let Err(text) = Range::parse(args.view_range) {
+            return Need::Refused(Outcome::failure(text));
+        }
+        let place = {
+            let (path, context) = (args.path.clone(), context.clone());
+            disk::blocking(move || {
+                let place = resolved_path::asked_about(&context, &path);
+                let is_folder = place.real.is_dir();
+                (place, is_folder)
+            })
+            .await
         };
-        match looked {
-            Ok(Ok((place, sight))) => {
-                let action = match sight {
-                    Sight::Folder => "Read folder",
-                    Sight::Image { .. } | Sight::Text => "Read file",
+        match place {
+            Ok((place, is_folder)) => {
+                let action = if is_folder {
+                    "Read folder"
+                } else {
+                    "Read file"
                 };
                 place.read_need(context, place.intention(action))
             }
-            Ok(Err(outcome)) | Err(outcome) => Need::Refused(outcome),
+            Err(outcome) => Need::Refused(outcome),
         }
     }
 
@@ -64,7 +75,10 @@ impl Tool for View {
         };
         let (place, sight) = match seen {
             Ok(Ok(seen)) => seen,
-            Ok(Err(outcome)) | Err(outcome) => return outcome,
+            Ok(Err(outcome)) => {
+                return resolved_path::explained(context, grant, &args.path, outcome);
+            }
+            Err(outcome) => return outcome,
         };
         if let Err(outcome) = place.check_read(context, grant) {
             return outcome;
@@ -72,7 +86,9 @@ impl Tool for View {
         let cancel = context.cancel.child_token();
         // Dropping the call stops the reading, too.
         let _guard = cancel.clone().drop_guard();
-        match disk::blocking(move || show(&place, &sight, &args, &cancel)).await {
+        let guarded = context.guarded.clone();
+        let show = move || show(&place, &sight, &args, &guarded, &cancel);
+        match disk::blocking(show).await {
             Ok(outcome) | Err(outcome) => outcome,
         }
     }
@@ -124,10 +140,14 @@ fn show(
     place: &ResolvedPath,
     sight: &Sight,
     args: &ViewArgs,
+    guarded: &GuardedPaths,
     cancel: &CancellationToken,
 ) -> Outcome {
     let shown = match sight {
-        Sight::Folder => folder::list(&place.real, cancel).map(Outcome::success),
+        Sight::Folder => {
+            let closed = ClosedPlaces::of(guarded);
+            folder::list(&place.real, &closed, cancel).map(Outcome::success)
+        }
         Sight::Image { media_type } => image::read(place, media_type),
         Sight::Text => read_text(place, args, cancel),
     };

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ignore::overrides::Override;
@@ -10,9 +11,9 @@ use ignore::types::Types;
 use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
+use super::closed::{ClosedPlaces, Closure};
 use super::resolved_path::ResolvedPath;
-use super::{Outcome, ToolContext, disk};
-use loopd_kernel::policy;
+use super::{Outcome, ToolContext, disk, texts};
 
 /// How long one search may take.
 const SEARCH_TIME: Duration = Duration::from_secs(30);
@@ -27,7 +28,17 @@ pub(super) struct Selection {
     pub(super) overrides: Override,
     pub(super) types: Types,
     /// Left out with all that is below.
-    pub(super) unreadable: Arc<[String]>,
+    pub(super) closed: Arc<ClosedPlaces>,
+    /// How many places were left out because a person has to approve reading them.
+    pub(super) asked: Arc<AtomicUsize>,
+}
+
+impl Selection {
+    /// Returns the notes about what the rules left out of a walk through this folder.
+    pub(super) fn closed_notes(&self, root: &Path) -> Vec<String> {
+        let denied = self.closed.denies_below(root);
+        closed_notes(denied, self.asked.load(Ordering::Relaxed))
+    }
 }
 
 impl Default for Selection {
@@ -35,7 +46,8 @@ impl Default for Selection {
         Self {
             overrides: Override::empty(),
             types: Types::empty(),
-            unreadable: [].into(),
+            closed: Arc::default(),
+            asked: Arc::default(),
         }
     }
 }
@@ -51,9 +63,17 @@ pub(super) fn files(root: &Path, selection: Selection) -> impl Iterator<Item = P
         .overrides(selection.overrides)
         .types(selection.types)
         .filter_entry(move |entry| {
-            let path = entry.path().to_string_lossy();
-            let hidden = |place: &String| policy::within(place, &path);
-            entry.file_name() != ".git" && !selection.unreadable.iter().any(hidden)
+            if entry.file_name() == ".git" {
+                return false;
+            }
+            match selection.closed.at(entry.path()) {
+                None => true,
+                Some(Closure::Denied) => false,
+                Some(Closure::Asked) => {
+                    selection.asked.fetch_add(1, Ordering::Relaxed);
+                    false
+                }
+            }
         })
         .sort_by_file_path(Path::cmp)
         .build()
@@ -90,8 +110,8 @@ impl Labels {
     pub(super) fn label(&self, file: &Path) -> String {
         match file.strip_prefix(&self.root) {
             Ok(rest) if rest.as_os_str().is_empty() => self.prefix.clone(),
-            Ok(rest) => format!("{}/{}", self.prefix, rest.display()),
-            Err(_) => file.display().to_string(),
+            Ok(rest) => format!("{}/{}", self.prefix, texts::listed(&texts::path(rest))),
+            Err(_) => texts::listed(&texts::path(file)),
         }
     }
 }
@@ -195,6 +215,21 @@ pub(super) async fn search<T: Send + 'static>(
         return Err(Outcome::failure("The search was interrupted."));
     }
     Ok((found?, reach))
+}
+
+/// Returns the notes about places that rules leave out of a search or a list. That something is
+/// denied here is said whether it exists or not.
+pub(super) fn closed_notes(denied: bool, asked: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    if denied {
+        notes.push("[What rules deny reading was left out.]".to_owned());
+    }
+    if asked > 0 {
+        notes.push(format!(
+            "[{asked} files or folders were left out, because reading each has to be approved. Give its own path to ask for one.]"
+        ));
+    }
+    notes
 }
 
 /// Returns the note that a search ended early.

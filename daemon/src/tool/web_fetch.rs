@@ -105,7 +105,8 @@ impl Tool for WebFetch {
             Err(outcome) => return outcome,
         };
         match grant.request() {
-            Some(PermissionRequest::Url { url: granted, .. }) if granted == url.as_str() => {}
+            Some(PermissionRequest::Url { url: granted, .. })
+                if context.redaction.is_shown_as(url.as_str(), granted) => {}
             _ => return Outcome::failure(texts::not_granted(url)),
         }
         let Some(web) = &context.web else {

@@ -22,6 +22,7 @@ pub(crate) async fn measure(bench: &mut Bench) -> Vec<Row> {
         env: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
         scratch: folder.join("scratch"),
         name_output: || "output.txt".to_owned(),
+        filters: std::sync::Arc::new(loopd::redaction::file::FileMasks::default()),
         session: "bench".into(),
         lifetime: Lifetime::Turn,
         label: "bench".to_owned(),

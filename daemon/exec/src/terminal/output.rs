@@ -2,11 +2,25 @@
 //! beginning and the end are kept in memory and the whole is written to a file. The memory is at
 //! most [`HEAD`] + 2 * [`TAIL`] bytes plus the bytes that are not yet written.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 use tokio::fs::{DirBuilder, File, OpenOptions};
 use tokio::io::AsyncWriteExt;
+
+/// Makes a filter for each output that is written to a file.
+pub trait OutputFilters: fmt::Debug + Send + Sync {
+    fn begin(&self) -> Box<dyn OutputFilter>;
+}
+
+/// Changes the bytes of one output on their way to the file.
+pub trait OutputFilter: fmt::Debug + Send + Sync {
+    /// Takes the next bytes; returns those that may be written by now.
+    fn next(&mut self, bytes: &[u8]) -> Vec<u8>;
+    /// Returns what was held back, after the last bytes.
+    fn rest(&mut self) -> Vec<u8>;
+}
 
 /// The longest text that is shown in full, in bytes.
 pub(super) const WHOLE: usize = 51_200;
@@ -223,15 +237,21 @@ pub(super) fn last_chars(text: &str, characters: usize) -> String {
 pub(super) struct OutputFile {
     scratch: PathBuf,
     name: fn() -> String,
+    filter: Box<dyn OutputFilter>,
     open: Option<(File, PathBuf)>,
     written: u64,
 }
 
 impl OutputFile {
-    pub(super) fn new(scratch: PathBuf, name: fn() -> String) -> Self {
+    pub(super) fn new(
+        scratch: PathBuf,
+        name: fn() -> String,
+        filter: Box<dyn OutputFilter>,
+    ) -> Self {
         Self {
             scratch,
             name,
+            filter,
             open: None,
             written: 0,
         }
@@ -241,7 +261,8 @@ impl OutputFile {
     pub(super) async fn write(&mut self, bytes: &[u8]) -> SavedOutput {
         let room = usize::try_from(QUOTA - self.written).unwrap_or(usize::MAX);
         let bytes = bytes.get(..room).unwrap_or(bytes);
-        match self.append(bytes).await {
+        let filtered = self.filter.next(bytes);
+        match self.append(&filtered).await {
             Ok(path) => {
                 self.written += bytes.len() as u64;
                 SavedOutput::File {
@@ -259,6 +280,17 @@ impl OutputFile {
                 }
                 SavedOutput::Failed(error.to_string())
             }
+        }
+    }
+
+    /// Writes what the filter held back. The output has ended.
+    pub(super) async fn finish(&mut self) {
+        let rest = self.filter.rest();
+        if self.open.is_some()
+            && !rest.is_empty()
+            && let Err(error) = self.append(&rest).await
+        {
+            tracing::warn!(%error, "the end of an output could not be written");
         }
     }
 

@@ -32,7 +32,7 @@ impl OutputSink {
     pub(super) fn new(run: CommandRun, spec: &ShellSpec) -> Self {
         Self {
             run,
-            file: OutputFile::new(spec.scratch.clone(), spec.name_output),
+            file: OutputFile::new(spec.scratch.clone(), spec.name_output, spec.filters.begin()),
             notified_at: None,
             notify_at: None,
         }
@@ -58,6 +58,7 @@ impl OutputSink {
     pub(super) async fn end(&mut self, end: CommandEnd) {
         self.run.text().finish();
         self.save().await;
+        self.file.finish().await;
         self.run.set_state(CommandState::Ended(end));
     }
 

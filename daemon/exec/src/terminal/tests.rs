@@ -19,6 +19,26 @@ use crate::keep_alive::KeepAlive;
 /// The time limit of every wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Leaves outputs as they are.
+#[derive(Debug)]
+struct Unfiltered;
+
+impl OutputFilters for Unfiltered {
+    fn begin(&self) -> Box<dyn OutputFilter> {
+        Box::new(Self)
+    }
+}
+
+impl OutputFilter for Unfiltered {
+    fn next(&mut self, bytes: &[u8]) -> Vec<u8> {
+        bytes.to_vec()
+    }
+
+    fn rest(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
 struct Fixture {
     folder: TempDir,
     processes: Processes,
@@ -43,6 +63,7 @@ impl Fixture {
             ]),
             scratch: self.folder.path().join("scratch"),
             name_output: || format!("{}.txt", Ulid::generate()),
+            filters: std::sync::Arc::new(Unfiltered),
             session: SessionId::from(Ulid::generate()),
             lifetime: Lifetime::Turn,
             label: "test".to_owned(),

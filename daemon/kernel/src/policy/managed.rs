@@ -205,7 +205,7 @@ fn command(about: &str) -> Result<String, String> {
 }
 
 /// Reads a file, or a directory with everything in it, as an absolute path.
-fn place(about: &str, cwd: &str, user: Option<&str>) -> Result<String, String> {
+pub fn place(about: &str, cwd: &str, user: Option<&str>) -> Result<String, String> {
     let path = about
         .strip_suffix("/**")
         .or_else(|| about.strip_suffix("/*"))

@@ -5,6 +5,7 @@ use tokio::sync::mpsc;
 
 use super::super::actor::Actor;
 use super::super::work::Work;
+use crate::redaction::Redaction;
 use crate::tool::source::ResolvedTool;
 use crate::tool::{AssessContext, ShellLookup, ToolContext, Web};
 use crate::turn::tool_call::{self, CallInput};
@@ -30,8 +31,10 @@ impl Actor {
         let origin = tool
             .as_ref()
             .map_or(ToolOrigin::BuiltIn, ResolvedTool::origin);
+        let call = self.running.with_arguments(call);
         let effective = self.effective_permissions();
-        let context = self.assess_context(&effective);
+        // Only a call that runs compares its grant with what the request showed.
+        let context = self.assess_context(&effective, Redaction::default());
         // With no client attached, the request waits for one. If clients are attached but none
         // answers permission requests, it would wait for ever.
         let can_ask = if self.subagents.is_child() {
@@ -60,20 +63,29 @@ impl Actor {
         )
     }
 
-    fn assess_context(&self, effective: &EffectivePermissions) -> AssessContext {
+    fn assess_context(
+        &self,
+        effective: &EffectivePermissions,
+        redaction: Redaction,
+    ) -> AssessContext {
         AssessContext {
             cwd: self.state.cwd.clone().into(),
             scratch: self.services.scratch_folder(&self.state.id),
-            unreadable: policy::unreadable(&effective.permissions).into(),
+            guarded: policy::guarded(&effective.permissions).into(),
             open_shells: ShellLookup::new(self.shells.clone()),
+            redaction,
         }
     }
 
     /// Returns the context that a tool runs in, and the receiver of its partial output.
-    fn tool_context(&self, call: &ToolCallId) -> (ToolContext, mpsc::Receiver<String>) {
+    fn tool_context(
+        &self,
+        call: &ToolCallId,
+        redaction: Redaction,
+    ) -> (ToolContext, mpsc::Receiver<String>) {
         let (partial, output) = mpsc::channel(PARTIAL_OUTPUTS);
         let context = ToolContext {
-            assess: self.assess_context(&self.effective_permissions()),
+            assess: self.assess_context(&self.effective_permissions(), redaction),
             env: self.child_environment(),
             cancel: self.running.turn(),
             web: self
@@ -104,7 +116,10 @@ impl Actor {
             ToolOrigin::Client => None,
         };
         let id = call.id.clone();
-        let (context, partial) = self.tool_context(&id);
+        let call = self.running.with_arguments(call);
+        let redaction = self.redaction();
+        self.file_masks.set(redaction.clone());
+        let (context, partial) = self.tool_context(&id, redaction.clone());
         let input = CallInput {
             call,
             grant,
@@ -114,7 +129,7 @@ impl Actor {
             tip: self.state.tip.clone(),
             audience: self.clients.audience().clone(),
             services: self.services.clone(),
-            redaction: self.redaction(),
+            redaction,
         };
         let (failed_turn, failed_call) = (turn.clone(), id.clone());
         let waits = tool.as_ref().is_some_and(|tool| tool.waits_for_agents());

@@ -1,6 +1,8 @@
 //! What a patch is, whichever of the two formats it was written in. Plain data; `envelope.rs` and
 //! `unified.rs` make it, `hunks.rs` and `apply_patch.rs` read it.
 
+use loopd_proto::visible::hidden_again;
+
 /// What happens to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FilePatch {
@@ -53,6 +55,25 @@ impl Hunk {
         });
         lines.collect()
     }
+}
+
+/// Returns the hunks with the escapes of hidden characters turned back into them; `None` if there are
+/// none.
+pub(super) fn with_hidden_characters(hunks: &[Hunk]) -> Option<Vec<Hunk>> {
+    let mut hidden = hunks.to_vec();
+    let mut changed = false;
+    for hunk in &mut hidden {
+        let lines = hunk.lines.iter_mut().map(|line| match line {
+            Line::Keep(text) | Line::Remove(text) | Line::Add(text) => text,
+        });
+        for text in lines.chain(&mut hunk.anchors) {
+            if let Some(restored) = hidden_again(text) {
+                *text = restored;
+                changed = true;
+            }
+        }
+    }
+    changed.then_some(hidden)
 }
 
 /// Why a text is not a patch.

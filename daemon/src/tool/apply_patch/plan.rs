@@ -46,8 +46,49 @@ impl Plan {
     }
 }
 
+/// Why there is no plan.
+pub(super) struct NoPlan {
+    pub(super) outcome: Outcome,
+    /// The path that the reason tells of; `None` if the patch itself is the reason.
+    pub(super) path: Option<String>,
+}
+
 /// Parses a patch and computes what it would do.
-pub(super) fn make(text: &str, context: &AssessContext) -> Result<Plan, Outcome> {
+pub(super) fn make(text: &str, context: &AssessContext) -> Result<Plan, NoPlan> {
+    let files = parse(text).map_err(|outcome| NoPlan {
+        outcome,
+        path: None,
+    })?;
+    let mut maker = Maker {
+        context,
+        at: None,
+        taken: Vec::new(),
+        lines: Vec::new(),
+        plan: Plan {
+            steps: Vec::new(),
+            touched: Vec::new(),
+            also_named: Vec::new(),
+            diff: String::new(),
+            summary: String::new(),
+        },
+    };
+    for file in &files {
+        maker.file(file).map_err(|outcome| NoPlan {
+            outcome,
+            path: maker.at.take(),
+        })?;
+    }
+    let mut plan = maker.plan;
+    let count = match files.len() {
+        1 => "one file".to_owned(),
+        count => format!("{count} files"),
+    };
+    plan.summary = format!("Patch applied to {count}:\n{}", maker.lines.join("\n"));
+    Ok(plan)
+}
+
+/// Parses a patch of bounded size.
+fn parse(text: &str) -> Result<Vec<FilePatch>, Outcome> {
     if text.len() as u64 > MAX_WHOLE_FILE {
         return Err(refused(format!(
             "it has {} bytes, more than the limit of {MAX_WHOLE_FILE}",
@@ -61,28 +102,7 @@ pub(super) fn make(text: &str, context: &AssessContext) -> Result<Plan, Outcome>
             files.len()
         )));
     }
-    let mut maker = Maker {
-        context,
-        taken: Vec::new(),
-        lines: Vec::new(),
-        plan: Plan {
-            steps: Vec::new(),
-            touched: Vec::new(),
-            also_named: Vec::new(),
-            diff: String::new(),
-            summary: String::new(),
-        },
-    };
-    for file in &files {
-        maker.file(file)?;
-    }
-    let mut plan = maker.plan;
-    let count = match files.len() {
-        1 => "one file".to_owned(),
-        count => format!("{count} files"),
-    };
-    plan.summary = format!("Patch applied to {count}:\n{}", maker.lines.join("\n"));
-    Ok(plan)
+    Ok(files)
 }
 
 fn refused(why: String) -> Outcome {
@@ -93,6 +113,8 @@ fn refused(why: String) -> Outcome {
 
 struct Maker<'a> {
     context: &'a AssessContext,
+    /// The path that was looked at last.
+    at: Option<String>,
     /// The real paths that a section already used.
     taken: Vec<PathBuf>,
     lines: Vec<String>,
@@ -214,6 +236,7 @@ impl Maker<'_> {
 
     /// Finds a text file that no other section of the patch changes.
     fn existing(&mut self, path: &str) -> Result<(ResolvedPath, TextFile), Outcome> {
+        self.at = Some(path.to_owned());
         let place = resolved_path::existing(self.context, path)
             .map_err(|outcome| refused(outcome.text.trim_end_matches('.').to_owned()))?;
         self.take(path, &place)?;
@@ -224,6 +247,7 @@ impl Maker<'_> {
 
     /// Finds where a file can be created.
     fn free(&mut self, path: &str) -> Result<ResolvedPath, Outcome> {
+        self.at = Some(path.to_owned());
         if path.ends_with('/') {
             return Err(refused(format!("{path} does not name a file")));
         }
@@ -267,7 +291,14 @@ impl Maker<'_> {
 }
 
 fn changed(path: &str, text: &str, hunks: &[Hunk]) -> Result<String, Outcome> {
-    let new = hunks::apply(text, hunks).map_err(|why| refused(format!("{path}: {why}")))?;
+    let applied = hunks::apply(text, hunks).or_else(|why| {
+        // The lines may be copied from what `view` shows, which writes hidden characters as escapes.
+        let hidden: Option<Vec<Hunk>> = patch::with_hidden_characters(hunks);
+        hidden
+            .and_then(|hunks| hunks::apply(text, &hunks).ok())
+            .ok_or(why)
+    });
+    let new = applied.map_err(|why| refused(format!("{path}: {why}")))?;
     if new.len() as u64 > MAX_WHOLE_FILE {
         return Err(refused(format!(
             "{path} would grow beyond {MAX_WHOLE_FILE} bytes"

@@ -63,7 +63,9 @@ impl Tool for Write {
         match grant.request() {
             Some(PermissionRequest::Shell {
                 full_command_text, ..
-            }) if *full_command_text == args.input => {}
+            }) if context
+                .redaction
+                .is_shown_as(&args.input, full_command_text) => {}
             _ => return Outcome::failure(texts::not_granted("the input")),
         }
         let sent = match parse_input(&args.input) {

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use loopd_proto::visible::hidden_again;
+
 /// How many places of an ambiguous match are named; more would not help.
 const NAMED: usize = 10;
 
@@ -44,9 +46,17 @@ pub(super) fn apply(
     let (old, places) = match occurrences(text, old) {
         places if !places.is_empty() => (Cow::Borrowed(old), places),
         _ => {
-            let old = ending.apply_to(old);
-            let places = occurrences(text, &old);
-            (old, places)
+            let as_file = ending.apply_to(old);
+            let places = occurrences(text, &as_file);
+            if places.is_empty()
+                && let Some(hidden) = hidden_again(old)
+            {
+                // The text was copied from what `view` shows, which writes hidden characters as
+                // escapes. Both texts are read that way, so that a character can be kept.
+                let new = hidden_again(new).unwrap_or_else(|| new.to_owned());
+                return apply(text, &hidden, &new, count);
+            }
+            (as_file, places)
         }
     };
     match places.as_slice() {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use loopd_proto::visible::visible;
 use tokio_util::sync::CancellationToken;
 
 use super::OutputMode;
@@ -51,8 +52,8 @@ pub(super) enum Span {
 /// What a search found.
 pub(super) struct Found {
     pub(super) answer: Answer,
-    /// Says which files could not be searched.
-    pub(super) note: Option<String>,
+    /// Say which files were not searched.
+    pub(super) notes: Vec<String>,
 }
 
 impl Finder {
@@ -73,7 +74,11 @@ impl Finder {
         }
         Found {
             answer,
-            note: failures.note(),
+            notes: failures
+                .note()
+                .into_iter()
+                .chain(self.selection.closed_notes(&self.root))
+                .collect(),
         }
     }
 
@@ -161,7 +166,7 @@ impl Hits<'_> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let text = String::from_utf8_lossy(line);
-        let text = texts::clipped(&text, line.len() as u64, MAX_LINE);
+        let text = texts::clipped(&visible(&text), line.len() as u64, MAX_LINE);
         let label = self.label;
         let line = match (self.numbers, number) {
             (LineNumbers::Shown, Some(number)) => format!("{label}{mark}{number}{mark}{text}"),

@@ -85,7 +85,7 @@ fn a_grant_for_another_path_does_not_count() {
     assert!(a.check_read(&fixture.context, &grant).is_ok());
     assert!(b.check_read(&fixture.context, &grant).is_err());
     assert!(a.check_read(&fixture.context, &granted(None)).is_err());
-    assert!(a.check_write(&grant, "").is_err());
+    assert!(a.check_write(&fixture.context, &grant, "").is_err());
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 use super::DiskError;
+use crate::tool::closed::{ClosedPlaces, Closure};
 use crate::tool::disk::{self, Listed};
+use crate::tool::{texts, walk};
 
 /// How many names are printed.
 const MAX_NAMES: usize = 500;
@@ -14,12 +16,29 @@ const MAX_NAMES: usize = 500;
 const MAX_READ: usize = 20_000;
 
 /// Prints the names in a folder and in the folders in it.
-pub(super) fn list(folder: &Path, cancel: &CancellationToken) -> Result<String, DiskError> {
+pub(super) fn list(
+    folder: &Path,
+    closed: &ClosedPlaces,
+    cancel: &CancellationToken,
+) -> Result<String, DiskError> {
+    let mut asked = 0;
+    let mut entries = |folder: &Path| -> Result<Vec<(String, Listed)>, DiskError> {
+        let mut found = entries(folder)?;
+        found.retain(|(name, _)| match closed.at(&folder.join(name)) {
+            None => true,
+            Some(Closure::Denied) => false,
+            Some(Closure::Asked) => {
+                asked += 1;
+                false
+            }
+        });
+        Ok(found)
+    };
     let mut names = Vec::new();
     let mut left_out = 0_usize;
     let mut add = |name: String| {
         if names.len() < MAX_NAMES {
-            names.push(name);
+            names.push(texts::listed(&name));
         } else {
             left_out += 1;
         }
@@ -43,7 +62,8 @@ pub(super) fn list(folder: &Path, cancel: &CancellationToken) -> Result<String, 
             add(format!("{name}/{inner}{slash}"));
         }
     }
-    if names.is_empty() {
+    let closed = walk::closed_notes(closed.denies_below(folder), asked);
+    if names.is_empty() && closed.is_empty() {
         return Ok("The folder is empty.".to_owned());
     }
     if left_out > 0 {
@@ -51,6 +71,7 @@ pub(super) fn list(folder: &Path, cancel: &CancellationToken) -> Result<String, 
             "[{left_out} more names were left out; view a folder further down or use glob.]"
         ));
     }
+    names.extend(closed);
     Ok(names.join("\n"))
 }
 

@@ -3,6 +3,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
+use loopd_proto::visible::visible;
 use tokio_util::sync::CancellationToken;
 
 use super::texts;
@@ -138,7 +139,8 @@ impl Line {
 
     fn text(&self) -> String {
         let bytes = self.kept.strip_suffix(b"\r").unwrap_or(&self.kept);
-        texts::clipped(&String::from_utf8_lossy(bytes), self.bytes, MAX_LINE)
+        let text = String::from_utf8_lossy(bytes);
+        texts::clipped(&visible(&text), self.bytes, MAX_LINE)
     }
 }
 

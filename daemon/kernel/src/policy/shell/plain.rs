@@ -156,24 +156,7 @@ fn is_literal(character: char, quote: char) -> bool {
     quote == '\'' || !matches!(character, '$' | '`' | '\\' | '!')
 }
 
-/// Whether a character is invisible or reverses the text.
-pub(crate) fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\u{ad}'
-            | '\u{61c}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
-}
+pub(crate) use loopd_proto::visible::is_invisible;
 
 /// Accepts a command whose first word is a program or a harmless builtin.
 fn simple(argv: Argv) -> Option<Argv> {

@@ -6,6 +6,7 @@ use loopd_proto::params::model::{
 };
 use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::Of;
+use loopd_proto::provider::without_address_secrets;
 use loopd_proto::session::SessionOptions;
 
 use super::session_options;
@@ -51,7 +52,7 @@ pub(super) async fn choice(context: Context, params: ChoiceParams) -> Result<Cho
     Ok(Choice {
         provider: target.name,
         model,
-        base_url: Some(target.base_url).filter(|url| !url.is_empty()),
+        base_url: Some(without_address_secrets(&target.base_url)).filter(|url| !url.is_empty()),
         has_key: !matches!(target.key, Key::None),
     })
 }

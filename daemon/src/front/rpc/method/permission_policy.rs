@@ -14,7 +14,7 @@ use crate::front::rpc::error::RpcError;
 use crate::front::rpc::limit;
 use crate::session::SessionHandle;
 use loopd_kernel::command::{Command, PermissionChange, PermissionsPatch, RuleRemoval, RuleSet};
-use loopd_kernel::policy::{check_denied, check_kind};
+use loopd_kernel::policy::{check_denied, check_kind, managed};
 
 /// Changes the permissions of a session; the session decides whether the change is allowed.
 pub(super) async fn change(
@@ -68,6 +68,15 @@ fn real_path(path: &str) -> String {
     path.to_string_lossy().into_owned()
 }
 
+/// Makes the path of a deny rule absolute. A path that could never match is refused.
+fn absolute(rule: &mut PermissionRule, cwd: &str, user: Option<&str>) -> Result<(), String> {
+    let is_place = matches!(rule.kind.as_str(), "read" | "write");
+    if let Some(argument) = rule.argument.as_deref().filter(|_| is_place) {
+        rule.argument = Some(managed::place(argument, cwd, user)?);
+    }
+    Ok(())
+}
+
 /// Refuses rules of an unknown kind, which would do nothing. The case of letters does not matter.
 fn check_kinds(member: &str, rules: &mut [PermissionRule]) -> Result<(), RpcError> {
     limit::rules(member, rules)?;
@@ -95,6 +104,15 @@ pub(super) async fn configure(
                     "rules.denied: the rule {}({argument}) cannot be understood: {error}",
                     rule.kind
                 ))
+            })?;
+        }
+        let cwd = session.view(|view| view.state.cwd.clone()).await?;
+        let launch = context.connection.launch();
+        let user = launch.variable("HOME");
+        for (at, rule) in rules.denied.iter_mut().enumerate() {
+            absolute(rule, &cwd, user).map_err(|why| {
+                let argument = rule.argument.as_deref().unwrap_or_default();
+                RpcError::InvalidParams(format!("rules.denied[{at}]: `{argument}` {why}"))
             })?;
         }
         let denied = std::mem::take(&mut rules.denied);

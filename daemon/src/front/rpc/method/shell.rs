@@ -12,11 +12,13 @@ use loopd_proto::params::shell::{
 };
 use loopd_proto::params::task::Cancelled;
 use loopd_proto::permission::ManagedPermissions;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::client::{Class, Notice, NoticeContent};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::redaction::{Pieces, Redaction};
 use crate::session::SessionHandle;
 use crate::tool::{bash, shell_output};
 use crate::turn::model_call::say;
@@ -30,7 +32,7 @@ use loopd_kernel::texts;
 pub(super) async fn exec(context: Context, params: ExecParams) -> Result<Executing, RpcError> {
     let session = context.session(&params.session_id)?;
     check(&params.command)?;
-    let (shells, mut command_context, audience, managed) = session
+    let (shells, mut command_context, audience, managed, redaction) = session
         .view(|view| {
             let command_context = (view.command_context)();
             let managed = view.state.permissions.managed.clone();
@@ -39,6 +41,7 @@ pub(super) async fn exec(context: Context, params: ExecParams) -> Result<Executi
                 command_context,
                 view.audience.clone(),
                 managed,
+                (view.redaction)(),
             )
         })
         .await?;
@@ -55,7 +58,11 @@ pub(super) async fn exec(context: Context, params: ExecParams) -> Result<Executi
     context.after_reply(move || {
         let streaming = shells.clone();
         shells.spawn_for_session(async move {
+            let pieces = Mutex::new(Pieces::new(redaction));
             let tell = |data: String| {
+                if data.is_empty() {
+                    return;
+                }
                 let piece = ShellOutput {
                     process_id: id.clone(),
                     stream: "stdout".to_owned(),
@@ -64,7 +71,9 @@ pub(super) async fn exec(context: Context, params: ExecParams) -> Result<Executi
                 let notice = Notice::new(NoticeContent::ShellOutput(&piece));
                 audience.tell(Class::Event, &notice);
             };
-            let end = streaming.stream(&id, &direct, output, limit, tell).await;
+            let masked = |data: String| tell(pieces.lock().next(&data));
+            let end = streaming.stream(&id, &direct, output, limit, masked).await;
+            tell(pieces.into_inner().rest());
             let exit = ShellExit {
                 process_id: id.clone(),
                 exit_code: end.exit_code,
@@ -107,10 +116,16 @@ pub(super) async fn execute_user_requested(
 ) -> Result<UserRequested, RpcError> {
     let session = context.session(&params.session_id)?;
     check(&params.command)?;
-    let (shells, command_context, managed) = session
+    let (shells, command_context, managed, redaction) = session
         .view(|view| {
             let managed = view.state.permissions.managed.clone();
-            (view.shells.clone(), (view.command_context)(), managed)
+            let redaction = (view.redaction)();
+            (
+                view.shells.clone(),
+                (view.command_context)(),
+                managed,
+                redaction,
+            )
         })
         .await?;
     check_managed(managed, &command_context.cwd, &params.command)?;
@@ -143,7 +158,7 @@ pub(super) async fn execute_user_requested(
     };
     let (finished, finishing) = oneshot::channel();
     shells.spawn_for_session(async move {
-        let result = follow(&context, &session, &call, &run).await;
+        let result = follow(&context, &session, &call, &run, redaction).await;
         drop(reserved);
         // The caller may be gone; the session has stored how the command ended.
         finished.send(result).ok();
@@ -178,12 +193,14 @@ async fn follow(
     session: &SessionHandle,
     call: &ToolCallId,
     run: &CommandRun,
+    redaction: Redaction,
 ) -> UserRequested {
     let mut changes = run.changes();
+    let mut pieces = Pieces::new(redaction.clone());
     let end = loop {
         let state = changes.borrow_and_update().state;
         if run.has_unread() {
-            let partial_output = shell_output::piece(run.unread());
+            let partial_output = pieces.next(&shell_output::piece(run.unread()));
             show(context, session, call, partial_output).await;
         }
         if let CommandState::Ended(end) = state {
@@ -193,7 +210,9 @@ async fn follow(
             break CommandEnd::Closed;
         }
     };
-    let output = shell_output::whole(run.output());
+    show(context, session, call, pieces.rest()).await;
+    let mut output = shell_output::whole(run.output());
+    redaction.clean_in_place(&mut output);
     let (exit_code, error) = match end {
         CommandEnd::Exited(code) => (Some(code), None),
         CommandEnd::Killed(signal) => (
@@ -244,6 +263,9 @@ async fn show(
     call: &ToolCallId,
     partial_output: String,
 ) {
+    if partial_output.is_empty() {
+        return;
+    }
     let seen = session.view(|view| (view.audience.clone(), view.state.tip.clone()));
     let Ok((audience, tip)) = seen.await else {
         return;

@@ -29,6 +29,9 @@ pub(super) async fn handle(context: Context, params: HandleParams) -> Result<Suc
         (Some(result), None) => returned(result),
         (None, None) => returned(ClientToolResult::Text(String::new())),
     };
+    // A long result goes to a file, which must not hold secrets either.
+    let redaction = session.view(|view| (view.redaction)()).await?;
+    redaction.clean_in_place(&mut outcome.result.content);
     let scratch = context.app.services.scratch_folder(session.id());
     outcome.result.content = large_output::bound(
         outcome.result.content,
