@@ -13,6 +13,7 @@
 )]
 
 pub mod apply;
+mod changed_shells;
 pub mod command;
 pub mod context;
 pub mod decide;
