@@ -352,7 +352,8 @@ pub enum Approval {
 /// One line of policy: a kind and, to narrow it, an argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PermissionRule {
-    /// `shell`, `read`, `write`, `url`, `mcp`, `custom-tool`; `commands` means `shell`.
+    /// `shell`, `read`, `write`, `url`, `mcp`, `custom-tool`; `commands` means `shell`; `look` is for
+    /// commands that only look.
     pub kind: String,
     pub argument: Option<String>,
 }

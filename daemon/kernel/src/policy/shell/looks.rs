@@ -14,6 +14,9 @@ const LOOKS: &str = include_str!("tables/looks.txt");
 /// The longest line, in bytes, that is read. Links in a longer one are not looked up.
 pub(super) const MAX_TEXT: usize = 8 * 1024;
 
+/// How many folders a line may be in. Each `cd` doubles them.
+const MAX_FOLDERS: usize = 4;
+
 /// How the line of programs begins that can be asked for their version.
 const VERSION: &str = "version:";
 
@@ -58,7 +61,7 @@ pub(crate) fn places(text: &str) -> Option<Vec<Place>> {
     if !script.written.iter().all(is_nowhere) {
         return None;
     }
-    let mut found = Found::default();
+    let mut found = Found::new();
     for command in &script.commands {
         found.command(command)?;
     }
@@ -67,7 +70,7 @@ pub(crate) fn places(text: &str) -> Option<Vec<Place>> {
 
 /// Whether a program with these arguments only looks, wherever its paths are.
 pub(super) fn is_looking(name: &str, arguments: &[Word]) -> bool {
-    Found::default().program(name, arguments).is_some()
+    Found::new().program(name, arguments).is_some()
 }
 
 /// Whether the text has characters whose meaning differs from what they look like.
@@ -87,11 +90,11 @@ fn has_simple_braces(text: &str) -> bool {
 }
 
 /// What was found so far.
-#[derive(Default)]
 struct Found {
     places: Vec<Place>,
-    /// The folder that `cd` led to, relative to where the line began.
-    folder: String,
+    /// The folders that `cd` may have led to, relative to where the line began. It may also have
+    /// failed, or have led only a part of the line there.
+    folders: Vec<String>,
 }
 
 /// A line of the table.
@@ -186,6 +189,13 @@ impl Entry {
 }
 
 impl Found {
+    fn new() -> Self {
+        Self {
+            places: Vec::new(),
+            folders: vec![String::new()],
+        }
+    }
+
     fn command(&mut self, command: &Simple) -> Option<()> {
         let harmless = |name: &str| HARMLESS_VARIABLES.contains(&name);
         let Some((program, arguments)) = command.words.split_first() else {
@@ -221,6 +231,10 @@ impl Found {
                     .iter()
                     .try_for_each(|word| self.word(word, Computed::Allowed));
             }
+            // An option of `printf` stores into a variable.
+            ("printf", [first, ..]) if first.text().is_none_or(|it| it.starts_with('-')) => {
+                return None;
+            }
             (_, [only]) if is_version(name, only) => return Some(()),
             _ => {}
         }
@@ -235,7 +249,7 @@ impl Found {
         if !is_harmless || entry.uses("not", rest) {
             return None;
         }
-        if entry.has("here") && !self.folder.is_empty() {
+        if entry.has("here") && self.folders.len() > 1 {
             return None;
         }
         let is_operand = |word: &&Word| !word.prefix().starts_with('-') || word.text() == Some("-");
@@ -252,10 +266,10 @@ impl Found {
                 return None;
             }
         }
-        if let Some(mut only) = entry.values("only")
+        if let Some(only) = entry.values("only")
             && !operands
                 .clone()
-                .all(|word| only.any(|own| word.text() == Some(own)))
+                .all(|word| only.clone().any(|own| word.text() == Some(own)))
         {
             return None;
         }
@@ -267,7 +281,8 @@ impl Found {
         } else {
             None
         };
-        if first.is_some_and(|script| script.expands() || reads_elsewhere(name, script)) {
+        let is_open = first.is_some_and(Word::expands);
+        if is_open || rest.iter().any(|script| reads_elsewhere(name, script)) {
             return None;
         }
         let computed = if is_free {
@@ -288,11 +303,18 @@ impl Found {
         if !is_below {
             return None;
         }
-        self.folder = format!("{}{}/", self.folder, to.trim_end_matches('/'));
-        self.places.push(Place {
-            path: self.folder.clone(),
+        if self.folders.len() > MAX_FOLDERS {
+            return None;
+        }
+        let to = to.trim_end_matches('/');
+        let below = self.folders.iter().map(|folder| format!("{folder}{to}/"));
+        let below: Vec<String> = below.collect();
+        let place = |path: &String| Place {
+            path: path.clone(),
             is_pattern: false,
-        });
+        };
+        self.places.extend(below.iter().map(place));
+        self.folders.extend(below);
         Some(())
     }
 
@@ -357,12 +379,14 @@ impl Found {
         if PUBLIC.contains(&path) || path == "-" || path.is_empty() {
             return Some(());
         }
-        let path = if path.starts_with('/') {
-            path.to_owned()
+        let place = |path: String| Place { path, is_pattern };
+        if path.starts_with('/') {
+            self.places.push(place(path.to_owned()));
         } else {
-            format!("{}{path}", self.folder)
-        };
-        self.places.push(Place { path, is_pattern });
+            let folders = self.folders.iter();
+            let below = folders.map(|folder| place(format!("{folder}{path}")));
+            self.places.extend(below);
+        }
         Some(())
     }
 }
@@ -393,10 +417,10 @@ fn names_pattern_by_option(words: &[Word]) -> bool {
 
 /// Whether a script may read files that no operand names.
 fn reads_elsewhere(name: &str, script: &Word) -> bool {
-    let Some(text) = script.text() else {
-        return false;
+    let has = |words: &[&str]| {
+        let mut texts = script.texts();
+        texts.any(|text| words.iter().any(|word| text.contains(word)))
     };
-    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     match name {
         "awk" | "gawk" | "mawk" | "nawk" => has(&["getline", "ARGV", "@"]),
         "jq" | "gojq" | "jaq" => has(&["import", "include", "input_filename"]),

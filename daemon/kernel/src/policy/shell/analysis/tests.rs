@@ -5,6 +5,8 @@ mod against_bash;
 #[cfg(unix)]
 mod at_work;
 #[cfg(unix)]
+mod generated;
+#[cfg(unix)]
 mod rig;
 #[cfg(unix)]
 mod rules;

@@ -6,7 +6,7 @@ fn lines_that_only_look_are_known_with_their_paths() {
         ("ls", &[]),
         ("ls -la src", &["-la", "src"]),
         ("cat a.txt | head -5", &["a.txt", "-5"]),
-        ("cd src && cat a 2>/dev/null", &["src/", "src/a"]),
+        ("cd src && cat a 2>/dev/null", &["src/", "a", "src/a"]),
         ("grep -rn '/api' src", &["-rn", "src"]),
         ("cat /etc/os-release", &[]),
         ("wc -l < in.txt", &["in.txt", "-l"]),
@@ -124,6 +124,11 @@ fn everything_else_is_no_look() {
         "ls {fd}>/dev/null",
         "curl https://x.y",
         "ps e",
+        "printf -v PATH .; ls",
+        "printf \"$x\" PATH .; ls",
+        "cd a; cd b; cd c; cd d; ls",
+        "nm @options",
+        "awk -F , 'BEGIN{ARGV[1]=\"/etc/shadow\"; ARGC=2} 1' x",
     ];
     for line in table {
         assert_eq!(places(line), None, "{line:?}");
