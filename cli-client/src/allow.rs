@@ -2,27 +2,19 @@
 
 use loopd_sdk::PermissionRule;
 
-/// Commands that only print something. The daemon applies these rules to plain commands only: no
-/// redirection, no substitution.
-const SAFE_COMMANDS: [&str; 10] = [
-    "basename", "dirname", "echo", "false", "id", "ls", "printf", "pwd", "true", "uname",
-];
-
-/// Returns the rules of every new session: safe commands, and reading in its own directory.
+/// Returns the rules of every new session: commands that only look, and reading in its own
+/// directory.
 pub(crate) fn default_rules(directory: &str) -> impl Iterator<Item = PermissionRule> + use<> {
-    let command = |name: &str| PermissionRule {
-        kind: "shell".to_owned(),
-        argument: Some(name.to_owned()),
+    let rule = |kind: &str, argument: Option<&str>| PermissionRule {
+        kind: kind.to_owned(),
+        argument: argument.map(str::to_owned),
     };
-    let read = PermissionRule {
-        kind: "read".to_owned(),
-        argument: Some(directory.to_owned()),
-    };
-    SAFE_COMMANDS.into_iter().map(command).chain([read])
+    [rule("look", None), rule("read", Some(directory))].into_iter()
 }
 
 /// The names that a rule may begin with, and the kind of rule that each stands for.
-const KINDS: [(&str, &str); 13] = [
+const KINDS: [(&str, &str); 14] = [
+    ("look", "look"),
     ("shell", "shell"),
     ("bash", "shell"),
     ("write", "write"),

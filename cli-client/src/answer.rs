@@ -43,9 +43,8 @@ pub(crate) fn with_handlers(
                 turnstile.pass().await;
                 let what = request_line(&asked);
                 terminal.notice(&format!(
-                    "loop: {what} was denied: it needs a permission and nobody is there to ask; allow it \
-                     with --allow-tool '{}', or everything with --yolo",
-                    for_person(&rule(&asked.permission_request))
+                    "loop: {what} was denied: it needs a permission and nobody is there to ask; allow {}",
+                    remedy(&asked.permission_request)
                 ));
                 PermissionDecision::UserNotAvailable {}
             }
@@ -171,6 +170,20 @@ pub(crate) fn describe(request: &PermissionRequest) -> String {
         PermissionRequest::CustomTool { tool_name, .. } => format!("call {tool_name}"),
     };
     for_person(&text)
+}
+
+/// Says how the request can be allowed.
+fn remedy(request: &PermissionRequest) -> String {
+    match request {
+        PermissionRequest::Write {
+            can_offer_session_approval: false,
+            ..
+        } => "everything with --yolo; no rule covers a protected file".to_owned(),
+        _ => format!(
+            "it with --allow-tool '{}', or everything with --yolo",
+            for_person(&rule(request))
+        ),
+    }
 }
 
 /// Returns the `--allow-tool` rule that would allow the request.

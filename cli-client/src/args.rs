@@ -47,17 +47,24 @@ pub(crate) struct Options {
     pub(crate) agent: Option<String>,
 
     /// Allow something in this session without asking: `shell`, `shell(git status)`, `shell(git:*)`,
-    /// `write`, `write(PATH)`, `read(PATH)`, `url(URL)`, `mcp(SERVER)`, `custom-tool(NAME)`.
+    /// `look`, `write`, `write(PATH)`, `read(PATH)`, `url(URL)`, `mcp(SERVER)`, `custom-tool(NAME)`.
+    ///
+    /// `look` allows commands that only look at files of the session's directories, at git and at the
+    /// machine; every new session has this rule.
     ///
     /// `shell` allows every command. A rule with a command covers plain commands only: no
     /// redirection, no substitution. `shell(git status)` covers `git status` with harmless options,
     /// `shell(git:*)` every subcommand of git with harmless options. Options that run other programs,
     /// overwrite files or destroy something still ask; to allow one of them, spell it out:
     /// `shell(git push --force:*)`.
+    ///
+    /// No rule covers writing to files that make a program run something, such as those in `.git`,
+    /// `.claude` and `.vscode`, `.mcp.json` and the start-up files of shells, nor, except for `shell`,
+    /// a command in a shell that an earlier command may have changed.
     #[arg(long, global = true, value_name = "RULE", value_parser = crate::allow::parse)]
     pub(crate) allow_tool: Vec<loopd_sdk::PermissionRule>,
 
-    /// Allow everything without asking.
+    /// Allow everything without asking, also writing to `.git` and other protected files.
     #[arg(long, global = true)]
     pub(crate) yolo: bool,
 }

@@ -59,7 +59,7 @@ pub struct Args {
     #[arg(long)]
     pub remote: bool,
 
-    /// Allow every tool without asking.
+    /// Allow every tool without asking, also writing to `.git` and other protected files.
     #[arg(long)]
     pub yolo: bool,
 

@@ -1,5 +1,7 @@
 //! Permission requests of tools, the answers of clients, and the rules that result from them.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,6 +32,15 @@ pub enum PermissionRequest {
         can_offer_session_approval: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         warning: Option<String>,
+        /// The canonical paths of words that name existing files, by the words.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        resolved_paths: BTreeMap<String, String>,
+        /// The directory that the command was asked for. It runs there or not at all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resolved_working_directory: Option<String>,
+        /// Whether an earlier command may have changed what names mean in the shell of this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        changed_shell: Option<bool>,
     },
     Write {
         /// Whether the managed settings want a person to decide.
@@ -137,6 +148,43 @@ impl PermissionRequest {
                 ..
             } => *managed_approval_required = Some(true),
             Self::Mcp { .. } | Self::CustomTool { .. } => {}
+        }
+        self
+    }
+
+    /// Marks the request as one that no lasting approval covers.
+    #[must_use]
+    pub fn for_once(mut self) -> Self {
+        match &mut self {
+            Self::Shell {
+                can_offer_session_approval,
+                ..
+            }
+            | Self::Write {
+                can_offer_session_approval,
+                ..
+            } => *can_offer_session_approval = false,
+            Self::Read { .. } | Self::Url { .. } | Self::Mcp { .. } | Self::CustomTool { .. } => {}
+        }
+        self
+    }
+
+    /// Marks a shell request as one for a shell that an earlier command may have changed.
+    #[must_use]
+    pub fn for_changed_shell(mut self, why: &str) -> Self {
+        if let Self::Shell {
+            changed_shell,
+            can_offer_session_approval,
+            warning,
+            ..
+        } = &mut self
+        {
+            *changed_shell = Some(true);
+            *can_offer_session_approval = false;
+            *warning = Some(match warning.take() {
+                Some(other) => format!("{other} {why}"),
+                None => why.to_owned(),
+            });
         }
         self
     }
@@ -304,7 +352,8 @@ pub enum Approval {
 /// One line of policy: a kind and, to narrow it, an argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PermissionRule {
-    /// `shell`, `read`, `write`, `url`, `mcp`, `custom-tool`; `commands` means `shell`.
+    /// `shell`, `read`, `write`, `url`, `mcp`, `custom-tool`; `commands` means `shell`; `look` is for
+    /// commands that only look.
     pub kind: String,
     pub argument: Option<String>,
 }

@@ -127,6 +127,9 @@ fn shell() -> impl Strategy<Value = PermissionRequest> {
                 has_write_file_redirection,
                 can_offer_session_approval,
                 warning: None,
+                resolved_paths: std::collections::BTreeMap::new(),
+                resolved_working_directory: None,
+                changed_shell: None,
             }
         },
     )

@@ -57,6 +57,7 @@ mod session_limits;
 mod sessions;
 mod settings;
 mod settings_race;
+mod shell_policy;
 mod shells;
 mod slow_reader;
 mod stored_secrets;

@@ -40,6 +40,7 @@ async fn a_question_says_exactly_what_the_tool_wants_to_do() {
         "commands": [{"identifier": "echo", "readOnly": false}],
         "possiblePaths": [], "possibleUrls": [],
         "hasWriteFileRedirection": false, "canOfferSessionApproval": true,
+        "resolvedWorkingDirectory": asked["permissionRequest"]["resolvedWorkingDirectory"],
     });
     assert_eq!(asked["permissionRequest"], request);
     assert_eq!(asked["promptRequest"]["kind"], "commands");

@@ -375,9 +375,12 @@ fn finished(state: &mut State, complete: &ToolComplete) {
         .error
         .as_ref()
         .is_some_and(|error| error.code.as_deref() == Some(texts::REJECTED_CODE));
+    let mut shells = std::mem::take(&mut state.changed_shells);
     if let Some(call) = turn_call(state, &complete.tool_call_id) {
         call.advance(CallEvent::Recorded { rejected });
+        shells.after(&call.call, complete);
     }
+    state.changed_shells = shells;
     state.totals.tool_calls += 1;
     count_changes(&mut state.totals.code_changes, complete);
     let text = complete

@@ -3,11 +3,13 @@
 //! Deny rules win over everything, then come the allow rules; what is left is asked about. The
 //! order of rules never matters. `policy/shell.rs` matches rules with commands and `policy/url.rs`
 //! with URLs. `policy/managed.rs` holds the settings above a session's own rules.
+//! `policy/protected.rs` names the files that are asked about whatever the rules allow.
 //! `policy/verdict.rs` combines the verdicts of several judges, and `policy/grant.rs` is the
 //! resulting right to run.
 
 pub mod grant;
 pub mod managed;
+pub(crate) mod protected;
 pub mod restrict;
 pub mod shell;
 mod url;
@@ -53,7 +55,10 @@ fn judge_by_rules(permissions: &Permissions, cwd: &str, request: &PermissionRequ
             return Verdict::Ask;
         }
     }
-    if permissions.approve_all || is_allowed(permissions, cwd, request) {
+    if permissions.approve_all {
+        return Verdict::Allow;
+    }
+    if is_allowed(permissions, cwd, request) && !protected::is_written(permissions, cwd, request) {
         Verdict::Allow
     } else {
         Verdict::Ask
@@ -123,17 +128,26 @@ fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest)
             full_command_text,
             has_write_file_redirection,
             can_offer_session_approval,
+            changed_shell,
+            resolved_paths,
+            resolved_working_directory,
             ..
         } => {
             let arguments: Vec<&str> = rules().filter_map(|r| r.argument.as_deref()).collect();
+            // In a shell that was changed, a name may mean something else.
             blanket
-                || (!has_write_file_redirection
-                    && shell::is_covered(
-                        &arguments,
-                        full_command_text,
-                        commands,
-                        *can_offer_session_approval,
-                    ))
+                || (*changed_shell != Some(true)
+                    && ((!has_write_file_redirection
+                        && shell::is_covered(
+                            &arguments,
+                            full_command_text,
+                            commands,
+                            *can_offer_session_approval,
+                        ))
+                        || resolved_working_directory.as_deref().is_some_and(|real| {
+                            let paths = resolved_paths.values().map(String::as_str);
+                            may_look(permissions, cwd, real, full_command_text, paths)
+                        })))
         }
         // A path outside the session's directories needs a rule that names it.
         PermissionRequest::Write {
@@ -170,6 +184,29 @@ fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest)
             blanket || matches(&|argument| argument == tool_name)
         }
     }
+}
+
+/// Whether the rule `look` covers a line: it only looks, and all that it looks at lies in the
+/// directories of the session. `real` is the working directory without links.
+fn may_look<'p>(
+    permissions: &Permissions,
+    cwd: &str,
+    real: &str,
+    text: &str,
+    mut resolved: impl Iterator<Item = &'p str>,
+) -> bool {
+    let is_ruled = permissions.approved.iter().any(|rule| rule.kind == "look");
+    // A search through a folder would also read what may not be read.
+    let is_restricted = permissions.denied.iter().any(|rule| rule.kind == "read");
+    if !is_ruled || is_restricted {
+        return false;
+    }
+    let inside = |path: &str| is_inside(permissions, cwd, path);
+    shell::looks::places(text).is_some_and(|places| {
+        let here = |path: &str| Path::new(cwd).join(path).to_string_lossy().into_owned();
+        places.iter().all(|place| inside(&here(&place.path)))
+            && resolved.all(|path| inside(path) || within(real, path))
+    })
 }
 
 /// The paths that deny rules and managed ask rules name.
@@ -235,9 +272,10 @@ fn canonical(kind: &str) -> &str {
 }
 
 /// The kinds of rules.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     "shell",
     "commands",
+    "look",
     "read",
     "write",
     "url",

@@ -12,6 +12,7 @@ use loopd_proto::session::{Mode, SessionOptions};
 use loopd_proto::time::Timestamp;
 
 use super::answer_cut::AnswerCut;
+use super::changed_shells::ChangedShells;
 use super::history::{Entry, History};
 use super::questions::Questions;
 use super::tasks::Tasks;
@@ -62,6 +63,8 @@ pub struct State {
     pub tasks: Tasks,
     /// The commands that people run themselves and that have not ended.
     pub user_calls: BTreeSet<ToolCallId>,
+    /// The shells in which names may mean something else than in a fresh one.
+    pub changed_shells: ChangedShells,
     pub plan_exists: bool,
     pub totals: Totals,
     /// The last visible durable event: the parent of the next one.
@@ -255,6 +258,7 @@ impl State {
             subagent: None,
             tasks: Tasks::default(),
             user_calls: BTreeSet::new(),
+            changed_shells: ChangedShells::default(),
             plan_exists: false,
             totals: Totals::default(),
             tip: None,

@@ -80,6 +80,9 @@ pub(crate) fn command_failed(command: &str, why: &str) -> String {
 /// Tells an agent that its next turn is the last one.
 pub(crate) const LAST_TURN: &str = "<system_reminder>\nThis is your last step: no tool will run after it. Answer now with what you have, and say what is missing.\n</system_reminder>";
 
+/// The warning of a permission request for a command in a shell that was changed.
+pub(crate) const CHANGED_SHELL: &str = "An earlier command may have changed this shell, so names in the command may mean something else, and no rule for commands covers it.";
+
 /// The error code of a call that a person rejected. Such a result ends the loop.
 pub const REJECTED_CODE: &str = "rejected";
 

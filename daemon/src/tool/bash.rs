@@ -21,6 +21,7 @@ use loopd_kernel::policy::shell::analysis::{Analysis, SessionApproval};
 mod follow;
 mod list;
 pub(super) mod names;
+mod places;
 mod read;
 mod stop;
 mod words;
@@ -85,14 +86,18 @@ impl Tool for Bash {
     const NAME: &'static str = names::RUN;
     const DESCRIPTION: &'static str = names::RUN_DESCRIPTION;
 
-    async fn need(&self, args: &BashArgs, _context: &AssessContext) -> Need {
+    async fn need(&self, args: &BashArgs, context: &AssessContext) -> Need {
         if let Err(outcome) = check(args) {
             return Need::Refused(outcome);
         }
+        let request = match places::resolved(request(args), &context.cwd).await {
+            Ok(request) => request,
+            Err(outcome) => return Need::Refused(outcome),
+        };
         if args.shell_id.is_none() && args.mode.unwrap_or_default() == Mode::Sync {
-            return Need::PermissionForShell(request(args));
+            return Need::PermissionForShell(request);
         }
-        Need::Permission(request(args))
+        Need::Permission(request)
     }
 
     async fn run(&self, grant: &Grant, args: BashArgs, context: &ToolContext) -> Outcome {
@@ -102,10 +107,20 @@ impl Tool for Bash {
         };
         match grant.request() {
             Some(PermissionRequest::Shell {
-                full_command_text, ..
+                full_command_text,
+                resolved_working_directory,
+                ..
             }) if context
                 .redaction
-                .is_shown_as(&args.command, full_command_text) => {}
+                .is_shown_as(&args.command, full_command_text) =>
+            {
+                let here = places::directory(&context.cwd);
+                if let Some(asked) = resolved_working_directory
+                    && *asked != here
+                {
+                    return Outcome::failure(words::directory_changed(asked, &here));
+                }
+            }
             _ => return Outcome::failure(texts::not_granted("the command")),
         }
         if context.cancel.is_cancelled() {
@@ -287,6 +302,9 @@ pub(crate) fn permission(
         has_write_file_redirection: analysis.writes_by_redirection,
         can_offer_session_approval: analysis.session_approval == SessionApproval::Offer,
         warning,
+        resolved_paths: std::collections::BTreeMap::new(),
+        resolved_working_directory: None,
+        changed_shell: None,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::command::{
     Assessed, CallNeed, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect,
 };
 use crate::policy::grant::{Grant, NotGranted};
-use crate::policy::{Verdict, managed};
+use crate::policy::{Verdict, managed, protected};
 use crate::state::{State, Turn, TurnKey};
 use crate::texts;
 use crate::tool_call::{Ahead, CallReport, CallState, ToolOrigin, UserQuestion};
@@ -37,7 +37,18 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             return decision;
         }
         CallNeed::Nothing => None,
-        CallNeed::Permission(permission) => Some(permission.for_call(&call.call.id)),
+        CallNeed::Permission(permission) => {
+            let permission = permission.for_call(&call.call.id);
+            let open = turn.calls().iter().filter(|other| other.is_open());
+            let others = open.map(|other| &other.call);
+            let others = others.filter(|other| other.id != call.call.id);
+            let is_changed = state.changed_shells.has_shell_of(&call.call, others);
+            Some(if is_changed {
+                permission.for_changed_shell(texts::CHANGED_SHELL)
+            } else {
+                permission
+            })
+        }
     };
     let permissions = env.permissions(state);
     match Grant::by_rules(&permissions, &state.cwd, permission) {
@@ -61,6 +72,11 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             return finish(state, turn, call, outcome, env);
         }
         Err(NotGranted { request, .. }) if assessed.can_ask => {
+            let request = if protected::is_written(&permissions, &state.cwd, &request) {
+                request.for_once()
+            } else {
+                request
+            };
             let permission = if managed::wants_a_person(&permissions, &state.cwd, &request) {
                 request.for_a_person()
             } else {

@@ -59,7 +59,7 @@ fn keep_to_looking(permissions: &mut Permissions) {
     permissions.approve_all = false;
     permissions
         .approved
-        .retain(|rule| matches!(rule.kind.as_str(), "read" | "url"));
+        .retain(|rule| matches!(rule.kind.as_str(), "read" | "url" | "look"));
     permissions.denied.push(PermissionRule {
         kind: "write".to_owned(),
         argument: None,

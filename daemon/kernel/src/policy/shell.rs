@@ -9,9 +9,11 @@
 //! The data is in `tables/`. `policy` calls this module.
 
 pub mod analysis;
+pub(crate) mod changes;
 pub(crate) mod coverage;
 mod deny;
 pub(crate) mod identifier;
+pub(crate) mod looks;
 mod options;
 pub(crate) mod plain;
 pub(crate) mod reader;
@@ -21,6 +23,7 @@ pub(crate) mod runs;
 mod script_text;
 mod table;
 pub(crate) mod word;
+pub(crate) mod written;
 
 use loopd_proto::permission::{PermissionRule, ShellCommand};
 

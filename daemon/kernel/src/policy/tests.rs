@@ -20,6 +20,9 @@ fn shell(identifiers: &[&str], plain: bool) -> PermissionRequest {
         has_write_file_redirection: false,
         can_offer_session_approval: plain,
         warning: None,
+        resolved_paths: std::collections::BTreeMap::new(),
+        resolved_working_directory: None,
+        changed_shell: None,
     }
 }
 

@@ -363,6 +363,7 @@ async fn a_large_output_is_saved_to_a_file() {
 #[tokio::test]
 async fn the_permission_request_shows_exactly_what_runs() {
     let fixture = Fixture::new();
+    let here = places::directory(&fixture.context.cwd);
     let args = json!({"command": "git status && cat a/b.txt", "description": "Look around"});
     let command = |identifier: &str| ShellCommand {
         identifier: identifier.to_owned(),
@@ -381,6 +382,9 @@ async fn the_permission_request_shows_exactly_what_runs() {
             has_write_file_redirection: false,
             can_offer_session_approval: true,
             warning: None,
+            resolved_paths: std::collections::BTreeMap::new(),
+            resolved_working_directory: Some(here.clone()),
+            changed_shell: None,
         }
     );
     let args = json!({"command": "curl https://x.y/z > \"$OUT\""});
@@ -399,6 +403,9 @@ async fn the_permission_request_shows_exactly_what_runs() {
             has_write_file_redirection: true,
             can_offer_session_approval: false,
             warning: None,
+            resolved_paths: std::collections::BTreeMap::new(),
+            resolved_working_directory: Some(here.clone()),
+            changed_shell: None,
         }
     );
 }

@@ -18,6 +18,13 @@ pub(super) const DETACH_NEEDS_ASYNC: &str = "detach works only with mode \"async
 pub(super) const BAD_SHELL_NAME: &str = "shellId is not valid: use 1 to 64 letters, digits, hyphens, underscores and dots. Nothing was run.";
 pub(super) const OUTLIVES: &str = "The command goes on when the session and the daemon have ended, until it ends by itself or is stopped.";
 
+/// The refusal of a command that was asked for in another directory.
+pub(super) fn directory_changed(asked: &str, here: &str) -> String {
+    format!(
+        "The working directory changed from {asked} to {here} after this command was asked about. Nothing was run. Run the command again if it is meant for {here}."
+    )
+}
+
 /// The longest wait of a call, in seconds.
 const MAX_SECONDS: f64 = 600.0;
 

@@ -147,5 +147,8 @@ fn request(args: &WriteArgs, command: &AttachedCommand) -> PermissionRequest {
         has_write_file_redirection: false,
         can_offer_session_approval: false,
         warning: None,
+        resolved_paths: std::collections::BTreeMap::new(),
+        resolved_working_directory: None,
+        changed_shell: None,
     }
 }

@@ -40,6 +40,9 @@ fn shell(text: &str) -> PermissionRequest {
         has_write_file_redirection: false,
         can_offer_session_approval: true,
         warning: None,
+        resolved_paths: std::collections::BTreeMap::new(),
+        resolved_working_directory: None,
+        changed_shell: None,
     }
 }
 

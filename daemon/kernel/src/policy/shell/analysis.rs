@@ -9,7 +9,24 @@
 mod hints;
 mod visible;
 
-use crate::policy::shell::{Argv, identifier, is_harmless, plain};
+pub use crate::policy::shell::looks::Place;
+use crate::policy::shell::{Argv, identifier, is_harmless, looks, plain, written};
+
+/// Returns the words of a command that rules compare with places on disk: what a command that only
+/// looks looks at, and what any other may write to. Links among them have to be resolved.
+pub fn places(command: &str) -> Vec<Place> {
+    if command.len() > looks::MAX_TEXT {
+        return Vec::new();
+    }
+    looks::places(command).unwrap_or_else(|| {
+        let names = written::names(command).unwrap_or_default();
+        let place = |path| Place {
+            path,
+            is_pattern: false,
+        };
+        names.into_iter().map(place).collect()
+    })
+}
 
 /// What is known about a command text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,4 +100,4 @@ impl Analysis {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -32,6 +32,9 @@ const TABLES: [&str; 4] = [
     include_str!("tables/network.txt"),
 ];
 
+/// Programs that look. Allow rules need this table; for deny rules these programs are quiet anyway.
+const LOOKING: &str = include_str!("tables/looking.txt");
+
 /// Commands of git that no allow rule for all of git covers.
 const OTHER_GIT_COMMANDS: &str = "archive bisect bugreport bundle checkout-index commit-graph \
     commit-tree credential daemon difftool fast-export fast-import filter-branch gui hook \
@@ -59,7 +62,17 @@ pub(crate) fn of(argv: &[String], granted: usize) -> Coverage {
         return Coverage::Unknown;
     };
     let name = program.text().map(base_name).unwrap_or_default();
-    check(name, arguments, granted.saturating_sub(1))
+    of_words(name, arguments, granted.saturating_sub(1))
+}
+
+/// Says what the tables know about a program with these arguments. The first `granted` arguments
+/// are allowed as they are.
+pub(super) fn of_words(name: &str, arguments: &[Word], granted: usize) -> Coverage {
+    let mut looking = lines_about(LOOKING, name);
+    match looking.next() {
+        Some(line) => judge(&line, arguments, granted),
+        None => check(name, arguments, granted),
+    }
 }
 
 /// Whether the tables know a program.

@@ -47,6 +47,9 @@ pub(crate) struct Script {
     /// Whether the text calculates with variables. Their values are read as expressions, and an
     /// expression may run commands.
     pub calculates: bool,
+    /// Whether the text defines a function, or names a variable other than by an assignment: that
+    /// of a loop, a coprocess or a redirection.
+    pub defines: bool,
     attempts: usize,
 }
 
@@ -246,11 +249,13 @@ impl<'t, 's> Reader<'t, 's> {
             }
             "coproc" => {
                 self.cursor.eat(bare);
+                self.script.defines = true;
                 self.coproc_name();
                 Ok(())
             }
             "for" | "select" => {
                 self.cursor.eat(bare);
+                self.script.defines = true;
                 self.loop_head()
             }
             "case" => {
@@ -259,6 +264,7 @@ impl<'t, 's> Reader<'t, 's> {
             }
             "function" => {
                 self.cursor.eat(bare);
+                self.script.defines = true;
                 self.cursor.skip_blanks();
                 self.word()?;
                 self.cursor.skip_blanks();

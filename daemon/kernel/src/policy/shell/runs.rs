@@ -32,6 +32,8 @@ pub(crate) struct Runs {
     files: Vec<String>,
     /// Words that name files that are written or copied.
     written: Vec<Word>,
+    /// Words after redirections that write.
+    redirected: Vec<Word>,
     commands: usize,
     effort: usize,
     /// The classes of programs that were looked up before.
@@ -74,6 +76,11 @@ impl Runs {
         runs
     }
 
+    /// Returns the words after redirections that write.
+    pub(crate) fn redirected(&self) -> &[Word] {
+        &self.redirected
+    }
+
     /// Reads a text that a shell executes.
     fn text(&mut self, text: &str, certainty: Certainty, depth: usize) {
         if self.is_too_much(depth) {
@@ -82,6 +89,7 @@ impl Runs {
         }
         let script = Script::read(text);
         self.anything |= script.doubt || hides_in_expressions(&script);
+        self.redirected.extend(script.written.iter().cloned());
         self.written.extend(script.written);
         self.commands += script.commands.len();
         for word in &script.listed {

@@ -43,7 +43,11 @@ fn awk_text_runs(word: &Word) -> bool {
 
 /// Whether an awk program writes files. [`awk_runs`] says whether it runs something.
 pub(super) fn awk_writes(arguments: &[Word]) -> bool {
-    let writes = |text: &str| text.contains('>');
+    // Before the first action, and in `>=`, the mark compares.
+    let writes = |text: &str| {
+        text.split_once('{')
+            .is_some_and(|(_, actions)| actions.replace(">=", "").contains('>'))
+    };
     arguments.iter().filter_map(Word::text).any(writes)
         || arguments
             .iter()

@@ -6,6 +6,9 @@ pub(crate) struct Word {
     parts: Vec<Part>,
     /// Whether the word may become several words, or none.
     several: bool,
+    /// Whether a gap can hold any text. Otherwise its gaps are patterns, which match names of
+    /// files, or process substitutions.
+    expands: bool,
     /// The text inside its braces: `{a,b}` becomes two words.
     braces: String,
 }
@@ -49,6 +52,12 @@ impl Word {
     }
 
     pub(super) fn push_any(&mut self, count: Count) {
+        self.push_gap(count);
+        self.expands = true;
+    }
+
+    /// Adds a gap that is a pattern or a process substitution.
+    pub(super) fn push_gap(&mut self, count: Count) {
         if matches!(self.parts.last(), Some(Part::Text(text)) if text.is_empty()) {
             self.parts.pop();
         }
@@ -91,6 +100,11 @@ impl Word {
 
     pub(crate) fn is_computed(&self) -> bool {
         self.text().is_none()
+    }
+
+    /// Whether a gap can hold any text, unlike a pattern.
+    pub(crate) fn expands(&self) -> bool {
+        self.expands
     }
 
     /// Whether the word may become several words, or none.

@@ -3,11 +3,18 @@ use super::*;
 #[cfg(unix)]
 mod against_bash;
 #[cfg(unix)]
+mod at_work;
+#[cfg(unix)]
+mod generated;
+#[cfg(unix)]
 mod rig;
 #[cfg(unix)]
 mod rules;
 #[cfg(unix)]
 mod stubs;
+
+#[cfg(unix)]
+pub(crate) use stubs::request as shell_request;
 
 fn plain(commands: &[&[&str]]) -> Syntax {
     Syntax::Plain(

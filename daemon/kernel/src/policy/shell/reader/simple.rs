@@ -36,6 +36,7 @@ impl Reader<'_, '_> {
                 Some('(') if simple.words.len() == 1 && self.empty_parentheses() => {
                     // This is the head of a function. Its body is read as the commands that follow.
                     simple.words.clear();
+                    self.script.defines = true;
                     something = true;
                     break;
                 }
@@ -133,6 +134,7 @@ impl Reader<'_, '_> {
         };
         self.cursor.eat(operator);
         self.cursor.skip_blanks();
+        self.script.defines |= is_variable;
         if matches!(*operator, "<<" | "<<-") {
             self.announce(owner, *operator == "<<-")?;
             return Ok(true);
@@ -153,7 +155,9 @@ impl Reader<'_, '_> {
                 if *operator == "<>" {
                     *input = Input::Unknown;
                 }
-                self.script.written.push(word);
+                if *operator != ">&" || !is_open_file(&word) {
+                    self.script.written.push(word);
+                }
             }
         }
         Ok(true)
@@ -228,4 +232,11 @@ impl Reader<'_, '_> {
             }
         }
     }
+}
+
+/// Whether the word after `>&` is a descriptor that is open, or closes one.
+fn is_open_file(word: &Word) -> bool {
+    word.text().is_some_and(|text| {
+        text == "-" || (!text.is_empty() && text.chars().all(|c| c.is_ascii_digit()))
+    })
 }

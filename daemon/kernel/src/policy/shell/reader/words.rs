@@ -35,7 +35,7 @@ impl Reader<'_, '_> {
                 self.cursor.bump();
                 self.cursor.bump();
                 self.list(End::Parenthesis)?;
-                word.push_any(Count::One);
+                word.push_gap(Count::One);
                 continue;
             }
             let Some(next) = self.cursor.bump() else {
@@ -58,7 +58,7 @@ impl Reader<'_, '_> {
                 '$' => self.dollar(&mut word, Quoting::Bare)?,
                 '`' => self.backquoted(&mut word, Quoting::Bare)?,
                 '[' if !self.cursor.closes_bracket() => word.push('['),
-                '*' | '?' | '[' => word.push_any(Count::Several),
+                '*' | '?' | '[' => word.push_gap(Count::Several),
                 '{' if self.cursor.peek() == Some('}') => {
                     self.cursor.bump();
                     word.push_str("{}");

@@ -114,6 +114,28 @@ impl Rig {
         assert!(self.path("work/x").is_dir(), "the place is made");
     }
 
+    /// Returns the files below the working directory with their contents, without those that git
+    /// refreshes when it looks.
+    pub(super) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.path("work")];
+        while let Some(folder) = folders.pop() {
+            let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            for path in entries.map(|entry| entry.path()) {
+                if path.ends_with(".git/index") {
+                    continue;
+                }
+                if path.is_dir() {
+                    folders.push(path.clone());
+                }
+                let contents = std::fs::read(&path).unwrap_or_default();
+                found.push((path, contents));
+            }
+        }
+        found.sort();
+        found
+    }
+
     /// Runs a line and returns the calls that it made.
     pub(super) fn run(&self, line: &str) -> Ran {
         std::fs::write(self.path("log"), "").unwrap_or_else(|error| unreachable!("{error}"));

@@ -17,10 +17,11 @@ const DENIED: &[&str] = &[
 ];
 
 #[rustfmt::skip]
-const ALLOWED: &[&str] = &[
+pub(super) const ALLOWED: &[&str] = &[
     "git:*", "cargo:*", "npm:*", "go:*", "make:*", "curl:*", "wget:*", "find", "sed", "awk", "tar", "sort",
     "uniq", "rg", "fd", "jq", "tree", "grep", "ip:*", "dpkg", "ls", "cat", "echo", "head", "tail", "wc",
     "cut", "tr", "printf", "true", "test", "date", "pnpm:*", "yarn:*", "just:*", "gcc",
+    "file", "xxd", "shuf", "iconv", "yq", "nm", "ss", "hostname", "lsof", "tee",
 ];
 
 /// Rules that a developer typically allows in addition.
@@ -40,7 +41,7 @@ fn rules(arguments: &[&str]) -> Vec<PermissionRule> {
     arguments.iter().map(rule).collect()
 }
 
-fn everything_but() -> Permissions {
+pub(super) fn everything_but() -> Permissions {
     Permissions {
         approve_all: true,
         denied: rules(DENIED),
@@ -48,19 +49,19 @@ fn everything_but() -> Permissions {
     }
 }
 
-fn only(allowed: &[&str]) -> Permissions {
+pub(super) fn only(allowed: &[&str]) -> Permissions {
     Permissions {
         approved: rules(allowed),
         ..Permissions::default()
     }
 }
 
-fn verdict(permissions: &Permissions, line: &str) -> Verdict {
+pub(super) fn verdict(permissions: &Permissions, line: &str) -> Verdict {
     judge(permissions, "/project", &request(line))
 }
 
 /// Decides independently of the rules whether they should deny a call.
-fn is_denied(call: &[String]) -> bool {
+pub(super) fn is_denied(call: &[String]) -> bool {
     let Some((program, arguments)) = call.split_first() else {
         return false;
     };

@@ -48,7 +48,7 @@ fn command() -> impl Strategy<Value = String> {
 }
 
 /// The permission request for running a command.
-pub(super) fn request(command: &str) -> PermissionRequest {
+pub(crate) fn request(command: &str) -> PermissionRequest {
     let analysis = Analysis::of(command);
     let identifiers = analysis.identifiers.into_iter();
     PermissionRequest::Shell {
@@ -67,6 +67,9 @@ pub(super) fn request(command: &str) -> PermissionRequest {
         has_write_file_redirection: analysis.writes_by_redirection,
         can_offer_session_approval: analysis.session_approval == SessionApproval::Offer,
         warning: analysis.warning,
+        resolved_paths: std::collections::BTreeMap::new(),
+        resolved_working_directory: Some("/project".to_owned()),
+        changed_shell: None,
     }
 }
 

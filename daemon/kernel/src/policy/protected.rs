@@ -1,0 +1,150 @@
+//! Protected paths: files that make a program run something as soon as a person or an agent uses
+//! git, opens a shell, an editor or an agent in their folder.
+//!
+//! Writing to one of them is always asked about, whatever the rules allow. Only approving
+//! everything covers it. A path is protected by the names of its parts, at any depth, whether it
+//! exists or not. What git writes itself is not counted.
+
+use std::path::Path;
+
+use loopd_proto::permission::{PermissionRequest, Permissions};
+
+use super::{plain, shell, within};
+
+/// Folders that are protected with everything in them. A `/` separates a folder and its parent.
+#[rustfmt::skip]
+const FOLDERS: &[&str] = &[
+    ".git", ".githooks", ".husky", ".github/hooks",
+    ".loopd", ".claude", ".codex", ".copilot", ".cursor", ".gemini", ".opencode",
+    ".vscode", ".idea", ".devcontainer",
+    ".ssh", ".gnupg", ".config/fish", ".config/git", ".config/systemd", ".config/autostart", ".config/environment.d",
+];
+
+/// Files that are protected in every folder.
+#[rustfmt::skip]
+const FILES: &[&str] = &[
+    ".mcp.json", ".gitmodules", ".gitconfig", ".envrc",
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
+    ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login",
+    ".logout", "config.fish", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment",
+    ".inputrc", ".tmux.conf", ".screenrc", ".vimrc", ".gvimrc", ".exrc", ".nvimrc", ".emacs", ".gdbinit", ".lldbinit",
+    ".pythonrc", ".pdbrc", ".irbrc", ".netrc",
+];
+
+/// Whether a path names a protected file or folder, or something in one. Letters of either case
+/// count as the same, because some file systems do not tell them apart.
+pub(crate) fn is_protected(path: &str) -> bool {
+    let mut parent = String::new();
+    for part in path.split(['/', '\\']) {
+        if part.is_empty() || part == "." {
+            continue;
+        }
+        let name = folded(part);
+        let pair = format!("{parent}/{name}");
+        if FOLDERS.contains(&name.as_str())
+            || FOLDERS.contains(&pair.as_str())
+            || FILES.contains(&name.as_str())
+            // The short name that Windows gives to `.git`.
+            || name == "git~1"
+        {
+            return true;
+        }
+        parent = name;
+    }
+    false
+}
+
+/// Returns a name as a lenient file system compares it: without invisible characters, without a
+/// stream, and without dots and spaces at the end.
+fn folded(name: &str) -> String {
+    let visible: String = name
+        .chars()
+        .filter(|character| !shell::plain::is_invisible(*character))
+        .collect();
+    let visible = visible.split(':').next().unwrap_or_default();
+    visible.trim_end_matches(['.', ' ']).to_lowercase()
+}
+
+/// Whether a request writes to a protected path, as far as its paths are known.
+pub(crate) fn is_written(
+    permissions: &Permissions,
+    cwd: &str,
+    request: &PermissionRequest,
+) -> bool {
+    match request {
+        PermissionRequest::Write {
+            file_name,
+            other_files,
+            also_named,
+            ..
+        } => {
+            let roots = roots(permissions, cwd, None);
+            let mut files = std::iter::once(file_name).chain(other_files);
+            let is_inside = |path: &str| roots.iter().any(|root| within(root, path));
+            // A file of the session has a second name outside when its folder is a link. Only the
+            // name inside counts then.
+            let is_spelled_outside =
+                |name: &str| !is_inside(name) && is_inside(file_name) && other_files.is_empty();
+            files.any(|path| is_protected_below(&roots, path))
+                || also_named
+                    .iter()
+                    .filter(|name| !is_spelled_outside(name))
+                    .any(|name| is_protected_below(&roots, name))
+        }
+        PermissionRequest::Shell {
+            full_command_text,
+            resolved_paths,
+            resolved_working_directory,
+            ..
+        } => {
+            let roots = roots(permissions, cwd, resolved_working_directory.as_deref());
+            let leads_there = |name: &str| {
+                resolved_paths
+                    .get(name)
+                    .is_some_and(|path| is_protected_below(&roots, path))
+            };
+            shell::written::names(full_command_text).is_none_or(|names| {
+                let is_there = |name: &String| {
+                    is_protected_below(&roots, &joined(cwd, name)) || leads_there(name)
+                };
+                names.iter().any(is_there)
+            })
+        }
+        PermissionRequest::Read { .. }
+        | PermissionRequest::Url { .. }
+        | PermissionRequest::Mcp { .. }
+        | PermissionRequest::CustomTool { .. } => false,
+    }
+}
+
+/// Returns the directories of the session. Their own names do not protect what is in them: a
+/// session may work in a worktree below `.loopd`.
+fn roots(permissions: &Permissions, cwd: &str, resolved: Option<&str>) -> Vec<String> {
+    let primary = permissions.primary_directory.as_deref().unwrap_or(cwd);
+    let directories = permissions.directories.iter().map(String::as_str);
+    let all = [cwd, primary]
+        .into_iter()
+        .chain(resolved)
+        .chain(directories);
+    all.filter(|root| !root.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Whether the part of a path below the directories of the session is protected.
+fn is_protected_below(roots: &[String], path: &str) -> bool {
+    let whole = plain(path);
+    let below = roots
+        .iter()
+        .filter_map(|root| whole.strip_prefix(plain(root)).ok());
+    let below = below.min_by_key(|rest| rest.components().count());
+    is_protected(&below.unwrap_or(&whole).to_string_lossy())
+}
+
+fn joined(cwd: &str, name: &str) -> String {
+    Path::new(cwd).join(name).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

