@@ -48,6 +48,8 @@ pub struct DecideEnv<'a> {
     pub tool_origin: &'a dyn Fn(&str) -> Option<ToolOrigin>,
     /// Returns what a sub-agent may do by its parent's permissions; `None` in any other session.
     pub inherited: &'a dyn Fn() -> Option<Permissions>,
+    /// The session at the top, while this session is a live sub-agent of it.
+    pub top: Option<&'a SessionId>,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
 
@@ -292,6 +294,13 @@ pub enum Refusal {
     AgentsChanged,
     #[error("the managed settings of this session do not let anybody approve everything at once")]
     NoApproveAll,
+    #[error(
+        "this is the session of a sub-agent, which has the {what} of its parent; change them in the session {session}"
+    )]
+    IsSubagent {
+        what: &'static str,
+        session: SessionId,
+    },
 }
 
 impl Decision {

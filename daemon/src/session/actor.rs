@@ -21,6 +21,7 @@ use super::registry::Sessions;
 use super::running::RunningEffects;
 use super::shells;
 use super::subagents::SessionSubagents;
+use super::subagents::as_child::ParentLink;
 use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
 use crate::client::{Lifecycle, LifecycleMetadata};
@@ -204,6 +205,8 @@ impl Actor {
                 self.attach(*attachment).await;
                 match pending {
                     PendingWork::Waits => Flow::Go,
+                    // A sub-agent works when its parent wants it to.
+                    PendingWork::Continues if self.subagents.is_child() => Flow::Go,
                     // Only now, because the work needs the tools and settings of the client.
                     PendingWork::Continues => self.report(Command::TakeUp).await,
                 }
@@ -282,6 +285,11 @@ impl Actor {
             }
             Message::Adopt(adoption) => {
                 self.adopt(*adoption).await;
+                Flow::Go
+            }
+            Message::Release { reply } => {
+                // The send fails if the run has stopped waiting.
+                reply.send(self.release()).ok();
                 Flow::Go
             }
             Message::Inherit(inheritance) => {
@@ -377,6 +385,7 @@ impl Actor {
                 let subagent = self.state.subagent.as_ref();
                 subagent.map(|_| self.effective_permissions().permissions)
             },
+            top: self.subagents.parent().map(ParentLink::top),
             ids: &mut ids,
         };
         Ok(decide(&self.state, command, &mut env)?)

@@ -94,6 +94,7 @@ impl World {
             bypass: false,
             tool_origin: &|_| Some(ToolOrigin::Client),
             inherited: &|| None,
+            top: None,
             ids: &mut fresh,
         };
         let decision = match decide(&self.state, command, &mut env) {

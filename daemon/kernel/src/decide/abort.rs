@@ -1,9 +1,10 @@
 //! Aborting a turn. There is one command, and it means the same at every point of the turn.
 
-use loopd_proto::event::Durable;
 use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{Answered, LoopOutcome, Unqueued};
+use loopd_proto::event::session::Idle;
 use loopd_proto::event::turn::Abort;
+use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::permission::PermissionOutcome;
 
 use super::{rest, tools, turn};
@@ -17,6 +18,13 @@ pub(super) fn abort(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::answering(Answer::Accepted(true));
     let aborts_again = state.turn().is_some_and(|turn| turn.aborting);
     if !state.is_busy() {
+        // Agents in the background go on, but nobody waits for them any longer.
+        if state.tasks.has_agents_at_work() {
+            decision.tell(Ephemeral::SessionIdle(Idle {
+                aborted: Some(true),
+                mode: Some(state.mode),
+            }));
+        }
         return decision;
     }
     if !aborts_again {
@@ -59,7 +67,7 @@ pub(super) fn abort(state: &State, env: &DecideEnv<'_>) -> Decision {
 }
 
 /// The error code of a result that an abort produced.
-pub(super) const INTERRUPT_CODE: &str = "interrupted";
+pub(super) const INTERRUPT_CODE: &str = texts::INTERRUPTED_CODE;
 
 /// Records the calls that have not reported within the grace time as interrupted.
 pub(super) fn grace_over(state: &State, key: &TurnKey, env: &DecideEnv<'_>) -> Decision {

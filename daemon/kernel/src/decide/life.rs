@@ -3,6 +3,7 @@
 use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{Answered, Configured, LoopEnded, LoopOutcome, PermissionsSet};
 use loopd_proto::event::session::{Idle, Resume as Resumed, Shutdown, ShutdownType, Start};
+use loopd_proto::event::task::{TaskOutcome, TasksDelivered};
 use loopd_proto::event::turn::{AssistantIdle, TurnEnd};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::permission::PermissionOutcome;
@@ -15,6 +16,7 @@ use crate::command::{
     CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
 };
 use crate::state::{Phase, State, Turn};
+use crate::tasks::Task;
 use crate::texts;
 use crate::tool_call::{CallStage, CallState};
 
@@ -63,10 +65,15 @@ pub(super) fn resume(
     env: &mut DecideEnv<'_>,
 ) -> Result<Decision, Refusal> {
     let mut decision = Decision::default();
+    settings::inherited::keeps_tools(state, &resume.options, env)?;
+    if env.top.is_some() {
+        // Who joins a working sub-agent watches it. Its parent decides what it does and how.
+        return Ok(decision);
+    }
     let agent = resume.agent.map(|pick| pick.decided(state)).transpose()?;
     if !resume.was_active && !resume.continue_pending_work {
         decision.run(Effect::CancelTurn);
-        interrupt(state, &mut decision, Why::Resumed);
+        interrupt(state, &mut decision, &Why::Resumed);
     }
     let options = state
         .options
@@ -137,27 +144,61 @@ pub(super) fn recover(
 ) -> Decision {
     let mut decision = Decision::default();
     tasks::close_user_commands(state, &mut decision, texts::OUTCOME_UNKNOWN);
+    let waited_for = waited_for(state, &recovered);
     tasks::close_lost(state, &mut decision, recovered, env);
     match &state.phase {
         Phase::Turn(turn) if waits_for_clients(turn) => {
             // Open questions survive a restart. What ran beside them is closed, and the turn
             // continues when they are answered.
             let ran = turn.calls().iter().filter(|call| call.may_run());
-            ran.for_each(|call| close_crashed(&mut decision, turn, call));
+            ran.for_each(|call| close_crashed(&mut decision, turn, call, &waited_for));
         }
         Phase::Idle => {}
         Phase::Preparing(_) | Phase::Commanding(_) | Phase::Turn(_) => {
-            interrupt(state, &mut decision, Why::Crashed);
+            interrupt(state, &mut decision, &Why::Crashed(waited_for));
         }
     }
     decision
+}
+
+/// An agent that a call waited for when the daemon stopped.
+struct WaitedFor<'a> {
+    task: &'a Task,
+    outcome: CallOutcome,
+}
+
+/// Returns the agents that calls waited for, and what the results of these calls say.
+fn waited_for<'a>(state: &'a State, recovered: &[RecoveredOutcome]) -> Vec<WaitedFor<'a>> {
+    let waited = state.tasks.running().filter(|task| task.is_waited_for());
+    let known = |task: &Task| recovered.iter().find(|outcome| *outcome.task() == task.id);
+    let outcome = |task: &Task| match known(task) {
+        Some(RecoveredOutcome::Answered(_, answer)) => CallOutcome::success(&*answer.response),
+        Some(RecoveredOutcome::Ended(_, end)) if end.outcome == TaskOutcome::Completed => {
+            CallOutcome::success(end.result.as_deref().unwrap_or_default())
+        }
+        Some(RecoveredOutcome::Ended(_, end)) => {
+            let why = end.reason.as_deref().unwrap_or(texts::AGENT_LOST);
+            let text = texts::agent_lost(task, why, end.result.as_deref());
+            CallOutcome::failure(INTERRUPT_CODE, text)
+        }
+        None => {
+            let text = texts::agent_lost(task, texts::AGENT_LOST, None);
+            CallOutcome::failure(INTERRUPT_CODE, text)
+        }
+    };
+    waited
+        .map(|task| WaitedFor {
+            task,
+            outcome: outcome(task),
+        })
+        .collect()
 }
 
 /// Stops work but keeps everything for a later resume.
 pub(super) fn suspend(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     decision.run(Effect::CancelTurn);
-    interrupt(state, &mut decision, Why::Suspended);
+    interrupt(state, &mut decision, &Why::Suspended);
     tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
     tasks::close_attached(state, &mut decision, env);
     decision.run(Effect::CancelAgents);
@@ -168,7 +209,7 @@ pub(super) fn suspend(state: &State, env: &DecideEnv<'_>) -> Decision {
 pub(super) fn shutdown(state: &State, error: Option<String>, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     decision.run(Effect::CancelTurn);
-    interrupt(state, &mut decision, Why::Suspended);
+    interrupt(state, &mut decision, &Why::Suspended);
     tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
     tasks::close_attached(state, &mut decision, env);
     decision.run(Effect::CancelAgents);
@@ -194,9 +235,9 @@ pub(super) fn shutdown(state: &State, error: Option<String>, env: &DecideEnv<'_>
 }
 
 /// Why work is closed before it ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Why {
-    Crashed,
+enum Why<'a> {
+    /// The daemon stopped while calls waited for these agents.
+    Crashed(Vec<WaitedFor<'a>>),
     Resumed,
     Suspended,
 }
@@ -207,8 +248,9 @@ fn waits_for_clients(turn: &Turn) -> bool {
 }
 
 /// Closes all work in flight with its true outcome and ends the run of the loop.
-fn interrupt(state: &State, decision: &mut Decision, why: Why) {
-    for form in state.questions.forms().filter(|_| why != Why::Crashed) {
+fn interrupt(state: &State, decision: &mut Decision, why: &Why<'_>) {
+    let crashed = matches!(why, Why::Crashed(_));
+    for form in state.questions.forms().filter(|_| !crashed) {
         decision
             .store(Durable::Answered(Answered {
                 request_id: form.request_id.clone(),
@@ -219,9 +261,9 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
         Phase::Idle => return,
         Phase::Preparing(_) | Phase::Commanding(_) => {}
         Phase::Turn(turn) => {
-            if why == Why::Crashed {
+            if let Why::Crashed(waited_for) = why {
                 for call in turn.calls() {
-                    close_crashed(decision, turn, call);
+                    close_crashed(decision, turn, call, waited_for);
                 }
             } else {
                 close_waiting(decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
@@ -239,7 +281,7 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
     }
     let outcome = LoopOutcome::Interrupted;
     decision.store(Durable::LoopEnded(LoopEnded { outcome }));
-    if why != Why::Crashed {
+    if !crashed {
         decision
             .tell(Ephemeral::AssistantIdle(AssistantIdle {
                 aborted: Some(true),
@@ -252,9 +294,25 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
 }
 
 /// Closes a call after a crash, unless it has its result. A call that waited for an answer never
-/// ran; a call that had started may have run.
-fn close_crashed(decision: &mut Decision, turn: &Turn, call: &CallState) {
+/// ran; a call that had started may have run. The result of a call that waited for an agent tells
+/// how far the agent got, so that no notification repeats it.
+fn close_crashed(
+    decision: &mut Decision,
+    turn: &Turn,
+    call: &CallState,
+    waited_for: &[WaitedFor<'_>],
+) {
     let id = &call.call.id;
+    let mut waited_for = waited_for.iter();
+    if let Some(agent) = waited_for.find(|agent| agent.task.call.as_ref() == Some(id))
+        && call.may_run()
+    {
+        complete(decision, turn, id, agent.outcome.clone());
+        decision.store(Durable::TasksDelivered(TasksDelivered {
+            ids: vec![agent.task.id.clone()],
+        }));
+        return;
+    }
     let text = match &call.stage {
         CallStage::Recorded { .. } => return,
         CallStage::Requested => texts::INTERRUPTED,

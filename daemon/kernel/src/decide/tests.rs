@@ -94,6 +94,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
                 .then_some(crate::tool_call::ToolOrigin::Client)
         },
         inherited: &|| given.inherited.clone(),
+        top: None,
         ids: &mut ids,
     };
     decide(state, command, &mut env)
