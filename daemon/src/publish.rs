@@ -129,6 +129,10 @@ impl Audience {
         }
     }
 
+    pub fn has(&self, id: ClientId) -> bool {
+        self.state().clients.iter().any(|known| known.id() == id)
+    }
+
     pub fn leave(&self, id: ClientId) {
         self.state().clients.retain(|client| client.id() != id);
     }

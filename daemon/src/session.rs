@@ -39,6 +39,7 @@ use clients::attach::{Attachment, DetachReason};
 pub use clients::slash::ClientRan;
 use loopd_kernel::command::{Answer, Command, Refusal};
 use loopd_kernel::state::State;
+use loopd_kernel::tasks::Task;
 use provide::ProviderChange;
 
 /// The most messages that may wait in the mailbox of one session.
@@ -144,6 +145,11 @@ enum Message {
     },
     /// Makes this session a sub-agent of a live session.
     Adopt(Box<subagents::as_child::Adoption>),
+    /// The run that drives this sub-agent ends; the reply has the commands that still run, or says that
+    /// the sub-agent works again.
+    Release {
+        reply: oneshot::Sender<Option<Vec<Task>>>,
+    },
     /// The parent of this sub-agent hands down its changed settings.
     Inherit(Box<subagents::as_child::Inheritance>),
     /// Ends the session for every attached client and stores its end in the log.

@@ -15,6 +15,7 @@ pub mod definitions;
 mod error;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod left;
 mod message;
 mod order;
 mod output;
@@ -31,17 +32,18 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use loopd_proto::event::task::{AgentWork, Execution, TaskWork};
+use loopd_proto::event::task::{AgentWork, Execution, TaskOutcome, TaskWork};
 use loopd_proto::id::{SessionId, TaskId};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::discovery::agents::AgentOrigin;
 use loopd_exec::clock::Clock;
 use loopd_exec::keep_alive::KeepAlive;
 use loopd_exec::shells::{TaskLog, TaskLogError};
 use loopd_exec::worktree::Worktrees;
-use loopd_kernel::command::{Command, TaskStart};
+use loopd_kernel::command::{Command, TaskEnd, TaskStart};
 
 pub use error::{ChildError, ParentEnded, PlanRefusal, RunFailure, SubagentError};
 pub use message::Delivered;
@@ -49,6 +51,7 @@ pub use order::{Isolation, SpawnSpec, SubagentOrder, SubagentPlan};
 use parent::{ChildSpawner, ParentSession};
 pub use run::{CancelledBy, RunEnd, RunEnding, RunWait, SubagentRun, first};
 pub use slots::{SlotLease, Slots};
+pub use table::Renamed;
 use table::RunTable;
 pub use watcher::{Activity, RunProgress};
 
@@ -94,6 +97,9 @@ pub struct Started {
     pub id: TaskId,
     pub work: AgentWork,
     pub run: Arc<SubagentRun>,
+    /// Where its definition comes from; `None` for a fork.
+    pub origin: Option<AgentOrigin>,
+    pub renamed: Renamed,
     /// A note for the caller, for example about a model that was not available.
     pub note: Option<String>,
 }
@@ -122,10 +128,19 @@ impl Subagents {
         let plan = plan::plan(spawner.parent(), spawner.models(), &order);
         let plan = Box::pin(plan).await?;
         let session: SessionId = self.0.clock.id().into();
-        let id = self.table().reserve(&plan, &order);
-        let started = self.begin(&id, session, order, plan, spawner).await;
+        let origin = plan.origin;
+        let (id, renamed) = self.table().reserve(&plan, &order);
+        let begun = self.begin(&id, session, order, plan, spawner).await;
         self.table().reserved.remove(&id);
-        started
+        let (work, run, note) = begun?;
+        Ok(Started {
+            id,
+            work,
+            run,
+            origin,
+            renamed,
+            note,
+        })
     }
 
     async fn begin(
@@ -135,7 +150,7 @@ impl Subagents {
         order: SubagentOrder,
         plan: SubagentPlan,
         spawner: Arc<dyn ChildSpawner>,
-    ) -> Result<Started, SubagentError> {
+    ) -> Result<(AgentWork, Arc<SubagentRun>, Option<String>), SubagentError> {
         let worktrees = &self.0.setup.worktrees;
         let copy = match plan.isolation {
             Some(Isolation::Worktree) => {
@@ -185,12 +200,7 @@ impl Subagents {
             run::RunStart::New(Box::new(spec), spawner),
             order.prompt,
         );
-        Ok(Started {
-            id: id.clone(),
-            work,
-            run,
-            note,
-        })
+        Ok((work, run, note))
     }
 
     fn check_room(&self) -> Result<(), SubagentError> {
@@ -255,20 +265,51 @@ impl Subagents {
         true
     }
 
-    /// Cancels a working sub-agent and all below it; its end is in the log when this resolves.
+    /// Cancels a sub-agent that works, is idle or has left commands running, and all below it; its
+    /// end is in the log when this resolves. Returns false if there was nothing to stop.
     pub async fn cancel(&self, id: &TaskId, by: CancelledBy) -> bool {
-        let Some(run) = self.run(id) else {
-            return false;
-        };
-        run.cancel(by);
-        run.end().await;
-        true
+        loop {
+            if let Some(run) = self.run(id) {
+                run.cancel(by);
+                run.end().await;
+                return true;
+            }
+            match self.enroll_if_free(id) {
+                Ok(Some(place)) => return self.retire(&place, by).await,
+                // Another caller was faster; look again.
+                Ok(None) => {}
+                Err(_) => return false,
+            }
+        }
     }
 
-    /// Cancels all sub-agents in the background; returns how many there were.
+    /// Ends an idle sub-agent. `place` keeps others from starting it meanwhile.
+    async fn retire(&self, place: &SubagentRun, by: CancelledBy) -> bool {
+        let tasks = self.tasks().await.unwrap_or_default();
+        let mut idle = tasks.iter().filter(|task| task.is_idle());
+        let is_idle = idle.any(|task| task.id == place.id);
+        if is_idle {
+            self.tell(Command::TaskEnded {
+                id: place.id.clone(),
+                end: TaskEnd::new(TaskOutcome::Cancelled).because(by.reason()),
+            })
+            .await;
+        }
+        let had_commands = self.stop_kept(&place.id).await;
+        self.table().runs.remove(&place.id);
+        place.give_up();
+        is_idle || had_commands
+    }
+
+    /// Cancels all sub-agents in the background, also idle ones; returns how many there were.
     pub async fn cancel_background(&self, by: CancelledBy) -> usize {
         let is_background = |run: &SubagentRun| run.execution() == Execution::Background;
-        self.cancel_where(is_background, by).await
+        let mut cancelled = self.cancel_where(is_background, by).await;
+        let tasks = self.tasks().await.unwrap_or_default();
+        for idle in tasks.iter().filter(|task| task.is_idle()) {
+            cancelled += usize::from(self.cancel(&idle.id, by).await);
+        }
+        cancelled
     }
 
     /// Cancels all sub-agents that are at work.
@@ -309,6 +350,7 @@ impl Subagents {
         self.table().ended = true;
         self.0.ended.cancel();
         self.cancel_all(CancelledBy::SessionEnds).await;
+        self.stop_all_kept().await;
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }

@@ -63,6 +63,8 @@ pub struct Outcome {
 pub enum Status {
     Success,
     Failure,
+    /// The turn was aborted. The text is what the tool had until then.
+    Interrupted,
 }
 
 /// An image that a tool read.
@@ -89,6 +91,14 @@ impl Outcome {
         Self {
             status: Status::Failure,
             ..Self::success(text)
+        }
+    }
+
+    /// Makes the outcome of a call whose turn was aborted, with what there was until then.
+    pub fn interrupted(left: impl Into<String>) -> Self {
+        Self {
+            status: Status::Interrupted,
+            ..Self::success(left)
         }
     }
 

@@ -2,7 +2,11 @@
 //! about. What those files share is here.
 
 mod catalogue;
+mod cut_short;
 mod fork;
+mod joined;
+mod left_running;
+mod listed;
 mod nested;
 mod notice;
 mod permission;

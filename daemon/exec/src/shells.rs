@@ -30,9 +30,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::process::{Lifetime, Processes};
-use crate::terminal::{
-    Backend, CloseMode, CommandStartError, OutputFilters, Shell, ShellSpec,
-};
+use crate::terminal::{Backend, CloseMode, CommandStartError, OutputFilters, Shell, ShellSpec};
 use loopd_kernel::command::{Command, TaskEnd};
 use loopd_kernel::state::State;
 

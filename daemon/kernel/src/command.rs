@@ -54,6 +54,8 @@ pub struct DecideEnv<'a> {
     pub inherited: &'a dyn Fn() -> Option<Permissions>,
     /// Returns whether an attached client runs the slash command of this name.
     pub runs_command: &'a dyn Fn(&str) -> bool,
+    /// The session at the top, while this session is a live sub-agent of it.
+    pub top: Option<&'a SessionId>,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
 
@@ -352,6 +354,13 @@ pub enum Refusal {
     NoApproveAll,
     #[error("the form was not filled in as it was asked for: {0}")]
     FormContent(String),
+    #[error(
+        "this is the session of a sub-agent, which has the {what} of its parent; change them in the session {session}"
+    )]
+    IsSubagent {
+        what: &'static str,
+        session: SessionId,
+    },
 }
 
 impl Decision {

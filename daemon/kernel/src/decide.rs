@@ -140,13 +140,22 @@ pub fn decide(
             effort,
             default_model,
         } => Ok(settings::effort(state, effort, default_model)),
-        Command::UpdateOptions(patch) => Ok(settings::options(state, &patch)),
-        Command::ChangePermissions(change) => settings::permissions::change(state, change, env),
+        Command::UpdateOptions(patch) => {
+            settings::inherited::check_options(state, env)?;
+            Ok(settings::options(state, &patch))
+        }
+        Command::ChangePermissions(change) => {
+            settings::inherited::check(state, "permissions", env)?;
+            settings::permissions::change(state, change, env)
+        }
         Command::Grant(grant) => Ok(answer::grant(state, &grant)),
         Command::SelectAgent(pick) => settings::agent(state, pick),
         Command::PlanChanged(operation) => Ok(settings::plan(operation)),
         Command::FileChanged(changed) => Ok(settings::file(changed)),
-        Command::SetWorkingDirectory(cwd) => Ok(settings::working_directory(state, cwd)),
+        Command::SetWorkingDirectory(cwd) => {
+            settings::inherited::check(state, "directories", env)?;
+            Ok(settings::working_directory(state, cwd))
+        }
         Command::RecordContext(context) => Ok(settings::context(state, context)),
         Command::Log {
             level,

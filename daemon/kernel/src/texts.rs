@@ -8,8 +8,55 @@ use loopd_proto::permission::{PermissionRequest, PermissionRule};
 
 pub(crate) use notice::task_rested;
 
+use crate::tasks::Task;
+
 /// The result of a call that an abort or a crash interrupted.
 pub const INTERRUPTED: &str = "The execution of this tool, or a previous tool was interrupted.";
+
+/// The error code of a call that an abort or a crash interrupted.
+pub const INTERRUPTED_CODE: &str = "interrupted";
+
+/// The most bytes of what a tool had done that the result of an interrupted call tells.
+const LONGEST_LEFT: usize = 16 * 1024;
+
+/// The result of a call that an abort interrupted, with what the tool had done until then.
+pub(crate) fn interrupted_with(left: &str) -> String {
+    let left = left.trim_end();
+    if left.is_empty() {
+        return INTERRUPTED.to_owned();
+    }
+    format!(
+        "{INTERRUPTED} This is what there was until then:\n{}",
+        end_of(left)
+    )
+}
+
+/// The result of a call that ended by itself while its turn was aborted.
+pub(crate) fn ended_before_abort(result: &str) -> String {
+    let result = result.trim_end();
+    if result.is_empty() {
+        return INTERRUPTED.to_owned();
+    }
+    format!(
+        "{INTERRUPTED} This call had ended before, with this result:\n{}",
+        end_of(result)
+    )
+}
+
+/// Returns the end of a long text, with a mark where it is cut.
+fn end_of(text: &str) -> String {
+    let from = text.len().saturating_sub(LONGEST_LEFT);
+    let from = (from..text.len()).find(|at| text.is_char_boundary(*at));
+    match from.and_then(|from| text.get(from..)) {
+        Some(end) if end.len() < text.len() => {
+            format!(
+                "[the first {} bytes are left out]\n{end}",
+                text.len() - end.len()
+            )
+        }
+        Some(_) | None => text.to_owned(),
+    }
+}
 
 /// The result of a call that may have started before a crash interrupted it.
 pub const OUTCOME_UNKNOWN: &str = "The daemon stopped while this tool was running, so its outcome is unknown. \
@@ -32,6 +79,22 @@ pub(crate) const SHELL_CLOSED: &str = "it was stopped because the session was cl
 
 /// Why an agent has no answer: it ended with the daemon.
 pub const AGENT_LOST: &str = "it was interrupted because the daemon stopped";
+
+/// The result of a call that waited for an agent when the daemon stopped.
+pub(crate) fn agent_lost(task: &Task, why: &str, said: Option<&str>) -> String {
+    let said = match said.map(str::trim).filter(|said| !said.is_empty()) {
+        Some(said) => format!("The last it said:\n\n{}", end_of(said)),
+        None => "It had not said anything yet.".to_owned(),
+    };
+    let copy = task.agent().and_then(|work| work.worktree.as_ref());
+    let copy = copy.map(|copy| format!("\n\nIt worked in the worktree {}.", copy.path));
+    format!(
+        "The agent {} did not finish: {why}. {said}{}\n\nwrite_agent with agent_id \"{}\" lets it go on from there.",
+        task.id,
+        copy.unwrap_or_default(),
+        task.id
+    )
+}
 
 /// Why an agent has no answer: its session was closed.
 pub(crate) const AGENT_CLOSED: &str = "it was stopped because the session was closed";

@@ -22,6 +22,7 @@ use super::running::RunningEffects;
 use super::shells;
 use super::storage::{OnFailure, Storage, Substitute};
 use super::subagents::SessionSubagents;
+use super::subagents::as_child::ParentLink;
 use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
 use crate::client::{Lifecycle, LifecycleMetadata};
@@ -202,6 +203,8 @@ impl Actor {
                 self.warn_of_broken_agents();
                 match pending {
                     PendingWork::Waits => Flow::Go,
+                    // A sub-agent works when its parent wants it to.
+                    PendingWork::Continues if self.subagents.is_child() => Flow::Go,
                     // Only now, because the work needs the tools and settings of the client.
                     PendingWork::Continues => self.report(Command::TakeUp).await,
                 }
@@ -281,6 +284,11 @@ impl Actor {
             }
             Message::Adopt(adoption) => {
                 self.adopt(*adoption).await;
+                Flow::Go
+            }
+            Message::Release { reply } => {
+                // The send fails if the run has stopped waiting.
+                reply.send(self.release()).ok();
                 Flow::Go
             }
             Message::Inherit(inheritance) => {
@@ -412,6 +420,7 @@ impl Actor {
                 subagent.map(|_| self.effective_permissions().permissions)
             },
             runs_command: &|name| self.clients.runs_command(name),
+            top: self.subagents.parent().map(ParentLink::top),
             ids: &mut ids,
         };
         Ok(decide(&self.state, command, &mut env)?)

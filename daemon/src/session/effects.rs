@@ -24,9 +24,14 @@ use loopd_kernel::command::{Command, Effect, ModelFailure, Prepared, RememberSco
 use loopd_kernel::context;
 use loopd_kernel::model::{Delivery, ModelRequest};
 use loopd_kernel::state::TurnKey;
+use loopd_kernel::tasks::Task;
 
 /// How long an abort waits for running tools to report how they ended.
 const ABORT_GRACE: Duration = Duration::from_millis(250);
+
+/// How long an abort waits for sub-agents to report how far they got: they stop their own tools and
+/// look at their worktrees first.
+const AGENT_GRACE: Duration = Duration::from_secs(3);
 
 /// Sends the results of effects to the mailbox of the session.
 #[derive(Clone)]
@@ -59,7 +64,7 @@ impl Actor {
                 origin,
                 grant,
             } => return Some(self.run_call(turn, call, origin, grant)),
-            Effect::StartGrace(turn) => return Some(grace(turn)),
+            Effect::StartGrace(turn) => return Some(grace(turn, self.grace_time())),
             Effect::OpenShellAhead => self.shells.open_spare(&self.command_context()),
             Effect::CancelTurn => self.running.cancel_turn(),
             Effect::AskClients(Asked::UserInput(asked)) => {
@@ -202,6 +207,15 @@ impl Actor {
         )
     }
 
+    fn grace_time(&self) -> Duration {
+        let mut agents = self.state.tasks.running();
+        if agents.any(Task::is_waited_for) {
+            AGENT_GRACE
+        } else {
+            ABORT_GRACE
+        }
+    }
+
     fn is_fork(&self) -> bool {
         let subagent = self.state.subagent.as_ref();
         subagent.is_some_and(|own| own.profile.fork)
@@ -252,11 +266,11 @@ impl Actor {
 }
 
 /// Gives running tools a moment to report how they ended.
-fn grace(turn: TurnKey) -> Work {
+fn grace(turn: TurnKey, time: Duration) -> Work {
     let over = turn.clone();
     Work::new(
         async move {
-            tokio::time::sleep(ABORT_GRACE).await;
+            tokio::time::sleep(time).await;
             Some(Command::GraceOver { turn })
         },
         move || Command::GraceOver { turn: over },

@@ -43,6 +43,12 @@ impl Actor {
 
     /// Masks every secret in the outcome that a command reports.
     pub(super) fn without_secrets(&self, mut command: Command) -> Command {
+        if let Command::TaskEnded { end, .. } = &mut command
+            && let Some(result) = &mut end.result
+        {
+            self.redaction().clean_in_place(result);
+            return command;
+        }
         let outcome = match &mut command {
             Command::ToolFinished { outcome, .. }
             | Command::AnswerTool { outcome, .. }

@@ -94,6 +94,8 @@ struct News {
     errors: Vec<(EventId, String)>,
     loop_idle: Option<EventId>,
     session_idle: Option<EventId>,
+    /// Whether an abort made the session idle.
+    aborted: bool,
     /// Set when a caller waits for a message that ended earlier: no event will end that wait.
     late: bool,
 }
@@ -158,7 +160,10 @@ impl Waits {
         }
         match event {
             Ephemeral::AssistantIdle(_) => self.news.loop_idle = Some(outgoing.id.clone()),
-            Ephemeral::SessionIdle(_) => self.news.session_idle = Some(outgoing.id.clone()),
+            Ephemeral::SessionIdle(idle) => {
+                self.news.session_idle = Some(outgoing.id.clone());
+                self.news.aborted = idle.aborted == Some(true);
+            }
             _ => {}
         }
     }
@@ -238,7 +243,9 @@ impl Wait {
                 outcome, answer, ..
             }) => Ran::new(*outcome, *answer),
         };
-        let ran = ran.with(said);
+        let mut ran = ran.with(said);
+        // The run ended by itself before, and the wait for its agents was aborted.
+        ran.aborted |= news.aborted && !news.ended;
         let over = match self.until {
             Until::Idle => news.session_idle.clone(),
             Until::Answer => news.loop_idle.clone().or(news.session_idle.clone()),

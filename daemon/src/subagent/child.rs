@@ -9,12 +9,14 @@ use futures::future::BoxFuture;
 use loopd_proto::event::Durable;
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::WorkUsage;
+use loopd_proto::id::TaskId;
 use loopd_proto::time::Timestamp;
 use tokio::sync::watch;
 
 use super::error::ChildError;
 use super::slots::SlotLease;
 use super::watcher::Watcher;
+use loopd_kernel::tasks::{Ending, Task};
 
 /// A live child session.
 pub trait Child: Send + Sync + 'static {
@@ -28,8 +30,32 @@ pub trait Child: Send + Sync + 'static {
     /// Interrupts the work of the child.
     fn abort(&self) -> BoxFuture<'static, ()>;
 
-    /// Ends the child; its log stays.
+    /// Lets the child rest: it does not begin to work by itself any more. Returns its commands that
+    /// still run, or `None` if it has begun to work again.
+    fn release(&self) -> BoxFuture<'static, Option<Vec<Task>>>;
+
+    /// Returns whether commands have ended that the child has not been told of.
+    fn has_news(&self) -> BoxFuture<'static, bool>;
+
+    /// Lets the child work on what it has not been told of yet.
+    fn wake(&self) -> BoxFuture<'static, Result<(), ChildError>>;
+
+    /// Waits until a command of the child has ended; `None` if the child is gone.
+    fn command_end(&self, id: TaskId) -> BoxFuture<'static, Option<CommandEnding>>;
+
+    /// Stops a command of the child; returns whether it ran.
+    fn stop_command(&self, id: TaskId) -> BoxFuture<'static, bool>;
+
+    /// Ends the child and its commands; its log stays.
     fn stop(&self) -> BoxFuture<'static, ()>;
+}
+
+/// How a command ended that a child had left running.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandEnding {
+    pub ending: Ending,
+    /// The last of its output.
+    pub output: String,
 }
 
 /// The status of a child, from what is committed in its log.

@@ -9,12 +9,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::{AgentWork, Execution, WorkUsage};
-use loopd_proto::id::SessionId;
+use loopd_proto::id::{SessionId, TaskId};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::child::{Child, ChildResult, ChildStatus, RunLink};
+use super::child::{Child, ChildResult, ChildStatus, CommandEnding, RunLink};
 use super::definitions::{AgentSettings, AskedBy, RosterInput, load};
 use super::parent::{ChildSpawner, ParentSession, ParentSnapshot, ReachableModels};
 use super::{ChildError, ParentEnded, Slots, SpawnSpec, SubagentOrder, Subagents, SubagentsSetup};
@@ -105,6 +105,26 @@ impl Child for Held {
     fn abort(&self) -> BoxFuture<'static, ()> {
         self.0.rest(LoopOutcome::Aborted, "half");
         std::future::ready(()).boxed()
+    }
+
+    fn release(&self) -> BoxFuture<'static, Option<Vec<Task>>> {
+        std::future::ready(Some(Vec::new())).boxed()
+    }
+
+    fn has_news(&self) -> BoxFuture<'static, bool> {
+        std::future::ready(false).boxed()
+    }
+
+    fn wake(&self) -> BoxFuture<'static, Result<(), ChildError>> {
+        std::future::ready(Ok(())).boxed()
+    }
+
+    fn command_end(&self, _id: TaskId) -> BoxFuture<'static, Option<CommandEnding>> {
+        std::future::ready(None).boxed()
+    }
+
+    fn stop_command(&self, _id: TaskId) -> BoxFuture<'static, bool> {
+        std::future::ready(false).boxed()
     }
 
     fn stop(&self) -> BoxFuture<'static, ()> {

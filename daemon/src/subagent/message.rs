@@ -96,7 +96,10 @@ impl Subagents {
     }
 
     /// Adds a run for a sub-agent that has none; returns `None` if another caller was faster.
-    fn enroll_if_free(&self, id: &TaskId) -> Result<Option<Arc<SubagentRun>>, SubagentError> {
+    pub(super) fn enroll_if_free(
+        &self,
+        id: &TaskId,
+    ) -> Result<Option<Arc<SubagentRun>>, SubagentError> {
         let mut table = self.table();
         if table.ended {
             return Err(SubagentError::SessionEnded);

@@ -7,6 +7,8 @@ use loopd_proto::event::agent::Profile;
 use loopd_proto::event::task::{Execution, WorktreeWork};
 use loopd_proto::id::{SessionId, TaskId, ToolCallId};
 
+use crate::discovery::agents::AgentOrigin;
+
 /// An order for a sub-agent.
 #[derive(Debug, Clone)]
 pub struct SubagentOrder {
@@ -35,6 +37,8 @@ pub enum Isolation {
 #[derive(Debug, Clone)]
 pub struct SubagentPlan {
     pub profile: Profile,
+    /// Where the definition comes from; `None` for a fork.
+    pub origin: Option<AgentOrigin>,
     pub execution: Execution,
     pub model: Option<String>,
     pub reasoning_effort: Option<String>,

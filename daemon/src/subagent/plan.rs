@@ -90,6 +90,7 @@ async fn named(
     let effort = agent.effort.as_ref().or(parent.reasoning_effort.as_ref());
     Ok(SubagentPlan {
         profile,
+        origin: Some(agent.origin),
         execution,
         model: Some(choice.model),
         reasoning_effort: effort.cloned(),
@@ -231,6 +232,7 @@ fn fork(parent: &ParentSnapshot, order: &SubagentOrder) -> Result<SubagentPlan, 
             fork: true,
             ..Profile::default()
         },
+        origin: None,
         execution,
         model: parent.model.clone(),
         reasoning_effort: parent.reasoning_effort.clone(),

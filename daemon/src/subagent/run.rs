@@ -22,6 +22,8 @@ const MOST_MESSAGES: usize = 64;
 pub(super) enum RunStart {
     New(Box<SpawnSpec>, Arc<dyn ChildSpawner>),
     Again,
+    /// The sub-agent has no new prompt: it hears of a command that it had left running.
+    Woken,
 }
 
 /// How a run ended.
@@ -33,6 +35,10 @@ pub struct RunEnding {
     pub usage: WorkUsage,
     /// A text about the worktree, if it was not removed.
     pub worktree: Option<String>,
+    /// How long the run took.
+    pub duration_ms: u64,
+    /// The commands that go on, by their ids in the session that started the sub-agent.
+    pub left: Vec<TaskId>,
 }
 
 impl RunEnding {
@@ -42,6 +48,8 @@ impl RunEnding {
             response: None,
             usage: WorkUsage::default(),
             worktree: None,
+            duration_ms: 0,
+            left: Vec::new(),
         }
     }
 
@@ -184,6 +192,11 @@ impl SubagentRun {
         }
     }
 
+    /// Opens the inbox again for a sub-agent that works again.
+    fn reopen_inbox(&self) {
+        self.inner.lock().inbox.get_or_insert_default();
+    }
+
     /// Closes the inbox at the end of the run; returns the messages that were not delivered.
     fn finish(&self) -> (Execution, Vec<String>) {
         let mut inner = self.inner.lock();
@@ -214,7 +227,7 @@ pub enum CancelledBy {
 
 impl CancelledBy {
     /// Returns the reason why the sub-agent did not finish.
-    fn reason(self) -> &'static str {
+    pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Model => "who started it stopped it",
             Self::Client => "a client stopped it",

@@ -52,6 +52,18 @@ impl SlotLease {
         })
     }
 
+    /// Takes a slot if one is free.
+    pub fn try_take(slots: &Slots) -> Option<Arc<Self>> {
+        let permit = slots.0.clone().try_acquire_owned().ok()?;
+        Some(Arc::new(Self {
+            slots: slots.clone(),
+            held: Mutex::new(Held {
+                permit: Some(permit),
+                ..Held::default()
+            }),
+        }))
+    }
+
     /// Gives the slot away while a tool call waits; [`SlotLease::resume`] takes it back.
     pub fn lend(&self) {
         let mut held = self.held.lock();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use loopd_proto::id::TaskId;
 
+use super::left::LeftCommand;
 use super::{SubagentOrder, SubagentPlan, SubagentRun};
 
 /// The longest readable part of an id.
@@ -15,12 +16,19 @@ pub(super) struct RunTable {
     pub(super) runs: BTreeMap<TaskId, Arc<SubagentRun>>,
     /// Ids that were given out and are not in the log yet.
     pub(super) reserved: BTreeSet<TaskId>,
+    /// The commands that sub-agents left running, by their ids in the session's log.
+    pub(super) left: BTreeMap<TaskId, LeftCommand>,
     pub(super) ended: bool,
 }
 
 impl RunTable {
-    /// Reserves an id that no task of the session has.
-    pub(super) fn reserve(&mut self, plan: &SubagentPlan, order: &SubagentOrder) -> TaskId {
+    /// Reserves an id that no task of the session has. Returns it, and whether it differs from the
+    /// wanted one because another task has that.
+    pub(super) fn reserve(
+        &mut self,
+        plan: &SubagentPlan,
+        order: &SubagentOrder,
+    ) -> (TaskId, Renamed) {
         let words = [
             order.name.as_deref().unwrap_or_default(),
             order.description.as_str(),
@@ -41,8 +49,20 @@ impl RunTable {
             .find(free)
             .unwrap_or_else(|| TaskId::new(base.as_str()));
         self.reserved.insert(id.clone());
-        id
+        let renamed = if id.as_str() == base {
+            Renamed::No
+        } else {
+            Renamed::Yes
+        };
+        (id, renamed)
     }
+}
+
+/// Whether a sub-agent has another id than the wanted one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renamed {
+    No,
+    Yes,
 }
 
 /// Turns a text into part of an id: small letters, digits, underscores and hyphens.

@@ -132,6 +132,12 @@ impl Watcher {
         let text = "waits for a free slot".to_owned();
         self.step(at, text.clone(), Some(text));
     }
+
+    /// Records that the sub-agent waits no longer for a slot.
+    pub(super) fn begins(&self, at: Timestamp) {
+        self.step(at, "begins".to_owned(), None);
+        self.progress_mut().latest_intent = None;
+    }
 }
 
 /// Describes a tool call in a few words: the tool and its most informative argument.

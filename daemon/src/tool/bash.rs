@@ -124,7 +124,7 @@ impl Tool for Bash {
             _ => return Outcome::failure(texts::not_granted("the command")),
         }
         if context.cancel.is_cancelled() {
-            return Outcome::failure(words::INTERRUPTED);
+            return Outcome::interrupted("");
         }
         let run_in = match args.mode.unwrap_or_default() {
             Mode::Sync => RunIn::Foreground,
@@ -169,10 +169,12 @@ async fn in_front(
             words::ended(text, command.status())
         }
         WaitOutcome::Cancelled => {
+            // Before the command is stopped, because a shell shows how it is stopped.
+            let shown = shell_output::whole(command.run.output());
             // The abort waits for nothing but this outcome, so the command has to end here.
             command.stop().await;
             context.shells.release(command);
-            Outcome::failure(words::INTERRUPTED)
+            words::interrupted(shown)
         }
         WaitOutcome::OutOfTime | WaitOutcome::Promoted | WaitOutcome::WaitsForInput => {
             if let Err(error) = context.shells.to_background(command).await {

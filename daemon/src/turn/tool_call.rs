@@ -113,12 +113,15 @@ fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutcome {
         Status::Failure => CallStatusReport::Failure {
             code: "failure".to_owned(),
         },
+        Status::Interrupted => CallStatusReport::Failure {
+            code: texts::INTERRUPTED_CODE.to_owned(),
+        },
     };
     CallOutcome {
         result: ToolResult {
             detailed_content: match outcome.status {
                 Status::Success => outcome.detail,
-                Status::Failure => None,
+                Status::Failure | Status::Interrupted => None,
             },
             content: outcome.text,
             binary_results_for_llm: (!images.is_empty()).then_some(images),

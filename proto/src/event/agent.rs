@@ -73,6 +73,9 @@ pub struct SubagentStarted {
     pub parent_id: Option<AgentId>,
     pub agent_type: Option<String>,
     pub execution_mode: Option<Execution>,
+    pub agent_id: Option<AgentId>,
+    /// The session that it works in.
+    pub session_id: Option<SessionId>,
 }
 
 /// A sub-agent has ended or was stopped.
@@ -89,6 +92,11 @@ pub struct SubagentCompleted {
     pub total_tokens: Option<u64>,
     pub duration_ms: Option<u64>,
     pub cancelled: Option<bool>,
+    pub agent_id: Option<AgentId>,
+    /// The session that it worked in.
+    pub session_id: Option<SessionId>,
+    /// `completed`, `cancelled`, or `idle` if it takes messages.
+    pub status: Option<String>,
 }
 
 /// A sub-agent has failed.
@@ -105,4 +113,9 @@ pub struct SubagentFailed {
     pub total_tool_calls: Option<u64>,
     pub total_tokens: Option<u64>,
     pub duration_ms: Option<u64>,
+    pub agent_id: Option<AgentId>,
+    /// The session that it worked in.
+    pub session_id: Option<SessionId>,
+    /// `failed`.
+    pub status: Option<String>,
 }

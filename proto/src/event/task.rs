@@ -164,6 +164,8 @@ pub struct ShellWork {
     pub pid: Option<u32>,
     /// Where a detached command writes.
     pub log_path: Option<String>,
+    /// The agent that started it and left it running.
+    pub agent: Option<TaskId>,
 }
 
 /// Whether a command ends with the daemon.
@@ -225,6 +227,20 @@ pub struct SystemNotification {
     pub kind: NotificationKind,
 }
 
+/// Where an agent worked and what it used, for programs that read a notification.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentRunFacts {
+    /// The session that it works in.
+    pub session_id: Option<SessionId>,
+    /// Whether it was stopped before it was done; its status then reads `failed`.
+    pub cancelled: Option<bool>,
+    pub total_tool_calls: Option<u64>,
+    pub total_tokens: Option<u64>,
+    pub duration_ms: Option<u64>,
+}
+
 /// What a notification is about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
@@ -244,6 +260,8 @@ pub enum NotificationKind {
         description: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<String>,
+        #[serde(flatten)]
+        run: AgentRunFacts,
     },
     AgentIdle {
         agent_id: TaskId,
@@ -252,6 +270,11 @@ pub enum NotificationKind {
         agent_type: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
+        /// `idle`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<String>,
+        #[serde(flatten)]
+        run: AgentRunFacts,
     },
     ShellCompleted {
         shell_id: ShellId,
@@ -259,11 +282,17 @@ pub enum NotificationKind {
         exit_code: Option<i32>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
+        /// The agent that started the command, if it is not the one that is told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent_id: Option<TaskId>,
     },
     ShellDetachedCompleted {
         shell_id: ShellId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
+        /// The agent that started the command, if it is not the one that is told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent_id: Option<TaskId>,
     },
 }
 

@@ -95,6 +95,7 @@ impl World {
             tool_origin: &|_| Some(ToolOrigin::Client),
             inherited: &|| None,
             runs_command: &|_| self.attended,
+            top: None,
             ids: &mut fresh,
         };
         let decision = match decide(&self.state, command, &mut env) {

@@ -134,7 +134,10 @@ async fn a_no_reaches_the_agent_and_its_parent_goes_on() {
         ),
         (
             "run it",
-            vec![Turn::user("run it").says_and_calls("I try", [bash("b", "echo never")])],
+            vec![
+                Turn::user("run it").says_and_calls("I try", [bash("b", "echo never")]),
+                Turn::results(["User feedback: not here"]).says("I was not allowed to"),
+            ],
         ),
     ])
     .await;
@@ -149,7 +152,7 @@ async fn a_no_reaches_the_agent_and_its_parent_goes_on() {
     session.next("session.idle").await;
     assert_eq!(last_said(&session), "well");
     let told = result_of(&daemon, "begin");
-    assert!(told.contains("I try"), "what it said is not lost: {told}");
+    assert_eq!(told, "I was not allowed to");
     daemon.finish().await;
 }
 
@@ -192,7 +195,8 @@ async fn one_that_plans_writes_nothing_even_where_all_is_allowed() {
     session.ask("begin").await;
     assert!(!daemon.file("plan.txt").exists());
     assert_eq!(session.count("permission.requested"), 0);
-    assert_eq!(result_of(&daemon, "begin"), "a plan");
+    let told = result_of(&daemon, "begin");
+    assert!(told.starts_with("a plan\n\n[agent_id: planner"), "{told}");
     daemon.finish().await;
 }
 

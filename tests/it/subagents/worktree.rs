@@ -96,7 +96,11 @@ async fn an_unchanged_copy_goes_and_a_changed_one_stays_and_is_told_of() {
     assert_eq!(files(&writer), ["file.txt", "new.txt"]);
     assert_eq!(files(daemon.work()), ["file.txt"], "nothing changed here");
     let results = daemon.script().last_request().last_results();
-    assert_eq!(results[0], "it says one");
+    assert!(
+        results[0].starts_with("it says one\n\n[agent_id: looker"),
+        "{}",
+        results[0]
+    );
     assert!(results[1].starts_with("written\n\n"), "{}", results[1]);
     for part in [&writer.to_string_lossy() as &str, "1 file", "is kept"] {
         assert!(results[1].contains(part), "{part}: {}", results[1]);

@@ -60,6 +60,7 @@ impl Shells {
             attachment: ShellAttachment::Attached,
             pid: command.pid,
             log_path: None,
+            agent: None,
         });
         let start = TaskStart {
             id: TaskId::new(command.id.as_str()),

@@ -204,6 +204,7 @@ impl Shells {
                 attachment: ShellAttachment::Detached,
                 pid: None,
                 log_path: Some(log.to_string_lossy().into_owned()),
+                agent: None,
             }),
         };
         let stored = setup

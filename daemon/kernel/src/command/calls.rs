@@ -5,6 +5,8 @@ use loopd_proto::id::TaskId;
 use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
+use crate::texts;
+
 /// How a tool call ended, in the terms of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallOutcome {
@@ -41,6 +43,11 @@ impl CallOutcome {
             telemetry: None,
             delivered: Vec::new(),
         }
+    }
+
+    /// Makes the outcome of a call that an abort interrupted, with what the tool had until then.
+    pub fn interrupted(left: impl Into<String>) -> Self {
+        Self::failure(texts::INTERRUPTED_CODE, left)
     }
 
     pub fn failure(code: &str, text: impl Into<String>) -> Self {

@@ -1,9 +1,10 @@
 //! Aborting a turn. There is one command, and it means the same at every point of the turn.
 
-use loopd_proto::event::Durable;
 use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{Answered, ClientRef, LoopOutcome, Unqueued};
+use loopd_proto::event::session::Idle;
 use loopd_proto::event::turn::Abort;
+use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::MessageId;
 use loopd_proto::permission::PermissionOutcome;
 
@@ -20,7 +21,15 @@ use crate::tool_call::CallStage;
 pub(super) fn abort(state: &State, request: AbortRequest, env: &DecideEnv<'_>) -> Decision {
     let outcome = |outcome| Decision::answering(Answer::Aborted(outcome));
     if !state.is_busy() {
-        return outcome(AbortOutcome::default());
+        let mut decision = outcome(AbortOutcome::default());
+        // Agents in the background go on, but nobody waits for them any longer.
+        if state.tasks.has_agents_at_work() {
+            decision.tell(Ephemeral::SessionIdle(Idle {
+                aborted: Some(true),
+                mode: Some(state.mode),
+            }));
+        }
+        return decision;
     }
     if let Some(only) = &request.only
         && !belongs_to(state, only)
@@ -119,7 +128,7 @@ fn belongs_to(state: &State, message: &MessageId) -> bool {
 }
 
 /// The error code of a result that an abort produced.
-pub(super) const INTERRUPT_CODE: &str = "interrupted";
+pub(super) const INTERRUPT_CODE: &str = texts::INTERRUPTED_CODE;
 
 /// Records the calls that have not reported within the grace time as interrupted.
 pub(super) fn grace_over(state: &State, key: &TurnKey, env: &DecideEnv<'_>) -> Decision {

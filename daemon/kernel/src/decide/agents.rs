@@ -6,10 +6,11 @@ use loopd_proto::event::agent::{
 };
 use loopd_proto::event::fact::{Configured, LoopEnded, LoopOutcome, Unqueued};
 use loopd_proto::event::task::{
-    AgentWork, NotificationKind, TaskOutcome, TaskStarted, TaskWork, TasksRemoved, WorkUsage,
+    AgentRunFacts, AgentWork, NotificationKind, TaskOutcome, TaskStarted, TaskWork, TasksRemoved,
+    WorkUsage,
 };
 use loopd_proto::event::turn::TurnEnd;
-use loopd_proto::id::ToolCallId;
+use loopd_proto::id::{AgentId, ToolCallId};
 use loopd_proto::time::Timestamp;
 
 use super::tools::complete;
@@ -33,6 +34,8 @@ pub(super) fn started(state: &State, started: &TaskStarted) -> Option<Durable> {
         parent_id: parent.map(SubagentIdentity::agent_id),
         agent_type: Some(work.agent_type.clone()),
         execution_mode: Some(work.execution),
+        agent_id: Some(AgentId::new(started.id.as_str())),
+        session_id: Some(work.session_id.clone()),
     }))
 }
 
@@ -49,21 +52,25 @@ pub(super) fn ended(task: &Task, end: &TaskEnd, now: Timestamp) -> Option<Durabl
         let error = end.reason.clone().unwrap_or_default();
         return Some(failed(task, work, usage, error, now));
     }
-    let cancelled = (end.outcome == TaskOutcome::Cancelled).then_some(true);
-    Some(completed(task, work, usage, cancelled, now))
+    let status = match end.outcome {
+        TaskOutcome::Completed => "completed",
+        TaskOutcome::Cancelled => "cancelled",
+        TaskOutcome::Failed => "failed",
+    };
+    Some(completed(task, work, usage, status, now))
 }
 
 /// Returns the event for an answer of an agent.
 pub(super) fn answered(task: &Task, answer: &TaskAnswer, now: Timestamp) -> Option<Durable> {
     let work = task.agent()?;
-    Some(completed(task, work, &answer.usage, None, now))
+    Some(completed(task, work, &answer.usage, "idle", now))
 }
 
 fn completed(
     task: &Task,
     work: &AgentWork,
     usage: &WorkUsage,
-    cancelled: Option<bool>,
+    status: &str,
     now: Timestamp,
 ) -> Durable {
     Durable::SubagentCompleted(SubagentCompleted {
@@ -75,7 +82,10 @@ fn completed(
         total_tool_calls: Some(usage.tool_calls),
         total_tokens: Some(usage.tokens()),
         duration_ms: Some(task.worked_ms(now)),
-        cancelled,
+        cancelled: (status == "cancelled").then_some(true),
+        agent_id: Some(AgentId::new(task.id.as_str())),
+        session_id: Some(work.session_id.clone()),
+        status: Some(status.to_owned()),
     })
 }
 
@@ -96,6 +106,9 @@ fn failed(
         total_tool_calls: Some(usage.tool_calls),
         total_tokens: Some(usage.tokens()),
         duration_ms: Some(task.worked_ms(now)),
+        agent_id: Some(AgentId::new(task.id.as_str())),
+        session_id: Some(work.session_id.clone()),
+        status: Some("failed".to_owned()),
     })
 }
 
@@ -113,6 +126,8 @@ pub(super) fn notification(task: &Task, description: Option<String>) -> Notifica
             display_name,
             agent_type,
             description,
+            status: Some("idle".to_owned()),
+            run: run_facts(task),
         };
     };
     let status = match ending.outcome {
@@ -126,6 +141,23 @@ pub(super) fn notification(task: &Task, description: Option<String>) -> Notifica
         status: status.to_owned(),
         description,
         prompt: task.agent().map(|work| work.prompt.clone()),
+        run: run_facts(task),
+    }
+}
+
+/// Returns where an agent that rests has worked and what it used.
+fn run_facts(task: &Task) -> AgentRunFacts {
+    let Some(work) = task.agent() else {
+        return AgentRunFacts::default();
+    };
+    let ending = task.ending();
+    let cancelled = ending.is_some_and(|ending| ending.outcome == TaskOutcome::Cancelled);
+    AgentRunFacts {
+        session_id: Some(work.session_id.clone()),
+        cancelled: cancelled.then_some(true),
+        total_tool_calls: Some(task.usage.tool_calls),
+        total_tokens: Some(task.usage.tokens()),
+        duration_ms: Some(task.active_ms),
     }
 }
 

@@ -5,6 +5,7 @@ use loopd_proto::event::fact::{
     Answered, Configured, LoopEnded, LoopOutcome, PermissionUnanswered, PermissionsSet,
 };
 use loopd_proto::event::session::{Idle, Resume as Resumed, Shutdown, ShutdownType, Start};
+use loopd_proto::event::task::{TaskOutcome, TasksDelivered};
 use loopd_proto::event::turn::{AssistantIdle, TurnEnd};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::permission::PermissionOutcome;
@@ -17,6 +18,7 @@ use crate::command::{
     CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
 };
 use crate::state::{Phase, State, Turn};
+use crate::tasks::Task;
 use crate::texts;
 use crate::tool_call::{CallStage, CallState};
 
@@ -65,10 +67,15 @@ pub(super) fn resume(
     env: &mut DecideEnv<'_>,
 ) -> Result<Decision, Refusal> {
     let mut decision = Decision::default();
+    settings::inherited::keeps_tools(state, &resume.options, env)?;
+    if env.top.is_some() {
+        // Who joins a working sub-agent watches it. Its parent decides what it does and how.
+        return Ok(decision);
+    }
     let agent = resume.agent.map(|pick| pick.decided(state)).transpose()?;
     if !resume.was_active && !resume.continue_pending_work {
         decision.run(Effect::CancelTurn);
-        interrupt(state, &mut decision, Why::Resumed);
+        interrupt(state, &mut decision, &Why::Resumed);
     }
     let options = state
         .options
@@ -138,8 +145,9 @@ pub(super) fn recover(
     env: &DecideEnv<'_>,
 ) -> Decision {
     let mut decision = Decision::default();
+    let waited_for = waited_for(state, &recovered);
     tasks::close_lost(state, &mut decision, recovered, env);
-    close_found(state, &mut decision, Why::Crashed);
+    close_found(state, &mut decision, &Why::Crashed(waited_for));
     decision
 }
 
@@ -147,12 +155,12 @@ pub(super) fn recover(
 pub(super) fn close_copied(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     tasks::close_copied(state, &mut decision, env);
-    close_found(state, &mut decision, Why::Copied);
+    close_found(state, &mut decision, &Why::Copied);
     decision
 }
 
 /// Closes the work that a log was found with.
-fn close_found(state: &State, decision: &mut Decision, why: Why) {
+fn close_found(state: &State, decision: &mut Decision, why: &Why<'_>) {
     tasks::close_user_commands(state, decision, why.unknown_outcome());
     // Who asked for a form was a connection, which is gone.
     for form in state.questions.forms() {
@@ -174,11 +182,44 @@ fn close_found(state: &State, decision: &mut Decision, why: Why) {
     }
 }
 
+/// An agent that a call waited for when the daemon stopped.
+struct WaitedFor<'a> {
+    task: &'a Task,
+    outcome: CallOutcome,
+}
+
+/// Returns the agents that calls waited for, and what the results of these calls say.
+fn waited_for<'a>(state: &'a State, recovered: &[RecoveredOutcome]) -> Vec<WaitedFor<'a>> {
+    let waited = state.tasks.running().filter(|task| task.is_waited_for());
+    let known = |task: &Task| recovered.iter().find(|outcome| *outcome.task() == task.id);
+    let outcome = |task: &Task| match known(task) {
+        Some(RecoveredOutcome::Answered(_, answer)) => CallOutcome::success(&*answer.response),
+        Some(RecoveredOutcome::Ended(_, end)) if end.outcome == TaskOutcome::Completed => {
+            CallOutcome::success(end.result.as_deref().unwrap_or_default())
+        }
+        Some(RecoveredOutcome::Ended(_, end)) => {
+            let why = end.reason.as_deref().unwrap_or(texts::AGENT_LOST);
+            let text = texts::agent_lost(task, why, end.result.as_deref());
+            CallOutcome::failure(INTERRUPT_CODE, text)
+        }
+        None => {
+            let text = texts::agent_lost(task, texts::AGENT_LOST, None);
+            CallOutcome::failure(INTERRUPT_CODE, text)
+        }
+    };
+    waited
+        .map(|task| WaitedFor {
+            task,
+            outcome: outcome(task),
+        })
+        .collect()
+}
+
 /// Stops work but keeps everything for a later resume.
 pub(super) fn suspend(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     decision.run(Effect::CancelTurn);
-    interrupt(state, &mut decision, Why::Suspended);
+    interrupt(state, &mut decision, &Why::Suspended);
     tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
     tasks::close_attached(state, &mut decision, env);
     decision.run(Effect::CancelAgents);
@@ -189,7 +230,7 @@ pub(super) fn suspend(state: &State, env: &DecideEnv<'_>) -> Decision {
 pub(super) fn shutdown(state: &State, error: Option<String>, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     decision.run(Effect::CancelTurn);
-    interrupt(state, &mut decision, Why::Suspended);
+    interrupt(state, &mut decision, &Why::Suspended);
     tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
     tasks::close_attached(state, &mut decision, env);
     decision.run(Effect::CancelAgents);
@@ -215,28 +256,36 @@ pub(super) fn shutdown(state: &State, error: Option<String>, env: &DecideEnv<'_>
 }
 
 /// Why work is closed before it ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Why {
-    Crashed,
+enum Why<'a> {
+    /// The daemon stopped while calls waited for these agents.
+    Crashed(Vec<WaitedFor<'a>>),
     /// The log is a copy; the work goes on in its source.
     Copied,
     Resumed,
     Suspended,
 }
 
-impl Why {
+impl<'a> Why<'a> {
     /// Returns whether the work was found in a log: nothing of it runs for this session.
-    fn is_found(self) -> bool {
+    fn is_found(&self) -> bool {
         match self {
-            Self::Crashed | Self::Copied => true,
+            Self::Crashed(_) | Self::Copied => true,
             Self::Resumed | Self::Suspended => false,
         }
     }
 
-    /// Returns what is said of a call that may have run.
-    fn unknown_outcome(self) -> &'static str {
+    /// Returns the agents that calls waited for.
+    fn waited_for(&self) -> &[WaitedFor<'a>] {
         match self {
-            Self::Crashed => texts::OUTCOME_UNKNOWN,
+            Self::Crashed(waited_for) => waited_for,
+            Self::Copied | Self::Resumed | Self::Suspended => &[],
+        }
+    }
+
+    /// Returns what is said of a call that may have run.
+    fn unknown_outcome(&self) -> &'static str {
+        match self {
+            Self::Crashed(_) => texts::OUTCOME_UNKNOWN,
             Self::Copied => texts::RUNS_IN_SOURCE,
             Self::Resumed | Self::Suspended => texts::INTERRUPTED,
         }
@@ -249,7 +298,7 @@ fn waits_for_clients(turn: &Turn) -> bool {
 }
 
 /// Closes all work in flight with its true outcome and ends the run of the loop.
-fn interrupt(state: &State, decision: &mut Decision, why: Why) {
+fn interrupt(state: &State, decision: &mut Decision, why: &Why<'_>) {
     for form in state.questions.forms().filter(|_| !why.is_found()) {
         decision
             .store(Durable::Answered(Answered {
@@ -262,7 +311,7 @@ fn interrupt(state: &State, decision: &mut Decision, why: Why) {
         Phase::Preparing(_) => {}
         Phase::Commanding(command) => {
             queue::slash::warn(decision, command, texts::COMMAND_INTERRUPTED);
-            if why != Why::Crashed {
+            if !matches!(why, Why::Crashed(_)) {
                 queue::slash::completed(decision, command);
             }
         }
@@ -311,10 +360,23 @@ fn keep_answerable(decision: &mut Decision, turn: &Turn) {
     }
 }
 
-/// Closes a call that a log was found with, unless it has its result. A call that waited for an answer never
-/// ran; a call that had started may have run.
-fn close_found_call(decision: &mut Decision, turn: &Turn, call: &CallState, why: Why) {
+/// Closes a call that a log was found with, unless it has its result. A call that waited for an
+/// answer never ran; a call that had started may have run. The result of a call that waited for an
+/// agent tells how far the agent got, so that no notification repeats it.
+fn close_found_call(decision: &mut Decision, turn: &Turn, call: &CallState, why: &Why<'_>) {
     let id = &call.call.id;
+    if let Some(agent) = why
+        .waited_for()
+        .iter()
+        .find(|agent| agent.task.call.as_ref() == Some(id))
+        && call.may_run()
+    {
+        complete(decision, turn, id, agent.outcome.clone());
+        decision.store(Durable::TasksDelivered(TasksDelivered {
+            ids: vec![agent.task.id.clone()],
+        }));
+        return;
+    }
     let text = match &call.stage {
         CallStage::Recorded { .. } => return,
         CallStage::Requested => texts::INTERRUPTED,

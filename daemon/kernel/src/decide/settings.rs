@@ -1,5 +1,6 @@
 //! Small changes: name, mode, model, permissions, agent, plan, files, directory, log lines.
 
+pub(super) mod inherited;
 pub(super) mod permissions;
 
 use loopd_proto::event::fact::{Configured, Named, NamedBy, PermissionsSet};

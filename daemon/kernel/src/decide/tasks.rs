@@ -138,7 +138,11 @@ fn come_to_rest(
     let known = aborted && task.is_waited_for() && state.subagent.is_none();
     if !delivered && env.attended {
         begin(decision);
-    } else if task.agent().is_some() && !known && !others.any(|other| other.agent().is_some()) {
+    } else if task.agent().is_some()
+        && task.is_running()
+        && !known
+        && !others.any(|other| other.agent().is_some())
+    {
         decision.tell(Ephemeral::SessionIdle(Idle {
             aborted: None,
             mode: Some(state.mode),
@@ -364,11 +368,13 @@ fn notification(task: &Task) -> NotificationKind {
         TaskWork::Shell(shell) if task.is_detached() => NotificationKind::ShellDetachedCompleted {
             shell_id: shell.shell_id.clone(),
             description,
+            agent_id: shell.agent.clone(),
         },
         TaskWork::Shell(shell) => NotificationKind::ShellCompleted {
             shell_id: shell.shell_id.clone(),
             exit_code: task.ending().and_then(|ending| ending.exit_code),
             description,
+            agent_id: shell.agent.clone(),
         },
         TaskWork::Agent(_) | TaskWork::External(_) => agents::notification(task, description),
     }

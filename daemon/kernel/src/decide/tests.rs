@@ -95,6 +95,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
         },
         inherited: &|| given.inherited.clone(),
         runs_command: &|_| given.has_commands,
+        top: None,
         ids: &mut ids,
     };
     decide(state, command, &mut env)

@@ -174,11 +174,27 @@ pub(super) fn finished(
         return Decision::default();
     };
     let outcome = if turn.aborting {
-        CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED)
+        interrupted(outcome)
     } else {
         outcome
     };
     finish(state, turn, call, outcome, env)
+}
+
+/// Returns the result of a call that reports during an abort, with what the tool has so far.
+fn interrupted(report: CallOutcome) -> CallOutcome {
+    let text = match &report.status {
+        CallStatusReport::Success => texts::ended_before_abort(&report.result.content),
+        CallStatusReport::Failure { code } if code == INTERRUPT_CODE => {
+            texts::interrupted_with(&report.result.content)
+        }
+        CallStatusReport::Failure { .. } => texts::INTERRUPTED.to_owned(),
+    };
+    CallOutcome {
+        telemetry: report.telemetry,
+        delivered: report.delivered,
+        ..CallOutcome::failure(INTERRUPT_CODE, text)
+    }
 }
 
 /// Records the result and, if no other call is open, moves the loop on.

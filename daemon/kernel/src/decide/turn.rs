@@ -330,8 +330,10 @@ pub(super) fn after_tools(
     end_turn(decision, &turn.key);
     if turn.aborting {
         rest(state, decision, LoopOutcome::Aborted, env);
-    } else if stop == Stop::Rejected {
+    } else if stop == Stop::Rejected && state.subagent.is_none() {
         // A person rejected a call. The model gets no further turn before a person sends a message.
+        // Nobody sends messages to a sub-agent while it works, so its model reads the rejection and
+        // goes on.
         rest(state, decision, LoopOutcome::Done, env);
     } else if !queue::take_steering(state, decision) {
         let key = turn.key.next();

@@ -136,7 +136,13 @@ fn command_ended(task: &Task, shell: &ShellWork) -> String {
         description => format!(" ({})", escaped(description)),
     };
     let command = escaped(first_line(&shell.command));
-    let advice = if exit_code.is_none() && shell.log_path.is_none() {
+    let by = shell.agent.as_ref();
+    let by = by.map(|agent| escaped(agent.as_str()));
+    let advice = if let Some(agent) = &by {
+        format!(
+            "write_agent with agent_id \"{agent}\" lets the agent that started it go on with it."
+        )
+    } else if exit_code.is_none() && shell.log_path.is_none() {
         "Run the command again if its result is still needed.".to_owned()
     } else {
         format!("Call {READ_SHELL} with shellId \"{id}\" to read its output.")
@@ -148,8 +154,12 @@ fn command_ended(task: &Task, shell: &ShellWork) -> String {
         Some(format!("<status>{status}</status>")),
         exit_code.map(|code| format!("<exit_code>{code}</exit_code>")),
         Some(format!(
-            "<summary>The background command `{command}`{named} {how}.</summary>"
+            "<summary>The background command `{command}`{named}{} {how}.</summary>",
+            by.map(|agent| format!(" of the agent {agent}"))
+                .unwrap_or_default()
         )),
+        task.latest_response()
+            .map(|output| format!("<output>\n{}\n</output>", escaped(output))),
         shell
             .log_path
             .as_ref()

@@ -43,6 +43,7 @@ mod stored_find;
 mod stored_life;
 mod task_agents;
 mod task_info;
+mod task_tree;
 mod tasks;
 mod tool_result;
 mod tools;
@@ -243,7 +244,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::TasksSendMessage, _, _>(task_agents::send_message)?;
     table.bind::<m::TasksStartAgent, _, _>(task_agents::start_agent)?;
     table.bind::<m::CancelAllBackgroundAgents, _, _>(task_agents::cancel_all)?;
-    table.bind::<m::LoopdTaskTree, _, _>(task_agents::tree)?;
+    table.bind::<m::LoopdTaskTree, _, _>(task_tree::tree)?;
     table.bind::<m::LoopdTaskRead, _, _>(task_agents::read)?;
     table.bind::<m::LoopdTaskRegister, _, _>(task_agents::register)?;
     table.bind::<m::LoopdTaskUpdate, _, _>(task_agents::update)?;

@@ -54,6 +54,14 @@ pub enum DetachReason {
 impl Actor {
     pub(in crate::session) async fn attach(&mut self, attachment: Attachment) {
         let client = attachment.client.clone();
+        if self.subagents.is_child() {
+            // The clients of a sub-agent are those that its parent hands down; others only watch.
+            if !self.clients.audience.has(client.id()) {
+                self.show_missed(&client, &attachment).await;
+                self.clients.audience.join(client);
+            }
+            return;
+        }
         self.options = std::mem::take(&mut self.options).updated_by(attachment.options.clone());
         self.clients.learn_tokens(&attachment.options, &client);
         let newcomer = self.clients.make_room_for(&attachment);
@@ -89,8 +97,11 @@ impl Actor {
 
     /// Returns whether the session has a parent, or a client that is not just an observer.
     pub(in crate::session) fn is_attended(&self) -> bool {
-        // The parent of a sub-agent waits for its result.
-        self.subagents.is_child() || self.clients.is_attended()
+        match self.subagents.parent() {
+            // The parent waits for its result, until it rests.
+            Some(parent) => !parent.rests(),
+            None => self.clients.is_attended(),
+        }
     }
 
     pub(in crate::session) async fn detach(
@@ -98,6 +109,13 @@ impl Actor {
         client: ClientId,
         reason: DetachReason,
     ) -> Flow {
+        if self.subagents.is_child() {
+            // Its parent ends it.
+            self.clients.audience.leave(client);
+            let left = SessionError::Left(self.state.id.clone());
+            self.waits.refuse(Whose::Of(client), &left);
+            return Flow::Go;
+        }
         let ends = !self.clients.has_others_than(client) && reason == DetachReason::Destroy;
         // The last client is still attached, so that it receives the final event.
         if ends && let Err(error) = self.execute(Command::Shutdown { error: None }).await {

@@ -9,7 +9,7 @@ use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::session::SessionOptions;
 use tokio::sync::oneshot;
 
-use super::child::{Beginning, status};
+use super::child::{Beginning, is_at_work, status};
 use super::tree::Tree;
 use crate::publish::Upstream;
 use crate::session::actor::Actor;
@@ -21,6 +21,7 @@ use crate::subagent::permissions::ParentPermissions;
 use crate::subagent::{ChildError, SlotLease, Slots};
 use loopd_kernel::command::LastingApproval;
 use loopd_kernel::policy::restrict::EffectivePermissions;
+use loopd_kernel::tasks::Task;
 use loopd_model::client_http::SubagentOrigin;
 
 /// What a session hands down to its sub-agents, again whenever it changes.
@@ -54,6 +55,8 @@ pub(in crate::session) struct ParentLink {
     top: SessionId,
     generation: u64,
     permissions: ParentPermissions,
+    /// Whether the run that drove this session is over.
+    rests: bool,
 }
 
 impl ParentLink {
@@ -64,6 +67,11 @@ impl ParentLink {
 
     pub(in crate::session) fn tree(&self) -> &Arc<Tree> {
         &self.tree
+    }
+
+    /// Returns whether no run of the parent drives this session now.
+    pub(in crate::session) fn rests(&self) -> bool {
+        self.rests
     }
 
     /// Returns the lease of the slot that the sub-agent works in.
@@ -108,11 +116,26 @@ impl Actor {
             top: inheritance.top.clone(),
             generation: inheritance.generation,
             permissions: inheritance.permissions.clone(),
+            rests: false,
         });
         self.inherit(inheritance);
         self.show_questions_above().await;
         // The send fails if the caller has stopped waiting.
         reply.send(Ok(Beginning::of(&self.state))).ok();
+    }
+
+    /// Lets this session rest when the run that drives it ends, unless it has begun to work again.
+    /// Returns the commands that still run.
+    pub(in crate::session) fn release(&mut self) -> Option<Vec<Task>> {
+        if is_at_work(&self.state) {
+            return None;
+        }
+        if let Some(parent) = &mut self.subagents.parent {
+            parent.rests = true;
+        }
+        let running = self.state.tasks.running();
+        let commands = running.filter(|task| task.shell().is_some());
+        Some(commands.cloned().collect())
     }
 
     /// Takes over what the parent hands down, and hands it down in turn.

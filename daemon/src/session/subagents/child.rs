@@ -5,15 +5,22 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use loopd_proto::id::Seq;
+use loopd_proto::id::{Seq, ShellId, TaskId};
+use tokio::sync::oneshot;
 
 use super::children::Children;
-use crate::session::{SessionError, SessionHandle};
+use crate::session::{Message, SessionError, SessionHandle};
 use crate::subagent::ChildError;
-use crate::subagent::child::{Child, ChildResult, ChildStatus};
+use crate::subagent::child::{Child, ChildResult, ChildStatus, CommandEnding};
+use crate::tool::shell_output;
+use loopd_exec::shells::{CloseReason, FoundShell};
 use loopd_kernel::command::{AbortRequest, Command, Send, SendPlace};
 use loopd_kernel::history::Entry;
 use loopd_kernel::state::State;
+use loopd_kernel::tasks::Task;
+
+/// How many characters of a command's output its end tells.
+const LAST_OUTPUT: usize = 2_000;
 
 /// The state of a sub-agent's session when a run begins; it decides how messages are sent.
 pub(in crate::session) struct Beginning {
@@ -72,9 +79,79 @@ impl Child for ChildSession {
         .boxed()
     }
 
+    fn release(&self) -> BoxFuture<'static, Option<Vec<Task>>> {
+        let (reply, released) = oneshot::channel();
+        let posted = self.handle.post(Message::Release { reply });
+        async move {
+            if posted.is_err() {
+                return Some(Vec::new());
+            }
+            // A session that is gone leaves nothing running.
+            released.await.unwrap_or_else(|_| Some(Vec::new()))
+        }
+        .boxed()
+    }
+
+    fn has_news(&self) -> BoxFuture<'static, bool> {
+        let seen = self
+            .handle
+            .state(|state| !state.tasks.undelivered().is_empty());
+        async move { seen.await.unwrap_or(false) }.boxed()
+    }
+
+    fn wake(&self) -> BoxFuture<'static, Result<(), ChildError>> {
+        let woken = self.handle.command(Command::TakeUp);
+        async move { Ok(woken.await.map(|_| ())?) }.boxed()
+    }
+
+    fn command_end(&self, id: TaskId) -> BoxFuture<'static, Option<CommandEnding>> {
+        let handle = self.handle.clone();
+        async move {
+            loop {
+                let wanted = id.clone();
+                let seen = handle.view(move |view| {
+                    let task = view.state.tasks.get(wanted.as_str()).cloned();
+                    let shell = view.shells.find(&ShellId::from(wanted.as_str())).ok();
+                    (task, shell, view.ticks.subscribe())
+                });
+                let (task, shell, mut ticks) = seen.await.ok()?;
+                let task = task?;
+                if let Some(ending) = task.ending() {
+                    return Some(CommandEnding {
+                        ending: ending.clone(),
+                        output: last_output(&task, shell).await,
+                    });
+                }
+                ticks.changed().await.ok()?;
+            }
+        }
+        .boxed()
+    }
+
+    fn stop_command(&self, id: TaskId) -> BoxFuture<'static, bool> {
+        let seen = self
+            .handle
+            .view(|view| (view.shells.clone(), view.agents.clone()));
+        async move {
+            let Ok((shells, agents)) = seen.await else {
+                return false;
+            };
+            if agents.is_left(&id) {
+                return agents.stop_command(&id).await;
+            }
+            let shell = ShellId::from(id.as_str());
+            shells.stop(&shell, CloseReason::Cancelled).await.is_ok()
+        }
+        .boxed()
+    }
+
     fn stop(&self) -> BoxFuture<'static, ()> {
         let (handle, children) = (self.handle.clone(), self.children.clone());
+        // Its log says that its commands were stopped. This stores nothing if there are none.
+        let suspended = self.handle.command(Command::Suspend);
         async move {
+            // A session that has ended needs no end.
+            suspended.await.ok();
             handle.stop().await;
             children.remove(handle.id());
         }
@@ -133,4 +210,18 @@ pub(in crate::session) fn result(state: &State, since: Seq) -> ChildResult {
         error: state.last_error.clone(),
         usage: state.usage(),
     }
+}
+
+/// Returns the last of what a command printed.
+async fn last_output(task: &Task, shell: Option<FoundShell>) -> String {
+    let text = match shell {
+        Some(FoundShell::Attached(command)) => shell_output::piece(command.run.output()),
+        // A log that cannot be read counts as empty.
+        Some(FoundShell::Detached(command)) => command.tail().await.unwrap_or_default(),
+        None => task.latest_response().unwrap_or_default().to_owned(),
+    };
+    let text = text.trim_end();
+    let start = text.char_indices().rev().nth(LAST_OUTPUT - 1);
+    let start = start.map_or(0, |(start, _)| start);
+    text.get(start..).unwrap_or(text).to_owned()
 }

@@ -14,11 +14,12 @@ use crate::subagent::definitions::AskedBy;
 use crate::subagent::error::{ChildError, RunFailure};
 use crate::subagent::order::SpawnSpec;
 use crate::subagent::parent::ChildSpawner;
-use crate::subagent::slots::SlotLease;
+use crate::subagent::slots::{SlotLease, Slots};
 use crate::subagent::watcher::Watcher;
 use crate::subagent::worktree::{self, WorktreeEnd};
 use crate::subagent::{Subagents, output};
 use loopd_kernel::command::{Command, TaskAnswer, TaskEnd};
+use loopd_kernel::tasks::Task;
 
 /// How long a cancelled child may take to report its result.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -44,13 +45,19 @@ impl Subagents {
             .0
             .tasks
             .spawn(output::write(file, watcher.clone(), lines, over.clone()));
-        let ending = self.work(&run, &work, begin, prompt, &watcher).await;
+        let started_at = self.0.clock.now();
+        let (mut ending, kept) = self.work(&run, &work, begin, prompt, &watcher).await;
+        let took = self.0.clock.now().0.saturating_sub(started_at.0);
+        ending.duration_ms = u64::try_from(took).unwrap_or(0);
         over.cancel();
         if writing.await.is_err() {
             tracing::error!(task = %run.id, "the output of an agent could not be written");
         }
         let (execution, unheard) = run.finish();
         self.put_on_record(&run, execution, &ending).await;
+        if let Some((child, commands)) = kept {
+            ending.left = self.keep(&run.id, &work, &child, commands).await;
+        }
         self.table().runs.remove(&run.id);
         let failed = matches!(ending.end, RunEnd::Failed(_));
         run.ending.send_replace(Some(ending));
@@ -69,27 +76,30 @@ impl Subagents {
         begin: RunStart,
         prompt: String,
         watcher: &Arc<Watcher>,
-    ) -> RunEnding {
+    ) -> (RunEnding, Option<(Arc<dyn Child>, Vec<Task>)>) {
+        let has_prompt = !matches!(begin, RunStart::Woken);
         let (spec, spawner) = match begin {
             RunStart::New(spec, spawner) => (Some(spec), spawner),
-            RunStart::Again => match self.0.setup.parent.look(AskedBy::Model).await {
-                Ok(spawner) => (None, spawner),
-                Err(ended) => return RunEnding::failed(ChildError::Parent(ended)),
-            },
+            RunStart::Again | RunStart::Woken => {
+                match self.0.setup.parent.look(AskedBy::Model).await {
+                    Ok(spawner) => (None, spawner),
+                    Err(ended) => return (RunEnding::failed(ChildError::Parent(ended)), None),
+                }
+            }
         };
+        let mut kept = None;
         if let (None, Some(copy)) = (&spec, &work.worktree) {
             let env = spawner.environment();
             let worktrees = &self.0.setup.worktrees;
             if let Err(error) = worktree::restore(worktrees, &work.session_id, copy, &env).await {
-                return RunEnding::failed(error);
+                return (RunEnding::failed(error), None);
             }
         }
-        watcher.queues(self.0.clock.now());
         let slots = spawner.parent().slots.clone();
         let mut ending = tokio::select! {
             biased;
             () = run.cancel.cancelled() => RunEnding::cancelled(),
-            lease = SlotLease::take(slots) => {
+            lease = self.slot(slots, watcher) => {
                 let (link, updates) = RunLink::new(watcher.clone(), lease.clone());
                 let child = match spec {
                     Some(spec) => first_words(spawner.as_ref(), *spec, link, prompt).await,
@@ -97,8 +107,17 @@ impl Subagents {
                 };
                 let result = match child {
                     Ok((child, prompt)) => {
-                        let result = until_rest(run, child.as_ref(), prompt, updates).await;
-                        child.stop().await;
+                        let prompt = has_prompt.then_some(prompt);
+                        let rested = until_rest(run, child.as_ref(), prompt, updates).await;
+                        let (result, left) = match rested {
+                            Ok((result, left)) => (Ok(result), left),
+                            Err(error) => (Err(error), Vec::new()),
+                        };
+                        if left.is_empty() && (run.cancel.is_cancelled() || !self.has_left(&run.id)) {
+                            child.stop().await;
+                        } else {
+                            kept = Some((child, left));
+                        }
                         result
                     }
                     Err(error) => Err(error),
@@ -114,7 +133,18 @@ impl Subagents {
                 WorktreeEnd::Kept(text) | WorktreeEnd::Failed(text) => Some(text),
             };
         }
-        ending
+        (ending, kept)
+    }
+
+    /// Takes a slot, or waits in the queue for one.
+    async fn slot(&self, slots: Slots, watcher: &Watcher) -> Arc<SlotLease> {
+        if let Some(lease) = SlotLease::try_take(&slots) {
+            return lease;
+        }
+        watcher.queues(self.0.clock.now());
+        let lease = SlotLease::take(slots).await;
+        watcher.begins(self.0.clock.now());
+        lease
     }
 
     async fn put_on_record(&self, run: &SubagentRun, execution: Execution, ending: &RunEnding) {
@@ -210,21 +240,31 @@ async fn more_words(
     Ok((child, prompt))
 }
 
-/// Sends the child its prompt and waits until it is idle and no message waits for it. Returns
-/// `None` if the run is cancelled and the child does not report a result in time.
+/// Sends the child its prompt, or wakes it without one, and waits until it is idle and no message
+/// waits for it. Returns its result and the commands that it leaves running. There is no result if
+/// the run is cancelled and the child does not report one in time.
 async fn until_rest(
     run: &SubagentRun,
     child: &dyn Child,
-    prompt: String,
+    prompt: Option<String>,
     mut updates: StatusUpdates,
-) -> Result<Option<Arc<ChildResult>>, ChildError> {
-    child.say(prompt).await?;
+) -> Result<(Option<Arc<ChildResult>>, Vec<Task>), ChildError> {
+    match prompt {
+        Some(prompt) => child.say(prompt).await?,
+        None => child.wake().await?,
+    }
     loop {
         match updates.now() {
             ChildStatus::AtWork => {}
             ChildStatus::Gone(error) => return Err(error),
             ChildStatus::Rests(result) => match run.close_inbox() {
-                Ok(()) => return Ok(Some(result)),
+                Ok(()) => {
+                    if let Some(left) = child.release().await {
+                        return Ok((Some(result), left));
+                    }
+                    run.reopen_inbox();
+                    continue;
+                }
                 Err(waiting) => {
                     for message in waiting {
                         child.say(message).await?;
@@ -238,7 +278,7 @@ async fn until_rest(
             () = run.cancel.cancelled() => {
                 child.abort().await;
                 let result = tokio::time::timeout(LAST_WORDS, last_words(updates)).await;
-                return Ok(result.ok().flatten());
+                return Ok((result.ok().flatten(), Vec::new()));
             }
             changed = updates.changed() => changed?,
             () = run.posted.notified() => {
@@ -281,5 +321,7 @@ fn judged(result: Result<Option<Arc<ChildResult>>, ChildError>, was_cancelled: b
         response: result.response.clone(),
         usage: result.usage.clone(),
         worktree: None,
+        duration_ms: 0,
+        left: Vec::new(),
     }
 }

@@ -127,7 +127,12 @@ async fn gone(pid: &str) {
 async fn an_aborted_command_is_killed_with_its_children_even_if_it_ignores_signals() {
     let command = "trap '' TERM; (trap '' TERM; echo $BASHPID; read -r _ < pipe); read -r _ < pipe";
     let (pid, outcome, fixture) = abort(command).await;
-    assert_eq!(outcome, Outcome::failure(words::INTERRUPTED));
+    let printed = pid.trim_end().to_owned();
+    assert_eq!(
+        outcome,
+        words::interrupted(printed),
+        "what it printed is told"
+    );
     gone(&pid).await;
     assert_eq!(fixture.noted.count("TaskStarted"), 0);
 }

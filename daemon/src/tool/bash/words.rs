@@ -38,6 +38,14 @@ pub(super) fn seconds(name: &str, value: f64) -> Result<Duration, String> {
     ))
 }
 
+/// The outcome of a command that was stopped because the turn was aborted.
+pub(super) fn interrupted(shown: String) -> Outcome {
+    if shown.is_empty() {
+        return Outcome::interrupted(shown);
+    }
+    Outcome::interrupted(with_note(shown, INTERRUPTED))
+}
+
 pub(super) fn with_note(mut text: String, note: &str) -> String {
     if !text.is_empty() {
         text.push('\n');

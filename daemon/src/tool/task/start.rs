@@ -110,7 +110,7 @@ impl Tool for Start {
             RunWait::Cancelled => {
                 context.agents.cancel(&started.id, CancelledBy::Abort).await;
                 let ending: RunEnding = started.run.end().await;
-                words::ended(&started, &ending)
+                words::interrupted(&started, &ending)
             }
         }
     }

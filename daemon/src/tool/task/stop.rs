@@ -1,4 +1,4 @@
-//! `stop_agent`: stops a sub-agent that is at work.
+//! `stop_agent`: stops a sub-agent that is at work or idle.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,6 +6,7 @@ use serde::Deserialize;
 use crate::subagent::{CancelledBy, RunEnd};
 use crate::tool::{AssessContext, Need, Outcome, Tool, ToolContext};
 use loopd_kernel::policy::grant::Grant;
+use loopd_kernel::tasks::Task;
 
 /// The tool `stop_agent`.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +21,7 @@ pub(in crate::tool) struct StopArgs {
 impl Tool for Stop {
     type Args = StopArgs;
     const NAME: &'static str = "stop_agent";
-    const DESCRIPTION: &'static str =
-        "Stops an agent that is at work, and everything it started. You get the last it said.";
+    const DESCRIPTION: &'static str = "Stops an agent that is at work or idle, and everything it started. You get the last it said.";
 
     async fn need(&self, _args: &StopArgs, _context: &AssessContext) -> Need {
         Need::Nothing
@@ -33,10 +33,7 @@ impl Tool for Stop {
             Err(error) => return Outcome::failure(error.to_string()),
         };
         let Some(run) = context.agents.run(&task.id) else {
-            return Outcome::failure(format!(
-                "The agent {} is not at work; there is nothing to stop.",
-                task.id
-            ));
+            return stop_idle(&task, context).await;
         };
         context.agents.cancel(&task.id, CancelledBy::Model).await;
         let ending = run.end().await;
@@ -63,5 +60,29 @@ impl Tool for Stop {
             // The session has ended, so nobody reads the outcome.
             Err(_) => outcome,
         }
+    }
+}
+
+async fn stop_idle(task: &Task, context: &ToolContext) -> Outcome {
+    if !context.agents.cancel(&task.id, CancelledBy::Model).await {
+        return Outcome::failure(format!(
+            "The agent {} is not at work; there is nothing to stop.",
+            task.id
+        ));
+    }
+    let said = task.latest_response().unwrap_or_default();
+    let what = if task.is_idle() {
+        "was idle and is stopped"
+    } else {
+        "had ended; the commands that it had left running are stopped"
+    };
+    let outcome = Outcome::success(format!(
+        "The agent {} {what}. The last it said:\n\n{said}",
+        task.id
+    ));
+    match context.agents.find(task.id.as_str()).await {
+        Ok(task) => outcome.marking_delivered(&task),
+        // The session has ended, so nobody reads the outcome.
+        Err(_) => outcome,
     }
 }

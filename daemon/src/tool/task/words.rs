@@ -4,11 +4,13 @@
 use std::fmt::Write as _;
 
 use loopd_proto::event::task::{TaskOutcome, TaskWork};
+use loopd_proto::id::TaskId;
 use loopd_proto::time::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::subagent::{RunEnd, RunEnding, RunProgress, Started};
-use crate::tool::Outcome;
+use crate::discovery::agents::AgentOrigin;
+use crate::subagent::{Renamed, RunEnd, RunEnding, RunProgress, Started};
+use crate::tool::{Outcome, Status};
 use loopd_kernel::tasks::{Task, TaskStatus};
 
 /// The outcome when a sub-agent was started in the background.
@@ -72,7 +74,59 @@ pub(super) fn ended(started: &Started, ending: &RunEnding) -> Outcome {
     for note in [&ending.worktree, &started.note].into_iter().flatten() {
         write!(outcome.text, "\n\n{note}").ok();
     }
+    if !ending.left.is_empty() {
+        let ids: Vec<&str> = ending.left.iter().map(TaskId::as_str).collect();
+        write!(
+            outcome.text,
+            "\n\n[It left running in the background: {}. You'll be notified when it ends.]",
+            ids.join(", ")
+        )
+        .ok();
+    }
+    // Recorded conversations have the bare answer of a built-in agent.
+    let plain = matches!(started.origin, None | Some(AgentOrigin::BuiltIn))
+        && started.renamed == Renamed::No
+        && started.work.worktree.is_none()
+        && status == "completed";
+    if !plain {
+        write!(outcome.text, "\n\n{}", identity(status, started, ending)).ok();
+    }
     outcome.with_facts(facts(status, started, Some(ending)))
+}
+
+/// The outcome when the turn that waited for a sub-agent was aborted.
+pub(super) fn interrupted(started: &Started, ending: &RunEnding) -> Outcome {
+    let ending = RunEnding {
+        response: ending.response.as_deref().map(shortened),
+        ..ending.clone()
+    };
+    Outcome {
+        status: Status::Interrupted,
+        ..ended(started, &ending)
+    }
+}
+
+/// Returns the end of a long text, so that there is room for what follows it.
+fn shortened(said: &str) -> String {
+    const LONGEST: usize = 8 * 1024;
+    let from = said.len().saturating_sub(LONGEST);
+    let from = (from..said.len()).find(|at| said.is_char_boundary(*at));
+    match from.and_then(|from| said.get(from..)) {
+        Some(end) if end.len() < said.len() => format!("[…]{end}"),
+        Some(_) | None => said.to_owned(),
+    }
+}
+
+/// Says which sub-agent it was and what it used.
+fn identity(status: &str, started: &Started, ending: &RunEnding) -> String {
+    format!(
+        "[agent_id: {}, session: {}, status: {status}, {} tokens, {} tool calls, {} s]",
+        started.id,
+        started.work.session_id,
+        ending.usage.tokens(),
+        ending.usage.tool_calls,
+        ending.duration_ms / 1_000
+    )
 }
 
 fn partial(what: &str, said: &str) -> String {
@@ -105,6 +159,7 @@ fn facts(status: &str, started: &Started, ending: Option<&RunEnding>) -> Map<Str
             json!({
                 "totalTokens": ending.usage.tokens(),
                 "totalToolUseCount": ending.usage.tool_calls,
+                "durationMs": ending.duration_ms,
             }),
         );
     }

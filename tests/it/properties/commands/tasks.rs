@@ -53,6 +53,7 @@ pub(in crate::properties) fn shell_started(shell: Shell, ownership: Ownership) -
         },
         pid: None,
         log_path: detached.then(|| "log".to_owned()),
+        agent: None,
     });
     started(id, None, work)
 }

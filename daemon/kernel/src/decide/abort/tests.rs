@@ -23,6 +23,30 @@ fn aborting_an_idle_session_changes_nothing() {
 }
 
 #[test]
+fn an_abort_ends_the_wait_for_agents_in_the_background() {
+    check(
+        &idle().and(task("x", agent("x"))),
+        abort,
+        "
+        answer yes
+        tell session.idle aborted=true interactive
+        now idle tasks=[x:running]
+        ",
+    );
+    check(
+        &idle()
+            .and(task("x", agent("x")))
+            .and(task_answered("x"))
+            .and(delivered("x")),
+        abort,
+        "
+        answer yes
+        now idle tasks=[x:idle]
+        ",
+    );
+}
+
+#[test]
 fn a_message_that_is_being_prepared_enters_the_history_without_an_answer() {
     check(
         &preparing(),

@@ -118,7 +118,7 @@ fn the_model_is_notified_of_idle_and_ended_sub_agents() {
         "
         tell session.tools_updated model=gpt
         store system.message system
-        store system.notification agent_idle x
+        store system.notification agent_idle x idle
         store assistant.turn_start #1 0
         do call model #1/0
         now turn #1/0 model called tasks=[x:idle]

@@ -387,3 +387,15 @@ fn a_log_line_is_stored_or_only_sent() {
         ",
     );
 }
+
+#[test]
+fn a_sub_agent_keeps_the_options_that_it_was_started_with() {
+    check(
+        &idle().and(is_subagent(None)),
+        || update_options(json!({ "excludedTools": [] })),
+        "
+        refused this is the session of a sub-agent, which has the options of its parent; change them in the session top
+        now idle
+        ",
+    );
+}

@@ -27,6 +27,7 @@ fn shell(id: &str, attachment: ShellAttachment) -> Command {
             attachment,
             pid: None,
             log_path: (attachment == ShellAttachment::Detached).then(|| "/log".to_owned()),
+            agent: None,
         }),
     }))
 }
@@ -64,6 +65,7 @@ impl World {
             tool_origin: &|_| Some(crate::tool_call::ToolOrigin::BuiltIn),
             inherited: &|| None,
             runs_command: &|_| false,
+            top: None,
             ids: &mut fresh,
         };
         let decision = decide(&self.state, command, &mut env).unwrap();
@@ -102,6 +104,7 @@ impl World {
             tool_origin: &|_| Some(crate::tool_call::ToolOrigin::BuiltIn),
             inherited: &|| None,
             runs_command: &|_| false,
+            top: None,
             ids: &mut fresh,
         };
         decide(&self.state, command, &mut env).err()
@@ -226,6 +229,7 @@ fn the_texts_of_a_task_cannot_close_the_tag_of_a_notification() {
             attachment: ShellAttachment::Attached,
             pid: None,
             log_path: None,
+            agent: None,
         }),
     })));
     world.end("x");

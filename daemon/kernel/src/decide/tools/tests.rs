@@ -4,6 +4,7 @@ mod verdict;
 
 use serde_json::json;
 
+use crate::command::CallOutcome;
 use crate::decide::tests::prelude::*;
 use crate::model::ModelMessage;
 
@@ -142,7 +143,7 @@ fn a_task_end_that_a_result_delivered_is_not_delivered_again() {
         "
         store tool.execution_complete a ok turn=0
         store assistant.turn_end turnId=0
-        store system.notification agent_idle x
+        store system.notification agent_idle x idle
         store assistant.turn_start i 1
         do call model i/1
         now turn i/1 model called tasks=[x:idle]
@@ -231,9 +232,37 @@ fn during_an_abort_every_report_ends_its_call_as_interrupted() {
     );
     check(
         &aborting(),
-        || finished(0, "a", ok()),
+        || finished(0, "a", failed("failure")),
         "
         store tool.execution_complete a interrupted INTERRUPTED turn=0
+        now turn i/0 [a:done b:started] aborting
+        ",
+    );
+}
+
+#[test]
+fn during_an_abort_a_result_tells_what_the_tool_has() {
+    check(
+        &aborting(),
+        || finished(0, "a", CallOutcome::interrupted("half of it\n")),
+        "
+        store tool.execution_complete a interrupted \"The execution of this tool, or a previous tool was interrupted. This is …\" turn=0
+        now turn i/0 [a:done b:started] aborting
+        ",
+    );
+    check(
+        &aborting(),
+        || finished(0, "a", CallOutcome::interrupted("")),
+        "
+        store tool.execution_complete a interrupted INTERRUPTED turn=0
+        now turn i/0 [a:done b:started] aborting
+        ",
+    );
+    check(
+        &aborting(),
+        || finished(0, "a", ok()),
+        "
+        store tool.execution_complete a interrupted \"The execution of this tool, or a previous tool was interrupted. This cal…\" turn=0
         now turn i/0 [a:done b:started] aborting
         ",
     );
@@ -243,7 +272,7 @@ fn during_an_abort_every_report_ends_its_call_as_interrupted() {
 fn the_last_report_ends_an_abort() {
     check(
         &aborting().and(completed("b")),
-        || finished(0, "a", ok()),
+        || finished(0, "a", failed("failure")),
         "
         store tool.execution_complete a interrupted INTERRUPTED turn=0
         store assistant.turn_end turnId=0

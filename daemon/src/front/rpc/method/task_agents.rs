@@ -1,28 +1,22 @@
-//! Sub-agents in the background, for clients: start, message, read and stop them, and show their
-//! tree. Also the tasks that clients do themselves.
+//! Sub-agents in the background, for clients: start, message, read and stop them. Also the tasks that
+//! clients do themselves. `task_tree` shows the tree.
 
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use loopd_proto::event::task::{Execution, ExternalWork, TaskOutcome, TaskWork};
 use loopd_proto::id::{SessionId, TaskId};
 use loopd_proto::params::session::Of;
 use loopd_proto::params::task::{
     AgentStarted, AnswerRead, MessageParams, MessageSent, ReadParams, RegisterParams, Registered,
-    StartAgentParams, TaskNode, TaskRead, TaskTree, Update, UpdateParams, Updated,
+    StartAgentParams, TaskRead, Update, UpdateParams, Updated,
 };
 
-use super::task_info::{node, of_job};
+use super::task_info::node;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::session::SessionHandle;
 use crate::subagent::{CancelledBy, Delivered, SubagentError, SubagentOrder, Subagents};
 use loopd_kernel::command::{Answer, Command, TaskEnd, TaskStart};
-use loopd_kernel::tasks::Task;
 
-/// How deep a tree is shown.
-const DEEPEST: usize = 32;
 /// The longest wait for an answer.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 /// The type under which tasks of clients are listed.
@@ -117,53 +111,6 @@ pub(super) async fn read(context: Context, params: ReadParams) -> Result<TaskRea
         turns: turns.collect(),
         node: node(&task, progress.as_ref(), now),
     })
-}
-
-pub(super) async fn tree(context: Context, params: Of) -> Result<TaskTree, RpcError> {
-    let session = context.session(&params.session_id)?;
-    Ok(TaskTree {
-        tasks: below(&context, session, DEEPEST).await?,
-    })
-}
-
-fn below(
-    context: &Context,
-    session: SessionHandle,
-    depth: usize,
-) -> BoxFuture<'_, Result<Vec<TaskNode>, RpcError>> {
-    async move {
-        let (tasks, agents, in_front) = session
-            .view(|view| {
-                let tasks: Vec<Task> = view.state.tasks.iter().cloned().collect();
-                (tasks, view.agents.clone(), view.shells.foreground())
-            })
-            .await?;
-        let now = context.app.services.clock.now();
-        let waited_for = in_front.into_iter().map(|job| TaskNode {
-            task: loopd_proto::params::task::TaskInfo::Shell(of_job(&job)),
-            latest_intent: None,
-            tool_calls: 0,
-            tokens: 0,
-            session_id: None,
-            output_file: None,
-            worktree: None,
-            children: Vec::new(),
-        });
-        let mut nodes: Vec<TaskNode> = waited_for.collect();
-        for task in tasks {
-            let progress = agents.run(&task.id).map(|run| run.progress());
-            let mut node = node(&task, progress.as_ref(), now);
-            let child = task.agent().filter(|_| task.is_running() && depth > 0);
-            let child = child.and_then(|work| context.app.sessions.get(&work.session_id));
-            if let Some(child) = child {
-                // A sub-agent that ends during this request has nothing below it any more.
-                node.children = below(context, child, depth - 1).await.unwrap_or_default();
-            }
-            nodes.push(node);
-        }
-        Ok(nodes)
-    }
-    .boxed()
 }
 
 pub(super) async fn register(

@@ -161,23 +161,30 @@ pub(super) async fn cancel(context: Context, params: TaskOf) -> Result<Cancelled
     let session = context.session(&params.session_id)?;
     let id = ShellId::from(params.id.as_str());
     let wanted = id.clone();
-    let (shells, found, agents) = session
+    let (shells, found, agents, is_agent) = session
         .view(move |view| {
             let found = view.shells.find(&wanted).ok();
-            (view.shells.clone(), found, view.agents.clone())
+            let task = view.state.tasks.get(wanted.as_str());
+            let is_agent = task.is_some_and(|task| task.agent().is_some());
+            (view.shells.clone(), found, view.agents.clone(), is_agent)
         })
         .await?;
-    if agents.run(&params.id).is_some() {
+    if is_agent {
         return Ok(Cancelled {
             cancelled: agents.cancel(&params.id, CancelledBy::Client).await,
         });
     }
+    let left = agents.is_left(&params.id);
     let runs = match found {
         Some(FoundShell::Attached(command)) => command.is_running(),
         Some(FoundShell::Detached(command)) => command.is_running(),
         None => false,
     };
-    let cancelled = runs && shells.stop(&id, CloseReason::Cancelled).await.is_ok();
+    let cancelled = if left {
+        agents.stop_command(&params.id).await
+    } else {
+        runs && shells.stop(&id, CloseReason::Cancelled).await.is_ok()
+    };
     if cancelled {
         // The answer waits until the task has ended, because the caller relies on that.
         let mut changed = true;

@@ -308,6 +308,23 @@ fn a_rejection_ends_the_loop() {
 }
 
 #[test]
+fn a_sub_agent_reads_a_rejection_and_goes_on() {
+    check(
+        &asking().and(is_subagent(None)),
+        || permit("r-a", json!({ "kind": "reject", "feedback": "not there" })),
+        "
+        answer yes
+        store permission.completed r-a a denied-interactively-by-user feedback=\"not there\"
+        store tool.execution_complete a rejected \"The user rejected this tool call. User feedback: not there\" turn=0
+        store assistant.turn_end turnId=0
+        store assistant.turn_start i 1
+        do call model i/1
+        now turn i/1 model called
+        ",
+    );
+}
+
+#[test]
 fn a_rejection_waits_for_the_other_calls() {
     let two = two_calls().and(permission_asked("a", write("/work/file")));
     check(

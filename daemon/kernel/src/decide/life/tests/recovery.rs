@@ -189,3 +189,36 @@ fn work_that_outlives_the_daemon_continues_after_a_crash() {
         recover,
     );
 }
+
+#[test]
+fn after_a_crash_the_call_that_waited_for_an_agent_tells_how_far_it_got() {
+    let waiting = || calls_started(&["call-x"]).and(task("x", waited_for("x")));
+    check(
+        &waiting(),
+        || recover_failed("x"),
+        "
+        store loopd.task_ended x failed \"no model\"
+        tell session.background_tasks_changed
+        store subagent.failed call-x explore ms=2000 \"no model\"
+        store tool.execution_complete call-x interrupted \"The agent x did not finish: no model. It had not said anything yet.\\n\\nwri…\" turn=0
+        store loopd.tasks_heard ids=[x]
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=interrupted
+        now idle tasks=[x:ended]
+        ",
+    );
+    check(
+        &waiting(),
+        recover,
+        "
+        store loopd.task_ended x failed AGENT_LOST
+        tell session.background_tasks_changed
+        store subagent.failed call-x explore ms=2000 AGENT_LOST
+        store tool.execution_complete call-x interrupted \"The agent x did not finish: it was interrupted because the daemon stoppe…\" turn=0
+        store loopd.tasks_heard ids=[x]
+        store assistant.turn_end turnId=0
+        store loopd.loop_ended outcome=interrupted
+        now idle tasks=[x:ended]
+        ",
+    );
+}

@@ -1,5 +1,6 @@
 //! Tasks start, get more to do, and leave the list.
 
+use loopd_proto::event::task::TaskOutcome;
 use serde_json::json;
 
 use crate::decide::tests::prelude::*;
@@ -224,6 +225,25 @@ fn a_shell_that_waits_for_input_is_sent_but_not_stored() {
         "
         tell loopd.shell_waiting shellId=sh command=make shown=Name:
         now idle
+        ",
+    );
+}
+
+#[test]
+fn an_idle_agent_that_is_stopped_makes_no_second_idle_event() {
+    check(
+        &idle()
+            .and(task("x", agent("x")))
+            .and(task_answered("x"))
+            .and(delivered("x")),
+        || end_task("x", TaskOutcome::Cancelled),
+        "
+        answer yes
+        store loopd.task_ended x cancelled \"so it is\"
+        tell session.background_tasks_changed
+        store subagent.completed call-x explore ms=1000 cancelled=true
+        store loopd.tasks_heard ids=[x]
+        now idle tasks=[x:ended]
         ",
     );
 }

@@ -1,0 +1,56 @@
+//! What a sub-agent has from its parent and what therefore nobody changes in its own session.
+
+use loopd_proto::id::SessionId;
+use loopd_proto::session::SessionOptions;
+
+use crate::command::{DecideEnv, Refusal};
+use crate::state::State;
+
+/// Refuses a change in a live sub-agent, where only what its parent has counts.
+pub(in crate::decide) fn check(
+    state: &State,
+    what: &'static str,
+    env: &DecideEnv<'_>,
+) -> Result<(), Refusal> {
+    match env.top {
+        Some(_) => Err(refusal(state, what, env)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses other options for a sub-agent, also for one that rests: it may work again, and must not
+/// have more than its parent then.
+pub(in crate::decide) fn check_options(state: &State, env: &DecideEnv<'_>) -> Result<(), Refusal> {
+    match state.subagent {
+        Some(_) => Err(refusal(state, "options", env)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses other tools than those that the sub-agent was started with.
+pub(in crate::decide) fn keeps_tools(
+    state: &State,
+    wanted: &SessionOptions,
+    env: &DecideEnv<'_>,
+) -> Result<(), Refusal> {
+    let own = &state.options;
+    let differs =
+        |wanted: &Option<Vec<String>>, own: &Option<Vec<String>>| wanted.is_some() && wanted != own;
+    let precedence = &wanted.tool_filter_precedence;
+    let changes = differs(&wanted.available_tools, &own.available_tools)
+        || differs(&wanted.excluded_tools, &own.excluded_tools)
+        || (precedence.is_some() && *precedence != own.tool_filter_precedence);
+    if state.subagent.is_some() && changes {
+        return Err(refusal(state, "tools", env));
+    }
+    Ok(())
+}
+
+fn refusal(state: &State, what: &'static str, env: &DecideEnv<'_>) -> Refusal {
+    let parent = state.subagent.as_ref().map(|own| &own.parent);
+    let session: &SessionId = env.top.or(parent).unwrap_or(&state.id);
+    Refusal::IsSubagent {
+        what,
+        session: session.clone(),
+    }
+}
