@@ -361,7 +361,7 @@ impl Actor {
         };
         // The store will never take this report. What can be stored is that it was lost.
         match substitute.command(&refused) {
-            Some(command) => self.attempt(command).await,
+            Some(command) => Box::pin(self.attempt(command)).await,
             None => done,
         }
     }

@@ -157,7 +157,8 @@ impl Actor {
             return Ok(command);
         }
         if !command.is_report() {
-            self.catch_up().await?;
+            // On the heap, like every way that only a failing disk takes.
+            Box::pin(self.catch_up()).await?;
             return Ok(command);
         }
         if self.storage.reports.len() >= MOST_REPORTS {
@@ -260,9 +261,8 @@ impl Actor {
                 self.commits_work();
                 return Ok(());
             };
-            match self.execute_now(report).await {
-                Err(SessionError::NotYetStored(error)) => return Err(SessionError::Store(error)),
-                Ok(_) | Err(_) => {}
+            if let Err(SessionError::NotYetStored(error)) = self.execute_now(report).await {
+                return Err(SessionError::Store(error));
             }
         }
     }
@@ -298,7 +298,7 @@ impl Actor {
 
     /// Tries again because the time has come; what fails is tried again later.
     pub(super) async fn retry(&mut self) {
-        if let Err(error) = self.catch_up().await {
+        if let Err(error) = Box::pin(self.catch_up()).await {
             tracing::debug!(session = %self.state.id, %error, "the log cannot be written yet");
         }
     }

@@ -150,7 +150,7 @@ impl Actor {
                 self.commits_work();
                 Ok(self.finish(transaction))
             }
-            Err(error) => self.commit_failed(transaction, error, on_failure).await,
+            Err(error) => Box::pin(self.commit_failed(transaction, error, on_failure)).await,
         }
     }
 
