@@ -23,7 +23,7 @@ use super::ledger::{Ledger, LedgerEntry};
 use super::message::{
     KeeperKind, KeeperOrder, KeeperReport, KeeperRequest, StartStage, StdioSource,
 };
-use super::procfs::{self, KillOutcome, ProcessIdentity};
+use super::procfs::{self, KillOutcome, ProcStat, ProcessIdentity};
 use super::record::{ProcessControl, ProcessFacts, ProcessRecord};
 use super::{
     Class, InputPipe, Io, OutputPipe, OwnedProcess, ProcessesInner, Signal, Spawn, SpawnError, TAG,
@@ -37,9 +37,13 @@ pub(super) use adopt::recover;
 /// How long a keeper may take to start its command.
 const START_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a keeper may take to kill its command before the daemon kills both. A keeper that
-/// somebody stopped does not answer.
-const KEEPER_KILLS_WITHIN: Duration = Duration::from_millis(600);
+/// How long a keeper may take to kill its command before the daemon kills both: a short time if
+/// somebody stopped the keeper, and a longer one if the machine is just slow.
+const STOPPED_KEEPER_KILLS_WITHIN: Duration = Duration::from_millis(600);
+const KEEPER_KILLS_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often a keeper that is slow to kill is looked at.
+const LOOK_AT_KEEPER: Duration = Duration::from_millis(200);
 
 /// The link to the holder, and the ledger.
 #[derive(Debug)]
@@ -268,10 +272,7 @@ async fn follow_reports(
 ) {
     let mut clean = false;
     let mut forced = false;
-    let overdue = async {
-        record.kill_requested().await;
-        tokio::time::sleep(KEEPER_KILLS_WITHIN).await;
-    };
+    let overdue = kill_overdue(record, keeper);
     let mut overdue = std::pin::pin!(overdue);
     loop {
         let report = tokio::select! {
@@ -313,6 +314,17 @@ async fn follow_reports(
         inner.backend.ledger.remove(record.id());
     }
     inner.finish(record);
+}
+
+/// Resolves when a requested kill takes too long.
+async fn kill_overdue(record: &ProcessRecord, keeper: i32) {
+    record.kill_requested().await;
+    let requested = tokio::time::Instant::now();
+    tokio::time::sleep(STOPPED_KEEPER_KILLS_WITHIN).await;
+    let is_stopped = || ProcStat::of(keeper).is_some_and(|stat| stat.stopped);
+    while requested.elapsed() < KEEPER_KILLS_WITHIN && !is_stopped() {
+        tokio::time::sleep(LOOK_AT_KEEPER).await;
+    }
 }
 
 /// Kills the processes of commands whose keepers are gone, found by pid or tag.

@@ -63,6 +63,8 @@ pub(super) struct ProcStat {
     pub(super) parent: i32,
     pub(super) start: u64,
     pub(super) lives: bool,
+    /// A signal such as SIGSTOP has stopped it.
+    pub(super) stopped: bool,
 }
 
 impl ProcStat {
@@ -81,6 +83,7 @@ impl ProcStat {
             parent,
             start,
             lives: !matches!(state, "Z" | "X"),
+            stopped: matches!(state, "T" | "t"),
         })
     }
 }

@@ -85,6 +85,7 @@ fn line(names: &[(i32, &str)]) -> Ancestors {
         parent: 0,
         start: pid.cast_unsigned().into(),
         lives: true,
+        stopped: false,
     };
     let all = names.iter().map(|(pid, name)| (*pid, stat(*pid, name)));
     all.collect()
