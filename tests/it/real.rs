@@ -5,6 +5,7 @@ mod agents;
 mod detached;
 mod durability;
 mod emptied_home;
+mod interrupted;
 mod memory;
 mod process;
 mod process_ownership;
