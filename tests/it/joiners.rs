@@ -102,8 +102,8 @@ async fn a_form_is_closed_when_its_asker_is_gone() {
     let reader = json!({"requestElicitation": true});
     let mut reading = daemon.client().create(reader.clone()).await;
     let asker = daemon.client();
-    let asking = asker.resume(&reading.id, json!({})).await;
-    let answer = asking.start("session.ui.elicitation", form());
+    let guest = asker.resume(&reading.id, json!({})).await;
+    let answer = guest.start("session.ui.elicitation", form());
     let asked = reading.next("elicitation.requested").await;
     asker.vanish().await;
     drop(answer);

@@ -7,6 +7,7 @@ mod detached;
 mod durability;
 mod emptied_home;
 mod full_disk;
+mod interrupted;
 mod memory;
 mod private_home;
 mod process;

@@ -42,7 +42,13 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 state.context = context.clone();
             }
         }
-        Durable::SessionResume(_) => state.closed = false,
+        Durable::SessionResume(resume) => {
+            state.closed = false;
+            let joins = resume.session_was_active == Some(true);
+            if !joins && resume.continue_pending_work != Some(true) {
+                runs::abandon_unfinished(state);
+            }
+        }
         Durable::ContextChanged(context) => state.context = context.clone(),
         Durable::SessionShutdown(_) => state.closed = true,
         // These events change no state. Some are only for people. The others repeat what the events
@@ -110,7 +116,8 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 joins: None,
                 run: Run {
                     woken: true,
-                    ..Run::default()
+                    continues: state.unfinished.is_some(),
+                    ..state.unfinished.take().unwrap_or_default()
                 },
             });
         }
@@ -250,7 +257,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             if ended.outcome != LoopOutcome::Failed {
                 state.last_error = None;
             }
-            runs::end(state, ended.outcome);
+            runs::end(state, ended);
         }
         Durable::UsageRecorded(usage) => {
             state.totals.api_duration_ms += usage.duration_ms;

@@ -171,7 +171,7 @@ pub fn decide(
 /// Ends a run of the loop. Stores and announces the end, then starts on waiting work or reports the
 /// session idle.
 fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &DecideEnv<'_>) {
-    decision.store(Durable::LoopEnded(LoopEnded { outcome }));
+    decision.store(Durable::LoopEnded(LoopEnded::with(outcome)));
     let aborted = matches!(outcome, LoopOutcome::Aborted).then_some(true);
     decision.tell(Ephemeral::AssistantIdle(AssistantIdle { aborted }));
     let goes_on = env.attended

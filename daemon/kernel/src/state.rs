@@ -47,6 +47,8 @@ pub struct State {
     /// How the messages that left the loop most recently ended, oldest first.
     pub ended: VecDeque<EndedMessage>,
     pub phase: Phase,
+    /// The run that the end of a daemon interrupted, until it goes on or something else is done.
+    pub unfinished: Option<Run>,
     /// How the last run of the loop ended, and its error if it failed.
     pub last_outcome: Option<LoopOutcome>,
     pub last_error: Option<String>,
@@ -134,6 +136,8 @@ pub struct Preparing {
 pub struct Run {
     /// Whether a notification, and not a message, started the run.
     pub woken: bool,
+    /// Whether the run goes on with one that the end of a daemon interrupted.
+    pub continues: bool,
     /// The message that started the run, or the one message whose work the run continues, if any.
     pub origin: Option<MessageId>,
     /// The messages that the run works on: the one that started it and those that joined it.
@@ -250,6 +254,7 @@ impl State {
             accepted: VecDeque::new(),
             ended: VecDeque::new(),
             phase: Phase::Idle,
+            unfinished: None,
             last_outcome: None,
             last_error: None,
             answer_cut: None,

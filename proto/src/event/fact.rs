@@ -225,6 +225,19 @@ pub struct Reminded {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoopEnded {
     pub outcome: LoopOutcome,
+    /// Whether a client may let the run go on: the daemon ended in the middle of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resumable: bool,
+}
+
+impl LoopEnded {
+    /// The run has ended for good.
+    pub fn with(outcome: LoopOutcome) -> Self {
+        Self {
+            outcome,
+            resumable: false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

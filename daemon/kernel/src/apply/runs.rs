@@ -1,6 +1,6 @@
 //! Messages in the loop: a run takes them, they end with the run, or they are removed before.
 
-use loopd_proto::event::fact::{LoopOutcome, QueueItem};
+use loopd_proto::event::fact::{LoopEnded, LoopOutcome, QueueItem};
 use loopd_proto::id::{MessageId, TaskId};
 
 use crate::state::{EndedMessage, MessageEnd, Phase, Preparing, Run, State};
@@ -31,6 +31,7 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
     }
     state.queue = waiting;
     let joins = state.turn().map(|turn| turn.key.clone());
+    abandon_unfinished(state);
     if let Some(command) = command {
         state.phase = Phase::Commanding(command);
     } else if let Some(first) = messages.first() {
@@ -95,17 +96,16 @@ pub(super) fn remove(state: &mut State, ids: &[MessageId]) {
     }
 }
 
-/// Ends the current run of the loop. Messages that did not reach the model return to the queue in
-/// their old order; the others have ended.
-pub(super) fn end(state: &mut State, outcome: LoopOutcome) {
-    let run = current(state).map(std::mem::take).unwrap_or_default();
-    let unread = match std::mem::replace(&mut state.phase, Phase::Idle) {
-        Phase::Preparing(preparing) => preparing.messages,
-        Phase::Turn(_) | Phase::Idle | Phase::Commanding(_) => Vec::new(),
-    };
-    let delivered = run.messages.into_iter();
-    let delivered = delivered.filter(|id| !unread.iter().any(|message| message.id == *id));
-    let ended = delivered.map(|id| EndedMessage {
+/// Ends the messages of a run that was interrupted and does not go on.
+pub(super) fn abandon_unfinished(state: &mut State) {
+    if let Some(run) = state.unfinished.take() {
+        finish(state, run, LoopOutcome::Interrupted);
+    }
+}
+
+/// Records how the messages of a run ended.
+fn finish(state: &mut State, run: Run, outcome: LoopOutcome) {
+    let ended = run.messages.into_iter().map(|id| EndedMessage {
         id,
         end: MessageEnd::Ran {
             outcome,
@@ -113,7 +113,27 @@ pub(super) fn end(state: &mut State, outcome: LoopOutcome) {
             error: run.error.clone(),
         },
     });
-    remember(state, ended.collect());
+    let ended = ended.collect();
+    remember(state, ended);
+}
+
+/// Ends the current run of the loop. Messages that did not reach the model return to the queue in
+/// their old order; the others have ended.
+///
+/// If the run may go on later, its messages have not ended.
+pub(super) fn end(state: &mut State, ended: &LoopEnded) {
+    let mut run = current(state).map(std::mem::take).unwrap_or_default();
+    let unread = match std::mem::replace(&mut state.phase, Phase::Idle) {
+        Phase::Preparing(preparing) => preparing.messages,
+        Phase::Turn(_) | Phase::Idle | Phase::Commanding(_) => Vec::new(),
+    };
+    let is_unread = |id: &MessageId| unread.iter().any(|message| message.id == *id);
+    run.messages.retain(|id| !is_unread(id));
+    if ended.resumable {
+        state.unfinished = Some(run);
+    } else {
+        finish(state, run, ended.outcome);
+    }
     let late = std::mem::take(&mut state.steering).into_iter();
     let back = late.chain(unread).map(QueueItem::Message);
     state.queue.splice(0..0, back);

@@ -181,9 +181,7 @@ pub(super) fn enlist(state: &State, enlist: AdoptAsSubagent) -> Decision {
             turn_id: turn.key.turn_id(),
         }));
     }
-    decision.store(Durable::LoopEnded(LoopEnded {
-        outcome: LoopOutcome::Done,
-    }));
+    decision.store(Durable::LoopEnded(LoopEnded::with(LoopOutcome::Done)));
     let waiting = state.queue.iter().map(|item| item.id().clone());
     let steering = state.steering.iter().map(|message| message.id.clone());
     let ids: Vec<_> = waiting.chain(steering).collect();

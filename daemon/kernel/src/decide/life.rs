@@ -128,10 +128,13 @@ pub(super) fn resume(
     Ok(decision)
 }
 
-/// Starts on waiting work for a client that wants it to continue.
+/// Starts on waiting work for a client that wants it to continue. A run that a crash interrupted
+/// goes on with another call of the model, which only reads.
 pub(super) fn take_up(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
-    if matches!(state.phase, Phase::Idle) && !queue::take_next(state, &mut decision, env) {
+    if matches!(state.phase, Phase::Idle) && state.unfinished.is_some() {
+        tasks::begin(&mut decision);
+    } else if matches!(state.phase, Phase::Idle) && !queue::take_next(state, &mut decision, env) {
         tasks::wake(state, &mut decision);
     }
     decision
@@ -335,8 +338,14 @@ fn interrupt(state: &State, decision: &mut Decision, why: &Why<'_>) {
             }));
         }
     }
-    let outcome = LoopOutcome::Interrupted;
-    decision.store(Durable::LoopEnded(LoopEnded { outcome }));
+    // The parent of a sub-agent decides whether that goes on; a client decides it for the others.
+    let resumable = why == Why::Crashed
+        && state.subagent.is_none()
+        && state.turn().is_some_and(|turn| !turn.aborting);
+    decision.store(Durable::LoopEnded(LoopEnded {
+        outcome: LoopOutcome::Interrupted,
+        resumable,
+    }));
     if !why.is_found() {
         decision
             .tell(Ephemeral::AssistantIdle(AssistantIdle {

@@ -335,7 +335,8 @@ pub(super) fn wake(state: &State, decision: &mut Decision) -> bool {
     true
 }
 
-fn begin(decision: &mut Decision) {
+/// Starts a run of the loop without a new message.
+pub(super) fn begin(decision: &mut Decision) {
     decision
         .store(Durable::Woken(Empty {}))
         .run(Effect::Prepare {

@@ -90,7 +90,10 @@ pub(super) fn prepared(state: &State, prepared: Prepared, env: &mut DecideEnv<'_
             interaction_id: Some(key.interaction.clone()),
         }));
     }
-    if preparing.messages.is_empty() && tasks::deliver(state, &mut decision) == 0 {
+    if preparing.messages.is_empty()
+        && tasks::deliver(state, &mut decision) == 0
+        && !preparing.run.continues
+    {
         // The model has learnt in the meantime what the notification would have said.
         rest(state, &mut decision, LoopOutcome::Done, env);
         return decision;

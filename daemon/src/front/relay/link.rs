@@ -90,14 +90,14 @@ impl<I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Link<I, O> {
         let reading = self.input.read(&mut piece);
         let read = match self.transport {
             JoinTransport::Pipe => reading.await,
-            JoinTransport::Tcp => match timeout(FIRST_WAIT, reading).await {
-                Ok(read) => read,
-                Err(_) => {
+            JoinTransport::Tcp => {
+                let Ok(read) = timeout(FIRST_WAIT, reading).await else {
                     let why = format!("no request came within {} s", FIRST_WAIT.as_secs());
                     self.tell(&why).await;
                     return Err(why);
-                }
-            },
+                };
+                read
+            }
         };
         piece.truncate(read.unwrap_or(0));
         Framing::detect(&piece).map_err(|error| error.to_string())?;

@@ -49,7 +49,7 @@ fn after_a_crash_a_model_call_or_slash_command_is_interrupted() {
         recover,
         "
         store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
+        store loopd.loop_ended outcome=interrupted resumable=true
         now idle queue=[m2]
         ",
     );
@@ -83,7 +83,7 @@ fn after_a_crash_a_call_that_ran_has_an_unknown_outcome_and_ends_the_turn() {
         store tool.execution_complete a interrupted OUTCOME_UNKNOWN turn=0
         store tool.execution_complete b interrupted OUTCOME_UNKNOWN turn=0
         store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
+        store loopd.loop_ended outcome=interrupted resumable=true
         now idle
         ",
     );
