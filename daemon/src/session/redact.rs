@@ -178,9 +178,9 @@ fn show(redaction: &Redaction, request: &mut PermissionRequest) {
             shown(intention);
             shown(diff);
             new_file_contents.iter_mut().for_each(shown);
-            also_named
-                .iter_mut()
-                .for_each(|name| redaction.clean_in_place(name));
+            for name in also_named.iter_mut() {
+                redaction.clean_in_place(name);
+            }
             name(file_name, also_named);
             for file in other_files {
                 name(file, also_named);
@@ -193,9 +193,9 @@ fn show(redaction: &Redaction, request: &mut PermissionRequest) {
             ..
         } => {
             shown(intention);
-            also_named
-                .iter_mut()
-                .for_each(|name| redaction.clean_in_place(name));
+            for name in also_named.iter_mut() {
+                redaction.clean_in_place(name);
+            }
             name(path, also_named);
         }
         PermissionRequest::Url { intention, url, .. } => {
@@ -203,9 +203,9 @@ fn show(redaction: &Redaction, request: &mut PermissionRequest) {
             shown(url);
         }
         PermissionRequest::Mcp { args, .. } => {
-            args.iter_mut().for_each(|args| {
+            if let Some(args) = args {
                 redaction.clean_value(args);
-            });
+            }
         }
         PermissionRequest::CustomTool {
             args,
@@ -213,9 +213,9 @@ fn show(redaction: &Redaction, request: &mut PermissionRequest) {
             ..
         } => {
             shown(tool_description);
-            args.iter_mut().for_each(|args| {
+            if let Some(args) = args {
                 redaction.clean_value(args);
-            });
+            }
         }
     }
 }

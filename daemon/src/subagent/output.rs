@@ -44,7 +44,7 @@ async fn open(file: &Path) -> io::Result<File> {
 }
 
 async fn append(
-    file: &PathBuf,
+    file: &Path,
     watcher: &Watcher,
     lines: &mut mpsc::Receiver<String>,
     over: &CancellationToken,

@@ -38,6 +38,9 @@ struct Named {
     reading: Option<Closure>,
 }
 
+/// Files by device and inode, with the name that a rule uses and what reading comes to.
+type LinkedFiles = HashMap<(u64, u64), (PathBuf, Option<Closure>)>;
+
 /// The places of the rules of a session, resolved once for a call.
 #[derive(Debug, Default)]
 pub(super) struct ClosedPlaces {
@@ -45,7 +48,7 @@ pub(super) struct ClosedPlaces {
     /// What reading each place comes to, under both names.
     places: HashMap<PathBuf, Closure>,
     /// The files in these places that have several hard links, with the name that the rule uses.
-    linked: OnceLock<HashMap<(u64, u64), (PathBuf, Option<Closure>)>>,
+    linked: OnceLock<LinkedFiles>,
 }
 
 impl ClosedPlaces {
@@ -138,7 +141,7 @@ impl ClosedPlaces {
     }
 
     /// Finds the files with several hard links in the places of the rules.
-    fn linked(&self) -> &HashMap<(u64, u64), (PathBuf, Option<Closure>)> {
+    fn linked(&self) -> &LinkedFiles {
         self.linked.get_or_init(|| {
             let mut found = HashMap::new();
             let mut left = MOST_ENTRIES;

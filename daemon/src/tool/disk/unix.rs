@@ -107,9 +107,8 @@ impl<'a> Draft<'a> {
         let name = secret_name();
         let mode = match like {
             // Nobody else may open the draft before it has the mode of the file it replaces.
-            Like::File(_) => Mode::from_raw_mode(0o600),
+            Like::File(_) | Like::New(Audience::Owner) => Mode::from_raw_mode(0o600),
             Like::New(Audience::Umask) => Mode::from_raw_mode(0o666),
-            Like::New(Audience::Owner) => Mode::from_raw_mode(0o600),
         };
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;

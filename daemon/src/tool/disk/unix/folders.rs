@@ -73,16 +73,16 @@ pub(super) fn make_folders(
         Audience::Umask => Mode::from_raw_mode(0o777),
         Audience::Owner => Mode::from_raw_mode(0o700),
     };
-    let mut made = MadeFolders::default();
+    let mut new = MadeFolders::default();
     for name in missing.iter().rev() {
         existing.push(name);
         match rustix::fs::mkdirat(&folder, name, mode) {
-            Ok(()) => made.paths.push(existing.clone()),
+            Ok(()) => new.paths.push(existing.clone()),
             Err(Errno::EXIST) => {}
             Err(error) => return Err(super::io(error)),
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         folder = rustix::fs::openat(&folder, name, flags, Mode::empty()).map_err(super::io)?;
     }
-    Ok((folder, made))
+    Ok((folder, new))
 }
