@@ -220,3 +220,15 @@ fn a_text_that_may_hide_a_denied_command_is_asked_about_even_under_approve_all()
         Verdict::Deny(vec![rule("shell", Some("rm"))])
     );
 }
+
+#[test]
+fn a_rule_for_a_command_does_not_cover_it_in_a_changed_shell() {
+    let request = shell(&["git status"], true).for_changed_shell("because");
+    let named = [
+        rule("shell", Some("git status")),
+        rule("shell", Some("git:*")),
+        rule("look", None),
+    ];
+    check(&named, &[], &request, &Verdict::Ask);
+    check(&[rule("shell", None)], &[], &request, &Verdict::Allow);
+}

@@ -98,7 +98,7 @@ impl Dice {
 
     fn line(&mut self) -> String {
         let mut line = String::new();
-        for place in 0..1 + self.roll(3) {
+        for place in 0..=self.roll(3) {
             if place > 0 {
                 line.push_str(self.pick(JOINTS));
             }
@@ -145,20 +145,17 @@ fn run_allowed(
     mut check: impl FnMut(&str) -> Option<String>,
 ) -> Vec<String> {
     let mut dice = Dice(seed);
-    let mut seen = BTreeSet::new();
+    let mut known = BTreeSet::new();
     let (mut wrong, mut ran, mut made) = (Vec::new(), 0, 0);
     while ran < wanted() && made < wanted() * ATTEMPTS {
         made += 1;
         let line = dice.line();
-        if verdict(permissions, &line) == Verdict::Allow && seen.insert(line.clone()) {
+        if verdict(permissions, &line) == Verdict::Allow && known.insert(line.clone()) {
             ran += 1;
             wrong.extend(check(&line));
         }
     }
-    assert!(
-        ran * 2 >= wanted(),
-        "only {ran} of {made} lines were allowed"
-    );
+    assert!(ran >= wanted(), "only {ran} of {made} lines were allowed");
     wrong
 }
 
