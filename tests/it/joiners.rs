@@ -104,15 +104,15 @@ async fn a_form_is_closed_when_its_asker_is_gone() {
     let asker = daemon.client();
     let guest = asker.resume(&reading.id, json!({})).await;
     let answer = guest.start("session.ui.elicitation", form());
-    let asked = reading.next("elicitation.requested").await;
+    let shown = reading.next("elicitation.requested").await;
     asker.vanish().await;
     drop(answer);
     let closed = reading.next("elicitation.completed").await;
-    assert_eq!(closed["data"]["requestId"], asked["data"]["requestId"]);
+    assert_eq!(closed["data"]["requestId"], shown["data"]["requestId"]);
     assert_eq!(closed["data"]["action"], "cancel");
     let method = "session.ui.handlePendingElicitation";
     let late = reading
-        .call(method, filled_in(&asked, json!({"age": 3})))
+        .call(method, filled_in(&shown, json!({"age": 3})))
         .await;
     assert_eq!(late["success"], false);
     assert_eq!(daemon.state(&reading.id).await.questions.forms().count(), 0);

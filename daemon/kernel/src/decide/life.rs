@@ -339,7 +339,7 @@ fn interrupt(state: &State, decision: &mut Decision, why: &Why<'_>) {
         }
     }
     // The parent of a sub-agent decides whether that goes on; a client decides it for the others.
-    let resumable = why == Why::Crashed
+    let resumable = matches!(why, Why::Crashed(_))
         && state.subagent.is_none()
         && state.turn().is_some_and(|turn| !turn.aborting);
     decision.store(Durable::LoopEnded(LoopEnded {

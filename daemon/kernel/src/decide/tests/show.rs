@@ -134,13 +134,17 @@ fn aborted(outcome: &AbortOutcome) -> String {
     } else {
         "answer no".to_owned()
     };
-    let removed: Vec<&str> = outcome.removed.iter().map(|id| id.as_str()).collect();
+    let removed: Vec<&str> = outcome
+        .removed
+        .iter()
+        .map(loopd_proto::id::MessageId::as_str)
+        .collect();
     if !removed.is_empty() {
-        line += &format!(" removed=[{}]", removed.join(" "));
+        line.extend([" removed=[", &removed.join(" "), "]"]);
     }
     if let Some((message, by)) = &outcome.spared {
         let by = by.as_ref().map_or("nobody", |by| by.id.as_str());
-        line += &format!(" spared {message} of {by}");
+        line.extend([" spared ", message.as_str(), " of ", by]);
     }
     line
 }
