@@ -25,7 +25,7 @@ const COMMANDS: &[&[&str]] = &[
     &["ls"], &["ls", "-la", "x"], &["ls", "*"], &["ls", "x/*"], &["cat", "in"], &["cat", "-n", "in"], &["head", "-1", "in"],
     &["tail", "-n", "1", "in"], &["wc", "-l", "in"], &["grep", "-n", "a", "in"], &["grep", "-rn", "a", "."],
     &["grep", "-c", "a", "*"], &["find", ".", "-name", "in"], &["find", "x", "-type", "f"], &["sed", "-n", "1p", "in"],
-    &["sed", "s/a/b/", "in"], &["awk", "{print $1}", "in"], &["sort", "in"], &["sort", "-u", "in"], &["uniq", "-c", "in"],
+    &["sed", "s/a/b/", "in"], &["awk", "{print $1}", "in"], &["sort", "in"], &["sort", "-u", "in"], &["sort", "*"], &["rg", "a", "*"], &["uniq", "-c", "in"],
     &["cut", "-c1", "in"], &["tr", "a", "b"], &["git", "status"], &["git", "log", "--oneline"], &["git", "diff"],
     &["git", "show", "HEAD:in"], &["git", "branch"], &["git", "branch", "-a"], &["git", "tag"], &["git", "ls-files"],
     &["git", "config", "--get", "user.name"], &["git", "rev-parse", "HEAD"], &["echo", "hi"], &["echo", "$HOME"],
