@@ -231,4 +231,10 @@ fn a_rule_for_a_command_does_not_cover_it_in_a_changed_shell() {
     ];
     check(&named, &[], &request, &Verdict::Ask);
     check(&[rule("shell", None)], &[], &request, &Verdict::Allow);
+    // A rule that spells out the words does not cover them either.
+    let spelled = [rule("shell", Some("git push --force"))];
+    let request = shell(&["git push --force"], false);
+    check(&spelled, &[], &request, &Verdict::Allow);
+    let request = request.for_changed_shell("because");
+    check(&spelled, &[], &request, &Verdict::Ask);
 }

@@ -25,7 +25,7 @@ const COMMANDS: &[&[&str]] = &[
     &["ls"], &["ls", "-la", "x"], &["ls", "*"], &["ls", "x/*"], &["cat", "in"], &["cat", "-n", "in"], &["head", "-1", "in"],
     &["tail", "-n", "1", "in"], &["wc", "-l", "in"], &["grep", "-n", "a", "in"], &["grep", "-rn", "a", "."],
     &["grep", "-c", "a", "*"], &["find", ".", "-name", "in"], &["find", "x", "-type", "f"], &["sed", "-n", "1p", "in"],
-    &["sed", "s/a/b/", "in"], &["awk", "{print $1}", "in"], &["sort", "in"], &["sort", "-u", "in"], &["uniq", "-c", "in"],
+    &["sed", "s/a/b/", "in"], &["awk", "{print $1}", "in"], &["sort", "in"], &["sort", "-u", "in"], &["sort", "*"], &["rg", "a", "*"], &["uniq", "-c", "in"],
     &["cut", "-c1", "in"], &["tr", "a", "b"], &["git", "status"], &["git", "log", "--oneline"], &["git", "diff"],
     &["git", "show", "HEAD:in"], &["git", "branch"], &["git", "branch", "-a"], &["git", "tag"], &["git", "ls-files"],
     &["git", "config", "--get", "user.name"], &["git", "rev-parse", "HEAD"], &["echo", "hi"], &["echo", "$HOME"],
@@ -181,8 +181,8 @@ fn generated_lines_that_only_look_change_nothing() {
         ..Permissions::default()
     };
     let rig = Rig::new();
-    // Names of files that are options of programs which patterns are given to.
-    rig.run("touch -- -oout -exec --pre=evil -rf '-O evil' --output=out -i --files0-from=in");
+    // Names of files that are options of `sort` and others, which patterns are given to.
+    rig.run("touch -- -oout -rf");
     let before = rig.files();
     assert!(before.len() > 8, "{before:?}");
     let wrong = run_allowed(&look, 0x9e37_79b9_7f4a_7c15, |line| {
