@@ -39,7 +39,7 @@ fn children_do_not_inherit_what_was_named_as_a_secret() {
         ..LaunchOptions::default()
     };
     let launch = Launch::new(PathBuf::from("/w"), env.into(), options);
-    let config = "[providers.work]\ntype = \"openai\"\nbase_url = \"http://localhost\"\napi_key_env = \"LLM\"\n";
+    let config = "[provider.work]\ntype = \"openai\"\nbase_url = \"http://localhost\"\napi_key_env = \"LLM\"\n";
     assert_eq!(seen(&launch, config), ["LOUD", "PATH"]);
 }
 

@@ -95,7 +95,9 @@ impl Actor {
         if folder.is_some_and(|folder| folder != self.state.cwd) {
             kept.push("workingDirectory");
         }
-        resume.agent = None;
+        if resume.agent.take().is_some() {
+            kept.push("agent");
+        }
         kept
     }
 

@@ -57,7 +57,7 @@ async fn a_stream_goes_on_after_the_daemon_was_killed_between_turns() {
 }
 
 #[tokio::test]
-async fn a_turn_cut_short_ends_its_wait_and_reports_its_outcome() {
+async fn a_turn_cut_short_goes_on_and_reports_what_was_lost() {
     let home = Home::new();
     let client = home.client().await;
     let session = client.create(allowing()).await.unwrap();
@@ -75,7 +75,8 @@ async fn a_turn_cut_short_ends_its_wait_and_reports_its_outcome() {
     }
     kill_daemon(&client).await;
     while within("the end", turn.next()).await.is_some() {}
-    assert!(matches!(turn.finish(), Err(Error::Aborted)));
+    let answered = turn.finish();
+    assert!(answered.is_ok(), "{answered:?}");
     let mut delivered = Vec::new();
     take(&mut events, &mut delivered).await;
     let outcome = delivered.iter().find_map(|event| match &event.body {

@@ -58,8 +58,9 @@ impl Actor {
             // The clients of a sub-agent are those that its parent hands down; others only watch.
             if !self.clients.audience.has(client.id()) {
                 self.show_missed(&client, &attachment).await;
-                self.clients.audience.join(client);
+                self.clients.audience.join(client.clone());
             }
+            self.tell_kept(&client, &attachment.kept);
             return;
         }
         self.options = std::mem::take(&mut self.options).updated_by(attachment.options.clone());

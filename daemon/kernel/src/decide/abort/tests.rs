@@ -28,7 +28,7 @@ fn an_abort_ends_the_wait_for_agents_in_the_background() {
         &idle().and(task("x", agent("x"))),
         abort,
         "
-        answer yes
+        answer no
         tell session.idle aborted=true interactive
         now idle tasks=[x:running]
         ",
@@ -40,7 +40,7 @@ fn an_abort_ends_the_wait_for_agents_in_the_background() {
             .and(delivered("x")),
         abort,
         "
-        answer yes
+        answer no
         now idle tasks=[x:idle]
         ",
     );

@@ -453,7 +453,7 @@ fn a_lasting_approval_that_comes_late_counts_from_now_on() {
         || permit("r-a", for_session()),
         r#"
         answer yes
-        store loopd.permissions permissions={"approved":[{"kind":"write"}]}
+        store loopd.rules_changed added=[{"kind":"write"}]
         store loopd.queued #1 idle last
         tell pending_messages.modified
         store loopd.taken ids=[#1]

@@ -203,7 +203,7 @@ fn after_a_crash_the_call_that_waited_for_an_agent_tells_how_far_it_got() {
         store tool.execution_complete call-x interrupted \"The agent x did not finish: no model. It had not said anything yet.\\n\\nwri…\" turn=0
         store loopd.tasks_heard ids=[x]
         store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
+        store loopd.loop_ended outcome=interrupted resumable=true
         now idle tasks=[x:ended]
         ",
     );
@@ -217,7 +217,7 @@ fn after_a_crash_the_call_that_waited_for_an_agent_tells_how_far_it_got() {
         store tool.execution_complete call-x interrupted \"The agent x did not finish: it was interrupted because the daemon stoppe…\" turn=0
         store loopd.tasks_heard ids=[x]
         store assistant.turn_end turnId=0
-        store loopd.loop_ended outcome=interrupted
+        store loopd.loop_ended outcome=interrupted resumable=true
         now idle tasks=[x:ended]
         ",
     );
