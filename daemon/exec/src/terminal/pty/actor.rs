@@ -97,7 +97,8 @@ pub(super) struct PtyActor {
     pub(super) markers: MarkerScanner,
     /// The word of the next marker.
     pub(super) word: String,
-    /// The word that came with the last command.
+    /// The last command, and the word that came with it.
+    pub(super) command: String,
     pub(super) command_word: String,
     pub(super) channel: ShellChannel,
     pub(super) owned: OwnedProcess,
@@ -141,6 +142,7 @@ impl PtyActor {
             device,
             markers: MarkerScanner::new(&word),
             word,
+            command: String::new(),
             command_word: String::new(),
             channel,
             owned,
@@ -312,6 +314,7 @@ impl PtyActor {
         self.markers.expect(&self.word);
         self.channel.send_command(&self.word, &start.command);
         self.command_word.clone_from(&self.word);
+        self.command.clone_from(&start.command);
         self.owned.set_activity(Activity::Busy);
         self.stage = ShellStage::Starting {
             until: Instant::now() + BEGIN_WITHIN,

@@ -137,7 +137,8 @@ impl ShellChannel {
         };
         let line: Vec<u8> = self.incoming.drain(..=end).collect();
         let line = String::from_utf8_lossy(&line);
-        Some(line.trim_start_matches('D').trim_end().to_owned())
+        let line = line.trim_end();
+        Some(line.strip_prefix('D').unwrap_or(line).to_owned())
     }
 }
 
@@ -148,7 +149,8 @@ fn is_disconnected(error: &io::Error) -> bool {
     )
 }
 
-/// A word that no program can guess. One id alone has 80 random bits.
+/// A word that no program can guess: the 80 random bits of an id. It is short because bash reads
+/// each byte with a system call.
 pub(super) fn random_word() -> String {
-    format!("{}{}", Ulid::generate(), Ulid::generate())
+    Ulid::generate().to_string().split_off(10)
 }

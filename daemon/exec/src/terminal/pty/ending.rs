@@ -26,6 +26,10 @@ impl PtyActor {
     /// may say so again of an earlier command.
     pub(super) fn shell_done(&mut self, word: &str) {
         if word != self.command_word {
+            if let ShellStage::Starting { .. } = self.stage {
+                // The interrupt may have cost bash the command. If not, bash skips the second copy.
+                self.channel.send_command(&self.word, &self.command);
+            }
             return;
         }
         match self.stage {

@@ -30,11 +30,13 @@ pub(super) fn prompt_command() -> String {
         "__loopd_resume() { builtin local code=$__loopd_code; __loopd_code=0; __loopd_status \"$code\"; }"
             .to_owned(),
         // If the socket is gone, the shell exits and must not run the last command again. Empty
-        // messages precede each message, because a late interrupt costs `read` a byte.
+        // messages precede each message, because a late interrupt costs `read` a byte. A command
+        // that came twice is skipped.
         format!(
             "__loopd_next() {{ __loopd_code=$1; builtin printf 'D%s\\n' \"$__loopd_word\" >&{CONTROL} || builtin exit 125; \
              while {read} || builtin exit 125; do case $__loopd_said in \
              N*) __loopd_mark \"${{__loopd_said:1}}\" \"D$__loopd_code\"; builtin jobs >/dev/null ;; \
+             \"B$__loopd_word\") {read} || builtin exit 125 ;; \
              B*) __loopd_word=${{__loopd_said:1}}; {read} || builtin exit 125; \
              __loopd_mark \"$__loopd_word\" B; builtin break ;; esac; done; }}"
         ),
