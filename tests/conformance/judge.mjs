@@ -35,12 +35,23 @@ const AHEAD = {
 const CLIENT = { type: "object", properties: { id: TEXT, name: TEXT }, required: ["id"], additionalProperties: false };
 const MESSAGES = { type: "array", items: TEXT };
 
-/** Members of our own: who did something, and to which messages. Clients that do not know them ignore them. */
+const COUNT = { type: "integer", minimum: 0 };
+const AGENT = { agentId: TEXT, sessionId: TEXT };
+const RUN = { sessionId: TEXT, cancelled: { type: "boolean" }, totalToolCalls: COUNT, totalTokens: COUNT, durationMs: COUNT };
+
+/** Members of our own: who did something, to which messages, and what a run of an agent came to. Clients that do not know them ignore them. */
 const OWN = {
   AbortData: { abortedBy: CLIENT, removedMessageIds: MESSAGES },
   AbortResult: { removedMessageIds: MESSAGES },
   InterruptMainTurnResult: { removedMessageIds: MESSAGES, runningMessageId: TEXT, runningBy: CLIENT },
   QueuePendingItems: { sentBy: CLIENT },
+  SubagentStartedData: AGENT,
+  SubagentCompletedData: { ...AGENT, status: TEXT },
+  SubagentFailedData: { ...AGENT, status: TEXT },
+  SystemNotificationAgentCompleted: RUN,
+  SystemNotificationAgentIdle: { ...RUN, status: TEXT },
+  SystemNotificationShellCompleted: { agentId: TEXT },
+  SystemNotificationShellDetachedCompleted: { agentId: TEXT },
   CommandsHandlePendingCommandResult: { waitedFor: { type: "boolean" } },
 };
 
