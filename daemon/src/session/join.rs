@@ -89,7 +89,9 @@ impl Actor {
     /// of those that the joining client wanted otherwise.
     fn keep_settings(&self, resume: &mut Resume) -> Vec<&'static str> {
         let wanted = std::mem::take(&mut resume.options);
-        let JoinerOptions { taken, mut kept } = wanted.for_joiner(&self.options);
+        let mut known = self.options.clone();
+        known.model = known.model.or_else(|| self.state.model.clone());
+        let JoinerOptions { taken, mut kept } = wanted.for_joiner(&known);
         resume.options = taken;
         let folder = resume.working_directory.take();
         if folder.is_some_and(|folder| folder != self.state.cwd) {

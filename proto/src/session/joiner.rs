@@ -1,5 +1,6 @@
 //! What a client brings to a session that other clients use at that moment. Settings belong to all of
-//! them, so a client that joins changes none; it may bring secrets that the session lacks.
+//! them, so a client that joins changes none. It may bring what the session lacks: secrets, and a
+//! model with its provider if nobody has chosen one.
 
 use crate::provider::ProviderConfig;
 
@@ -8,7 +9,7 @@ use super::SessionOptions;
 /// The options of a client that joins others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JoinerOptions {
-    /// The secrets that the session lacks, and nothing else.
+    /// What the session lacks, and nothing else.
     pub taken: SessionOptions,
     /// The names of the options that the client wanted to be otherwise.
     pub kept: Vec<&'static str>,
@@ -19,6 +20,9 @@ impl SessionOptions {
     /// the session, with the secrets that it has.
     pub fn for_joiner(self, known: &Self) -> JoinerOptions {
         let mut taken = Self::default();
+        if known.provider.is_none() && known.providers.is_none() && known.model.is_none() {
+            taken = self.choice_of_model();
+        }
         if let (Some(theirs), Some(ours)) = (&self.provider, &known.provider) {
             taken.provider = completed(ours, theirs);
         }
@@ -32,8 +36,22 @@ impl SessionOptions {
             }
             taken.providers = (all != *ours).then_some(all);
         }
-        let kept = self.differing(known);
+        let kept = self.differing(&known.clone().updated_by(taken.clone()));
         JoinerOptions { taken, kept }
+    }
+
+    /// Returns the options that say which model answers, and how.
+    fn choice_of_model(&self) -> Self {
+        Self {
+            model: self.model.clone(),
+            reasoning_effort: self.reasoning_effort.clone(),
+            provider: self.provider.clone(),
+            providers: self.providers.clone(),
+            models: self.models.clone(),
+            model_capabilities: self.model_capabilities.clone(),
+            enable_citations: self.enable_citations,
+            ..Self::default()
+        }
     }
 
     /// Names the options that are set here and differ from `known`, secrets aside. The name of the
@@ -124,6 +142,24 @@ mod tests {
         let joined = wanted.for_joiner(&known);
         assert_eq!(joined.taken, SessionOptions::default());
         assert_eq!(joined.kept, ["streaming", "availableTools", "provider"]);
+    }
+
+    #[test]
+    fn who_joins_brings_the_model_that_nobody_has_chosen() {
+        let wanted = options(serde_json::json!({
+            "model": "m", "enableCitations": true, "availableTools": ["x"],
+            "provider": {"baseUrl": "http://one", "apiKey": "k"},
+        }));
+        let joined = wanted.clone().for_joiner(&SessionOptions::default());
+        assert_eq!(joined.kept, ["availableTools"]);
+        assert_eq!(joined.taken.model, wanted.model);
+        assert_eq!(joined.taken.provider, wanted.provider);
+        assert_eq!(joined.taken.enable_citations, Some(true));
+        let known = options(serde_json::json!({"model": "theirs"}));
+        assert_eq!(
+            wanted.for_joiner(&known).kept,
+            ["model", "availableTools", "provider", "enableCitations"]
+        );
     }
 
     #[test]

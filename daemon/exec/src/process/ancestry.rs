@@ -10,10 +10,16 @@
 //!
 //! A pid alone proves nothing, because it may be reused. The peer is held by a pidfd during the
 //! check, and a parent counts only if its child still has the same parent afterwards.
+//!
+//! A process outside of all commands stays outside: when its parent ends, it goes to an ancestor. So
+//! the last processes that were found outside are remembered, and further connections of theirs cost
+//! little.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::procfs::{ProcStat, ProcessIdentity};
@@ -30,6 +36,9 @@ const TRIES: u32 = 100;
 /// The maximum number of ancestors.
 const MOST_ANCESTORS: usize = 4096;
 
+/// How many processes are remembered.
+const MOST_REMEMBERED: usize = 64;
+
 /// Where the other end of a local socket runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerOrigin {
@@ -41,30 +50,56 @@ pub enum PeerOrigin {
     Unknown,
 }
 
-/// Where the process runs that connected this socket.
-pub(super) fn origin_of_peer(
-    socket: BorrowedFd<'_>,
-    adopted: &HashSet<ProcessIdentity>,
-) -> PeerOrigin {
-    let own = std::process::id().cast_signed();
-    let Some(own_ancestors) = ancestors_of(own) else {
-        // Without /proc no holder can run, and so no command.
-        return PeerOrigin::Outside;
-    };
-    let Ok(pid) = sys::peer_pid(socket) else {
-        return PeerOrigin::Unknown;
-    };
-    if pid == 0 {
-        // A process that this pid namespace does not show. Commands are in this namespace or in one
-        // below it.
-        return PeerOrigin::Outside;
-    }
-    let Some(held) = sys::peer_pidfd(socket, pid) else {
-        return PeerOrigin::Unknown;
-    };
-    match ancestors_of(pid) {
-        Some(ancestors) if lives(&held) => judge(own, &own_ancestors, &ancestors, adopted),
-        Some(_) | None => PeerOrigin::Unknown,
+/// Judges the processes that connect.
+#[derive(Debug, Default)]
+pub(super) struct PeerJudge {
+    /// The ancestors of the daemon when the first process connected.
+    own_ancestors: OnceLock<Option<Ancestors>>,
+    /// The last processes that were found outside.
+    outside: Mutex<VecDeque<ProcessIdentity>>,
+}
+
+impl PeerJudge {
+    /// Where the process runs that connected this socket.
+    pub(super) fn origin_of_peer(
+        &self,
+        socket: BorrowedFd<'_>,
+        adopted: &HashSet<ProcessIdentity>,
+    ) -> PeerOrigin {
+        let own = std::process::id().cast_signed();
+        let Some(own_ancestors) = self.own_ancestors.get_or_init(|| ancestors_of(own)) else {
+            // Without /proc no holder can run, and so no command.
+            return PeerOrigin::Outside;
+        };
+        let Ok(pid) = sys::peer_pid(socket) else {
+            return PeerOrigin::Unknown;
+        };
+        if pid == 0 {
+            // A process that this pid namespace does not show. Commands are in this namespace or in
+            // one below it.
+            return PeerOrigin::Outside;
+        }
+        let Some(held) = sys::peer_pidfd(socket, pid) else {
+            return PeerOrigin::Unknown;
+        };
+        let Some(identity) = ProcessIdentity::of(pid) else {
+            return PeerOrigin::Unknown;
+        };
+        if self.outside.lock().contains(&identity) && lives(&held) {
+            return PeerOrigin::Outside;
+        }
+        let origin = match ancestors_of(pid) {
+            Some(ancestors) if lives(&held) => judge(own, own_ancestors, &ancestors, adopted),
+            Some(_) | None => PeerOrigin::Unknown,
+        };
+        if origin == PeerOrigin::Outside {
+            let mut outside = self.outside.lock();
+            if outside.len() == MOST_REMEMBERED {
+                outside.pop_front();
+            }
+            outside.push_back(identity);
+        }
+        origin
     }
 }
 
@@ -77,17 +112,17 @@ fn judge(
     ancestors: &Ancestors,
     adopted: &HashSet<ProcessIdentity>,
 ) -> PeerOrigin {
-    let above_us = |pid: i32| own_ancestors.iter().any(|(known, _)| *known == pid);
+    let above_us = |identity: ProcessIdentity| {
+        let mut above = own_ancestors.iter();
+        above.any(|(pid, stat)| identity == stat.identity(*pid))
+    };
     let nested = own_ancestors.iter().any(|(_, stat)| owns_commands(stat));
     let is_command = ancestors.iter().enumerate().any(|(distance, (pid, stat))| {
-        let identity = ProcessIdentity {
-            pid: *pid,
-            start: stat.start,
-        };
+        let identity = stat.identity(*pid);
         // The daemon itself may connect to its socket; its descendants are commands, also when the
         // holder was killed.
         let below_us = *pid == own && distance > 0;
-        let below_other = owns_commands(stat) && !above_us(*pid) && !nested;
+        let below_other = owns_commands(stat) && !above_us(identity) && !nested;
         below_us || below_other || adopted.contains(&identity)
     });
     if is_command {

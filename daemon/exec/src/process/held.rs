@@ -18,7 +18,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
 
-use super::ancestry::{self, PeerOrigin};
+use super::ancestry::{PeerJudge, PeerOrigin};
 use super::ledger::{Ledger, LedgerEntry};
 use super::message::{
     KeeperKind, KeeperOrder, KeeperReport, KeeperRequest, StartStage, StdioSource,
@@ -53,6 +53,7 @@ pub(super) struct ProcessBackend {
     boot: String,
     /// The keepers of the detached commands that an earlier daemon started.
     adopted: Mutex<HashSet<ProcessIdentity>>,
+    peers: PeerJudge,
 }
 
 impl ProcessBackend {
@@ -62,11 +63,12 @@ impl ProcessBackend {
             ledger: Ledger::of(home),
             boot: procfs::boot(),
             adopted: Mutex::default(),
+            peers: PeerJudge::default(),
         }
     }
 
     pub(super) fn origin_of_peer(&self, socket: BorrowedFd<'_>) -> PeerOrigin {
-        ancestry::origin_of_peer(socket, &self.adopted.lock())
+        self.peers.origin_of_peer(socket, &self.adopted.lock())
     }
 
     /// Ends the holder, which kills the remaining processes.

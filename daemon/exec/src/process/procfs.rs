@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
+use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -28,11 +29,7 @@ pub(super) struct ProcessIdentity {
 
 impl ProcessIdentity {
     pub(super) fn of(pid: i32) -> Option<Self> {
-        let stat = ProcStat::of(pid)?;
-        Some(Self {
-            pid,
-            start: stat.start,
-        })
+        Some(ProcStat::of(pid)?.identity(pid))
     }
 
     /// Opens a pidfd for exactly this process; `None` if it is not alive.
@@ -57,6 +54,7 @@ pub(super) fn boot() -> String {
 }
 
 /// What the kernel says about a process.
+#[derive(Debug)]
 pub(super) struct ProcStat {
     /// The name of the main thread.
     pub(super) name: String,
@@ -69,8 +67,11 @@ pub(super) struct ProcStat {
 
 impl ProcStat {
     pub(super) fn of(pid: i32) -> Option<Self> {
-        let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        let text = String::from_utf8_lossy(&bytes);
+        // One read gets all of it: it is a line of numbers and a short name.
+        let mut bytes = [0; 1024];
+        let mut file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+        let length = file.read(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(bytes.get(..length)?);
         // The program name before this bracket may itself contain brackets.
         let (name, fields) = text.rsplit_once(')')?;
         let (_, name) = name.split_once('(')?;
@@ -85,6 +86,13 @@ impl ProcStat {
             lives: !matches!(state, "Z" | "X"),
             stopped: matches!(state, "T" | "t"),
         })
+    }
+
+    pub(super) fn identity(&self, pid: i32) -> ProcessIdentity {
+        ProcessIdentity {
+            pid,
+            start: self.start,
+        }
     }
 }
 

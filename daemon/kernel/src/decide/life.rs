@@ -91,12 +91,7 @@ pub(super) fn resume(
             working_directory: cwd.clone(),
         })));
     }
-    // A client that joins others does not choose for them.
-    let model = if resume.was_active {
-        state.model.clone()
-    } else {
-        settings::named_model(state, &mut decision, &resume.options)
-    };
+    let model = settings::named_model(state, &mut decision, &resume.options);
     if let Some(managed) = resume.managed {
         let mut permissions = state.permissions.clone();
         let known = permissions.managed.take().unwrap_or_default();

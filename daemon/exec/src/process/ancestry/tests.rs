@@ -43,7 +43,7 @@ async fn commands_are_found_however_they_daemonise_themselves() {
         "env -i PATH=\"$PATH\" setsid nohup CONNECT >/dev/null 2>&1 & disown; sleep 1000",
     ] {
         let peer = connected(&processes, home.path(), command).await;
-        let origin = origin_of_peer(peer.stream.as_fd(), &HashSet::new());
+        let origin = PeerJudge::default().origin_of_peer(peer.stream.as_fd(), &HashSet::new());
         assert_eq!(origin, PeerOrigin::Command, "{command}");
     }
     processes.shutdown().await;
@@ -53,7 +53,11 @@ async fn commands_are_found_however_they_daemonise_themselves() {
 async fn the_daemon_itself_and_other_processes_are_outside() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let none = HashSet::new();
-    assert_eq!(origin_of_peer(ours.as_fd(), &none), PeerOrigin::Outside);
+    let judge_once = PeerJudge::default();
+    for time in ["first", "remembered"] {
+        let origin = judge_once.origin_of_peer(ours.as_fd(), &none);
+        assert_eq!(origin, PeerOrigin::Outside, "{time}");
+    }
     drop(theirs);
     // Process 1 is nobody's command.
     let line = ancestors_of(1).unwrap();
@@ -72,7 +76,8 @@ async fn a_peer_that_has_ended_is_unknown() {
     let read = tokio::task::spawn_blocking(move || std::io::Read::read(&mut &stream, &mut end));
     assert_eq!(read.await.unwrap().unwrap(), 0);
     super::super::tests::soon("the peer is reaped", || {
-        origin_of_peer(peer.stream.as_fd(), &HashSet::new()) == PeerOrigin::Unknown
+        PeerJudge::default().origin_of_peer(peer.stream.as_fd(), &HashSet::new())
+            == PeerOrigin::Unknown
     })
     .await;
     processes.shutdown().await;
