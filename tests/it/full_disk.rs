@@ -133,6 +133,39 @@ async fn an_answer_to_a_permission_is_kept_until_it_can_be_stored() {
 }
 
 #[tokio::test]
+async fn what_was_approved_before_an_abort_does_not_run_after_it() {
+    let commits = Commits::default();
+    let script = Script::play([Turn::user("go").calls([call(
+        "c",
+        "bash",
+        json!({"command": "echo ran >> made"}),
+    )])])
+    .await;
+    let daemon = Daemon::builder()
+        .script(script)
+        .commits(&commits)
+        .start()
+        .await;
+    let offer = json!({"requestPermission": true});
+    let mut session = daemon.client().create(offer).await;
+    session.send("go").await;
+    let (request, _) = session.permission().await;
+    commits.fill_disk();
+    let answer = json!({"requestId": request, "result": {"kind": "approve-once"}});
+    let method = "session.permissions.handlePendingPermissionRequest";
+    session.try_call(method, answer).await.unwrap_err();
+    session
+        .try_call("session.abort", json!({}))
+        .await
+        .unwrap_err();
+    commits.free_disk();
+    session.next("abort").await;
+    session.next("session.idle").await;
+    assert!(!daemon.file("made").exists());
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn an_abort_stops_the_work_at_once_although_it_cannot_be_stored() {
     let commits = Commits::default();
     let script = Script::play([Turn::user("go").calls([call(

@@ -23,7 +23,8 @@ async fn what_is_too_large_is_refused_by_its_limit_and_the_session_goes_on() {
     let before = stored(&daemon, &session).await;
     let long = |bytes: usize| "x".repeat(bytes);
     let modify = "session.permissions.modifyRules";
-    let many: Vec<Value> = (0..10_001).map(|n| rule(&format!("/{n}"))).collect();
+    let many: Vec<Value> = (0..1_001).map(|n| rule(&format!("/{n}"))).collect();
+    let names: Vec<String> = (0..4_097).map(|n| format!("t{n}")).collect();
     let tools: Vec<Value> = (0..513).map(|n| json!({"name": format!("t{n}")})).collect();
     let cases = [
         (
@@ -47,6 +48,11 @@ async fn what_is_too_large_is_refused_by_its_limit_and_the_session_goes_on() {
             "1024 bytes",
         ),
         (
+            "session.options.update",
+            json!({"excludedTools": names}),
+            "limit of 4096",
+        ),
+        (
             "session.plan.update",
             json!({"content": long(MIB + 1)}),
             "1048576 bytes",
@@ -64,7 +70,7 @@ async fn what_is_too_large_is_refused_by_its_limit_and_the_session_goes_on() {
         (
             modify,
             json!({"scope": "session", "add": many}),
-            "at most 10000",
+            "limit of 1000",
         ),
         ("session.tools.set", json!({"tools": tools}), "limit of 512"),
     ];

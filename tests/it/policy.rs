@@ -73,6 +73,51 @@ async fn rules_can_be_added_and_taken_back() {
 }
 
 #[tokio::test]
+async fn a_relative_path_of_a_rule_counts_from_the_session_and_not_from_the_daemon() {
+    let outside = tempfile::tempdir().unwrap();
+    let elsewhere = outside.path().join("new").to_string_lossy().into_owned();
+    let write = |id: &str, path: &str| {
+        [
+            Turn::user(id).calls([call(id, "create", json!({"path": path, "file_text": "x"}))]),
+            Turn::results([""]).says("ok"),
+        ]
+    };
+    let mut turns = [write("inside", "sub/new"), write("outside", &elsewhere)].concat();
+    // A rejection ends the turn.
+    turns.pop();
+    let daemon = Daemon::playing(turns).await;
+    std::fs::create_dir(daemon.file("sub")).unwrap();
+    let mut session = daemon
+        .client()
+        .create(json!({"requestPermission": true}))
+        .await;
+    let rules = |rules: Value| json!({"scope": "session", "add": rules});
+    let own =
+        rules(json!([{"kind": "write", "argument": "sub"}, {"kind": "write", "argument": "."}]));
+    session.call("session.permissions.modifyRules", own).await;
+    session.ask("inside").await;
+    assert_eq!(session.count("permission.requested"), 0);
+    session.send("outside").await;
+    let (request, _) = session.permission().await;
+    session
+        .decide(&request, json!({"kind": "reject", "feedback": "no"}))
+        .await;
+    session.next("session.idle").await;
+    assert!(!outside.path().join("new").exists());
+    let wrong = rules(json!([{"kind": "write", "argument": "src/*.rs"}]));
+    let error = session
+        .refused("session.permissions.modifyRules", wrong)
+        .await;
+    assert!(error.message.contains("src/*.rs"), "{}", error.message);
+    let relative = json!({"paths": {"additionalDirectories": ["."]}});
+    let error = session
+        .refused("session.permissions.configure", relative)
+        .await;
+    assert!(error.message.contains("absolute"), "{}", error.message);
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn directories_are_listed_added_and_asked_about() {
     let daemon = Daemon::playing([]).await;
     let more = daemon.file("more");

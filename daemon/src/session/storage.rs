@@ -74,6 +74,12 @@ impl Storage {
         Some(SessionError::Unreadable(error.clone()))
     }
 
+    /// Returns whether an abort waits to be stored.
+    pub(super) fn abort_waits(&self) -> bool {
+        let is_abort = |report: &Command| matches!(report, Command::Abort(_));
+        self.reports.iter().any(is_abort)
+    }
+
     /// Returns when to try again to store what waits.
     pub(super) fn retry_at(&self) -> Option<Instant> {
         self.retry_at

@@ -171,7 +171,12 @@ impl Actor {
             self.report_status();
             self.announce_update();
         }
-        self.start_all(transaction.effects);
+        let mut effects = transaction.effects;
+        if self.storage.abort_waits() {
+            // What was asked for before an abort that could not be stored must not begin after it.
+            effects.retain(|effect| !matches!(effect, Effect::Run { .. } | Effect::CallModel(_)));
+        }
+        self.start_all(effects);
         if transaction.hands_down {
             self.hand_down();
         }

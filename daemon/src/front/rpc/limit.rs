@@ -16,6 +16,10 @@ const LOG_LINE: usize = MIB;
 const SYSTEM_MESSAGE: usize = MIB;
 /// The most bytes of the argument of a permission rule.
 const RULE: usize = 16 * KIB;
+/// The most permission rules in one request.
+const RULES: usize = 1_000;
+/// The most names in a list of tools to use or to leave out.
+const TOOL_NAMES: usize = 4_096;
 /// The most tools that one client offers, and the most bytes of one.
 const TOOLS: usize = 512;
 const TOOL: usize = 256 * KIB;
@@ -30,6 +34,20 @@ fn at_most(what: &str, bytes: usize, limit: usize) -> Result<(), RpcError> {
     Err(RpcError::InvalidParams(format!(
         "{what}: {bytes} bytes are more than the limit of {limit} bytes"
     )))
+}
+
+fn count(member: &str, entries: usize, limit: usize) -> Result<(), RpcError> {
+    if entries <= limit {
+        return Ok(());
+    }
+    Err(RpcError::InvalidParams(format!(
+        "{member}: {entries} entries are more than the limit of {limit}"
+    )))
+}
+
+/// Checks a list of names of tools.
+pub(super) fn tool_names(member: &str, names: Option<&[String]>) -> Result<(), RpcError> {
+    count(member, names.map_or(0, <[String]>::len), TOOL_NAMES)
 }
 
 /// Checks the parameters of a request as they came.
@@ -64,6 +82,7 @@ pub(super) fn system_message(config: &SystemMessageConfig) -> Result<(), RpcErro
 }
 
 pub(super) fn rules(member: &str, rules: &[PermissionRule]) -> Result<(), RpcError> {
+    count(member, rules.len(), RULES)?;
     for (at, rule) in rules.iter().enumerate() {
         let bytes = rule.argument.as_deref().map_or(0, str::len);
         at_most(&format!("{member}[{at}].argument"), bytes, RULE)?;
@@ -72,12 +91,7 @@ pub(super) fn rules(member: &str, rules: &[PermissionRule]) -> Result<(), RpcErr
 }
 
 pub(super) fn tools(tools: &[ClientTool]) -> Result<(), RpcError> {
-    if tools.len() > TOOLS {
-        return Err(RpcError::InvalidParams(format!(
-            "tools: {} tools are more than the limit of {TOOLS}",
-            tools.len()
-        )));
-    }
+    count("tools", tools.len(), TOOLS)?;
     for (at, tool) in tools.iter().enumerate() {
         let parameters = tool.parameters.as_ref().map(ToString::to_string);
         let bytes = tool.description.len() + parameters.map_or(0, |text| text.len());

@@ -59,6 +59,28 @@ async fn a_terminal_shell_keeps_its_state_between_commands() {
     assert_eq!(fixture.processes.list(), []);
 }
 
+/// A folder with the files of a bare repository is one for git, and its configuration names a program
+/// that `git status` runs.
+#[tokio::test]
+async fn git_runs_nothing_of_a_repository_that_is_only_files_of_a_project() {
+    let fixture = Fixture::new();
+    let mut shell = fixture.terminal().await;
+    let plant = "( git init -q --bare planted && cd planted && export GIT_DIR=. && \
+        git config core.bare false && git config core.worktree . && \
+        git config core.fsmonitor 'touch ran; false' )";
+    let (_, planted) = run(&mut shell, plant).await;
+    assert_eq!(planted, CommandEnd::Exited(0));
+    let (said, ended) = run(&mut shell, "cd planted && git status").await;
+    assert_eq!(ended, CommandEnd::Exited(128), "{said}");
+    let (_, absent) = run(&mut shell, "test ! -e ran").await;
+    assert_eq!(
+        absent,
+        CommandEnd::Exited(0),
+        "git ran a program of the project"
+    );
+    shell.close(CloseMode::Gently).await;
+}
+
 #[tokio::test]
 async fn a_syntax_error_does_not_end_the_shell() {
     let fixture = Fixture::new();

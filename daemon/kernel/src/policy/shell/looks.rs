@@ -429,7 +429,8 @@ fn reads_elsewhere(name: &str, script: &Word) -> bool {
 }
 
 fn is_version(name: &str, argument: &Word) -> bool {
-    let asks = ["--version", "-version", "-V", "-v", "version"];
+    // With `-v` some programs begin to work and talk much.
+    let asks = ["--version", "-version", "-V", "version"];
     argument.text().is_some_and(|text| asks.contains(&text))
         && table::lines(LOOKS)
             .filter(|line| VERSION.starts_with(line.names))

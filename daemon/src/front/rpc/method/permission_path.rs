@@ -47,6 +47,16 @@ pub(super) fn checked(member: &str, path: &str) -> Result<String, RpcError> {
     Ok(path.to_owned())
 }
 
+/// Refuses a relative path: it would count from the directory of the daemon.
+pub(super) fn check_absolute(member: &str, path: &str) -> Result<(), RpcError> {
+    if Path::new(path).is_absolute() {
+        return Ok(());
+    }
+    Err(RpcError::InvalidParams(format!(
+        "{member}: {path} is not an absolute path"
+    )))
+}
+
 pub(super) async fn add(context: Context, params: PathParams) -> Result<Success, RpcError> {
     let session = context.session(&params.session_id)?;
     let path = checked("path", &params.path)?;

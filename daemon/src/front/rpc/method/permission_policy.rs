@@ -9,6 +9,7 @@ use loopd_proto::params::permission::{
 use loopd_proto::params::session::{Of, Success};
 use loopd_proto::permission::PermissionRule;
 
+use super::permission_path;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::front::rpc::limit;
@@ -68,7 +69,29 @@ fn real_path(path: &str) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Makes the path of a deny rule absolute. A path that could never match is refused.
+/// Makes the paths of rules absolute and adds their real places. A relative path counts from the
+/// directory of the session.
+async fn placed(
+    context: &Context,
+    session: &SessionHandle,
+    member: &str,
+    mut rules: Vec<PermissionRule>,
+) -> Result<Vec<PermissionRule>, RpcError> {
+    let cwd = session.view(|view| view.state.cwd.clone()).await?;
+    let launch = context.connection.launch();
+    let user = launch.variable("HOME");
+    for (at, rule) in rules.iter_mut().enumerate() {
+        absolute(rule, &cwd, user).map_err(|why| {
+            let argument = rule.argument.as_deref().unwrap_or_default();
+            RpcError::InvalidParams(format!("{member}[{at}]: `{argument}` {why}"))
+        })?;
+    }
+    tokio::task::spawn_blocking(move || with_real_places(rules))
+        .await
+        .map_err(|error| RpcError::Failed(error.to_string()))
+}
+
+/// Makes the path of a rule absolute. A path that could never match is refused.
 fn absolute(rule: &mut PermissionRule, cwd: &str, user: Option<&str>) -> Result<(), String> {
     let is_place = matches!(rule.kind.as_str(), "read" | "write");
     if let Some(argument) = rule.argument.as_deref().filter(|_| is_place) {
@@ -106,19 +129,18 @@ pub(super) async fn configure(
                 ))
             })?;
         }
-        let cwd = session.view(|view| view.state.cwd.clone()).await?;
-        let launch = context.connection.launch();
-        let user = launch.variable("HOME");
-        for (at, rule) in rules.denied.iter_mut().enumerate() {
-            absolute(rule, &cwd, user).map_err(|why| {
-                let argument = rule.argument.as_deref().unwrap_or_default();
-                RpcError::InvalidParams(format!("rules.denied[{at}]: `{argument}` {why}"))
-            })?;
-        }
         let denied = std::mem::take(&mut rules.denied);
-        rules.denied = tokio::task::spawn_blocking(move || with_real_places(denied))
-            .await
-            .map_err(|error| RpcError::Failed(error.to_string()))?;
+        rules.denied = placed(&context, &session, "rules.denied", denied).await?;
+        let approved = std::mem::take(&mut rules.approved);
+        rules.approved = placed(&context, &session, "rules.approved", approved).await?;
+    }
+    if let Some(paths) = &params.paths {
+        for folder in paths.additional_directories.iter().flatten() {
+            permission_path::check_absolute("paths.additionalDirectories", folder)?;
+        }
+        if let Some(folder) = &paths.workspace_path {
+            permission_path::check_absolute("paths.workspacePath", folder)?;
+        }
     }
     let patch = PermissionsPatch {
         approve_all: params.approve_all_tool_permission_requests,
@@ -164,9 +186,12 @@ pub(super) async fn modify_rules(
     let remove = if params.remove_all {
         RuleRemoval::All
     } else {
-        RuleRemoval::These(params.remove)
+        // A rule is removed as it is written and as it was stored.
+        let mut remove = params.remove.clone();
+        remove.extend(placed(&context, &session, "remove", params.remove).await?);
+        RuleRemoval::These(remove)
     };
-    let add = params.add;
+    let add = placed(&context, &session, "add", params.add).await?;
     change(&session, PermissionChange::ModifyRules { remove, add }).await
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use loopd_proto::session::{ClientTool, SessionOptions};
 
+use super::permission_path::check_absolute;
 use crate::front::rpc::error::RpcError;
 use crate::front::rpc::limit;
 
@@ -27,7 +28,11 @@ pub(super) fn check(options: &SessionOptions) -> Result<(), RpcError> {
         one_of("systemMessage.mode", mode, &SYSTEM_MESSAGE_MODES)?;
         limit::system_message(config)?;
     }
-    Ok(())
+    for folder in options.additional_directories.iter().flatten() {
+        check_absolute("additionalDirectories", folder)?;
+    }
+    limit::tool_names("availableTools", options.available_tools.as_deref())?;
+    limit::tool_names("excludedTools", options.excluded_tools.as_deref())
 }
 
 pub(super) fn check_effort(effort: &str) -> Result<(), RpcError> {
