@@ -64,6 +64,29 @@ async fn an_idle_shell_is_closed_when_nobody_comes_back_and_the_log_says_why() {
 }
 
 #[tokio::test]
+async fn a_shell_whose_command_has_ended_is_no_work() {
+    let command = "until [ -e end ]; do sleep 0.01; done";
+    let command = json!({"command": command, "mode": "async", "shellId": "build"});
+    let script = Script::play([
+        Turn::user("go").calls([call("c", "bash", command)]),
+        Turn::any().says("done"),
+    ])
+    .await;
+    let builder = Daemon::builder().script(script).yolo();
+    let daemon = builder
+        .env("LOOPD_UNATTENDED_TIMEOUT", "3600")
+        .start()
+        .await;
+    let client = daemon.client();
+    client.create(json!({})).await.ask("go").await;
+    client.vanish().await;
+    assert_ne!(daemon.app.services.keep_alive.reasons().work, 0);
+    std::fs::write(daemon.file("end"), "").unwrap();
+    no_work(&daemon).await;
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn a_shell_opened_ahead_for_a_call_that_is_only_asked_is_no_work() {
     let script = Script::play([
         Turn::user("go").calls([call("c", "bash", json!({"command": "echo hi"}))]),

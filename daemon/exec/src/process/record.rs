@@ -123,15 +123,15 @@ impl ProcessRecord {
         shortened(label).clone_into(&mut self.label());
     }
 
-    /// Sets what a shell does. One that was opened ahead and not used is no work for the daemon.
+    /// Sets what a shell does. One in which no command runs is no work for the daemon.
     pub(super) fn set_activity(&self, activity: Activity, work: &KeepAlive) {
         let mut keep_alive = self.keep_alive.lock();
         match activity {
-            Activity::Unused => *keep_alive = None,
+            Activity::Unused | Activity::Idle => *keep_alive = None,
             Activity::Busy if !self.is_gone() && self.class() != Class::Detached => {
                 keep_alive.get_or_insert_with(|| work.work());
             }
-            Activity::Busy | Activity::Idle => {}
+            Activity::Busy => {}
         }
         *self.activity.lock() = activity;
     }
