@@ -102,6 +102,40 @@ async fn a_search_leaves_out_what_rules_deny() {
 }
 
 #[tokio::test]
+async fn who_may_not_read_a_file_may_not_change_or_move_it() {
+    let patch = "*** Begin Patch\n*** Update File: copy.txt\n*** Move to: moved.txt\n@@\n+more\n*** End Patch";
+    let calls = [
+        (
+            "edit",
+            json!({"path": "copy.txt", "old_str": "SECRET", "new_str": "x"}),
+        ),
+        ("apply_patch", json!({"input": patch})),
+        (
+            "apply_patch",
+            json!({"input": "*** Begin Patch\n*** Delete File: copy.txt\n*** End Patch"}),
+        ),
+    ];
+    let daemon = Daemon::playing(turns(&calls)).await;
+    std::fs::create_dir(daemon.file("closed")).unwrap();
+    std::fs::write(daemon.file("closed/key.txt"), "SECRET\n").unwrap();
+    std::fs::hard_link(daemon.file("closed/key.txt"), daemon.file("copy.txt")).unwrap();
+    let mut session = daemon
+        .client()
+        .create(json!({"requestPermission": true}))
+        .await;
+    let closed = json!([{"kind": "read", "argument": daemon.file("closed")}]);
+    configure(&session, closed).await;
+    session.approve_all().await;
+    session.ask("go").await;
+    for result in results(&session) {
+        assert!(result.to_lowercase().contains("denied"), "{result}");
+    }
+    assert!(daemon.file("copy.txt").exists());
+    assert!(!daemon.file("moved.txt").exists());
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn a_denied_file_is_denied_under_every_name() {
     let calls = [
         ("view", json!({"path": "copy.txt"})),

@@ -77,7 +77,12 @@ pub fn check_denied(rule: &PermissionRule) -> Result<(), shell::rule::RuleError>
 
 /// Whether a deny rule matches any part of the request, under any of its names.
 fn denies(rule: &PermissionRule, request: &PermissionRequest) -> bool {
-    if canonical(&rule.kind) != kind(request) {
+    let rule_kind = canonical(&rule.kind);
+    // Who may not read a file may not change it: the change would show it, or move it elsewhere.
+    let changes_unreadable = rule_kind == "read"
+        && rule.argument.is_some()
+        && matches!(request, PermissionRequest::Write { .. });
+    if rule_kind != kind(request) && !changes_unreadable {
         return false;
     }
     let Some(argument) = rule.argument.as_deref() else {
