@@ -58,7 +58,7 @@ pub enum SessionError {
     #[error("the session's log could not be written: {0}")]
     Store(Arc<StoreError>),
     #[error(
-        "the session's log could not be written: {0}; the session keeps this in memory and stores it when writing works again"
+        "the session keeps this in memory and stores it when writing works again, so do not send it again; its log could not be written: {0}"
     )]
     NotYetStored(Arc<StoreError>),
     #[error("the session's log could not be read: {0}")]

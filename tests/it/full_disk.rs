@@ -125,6 +125,11 @@ async fn an_answer_to_a_permission_is_kept_until_it_can_be_stored() {
     let method = "session.permissions.handlePendingPermissionRequest";
     let error = session.try_call(method, answer).await.unwrap_err();
     assert!(error.message.contains("keeps this"), "{error:?}");
+    let data = error
+        .data
+        .as_ref()
+        .expect("programs can tell that it is kept");
+    assert_eq!(data.to_string(), r#"{"kept":true}"#);
     assert!(!daemon.file("made").exists());
     commits.free_disk();
     session.next("session.idle").await;

@@ -4,6 +4,7 @@ use loopd_proto::error as code;
 use loopd_proto::id::EventId;
 use loopd_proto::params::session::CompletionFailure;
 use loopd_store::StoreError;
+use serde::Serialize;
 
 use crate::session::SessionError;
 use crate::session::waits::WaitError;
@@ -19,9 +20,12 @@ pub enum RpcError {
     AuthenticationFailed,
     #[error("{0}")]
     Overloaded(String),
-    /// The disk or the database failed; the message names it.
+    /// The disk or the database failed, and nothing was changed; the message names it.
     #[error("{0}")]
     Storage(String),
+    /// The disk or the database failed, and what was said takes effect when it works again.
+    #[error("{0}")]
+    StoredLater(String),
     #[error("{0}")]
     Failed(String),
     /// The run that a message started has failed; `event` records the failure.
@@ -39,7 +43,7 @@ impl RpcError {
             ),
             Self::AuthenticationFailed => (code::AUTHENTICATION_FAILED, self.to_string()),
             Self::Overloaded(why) => (code::OVERLOADED, why.clone()),
-            Self::Storage(why) => (
+            Self::Storage(why) | Self::StoredLater(why) => (
                 code::STORAGE,
                 format!("Request {method} failed with message: {why}"),
             ),
@@ -51,11 +55,12 @@ impl RpcError {
     }
 
     /// Returns the error's data, which programs read.
-    pub(super) fn data(&self) -> Option<CompletionFailure> {
+    pub(super) fn data(&self) -> Option<ErrorData> {
         match self {
-            Self::RunFailed { event, .. } => Some(CompletionFailure {
+            Self::RunFailed { event, .. } => Some(ErrorData::Run(CompletionFailure {
                 completion_event_id: event.clone(),
-            }),
+            })),
+            Self::StoredLater(_) => Some(ErrorData::Stored { kept: true }),
             Self::InvalidParams(_)
             | Self::AuthenticationFailed
             | Self::Overloaded(_)
@@ -63,6 +68,17 @@ impl RpcError {
             | Self::Failed(_) => None,
         }
     }
+}
+
+/// What programs read of an error.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum ErrorData {
+    Run(CompletionFailure),
+    Stored {
+        /// Whether what the request said takes effect later.
+        kept: bool,
+    },
 }
 
 impl From<WaitError> for RpcError {
@@ -92,9 +108,10 @@ impl From<SessionError> for RpcError {
             | SessionError::Left(_)
             | SessionError::Refused(_)
             | SessionError::Faulted(_) => Self::Failed(error.to_string()),
-            SessionError::Store(_)
-            | SessionError::NotYetStored(_)
-            | SessionError::Unreadable(_) => Self::Storage(error.to_string()),
+            SessionError::NotYetStored(_) => Self::StoredLater(error.to_string()),
+            SessionError::Store(_) | SessionError::Unreadable(_) => {
+                Self::Storage(error.to_string())
+            }
         }
     }
 }
