@@ -14,16 +14,16 @@ use super::{plain, shell, within};
 /// Folders that are protected with everything in them. A `/` separates a folder and its parent.
 #[rustfmt::skip]
 const FOLDERS: &[&str] = &[
-    ".git", ".githooks", ".husky", ".github/hooks",
+    ".git", ".githooks", ".husky", ".github/hooks", ".github/agents", ".github/copilot", ".hg", ".jj",
     ".loopd", ".claude", ".codex", ".copilot", ".cursor", ".gemini", ".opencode",
-    ".vscode", ".idea", ".devcontainer",
+    ".agents", ".vscode", ".idea", ".devcontainer", ".emacs.d",
     ".ssh", ".gnupg", ".config/fish", ".config/git", ".config/systemd", ".config/autostart", ".config/environment.d",
 ];
 
 /// Files that are protected in every folder.
 #[rustfmt::skip]
 const FILES: &[&str] = &[
-    ".mcp.json", ".gitmodules", ".gitconfig", ".envrc",
+    ".mcp.json", ".gitmodules", ".gitconfig", ".envrc", ".hgrc", ".pre-commit-config.yaml", ".claude.json", ".dir-locals.el",
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
     ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login",
     ".logout", "config.fish", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment",
