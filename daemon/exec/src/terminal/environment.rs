@@ -36,7 +36,7 @@ pub(super) fn quiet(env: &BTreeMap<String, String>, term: &str) -> BTreeMap<Stri
 /// files, and its configuration names programs that even `git status` runs.
 fn refuse_found_bare_repositories(env: &mut BTreeMap<String, String>) {
     const COUNT: &str = "GIT_CONFIG_COUNT";
-    let known = env.get(COUNT).map(String::as_str).unwrap_or("0");
+    let known = env.get(COUNT).map_or("0", String::as_str);
     // Git itself refuses to run with a count that is no number.
     let Ok(index) = known.parse::<u32>() else {
         return;
