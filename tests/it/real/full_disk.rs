@@ -26,7 +26,7 @@ async fn a_disk_that_is_full_ten_times_during_turns_loses_nothing_acknowledged()
     let disk = PathBuf::from(disk);
     let home = disk.join("home");
     std::fs::create_dir(&home).unwrap();
-    let script = Script::answering(|request| {
+    let mut script = Script::answering(|request| {
         if request.last_results().is_empty() {
             Turn::any().calls([call("c", "bash", json!({"command": "echo ran"}))])
         } else {
@@ -73,4 +73,5 @@ async fn a_disk_that_is_full_ten_times_during_turns_loses_nothing_acknowledged()
         .collect();
     assert_eq!(stored, acknowledged);
     daemon.kill_hard().await;
+    script.finish();
 }
