@@ -19,6 +19,7 @@
 //! [after=T]   after -- only the word T
 //! [lints]     after -- only lints                 [sed] [awk] the first operand is a program text
 //! [needs=A,B] harmless only with one of these options
+//! [jq]        the program text brings in no other file
 //! ```
 
 use super::options::{Extent, Options, Role, Style};
@@ -322,6 +323,9 @@ fn passes(line: &Line, part: Part, arguments: &[Word], granted: usize) -> bool {
                 .skip_while(|word| word.text() != Some("--"));
             after.all(|word| matches!(word.text(), Some(text) if text == own || text == "--"))
         })
+        && (!has(line, "jq")
+            || part == Part::Both
+            || no_word(&|text| script_text::jq_imports(text)))
         && (!has(line, "sed") || !script_text::sed_runs(arguments))
         && (!has(line, "awk")
             || !(script_text::awk_runs(arguments)

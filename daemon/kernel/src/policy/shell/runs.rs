@@ -10,6 +10,8 @@ mod special;
 
 use std::collections::BTreeMap;
 
+pub(super) use self::program::is_for_running;
+
 use super::reader::{Assignment, Input, Script, Simple};
 use super::word::{Word, base_name};
 
