@@ -4,6 +4,8 @@
 //! `tables/looks.txt` names the commands. The line is read by `reader`, so pipes, conditions,
 //! quotes, patterns and substitutions are understood. Whatever is not certain is no look.
 
+pub(crate) mod reads;
+
 use super::coverage::{self, Coverage};
 use super::reader::{Script, Simple};
 use super::table;
