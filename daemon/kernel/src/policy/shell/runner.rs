@@ -13,29 +13,31 @@ const RUNNERS: &[&str] = &[
     "aa-exec", "ack", "alpine", "ansible", "ansible-console", "ansible-playbook", "ash", "at", "autossh",
     "awk", "bash", "batch", "bpftrace", "bsdtar", "bunx", "busybox", "bwrap", "bzless", "bzmore", "capsh",
     "cargo-watch", "cgexec", "choom", "chpst", "chronic", "chroot", "chrt", "clisp", "clojure", "clush",
-    "corepack", "cpio", "crontab", "cscope", "csh", "csi", "d8", "daemonize", "dash", "dbclient",
+    "cmd", "corepack", "cpio", "crontab", "cscope", "csh", "csi", "d8", "daemonize", "dash", "dbclient",
     "dbus-run-session", "dc", "dlv", "doas", "dtach", "duckdb", "ecl", "ed", "editor", "elinks", "elixir",
-    "elvis", "elvish", "emacs", "emacsclient", "entr", "env", "envdir", "erl", "ex", "execlineb", "expect",
-    "expectk", "fab", "fakeroot", "faketime", "find", "firejail", "fish", "flock", "ftp", "fzf", "gawk",
-    "gcore", "gdb", "gdbserver", "ghci", "gjs", "gnuplot", "gp", "gpg-agent", "gpg-connect-agent", "gprolog",
-    "groovy", "gs", "gsed", "gtar", "guile", "gview", "gvim", "heaptrack", "hyperfine", "iex", "ifne", "info",
-    "invoke", "ionice", "irb", "java", "jjs", "jmacs", "joe", "jshell", "julia", "kotlin", "ksh", "less",
-    "lesspipe", "links", "lldb", "logrotate", "ltrace", "lua", "lynx", "m4", "machinectl", "mailx", "man",
-    "mawk", "maxima", "mcedit", "mg", "micro", "mispipe", "mongo", "mongosh", "more", "mosh", "most",
-    "multilog", "mycli", "mysql", "nawk", "nc", "ncat", "ncftp", "neomutt", "newgrp", "nice", "nnn", "node",
-    "nodejs", "nohup", "npx", "nq", "nsenter", "nu", "numactl", "nvim", "octave", "open", "osascript", "osh",
-    "pager", "parallel", "pdsh", "pee", "perf", "perl", "pgcli", "php", "pico", "pine", "pkexec", "pnpx",
-    "powershell", "proot", "pry", "psql", "pssh", "pwsh", "qjs", "r", "racket", "raku", "rdbg", "rgview",
-    "rgvim", "rhino", "rlwrap", "rr", "rscript", "rsh", "rsync", "ruby", "run-mailcap", "run-parts", "runcon",
-    "runghc", "runhaskell", "runuser", "rview", "rvim", "sage", "sbcl", "scala", "scp", "screen", "script",
-    "sed", "see", "select-editor", "sensible-browser", "sensible-editor", "sensible-pager", "setarch",
-    "setlock", "setpriv", "setsid", "sftp", "sg", "sh", "sk", "socat", "softlimit", "sqlcmd", "sqlite3",
-    "sqlplus", "ssh", "ssh-agent", "sshfs", "sshpass", "stap", "start-stop-daemon", "stdbuf", "strace", "su",
-    "sudo", "sudoedit", "svscan", "swipl", "systemd-nspawn", "systemd-run", "tar", "taskset", "tclsh",
-    "tcpdump", "tee", "telnet", "time", "timeout", "tmux", "toybox", "ts-node", "tsp", "tsx", "unbuffer",
-    "unshare", "usql", "utop", "uvx", "valgrind", "vi", "view", "vifm", "vigr", "vile", "vim", "vimdiff",
-    "vipw", "visudo", "w3m", "watch", "wine", "wine64", "wish", "wolframscript", "xargs", "xdg-open", "xonsh",
-    "xterm", "xvfb-run", "xzless", "xzmore", "ysh", "zip", "zless", "zmore", "zsh",
+    "elvis", "elvish", "emacs", "emacs-gtk", "emacs-nox", "emacsclient", "entr", "env", "envdir", "erl", "ex",
+    "execlineb", "expect", "expectk", "fab", "fakeroot", "faketime", "file-rename", "find", "firejail",
+    "fish", "flock", "ftp", "fzf", "gawk", "gcore", "gdb", "gdb-multiarch", "gdbserver", "ghci", "gjs",
+    "gnuplot", "gp", "gpg-agent", "gpg-connect-agent", "gprolog", "groovy", "gs", "gsed", "gtar", "guile",
+    "gview", "gvim", "heaptrack", "hyperfine", "iex", "ifne", "info", "invoke", "ionice", "irb", "java",
+    "jjs", "jmacs", "joe", "jshell", "julia", "kotlin", "ksh", "less", "lesspipe", "links", "lldb",
+    "logrotate", "ltrace", "lua", "lynx", "m4", "machinectl", "mailx", "man", "mawk", "maxima", "mcedit",
+    "mg", "micro", "mispipe", "mongo", "mongosh", "more", "mosh", "most", "multilog", "mycli", "mysql",
+    "mysqlsh", "nawk", "nc", "ncat", "ncftp", "neomutt", "newgrp", "nice", "nnn", "node", "nodejs", "nohup",
+    "npx", "nq", "nsenter", "nu", "numactl", "nvim", "nvim-qt", "octave", "open", "osascript", "osh", "pager",
+    "parallel", "parallel-ssh", "pdsh", "pee", "perf", "perl", "perl-rename", "pgcli", "php", "php-cgi",
+    "pico", "pine", "pkexec", "pnpx", "powershell", "prename", "proot", "pry", "psql", "pssh", "pwsh", "qjs",
+    "r", "racket", "raku", "rdbg", "rename", "rgview", "rgvim", "rhino", "rlwrap", "rr", "rscript", "rsh",
+    "rsync", "ruby", "run-mailcap", "run-parts", "runcon", "runghc", "runhaskell", "runuser", "rview", "rvim",
+    "sage", "sbcl", "scala", "scp", "screen", "script", "sed", "see", "select-editor", "sensible-browser",
+    "sensible-editor", "sensible-pager", "setarch", "setlock", "setpriv", "setsid", "sftp", "sg", "sh", "sk",
+    "socat", "softlimit", "sqlcmd", "sqlite3", "sqlplus", "ssh", "ssh-agent", "sshfs", "sshpass", "stap",
+    "start-stop-daemon", "stdbuf", "strace", "su", "sudo", "sudoedit", "svscan", "swipl", "systemd-nspawn",
+    "systemd-run", "tar", "taskset", "tclsh", "tcpdump", "tee", "telnet", "time", "timeout", "tmux", "toybox",
+    "ts-node", "tsp", "tsx", "unbuffer", "unshare", "usql", "utop", "uvx", "valgrind", "vi", "vidir", "view",
+    "vifm", "vigr", "vile", "vim", "vimdiff", "vipe", "vipw", "visudo", "w3m", "watch", "wine", "wine64",
+    "wish", "wolframscript", "wsl", "xargs", "xdg-open", "xonsh", "xterm", "xvfb-run", "xzless", "xzmore",
+    "ysh", "zip", "zless", "zmore", "zrun", "zsh",
 ];
 
 /// How the names of further such programs begin: interpreters with a version, loaders and emulators of
@@ -43,6 +45,9 @@ const RUNNERS: &[&str] = &[
 const RUNNING_FAMILIES: &[&str] = &[
     "ld-linux", "ld-musl", "ld.so", "ld64.so", "pypy", "python", "qemu-",
 ];
+
+/// How the names of programs end that come in several builds.
+const BUILT: &[&str] = &[".athena", ".basic", ".exe", ".gtk3", ".nox", ".tiny"];
 
 /// Subcommands that run the arguments after them or the contents of a file.
 const RUNNING_SUBCOMMANDS: &[(&str, &[&str])] = &[
@@ -173,11 +178,14 @@ pub(crate) fn runs_anything(argv: &[String]) -> bool {
 /// Says whether a program exists to run others, or takes programs as arguments.
 pub(crate) fn is_runner(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
+    // The name may say how the program was built: vim.basic, bash.exe.
+    let built = BUILT.iter().find_map(|end| name.strip_suffix(end));
+    let name = built.unwrap_or(&name);
     // The name may have a version: python3.12, ruby3.1, lua5.4.
     let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
     let has_subcommands = || RUNNING_SUBCOMMANDS.iter().any(|(own, _)| *own == name);
     RUNNING_FAMILIES.iter().any(|start| name.starts_with(start))
-        || [name.as_str(), family]
+        || [name, family]
             .iter()
             .any(|own| RUNNERS.contains(own) || (!has_subcommands() && runs::is_for_running(own)))
 }

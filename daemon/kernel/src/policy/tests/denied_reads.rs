@@ -176,3 +176,17 @@ fn a_line_with_too_many_paths_is_asked_about() {
     let verdict = judge(&everything, "/project", &shell_request(&many));
     assert_eq!(verdict, Verdict::Ask);
 }
+
+#[test]
+fn everyday_commands_are_judged_as_without_the_rule() {
+    let everything = Permissions {
+        approve_all: true,
+        ..rules()
+    };
+    let all = include_str!("../shell/analysis/tests/data/everyday.txt").lines();
+    let all = all.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let wrong: Vec<&str> = all
+        .filter(|line| judge(&everything, "/project", &shell_request(line)) != Verdict::Allow)
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
