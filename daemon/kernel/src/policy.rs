@@ -20,6 +20,7 @@ use std::path::{Component, Path, PathBuf};
 use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions, ShellCommand};
 
 use self::shell::Denial;
+use self::shell::looks::Place;
 pub use self::verdict::Verdict;
 
 /// Judges a request. `cwd` is the working directory of the session.
@@ -41,6 +42,11 @@ fn judge_by_rules(permissions: &Permissions, cwd: &str, request: &PermissionRequ
         ..
     } = request
     {
+        match denied_read(permissions, cwd, request) {
+            Denial::By(rule) => return Verdict::denied_by(rule),
+            Denial::Possible => return Verdict::Ask,
+            Denial::No => {}
+        }
         let about_shell: Vec<&PermissionRule> = permissions
             .denied
             .iter()
@@ -63,6 +69,49 @@ fn judge_by_rules(permissions: &Permissions, cwd: &str, request: &PermissionRequ
     } else {
         Verdict::Ask
     }
+}
+
+/// Returns the verdict of deny rules for reading on the paths that a command names. Links that the
+/// daemon followed count by where they lead.
+///
+/// Only paths that stand in the text are known. A path that is computed when the command runs, or
+/// that a program finds by itself, is not: the rule cannot stop `cat "$x"` or `grep -r x .`.
+fn denied_read<'p>(
+    permissions: &'p Permissions,
+    cwd: &str,
+    request: &PermissionRequest,
+) -> Denial<'p> {
+    let PermissionRequest::Shell {
+        full_command_text,
+        resolved_paths,
+        resolved_working_directory,
+        ..
+    } = request
+    else {
+        return Denial::No;
+    };
+    let about = |rule: &&PermissionRule| rule.kind == "read" && rule.argument.is_some();
+    let mut rules = permissions.denied.iter().filter(about).peekable();
+    if rules.peek().is_none() {
+        return Denial::No;
+    }
+    let Some(places) = shell::looks::reads::places(full_command_text) else {
+        return Denial::Possible;
+    };
+    let folders = [Some(cwd), resolved_working_directory.as_deref()];
+    let named = folders.into_iter().flatten().flat_map(|folder| {
+        let path = |place: &Place| Path::new(folder).join(&place.path);
+        places.iter().map(path)
+    });
+    let paths: Vec<String> = named
+        .map(|path| path.to_string_lossy().into_owned())
+        .chain(resolved_paths.values().cloned())
+        .collect();
+    let hit = rules.find(|rule| {
+        let argument = rule.argument.as_deref();
+        argument.is_some_and(|argument| paths.iter().any(|path| within(argument, path)))
+    });
+    hit.map_or(Denial::No, Denial::By)
 }
 
 /// Returns an error for a deny rule that cannot be understood.
@@ -345,5 +394,4 @@ pub fn plain(path: &str) -> PathBuf {
 }
 
 #[cfg(test)]
-#[path = "policy/tests.rs"]
 mod tests;

@@ -3,7 +3,8 @@
 //!
 //! Writing to one of them is always asked about, whatever the rules allow. Only approving
 //! everything covers it. A path is protected by the names of its parts, at any depth, whether it
-//! exists or not. What git writes itself is not counted.
+//! exists or not. What git writes into its own folder is not counted; a path that a command of git
+//! names and writes, as `git mv` does, is.
 
 use std::path::Path;
 

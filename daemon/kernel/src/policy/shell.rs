@@ -24,6 +24,7 @@ mod script_text;
 mod table;
 pub(crate) mod word;
 pub(crate) mod written;
+mod written_by_git;
 
 use loopd_proto::permission::{PermissionRule, ShellCommand};
 

@@ -2,6 +2,9 @@ use loopd_proto::permission::ShellCommand;
 
 use super::*;
 
+#[cfg(unix)]
+mod denied_reads;
+
 fn shell(identifiers: &[&str], plain: bool) -> PermissionRequest {
     PermissionRequest::Shell {
         managed_approval_required: None,

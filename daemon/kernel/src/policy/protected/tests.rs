@@ -187,6 +187,106 @@ fn a_command_that_writes_to_a_protected_path_is_asked_about() {
 }
 
 #[test]
+fn a_protected_path_that_a_command_of_git_writes_is_asked_about() {
+    let mut named = permissions(&[]);
+    named.approved.push(PermissionRule {
+        kind: "shell".to_owned(),
+        argument: Some("git:*".to_owned()),
+    });
+    let everything = permissions(&["shell"]);
+    let asked = [
+        "git mv a .bashrc",
+        "git mv a ./.husky/pre-commit",
+        "git mv -v a.json .mcp.json",
+        "git -P mv a .envrc",
+        "git checkout -- .bashrc",
+        "git checkout HEAD~1 .vscode/tasks.json",
+        "git checkout other -- a .envrc",
+        "git restore .bashrc",
+        "git restore --source=HEAD~1 .husky",
+        "git restore --staged --worktree .bashrc",
+        "git restore -SW .bashrc",
+        "git apply --include=.bashrc a.patch",
+        "git apply --directory=.husky a.patch",
+        "git clone . .git/x",
+        "git clone https://a.b/c .husky",
+        "git init .husky",
+        "git worktree add .git/x",
+        "git worktree add -b y .vscode",
+        "git rm .bashrc",
+        "git rm .bashrc -- --cached",
+        "git restore .bashrc -- --staged",
+        "git config -zf .mcp.json a.b c",
+        "git reflog --output=.bashrc",
+        "git rm -r .husky",
+        "git stash push .envrc",
+        "git stash -- .envrc",
+        "git format-patch -o .git/hooks HEAD",
+        "git format-patch -o.husky HEAD",
+        "git diff --output=.bashrc",
+        "git log --output .bashrc",
+        "git config --file .mcp.json a.b c",
+        "git config -f.gitmodules a.b c",
+        "git -C .husky mv a b",
+        "git archive -o .bashrc HEAD",
+        "git bundle create .git/hooks/x HEAD",
+        "git checkout-index --prefix=.husky/ -a",
+        "git clean -f .vscode",
+        "git unknown .bashrc",
+    ];
+    for line in asked {
+        for permissions in [&named, &everything] {
+            let verdict = judge(permissions, "/project", &shell_request(line));
+            assert_eq!(verdict, Verdict::Ask, "{line}");
+        }
+    }
+    let allowed = [
+        "git add .vscode/settings.json",
+        "git add -A .husky",
+        "git commit -m 'Change .bashrc and .git/config'",
+        "git commit .envrc -m x",
+        "git rm -r --cached .idea",
+        "git restore --staged .envrc",
+        "git reset HEAD .envrc",
+        "git stash push -m 'Change .envrc' src",
+        "git checkout -b fix-bashrc",
+        "git checkout -- src/a.rs",
+        "git clone https://a.b/c.git",
+        "git mv a b",
+        "git log -- .vscode",
+        "git diff .bashrc",
+        "git show HEAD:.bashrc",
+        "git ls-files .husky",
+        "git check-ignore .envrc",
+        "git blame .bashrc",
+        "git push origin main",
+        "git remote add x ../other/.git",
+    ];
+    for line in allowed {
+        for permissions in [&named, &everything] {
+            let verdict = judge(permissions, "/project", &shell_request(line));
+            assert_eq!(verdict, Verdict::Allow, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_protected_path_may_be_attached_to_an_option() {
+    let everything = permissions(&["shell"]);
+    for line in [
+        "curl -o.bashrc https://x.y",
+        "curl -so.bashrc https://x.y",
+        "cp -t.git a",
+        "tar -xf a.tar -C.git",
+        "sort -o.envrc a",
+        "cp --target-directory=.git a",
+    ] {
+        let verdict = judge(&everything, "/project", &shell_request(line));
+        assert_eq!(verdict, Verdict::Ask, "{line}");
+    }
+}
+
+#[test]
 fn a_link_into_a_protected_folder_is_asked_about() {
     let everything = permissions(&["shell"]);
     let mut request = shell_request("echo x > link/config");

@@ -9,22 +9,27 @@
 mod hints;
 mod visible;
 
+use std::collections::BTreeSet;
+
 pub use crate::policy::shell::looks::Place;
 use crate::policy::shell::{Argv, identifier, is_harmless, looks, plain, written};
 
 /// Returns the words of a command that rules compare with places on disk: what a command that only
-/// looks looks at, and what any other may write to. Links among them have to be resolved.
+/// looks looks at, and what any other may write to and read. Links among them have to be resolved.
 pub fn places(command: &str) -> Vec<Place> {
     if command.len() > looks::MAX_TEXT {
         return Vec::new();
     }
     looks::places(command).unwrap_or_else(|| {
-        let names = written::names(command).unwrap_or_default();
+        let written = written::names(command).unwrap_or_default();
+        let read = looks::reads::places(command).unwrap_or_default();
+        let read = read.into_iter().map(|place| place.path);
+        let read: BTreeSet<String> = read.filter(|path| !written.contains(path)).collect();
         let place = |path| Place {
             path,
             is_pattern: false,
         };
-        names.into_iter().map(place).collect()
+        written.into_iter().chain(read).map(place).collect()
     })
 }
 

@@ -18,6 +18,8 @@
 //! [+]         a word with + may come before the subcommand
 //! [after=T]   after -- only the word T
 //! [lints]     after -- only lints                 [sed] [awk] the first operand is a program text
+//! [needs=A,B] harmless only with one of these options
+//! [jq]        the program text brings in no other file
 //! ```
 
 use super::options::{Extent, Options, Role, Style};
@@ -34,6 +36,9 @@ const TABLES: [&str; 4] = [
 
 /// Programs that look. Allow rules need this table; for deny rules these programs are quiet anyway.
 const LOOKING: &str = include_str!("tables/looking.txt");
+
+/// Programs that write where their input says. Allow rules alone need this table as well.
+const TOLD: &str = include_str!("tables/told.txt");
 
 /// Commands of git that no allow rule for all of git covers.
 const OTHER_GIT_COMMANDS: &str = "archive bisect bugreport bundle checkout-index commit-graph \
@@ -68,11 +73,12 @@ pub(crate) fn of(argv: &[String], granted: usize) -> Coverage {
 /// Says what the tables know about a program with these arguments. The first `granted` arguments
 /// are allowed as they are.
 pub(super) fn of_words(name: &str, arguments: &[Word], granted: usize) -> Coverage {
-    let mut looking = lines_about(LOOKING, name);
-    match looking.next() {
-        Some(line) => judge(&line, arguments, granted),
-        None => check(name, arguments, granted),
+    let mut own: Vec<Line> = lines_about(LOOKING, name).collect();
+    own.extend(lines_about(TOLD, name));
+    if own.is_empty() {
+        own = lines_of(name);
     }
+    check(&own, arguments, granted)
 }
 
 /// Whether the tables know a program.
@@ -85,7 +91,7 @@ pub(super) fn is_listed(name: &str) -> bool {
 
 /// Whether a program in the tables runs no other program when it is called with these arguments.
 pub(super) fn runs_nothing(name: &str, arguments: &[Word]) -> bool {
-    match check(name, arguments, 0) {
+    match check(&lines_of(name), arguments, 0) {
         Coverage::Harmless | Coverage::Notable => true,
         Coverage::Unknown | Coverage::Unlisted => false,
     }
@@ -128,15 +134,14 @@ fn has_subcommands(all: &[Line]) -> bool {
     all.iter().any(|line| command(line).nth(1).is_some())
 }
 
-fn check(name: &str, arguments: &[Word], granted: usize) -> Coverage {
-    let all = lines_of(name);
+fn check(all: &[Line], arguments: &[Word], granted: usize) -> Coverage {
     if all.is_empty() {
         return Coverage::Unlisted;
     }
-    let Some(own) = own_line(&all) else {
+    let Some(own) = own_line(all) else {
         return Coverage::Unknown;
     };
-    if !has_subcommands(&all) {
+    if !has_subcommands(all) {
         return judge(&own, arguments, granted);
     }
     let roles = options(&own, Part::Both).walk(arguments, Extent::Options);
@@ -154,7 +159,7 @@ fn check(name: &str, arguments: &[Word], granted: usize) -> Coverage {
         return first;
     }
     let granted = granted.saturating_sub(start);
-    worse(first, subcommand(&all, after, granted))
+    worse(first, subcommand(all, after, granted))
 }
 
 /// Checks a subcommand and its arguments.
@@ -298,8 +303,11 @@ fn passes(line: &Line, part: Part, arguments: &[Word], granted: usize) -> bool {
         |test: &dyn Fn(&str) -> bool| !operands.iter().any(|word| word.texts().any(test));
     let no_word =
         |test: &dyn Fn(&str) -> bool| !arguments.iter().any(|word| word.texts().any(test));
+    let uses = |option: &str| options(line, part).uses(arguments, option);
     known
         && operands.len() <= limit
+        && (part == Part::Both
+            || value(line, "needs=").is_none_or(|listed| listed.split(',').any(uses)))
         && (!has(line, "no=") || no_operand(&|text| text.contains('=')))
         && (!has(line, "no::") || no_operand(&|text| text.contains("::")))
         && (!has(line, "no+")
@@ -315,6 +323,9 @@ fn passes(line: &Line, part: Part, arguments: &[Word], granted: usize) -> bool {
                 .skip_while(|word| word.text() != Some("--"));
             after.all(|word| matches!(word.text(), Some(text) if text == own || text == "--"))
         })
+        && (!has(line, "jq")
+            || part == Part::Both
+            || no_word(&|text| script_text::jq_imports(text)))
         && (!has(line, "sed") || !script_text::sed_runs(arguments))
         && (!has(line, "awk")
             || !(script_text::awk_runs(arguments)

@@ -4,8 +4,10 @@
 //! `tables/looks.txt` names the commands. The line is read by `reader`, so pipes, conditions,
 //! quotes, patterns and substitutions are understood. Whatever is not certain is no look.
 
+pub(crate) mod reads;
+
 use super::coverage::{self, Coverage};
-use super::reader::{Input, Script, Simple};
+use super::reader::{Script, Simple};
 use super::table;
 use super::word::Word;
 
@@ -64,6 +66,9 @@ pub(crate) fn places(text: &str) -> Option<Vec<Place>> {
     let mut found = Found::new();
     for command in &script.commands {
         found.command(command)?;
+    }
+    for word in &script.opened {
+        found.place(word)?;
     }
     Some(found.places)
 }
@@ -208,9 +213,6 @@ impl Found {
             .all(|it| harmless(&it.name) && !it.value.expands())
         {
             return None;
-        }
-        if let Input::File(word) = &command.input {
-            self.place(word)?;
         }
         self.program(program.text()?, arguments)
     }

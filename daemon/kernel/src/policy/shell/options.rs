@@ -116,6 +116,48 @@ impl Options<'_> {
         Some(false)
     }
 
+    /// Whether the next word is the value of this one.
+    fn takes_next(&self, word: &Word) -> bool {
+        let text = word.text().filter(|text| text.starts_with('-'));
+        text.and_then(|text| self.option(text)).unwrap_or_default()
+    }
+
+    /// Whether a command uses an option, and no program can read the word as a value or an operand.
+    pub(super) fn uses(&self, words: &[Word], wanted: &str) -> bool {
+        let mut before: Option<&Word> = None;
+        for word in words {
+            let text = word.text().unwrap_or_default();
+            if text == "--" {
+                return false;
+            }
+            let is_value = before.is_some_and(|before| self.takes_next(before));
+            if !is_value && self.is_spelled(text, wanted) {
+                return true;
+            }
+            before = Some(word);
+        }
+        false
+    }
+
+    /// Whether a word is an option, or letters of which one is this option.
+    fn is_spelled(&self, text: &str, wanted: &str) -> bool {
+        if text.split('=').next() == Some(wanted) {
+            return true;
+        }
+        let (Some(letters), Some(letter)) = (text.strip_prefix('-'), wanted.strip_prefix('-'))
+        else {
+            return false;
+        };
+        // A letter that has a value ends the letters.
+        self.style == Style::Letters
+            && !letters.starts_with('-')
+            && letter.len() == 1
+            && letters
+                .chars()
+                .take_while(|own| self.letter(*own) == Some(Value::None))
+                .any(|own| letter.starts_with(own))
+    }
+
     /// Returns the role of each word of a command, up to the first operand or to the end.
     pub(super) fn walk(&self, words: &[Word], extent: Extent) -> Vec<Role> {
         let mut roles = Vec::with_capacity(words.len());

@@ -42,6 +42,8 @@ pub(crate) struct Script {
     pub listed: Vec<Word>,
     /// Files that redirections write to.
     pub written: Vec<Word>,
+    /// Files that redirections read from.
+    pub opened: Vec<Word>,
     /// Whether part of the text could not be read. Then the text may run anything.
     pub doubt: bool,
     /// Whether the text calculates with variables. Their values are read as expressions, and an

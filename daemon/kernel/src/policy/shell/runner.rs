@@ -4,24 +4,50 @@
 //! Such a list can never be complete. It is the second line of defence. The first is that a rule
 //! names one program and that a person chose this program.
 
-/// Programs that exist to run others, or whose arguments are a program.
+use super::runs;
+
+/// Programs that exist to run others, or whose arguments are a program, besides those that
+/// `runs` reads.
 #[rustfmt::skip]
 const RUNNERS: &[&str] = &[
-    "ack", "ansible", "ansible-playbook", "ash", "at", "awk", "bash", "batch", "bsdtar", "bunx", "busybox",
-    "bwrap", "capsh", "cgexec", "chpst", "chroot", "chrt", "clojure", "cpio", "crontab", "csh", "dash",
-    "dbus-run-session", "dc", "doas", "dtach", "ed", "elixir", "emacs", "emacsclient", "entr", "env",
-    "erl", "ex", "expect", "fakeroot", "find", "firejail", "fish", "flock", "ftp", "gawk", "gdb", "ghci",
-    "gnuplot", "groovy", "gsed", "gtar", "guile", "hyperfine", "iex", "ionice", "irb", "java", "jshell",
-    "julia", "ksh", "less", "lldb", "logrotate", "ltrace", "lua", "m4", "man", "mawk", "more", "mosh",
-    "most", "mysql", "nawk", "nc", "ncat", "nice", "node", "nodejs", "nohup", "npx", "nsenter", "numactl",
-    "nvim", "open", "osascript", "parallel", "pdsh", "perf", "perl", "php", "pkexec", "pnpx", "powershell",
-    "proot", "psql", "pwsh", "r", "racket", "rlwrap", "rscript", "rsync", "ruby", "run-parts", "runuser",
-    "scala", "scp", "screen", "script", "sed", "setarch", "setpriv", "setsid", "sftp", "sg", "sh", "socat",
-    "softlimit", "sqlite3", "ssh", "ssh-agent", "sshpass", "start-stop-daemon", "stdbuf", "strace", "su",
-    "sudo", "systemd-run", "tar", "taskset", "tclsh", "tcpdump", "tee", "telnet", "time", "timeout",
-    "tmux", "toybox", "ts-node", "tsx", "unbuffer", "unshare", "uvx", "valgrind", "vi", "view", "vim",
-    "vimdiff", "watch", "wish", "xargs", "xdg-open", "xterm", "xvfb-run", "zip", "zsh",
+    "aa-exec", "ack", "alpine", "ansible", "ansible-console", "ansible-playbook", "ash", "at", "autossh",
+    "awk", "bash", "batch", "bpftrace", "bsdtar", "bunx", "busybox", "bwrap", "bzless", "bzmore", "capsh",
+    "cargo-watch", "cgexec", "choom", "chpst", "chronic", "chroot", "chrt", "clisp", "clojure", "clush",
+    "cmd", "corepack", "cpio", "crontab", "cscope", "csh", "csi", "d8", "daemonize", "dash", "dbclient",
+    "dbus-run-session", "dc", "dlv", "doas", "dtach", "duckdb", "ecl", "ed", "editor", "elinks", "elixir",
+    "elvis", "elvish", "emacs", "emacs-gtk", "emacs-nox", "emacsclient", "entr", "env", "envdir", "erl", "ex",
+    "execlineb", "expect", "expectk", "fab", "fakeroot", "faketime", "file-rename", "find", "firejail",
+    "fish", "flock", "ftp", "fzf", "gawk", "gcore", "gdb", "gdb-multiarch", "gdbserver", "ghci", "gjs",
+    "gnuplot", "gp", "gpg-agent", "gpg-connect-agent", "gprolog", "groovy", "gs", "gsed", "gtar", "guile",
+    "gview", "gvim", "heaptrack", "hyperfine", "iex", "ifne", "info", "invoke", "ionice", "irb", "java",
+    "jjs", "jmacs", "joe", "jshell", "julia", "kotlin", "ksh", "less", "lesspipe", "links", "lldb",
+    "logrotate", "ltrace", "lua", "lynx", "m4", "machinectl", "mailx", "man", "mawk", "maxima", "mcedit",
+    "mg", "micro", "mispipe", "mongo", "mongosh", "more", "mosh", "most", "multilog", "mycli", "mysql",
+    "mysqlsh", "nawk", "nc", "ncat", "ncftp", "neomutt", "newgrp", "nice", "nnn", "node", "nodejs", "nohup",
+    "npx", "nq", "nsenter", "nu", "numactl", "nvim", "nvim-qt", "octave", "open", "osascript", "osh", "pager",
+    "parallel", "parallel-ssh", "pdsh", "pee", "perf", "perl", "perl-rename", "pgcli", "php", "php-cgi",
+    "pico", "pine", "pkexec", "pnpx", "powershell", "prename", "proot", "pry", "psql", "pssh", "pwsh", "qjs",
+    "r", "racket", "raku", "rdbg", "rename", "rgview", "rgvim", "rhino", "rlwrap", "rr", "rscript", "rsh",
+    "rsync", "ruby", "run-mailcap", "run-parts", "runcon", "runghc", "runhaskell", "runuser", "rview", "rvim",
+    "sage", "sbcl", "scala", "scp", "screen", "script", "sed", "see", "select-editor", "sensible-browser",
+    "sensible-editor", "sensible-pager", "setarch", "setlock", "setpriv", "setsid", "sftp", "sg", "sh", "sk",
+    "socat", "softlimit", "sqlcmd", "sqlite3", "sqlplus", "ssh", "ssh-agent", "sshfs", "sshpass", "stap",
+    "start-stop-daemon", "stdbuf", "strace", "su", "sudo", "sudoedit", "svscan", "swipl", "systemd-nspawn",
+    "systemd-run", "tar", "taskset", "tclsh", "tcpdump", "tee", "telnet", "time", "timeout", "tmux", "toybox",
+    "ts-node", "tsp", "tsx", "unbuffer", "unshare", "usql", "utop", "uvx", "valgrind", "vi", "vidir", "view",
+    "vifm", "vigr", "vile", "vim", "vimdiff", "vipe", "vipw", "visudo", "w3m", "watch", "wine", "wine64",
+    "wish", "wolframscript", "wsl", "xargs", "xdg-open", "xonsh", "xterm", "xvfb-run", "xzless", "xzmore",
+    "ysh", "zip", "zless", "zmore", "zrun", "zsh",
 ];
+
+/// How the names of further such programs begin: interpreters with a version, loaders and emulators of
+/// one kind of machine.
+const RUNNING_FAMILIES: &[&str] = &[
+    "ld-linux", "ld-musl", "ld.so", "ld64.so", "pypy", "python", "qemu-",
+];
+
+/// How the names of programs end that come in several builds.
+const BUILT: &[&str] = &[".athena", ".basic", ".exe", ".gtk3", ".nox", ".tiny"];
 
 /// Subcommands that run the arguments after them or the contents of a file.
 const RUNNING_SUBCOMMANDS: &[(&str, &[&str])] = &[
@@ -58,9 +84,11 @@ const RUNNING_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ),
     ("go", &["generate", "run", "tool"]),
     ("helm", &["plugin"]),
+    ("hg", &["import", "patch", "qimport", "unbundle"]),
     ("kubectl", &["cp", "debug", "exec", "plugin", "run"]),
     ("minikube", &["ssh"]),
     ("mix", &["eval", "run"]),
+    ("mvn", &["antrun:run", "exec:exec", "exec:java"]),
     ("nix", &["develop", "eval", "run", "shell"]),
     (
         "npm",
@@ -72,6 +100,7 @@ const RUNNING_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("poetry", &["run", "shell"]),
     ("rails", &["console", "dbconsole", "runner"]),
     ("rustup", &["run"]),
+    ("svn", &["patch"]),
     ("swift", &["repl", "run"]),
     ("uv", &["run", "tool"]),
     ("yarn", &["create", "dlx", "exec", "node"]),
@@ -82,13 +111,15 @@ const RUNNING_SUBCOMMANDS: &[(&str, &[&str])] = &[
 /// a file to write.
 #[rustfmt::skip]
 const RUNNING_OPTIONS: &[&str] = &[
-    "--checkpoint-action", "--command", "--compress-program", "--config", "--config-env", "--config-file",
-    "--config-option", "--diff-cmd", "--editor-cmd", "--eval", "--exec", "--exec-batch", "--exec-path",
-    "--ext-diff", "--extcmd", "--filter", "--hostname-bin", "--info-script", "--justfile", "--makefile",
-    "--new-volume-script", "--node-options", "--open-files-in-pager", "--output", "--pager", "--pre",
-    "--receive-pack", "--rsh", "--rsh-command", "--script-shell", "--shell", "--strip-program",
-    "--template", "--textconv", "--to-command", "--toolexec", "--upload-pack", "--use-askpass",
-    "--use-compress-program", "--vettool",
+    "--agent-program", "--checkpoint-action", "--command", "--compress-program", "--config",
+    "--config-env", "--config-file", "--config-option", "--diff-cmd", "--dirmngr-program",
+    "--editor-cmd", "--eval", "--exec", "--exec-batch", "--exec-path", "--execute", "--ext-diff", "--extcmd",
+    "--filter", "--gpg-program", "--hostname-bin", "--info-script", "--justfile", "--lua-filter",
+    "--makefile", "--new-volume-script", "--node-options", "--open-files-in-pager", "--options",
+    "--output", "--pager", "--pdf-engine", "--photo-viewer", "--pinentry-program", "--plugin", "--pre",
+    "--preview", "--rakefile", "--receive-pack", "--rsh", "--rsh-command", "--script-shell", "--shell",
+    "--strip-program", "--template", "--textconv", "--to-command", "--toolexec", "--upload-pack",
+    "--use-askpass", "--use-compress-program", "--use-embedded-filename", "--vettool",
 ];
 
 /// Short options with the same effect, by program and, if it has one, subcommand.
@@ -105,16 +136,24 @@ const RUNNING_LETTERS: &[(&str, &str, &str)] = &[
     ("just", "", "cdf"),
     ("make", "", "CEIf"),
     ("sort", "", "o"),
+    ("ssh-add", "", "s"),
+    ("ssh-keygen", "", "D"),
     ("wget", "", "eioO"),
 ];
 
 /// Options with the same effect that have one dash and several letters.
 const RUNNING_WORDS: &[(&str, &[&str])] = &[
+    ("bun", &["-e", "-p"]),
     ("cc", &["-wrapper", "-fplugin", "-B"]),
     ("clang", &["-wrapper", "-fplugin", "-B"]),
+    ("cmake", &["-E", "-P"]),
     ("gcc", &["-wrapper", "-fplugin", "-B"]),
     ("g++", &["-wrapper", "-fplugin", "-B"]),
+    ("ghc", &["-e", "-F", "-pgm"]),
     ("go", &["-exec", "-toolexec", "-vettool", "-overlay"]),
+    ("ld", &["-plugin"]),
+    ("pandoc", &["-F", "-L"]),
+    ("rake", &["-e", "-E", "-f", "-I", "-p", "-r", "-R"]),
     ("rustc", &["-Clinker", "-C"]),
 ];
 
@@ -139,12 +178,16 @@ pub(crate) fn runs_anything(argv: &[String]) -> bool {
 /// Says whether a program exists to run others, or takes programs as arguments.
 pub(crate) fn is_runner(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
+    // The name may say how the program was built: vim.basic, bash.exe.
+    let built = BUILT.iter().find_map(|end| name.strip_suffix(end));
+    let name = built.unwrap_or(&name);
     // The name may have a version: python3.12, ruby3.1, lua5.4.
     let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
-    name.starts_with("python")
-        || name.starts_with("pypy")
-        || RUNNERS.contains(&name.as_str())
-        || RUNNERS.contains(&family)
+    let has_subcommands = || RUNNING_SUBCOMMANDS.iter().any(|(own, _)| *own == name);
+    RUNNING_FAMILIES.iter().any(|start| name.starts_with(start))
+        || [name, family]
+            .iter()
+            .any(|own| RUNNERS.contains(own) || (!has_subcommands() && runs::is_for_running(own)))
 }
 
 /// Says whether options or a subcommand make a program run something.

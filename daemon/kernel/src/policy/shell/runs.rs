@@ -10,6 +10,8 @@ mod special;
 
 use std::collections::BTreeMap;
 
+pub(super) use self::program::is_for_running;
+
 use super::reader::{Assignment, Input, Script, Simple};
 use super::word::{Word, base_name};
 
@@ -34,6 +36,8 @@ pub(crate) struct Runs {
     written: Vec<Word>,
     /// Words after redirections that write.
     redirected: Vec<Word>,
+    /// Words after redirections that read.
+    opened: Vec<Word>,
     commands: usize,
     effort: usize,
     /// The classes of programs that were looked up before.
@@ -81,6 +85,11 @@ impl Runs {
         &self.redirected
     }
 
+    /// Returns the words after redirections that read.
+    pub(crate) fn opened(&self) -> &[Word] {
+        &self.opened
+    }
+
     /// Reads a text that a shell executes.
     fn text(&mut self, text: &str, certainty: Certainty, depth: usize) {
         if self.is_too_much(depth) {
@@ -91,6 +100,7 @@ impl Runs {
         self.anything |= script.doubt || hides_in_expressions(&script);
         self.redirected.extend(script.written.iter().cloned());
         self.written.extend(script.written);
+        self.opened.extend(script.opened);
         self.commands += script.commands.len();
         for word in &script.listed {
             self.value(word, depth);

@@ -242,5 +242,13 @@ impl Sed<'_> {
     }
 }
 
+/// Whether a program text of `jq` brings in another file.
+pub(super) fn jq_imports(text: &str) -> bool {
+    ["import", "include"].iter().any(|keyword| {
+        let mut after = text.split(keyword).skip(1);
+        after.any(|rest| rest.trim_start().starts_with(['"', '#']))
+    })
+}
+
 #[cfg(test)]
 mod tests;

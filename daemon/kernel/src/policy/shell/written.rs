@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::looks;
 use super::runs::Runs;
 use super::word::{Word, base_name};
+use super::written_by_git as git;
 
 /// Characters that cannot belong to a path where it stands in a longer text, such as a script.
 const BETWEEN: &str = "'\"`$(){}[]<>|&;,=:!#*?~^ \t\r\n";
@@ -41,16 +42,21 @@ fn add_command(names: &mut BTreeSet<String>, words: &[Word]) {
         return;
     };
     let name = program.text().map_or("", base_name);
-    // What git writes itself is its own. A command that only looks writes nothing, but `cd` leads
-    // later commands elsewhere.
-    if name == "git" || (name != "cd" && looks::is_looking(name, arguments)) {
+    // A command that only looks writes nothing, but `cd` leads later commands elsewhere.
+    if name != "cd" && looks::is_looking(name, arguments) {
+        return;
+    }
+    let is_git = name == "git";
+    // What git writes into its own folder is not counted.
+    if is_git && git::writes_only_its_own(arguments) {
         return;
     }
     add(names, program);
     let mut is_excluded = false;
     for word in arguments {
         let option = word.prefix().split('=').next().unwrap_or_default();
-        let excludes = EXCLUDING.contains(&option);
+        let excludes =
+            EXCLUDING.contains(&option) || (is_git && git::takes_message(arguments, option));
         if !is_excluded && !excludes {
             add(names, word);
         }
@@ -62,9 +68,19 @@ fn add(names: &mut BTreeSet<String>, word: &Word) {
     for piece in word.texts().chain([word.braces()]) {
         let parts = piece.split(|character: char| BETWEEN.contains(character));
         for part in [piece].into_iter().chain(parts) {
-            if !part.is_empty() && names.len() <= MAX_NAMES && !names.contains(part) {
-                names.insert(part.to_owned());
-            }
+            insert(names, part);
         }
+        // The value of an option of one letter may be attached: `-o.bashrc`.
+        if piece.starts_with('-')
+            && let Some(start) = piece.find(['.', '/', '~'])
+        {
+            insert(names, piece.get(start..).unwrap_or_default());
+        }
+    }
+}
+
+fn insert(names: &mut BTreeSet<String>, name: &str) {
+    if !name.is_empty() && names.len() <= MAX_NAMES && !names.contains(name) {
+        names.insert(name.to_owned());
     }
 }

@@ -7,6 +7,8 @@ mod at_work;
 #[cfg(unix)]
 mod generated;
 #[cfg(unix)]
+mod named;
+#[cfg(unix)]
 mod rig;
 #[cfg(unix)]
 mod rules;

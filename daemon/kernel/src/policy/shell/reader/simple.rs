@@ -147,6 +147,9 @@ impl Reader<'_, '_> {
         if operator.ends_with('&') && word.texts().any(|text| text.contains(['$', '`'])) {
             self.script.doubt = true;
         }
+        if matches!(*operator, "<" | "<>") {
+            self.script.opened.push(word.clone());
+        }
         match *operator {
             "<<<" => *input = Input::Text(word),
             "<" => *input = Input::File(word),

@@ -227,7 +227,18 @@ pub(super) const DATABASE_CLIENTS: &[&str] = &["sqlite3", "psql", "mysql", "mari
 /// Shells by their names.
 pub(super) const SHELLS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "yash",
+    "rzsh", "rksh", "lksh", "oksh", "pdksh", "posh", "hush",
 ];
+
+/// Whether a program exists to run others: a wrapper, a shell, an interpreter, or a program that
+/// accepts commands while it runs.
+pub(in crate::policy::shell) fn is_for_running(name: &str) -> bool {
+    SHELLS.contains(&name)
+        || CONVERSING.contains(&name)
+        || DATABASE_CLIENTS.contains(&name)
+        || table::lines(WRAPPERS).any(|line| line.is_for(name))
+        || is_interpreter(name)
+}
 
 /// Returns the table line of an interpreter. Its name may have a version: `python3.12`.
 pub(super) fn interpreter(name: &str) -> Option<table::Line> {
