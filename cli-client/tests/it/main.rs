@@ -11,6 +11,7 @@
 
 mod agents;
 mod answers;
+mod attach_piped;
 #[cfg(unix)]
 mod conversation;
 mod daemon;
