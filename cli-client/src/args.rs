@@ -151,6 +151,9 @@ pub(crate) enum Verb {
     /// What you type is sent to the session, as in a conversation; /help lists the commands. Ctrl-C
     /// and Ctrl-D leave and stop nothing.
     ///
+    /// If another client answers a question while you type here, you are told so, and your line goes
+    /// to the prompt, where you can edit it and send it as a message.
+    ///
     /// What is piped in is sent as one message: `echo "go on" | loop attach ID`. The command then
     /// ends when the session has answered and is idle. A question stays open for a client on a
     /// terminal. With </dev/null it only watches.

@@ -19,6 +19,8 @@ mod home;
 mod interrupt;
 mod model;
 mod prompt;
+#[cfg(unix)]
+mod questions;
 mod queue;
 mod sessions;
 mod tasks;
