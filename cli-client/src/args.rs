@@ -42,7 +42,7 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) model: Option<String>,
 
-    /// The agent that answers: one of your agent files or a built-in one.
+    /// The agent that answers: one of your agent files, or `build` or `plan`, which are built in.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) agent: Option<String>,
 
