@@ -42,7 +42,7 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) model: Option<String>,
 
-    /// The agent that answers: one of your agent files or a built-in one.
+    /// The agent that answers: one of your agent files, or `build` or `plan`, which are built in.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) agent: Option<String>,
 
@@ -150,6 +150,13 @@ pub(crate) enum Verb {
     ///
     /// What you type is sent to the session, as in a conversation; /help lists the commands. Ctrl-C
     /// and Ctrl-D leave and stop nothing.
+    ///
+    /// If another client answers a question while you type here, you are told so, and your line goes
+    /// to the prompt, where you can edit it and send it as a message.
+    ///
+    /// What is piped in is sent as one message: `echo "go on" | loop attach ID`. The command then
+    /// ends when the session has answered and is idle. A question stays open for a client on a
+    /// terminal. With </dev/null it only watches.
     Attach {
         /// Its id, or the beginning of it.
         id: String,

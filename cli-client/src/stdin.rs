@@ -69,7 +69,7 @@ pub(crate) fn read() -> anyhow::Result<String> {
 /// Returns whether stdin is a file, a pipe or a socket. Terminals and devices like /dev/null bring
 /// nothing to a prompt.
 #[cfg(unix)]
-fn can_bring_text() -> bool {
+pub(crate) fn can_bring_text() -> bool {
     use rustix::fs::FileType;
     rustix::fs::fstat(std::io::stdin()).is_ok_and(|facts| {
         let kind = FileType::from_raw_mode(facts.st_mode);
@@ -81,7 +81,7 @@ fn can_bring_text() -> bool {
 }
 
 #[cfg(not(unix))]
-fn can_bring_text() -> bool {
+pub(crate) fn can_bring_text() -> bool {
     !std::io::stdin().is_terminal()
 }
 

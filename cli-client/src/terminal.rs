@@ -7,7 +7,7 @@ mod screen;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 
-use input::{AskerKind, LineInput};
+use input::LineInput;
 use loopd_sdk::proto::visible::visible;
 use screen::{Screen, Stream};
 
@@ -96,9 +96,10 @@ impl Terminal {
     }
 
     /// Asks a question: shows a text, and reads a line after `prompt`. Returns `None` at the end of
-    /// input. After Ctrl-C it does not return; [`Terminal::interrupted`] does.
+    /// input. After Ctrl-C it does not return; [`Terminal::interrupted`] does. Dropping the future
+    /// closes the question.
     pub(crate) async fn ask(&self, text: &str, prompt: &str) -> Option<String> {
-        match self.input.ask(AskerKind::Question, text, prompt).await {
+        match self.input.question(text, prompt).typed().await {
             Ok(Typed::Line(line)) => Some(line),
             Ok(Typed::End) => None,
             Ok(Typed::Interrupted) | Err(_) => std::future::pending().await,
@@ -107,7 +108,7 @@ impl Terminal {
 
     /// Reads a line of a conversation. Questions may come before it.
     pub(crate) async fn line(&self, prompt: &str) -> Typed {
-        let typed = self.input.ask(AskerKind::Prompt, "", prompt).await;
+        let typed = self.input.prompt(prompt).await;
         typed.unwrap_or(Typed::End)
     }
 

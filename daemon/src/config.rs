@@ -55,6 +55,7 @@
 
 use loopd_proto::parse_error::plain;
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::time::Duration;
 
@@ -77,6 +78,8 @@ pub struct Config {
     pub agents: AgentSettings,
     pub models: ModelSettings,
     pub unattended: UnattendedTimeout,
+    /// A hash of the text of the file; `None` without a readable file.
+    fingerprint: Option<u64>,
 }
 
 /// How long idle shells and open questions are kept for a person who may come back.
@@ -166,18 +169,42 @@ struct ConfigFile {
 }
 
 impl Config {
-    /// Reads the file of a home; without a file all settings have their defaults.
+    /// Reads the file of a home; without a file all settings have their defaults. A mistake is
+    /// logged.
     pub fn load(home: &Path) -> Self {
-        let path = home.join(FILE);
-        let config = match regular_file::read_text(&path, LARGEST) {
-            Ok(text) => Self::read(&text, &path.to_string_lossy()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::default(),
-            Err(error) => Self::broken(format!("{} cannot be read: {error}", path.display())),
-        };
+        let config = Self::load_quietly(home);
         if let Some(problem) = &config.models.problem {
             tracing::warn!("{problem}");
         }
         config
+    }
+
+    fn load_quietly(home: &Path) -> Self {
+        let path = home.join(FILE);
+        match regular_file::read_text(&path, LARGEST) {
+            Ok(text) => Self {
+                fingerprint: Some(fingerprint(&text)),
+                ..Self::read(&text, &path.to_string_lossy())
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::default(),
+            Err(error) => Self::broken(format!("{} cannot be read: {error}", path.display())),
+        }
+    }
+
+    /// Reads the file again, and returns what is wrong with it, or that it is another one than these
+    /// settings came from.
+    pub fn problem_now(&self, home: &Path) -> Option<String> {
+        let now = Self::load_quietly(home);
+        let changed = now.fingerprint != self.fingerprint;
+        now.models.problem.or_else(|| {
+            changed.then(|| {
+                format!(
+                    "{} was changed after the daemon started, which still uses what it read then; \
+                     to use it now: loop daemon stop",
+                    home.join(FILE).display()
+                )
+            })
+        })
     }
 
     /// Reads the text of the file. A mistake in it is reported with the first model request.
@@ -231,6 +258,12 @@ impl Config {
             .values()
             .filter_map(|provider| provider.api_key_env.as_deref())
     }
+}
+
+fn fingerprint(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl ConfigFile {

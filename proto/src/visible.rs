@@ -1,6 +1,7 @@
 //! Shows text so that nothing in it is hidden. Control characters would steer a terminal, and
 //! invisible or reversing characters would make a text look like another one; all of them are written
-//! as escapes such as `\x1b` and `\u{202e}`.
+//! as escapes such as `\x1b` and `\u{202e}`. So are marks that pile up on one letter: many of them
+//! cover the lines around it.
 //!
 //! The daemon shows files to models and requests to people in this form, and `loop` everything that
 //! it prints. This is the only place that knows which characters are hidden.
@@ -13,6 +14,9 @@ use std::fmt::Write as _;
 const MOST_BLANKS: usize = 40;
 const MOST_EMPTY_LINES: usize = 3;
 
+/// How many combining marks in a row are shown as they are. No script needs more on one letter.
+const MOST_MARKS: usize = 4;
+
 /// Returns the text with escapes in the place of hidden characters. Tabs and line breaks stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
@@ -24,9 +28,12 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     let mut characters = text.chars().peekable();
     // The character before, if it is shown as it is.
     let mut before = None;
+    let mut marks = 0;
     while let Some(character) = characters.next() {
         let ends_line = character == '\r' && characters.peek() == Some(&'\n');
-        if !is_hidden(character) || ends_line || joins(before, character) {
+        marks = if is_mark(character) { marks + 1 } else { 0 };
+        let is_plain = !is_hidden(character) && marks <= MOST_MARKS;
+        if is_plain || ends_line || joins(before, character) {
             shown.push(character);
             before = Some(character);
             continue;
@@ -79,7 +86,7 @@ fn escape(text: &str) -> Option<(char, usize)> {
         (digits, digits.len() + 4)
     };
     let character = char::from_u32(u32::from_str_radix(digits, 16).ok()?)?;
-    is_hidden(character).then_some((character, length))
+    (is_hidden(character) || is_mark(character)).then_some((character, length))
 }
 
 /// Returns the text for a person: nothing is hidden, and no run of blanks or empty lines pushes the
@@ -147,7 +154,10 @@ fn is_hidden(character: char) -> bool {
 /// characters, and in scripts that join their letters.
 fn joins(before: Option<char>, character: char) -> bool {
     match character {
-        '\u{200c}' | '\u{200d}' => before.is_some_and(|before| !before.is_ascii()),
+        '\u{200c}' | '\u{200d}' => before.is_some_and(|before| {
+            let is_variant = matches!(before, '\u{fe0e}' | '\u{fe0f}');
+            is_variant || !(before.is_ascii() || is_invisible(before))
+        }),
         '\u{fe0e}' | '\u{fe0f}' => before.is_some_and(|before| {
             let is_keycap = before.is_ascii_digit() || matches!(before, '#' | '*');
             is_keycap || !(before.is_ascii() || is_invisible(before))
@@ -156,7 +166,32 @@ fn joins(before: Option<char>, character: char) -> bool {
     }
 }
 
-/// Whether a character is invisible or reverses the text.
+/// Whether a character is a mark that is drawn on the letter before it.
+fn is_mark(character: char) -> bool {
+    matches!(
+        character,
+        '\u{300}'..='\u{36f}'
+            | '\u{483}'..='\u{489}'
+            | '\u{591}'..='\u{5bd}'
+            | '\u{610}'..='\u{61a}'
+            | '\u{64b}'..='\u{65f}'
+            | '\u{6d6}'..='\u{6dc}'
+            | '\u{730}'..='\u{74a}'
+            | '\u{e31}'
+            | '\u{e34}'..='\u{e3a}'
+            | '\u{e47}'..='\u{e4e}'
+            | '\u{eb4}'..='\u{ebc}'
+            | '\u{ec8}'..='\u{ece}'
+            | '\u{1ab0}'..='\u{1aff}'
+            | '\u{1dc0}'..='\u{1dff}'
+            | '\u{20d0}'..='\u{20ff}'
+            | '\u{302a}'..='\u{302f}'
+            | '\u{3099}'..='\u{309a}'
+            | '\u{fe20}'..='\u{fe2f}'
+    )
+}
+
+/// Whether a character is drawn as nothing, or reverses the text. White space does not count.
 pub fn is_invisible(character: char) -> bool {
     matches!(
         character,
@@ -169,11 +204,17 @@ pub fn is_invisible(character: char) -> bool {
             | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
+            | '\u{2800}'
             | '\u{3164}'
             | '\u{fe00}'..='\u{fe0f}'
             | '\u{feff}'
             | '\u{ffa0}'
-            | '\u{fff9}'..='\u{fffb}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{13430}'..='\u{1343f}'
+            | '\u{16fe4}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d159}'
+            | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}'
     )
 }
@@ -198,6 +239,12 @@ mod tests {
             ("1\u{fe0f}\u{20e3}", "1\u{fe0f}\u{20e3}"),
             ("a\u{200d}b", "a\\u{200d}b"),
             ("❤\u{fe0f}\u{fe0f}", "❤\u{fe0f}\\u{fe0f}"),
+            ("é\u{200d}\u{200d}", "é\u{200d}\\u{200d}"),
+            ("e\u{301}\u{323}", "e\u{301}\u{323}"),
+            (
+                "e\u{301}\u{301}\u{301}\u{301}\u{301}f",
+                "e\u{301}\u{301}\u{301}\u{301}\\u{301}f",
+            ),
         ];
         for (text, wanted) in table {
             let shown = visible(text);
@@ -207,6 +254,30 @@ mod tests {
         }
         assert_eq!(hidden_again("\\u{41} \\x41 \\n \\"), None);
         assert_eq!(hidden_again("\\u{zz} \\u{ \\x1").as_deref(), None);
+    }
+
+    #[test]
+    fn characters_that_draw_nothing_are_written_out() {
+        let nothing = [
+            '\u{115f}',
+            '\u{1160}',
+            '\u{2800}',
+            '\u{3164}',
+            '\u{ffa0}',
+            '\u{fff0}',
+            '\u{13430}',
+            '\u{16fe4}',
+            '\u{1bca0}',
+            '\u{1d159}',
+            '\u{1d173}',
+        ];
+        for character in nothing {
+            let text = format!("rm{character}x");
+            let shown = format!("rm\\u{{{:x}}}x", u32::from(character));
+            assert_eq!(visible(&text), shown);
+            assert_eq!(for_person(&text), shown);
+            assert_eq!(hidden_again(&shown), Some(text));
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl Events {
     }
 
     /// Returns the number of waiting events.
-    pub(crate) fn waiting(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.queue.waiting().events.len()
     }
 

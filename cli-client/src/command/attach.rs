@@ -1,5 +1,7 @@
-//! `loop attach`: joins a session, shows its events, answers its questions and sends what is typed.
-//! Leaving does not affect the session.
+//! `loop attach`: joins a session, shows its events, answers its questions and sends what is typed,
+//! or what is piped in. Leaving does not affect the session.
+
+mod piped;
 
 use loopd_sdk::{Session, SessionConfig};
 
@@ -8,6 +10,7 @@ use crate::app::{App, find_session};
 use crate::outcome::Outcome;
 use crate::render::{Renderer, UserMessages};
 use crate::slash::{self, Said};
+use crate::stdin;
 use crate::terminal::{Style, Typed};
 
 pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
@@ -28,14 +31,22 @@ pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
     let (past, mut events) = session.past_and_events().await?;
     let left = if terminal.can_ask() {
         "what you type is sent to it; leave it with Ctrl-C or Ctrl-D"
+    } else if stdin::can_bring_text() {
+        "what stdin brings is sent to it when stdin ends; leave it with Ctrl-C"
     } else {
-        "leave it with Ctrl-C"
+        "nothing that is typed is read, because stdin and stderr are not both a terminal; leave it with Ctrl-C"
     };
     let left = format!("attached to {}; {left}", session.id());
     terminal.notice(&terminal.styled(Style::Dim, &left));
     let mut renderer = Renderer::new(terminal, app.options.json, UserMessages::Shown);
     for event in past {
         renderer.show(&event)?;
+    }
+    if !terminal.can_ask() && stdin::can_bring_text() {
+        let outcome = piped::run(app, &session, events, renderer).await;
+        drop(session);
+        client.close().await;
+        return outcome;
     }
     let prompt = terminal.styled(Style::Bold, "> ");
     let line = terminal.line(&prompt);

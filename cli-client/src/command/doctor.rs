@@ -32,6 +32,7 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Outcome> {
             findings.extend(daemon(app, &paths).await);
         }
     }
+    findings.extend(config(app).await.map(|finding| ("config", finding)));
     findings.push(("model", model(app).await));
     findings.extend(
         agent_files(app)
@@ -179,6 +180,20 @@ fn owner(home: &Path) -> Option<u32> {
     let line = std::fs::read_to_string(home.join(home_paths::LOCK_FILE)).ok()?;
     let owner: serde_json::Value = serde_json::from_str(line.lines().next()?).ok()?;
     u32::try_from(owner.get("pid")?.as_u64()?).ok()
+}
+
+/// Checks `config.toml`. Only the daemon knows its keys. That no daemon can be asked is another finding.
+async fn config(app: &App) -> Option<Finding> {
+    let client = app.connect().await.ok()?;
+    let status = client.daemon_status().await;
+    client.close().await;
+    let status = status.ok()?;
+    let file = Path::new(&status.home).join("config.toml");
+    Some(match status.config_problem {
+        Some(problem) => Fail(sanitize(&problem)),
+        None if file.exists() => Fine(file.display().to_string()),
+        None => Fine(format!("{} does not exist; it need not", file.display())),
+    })
 }
 
 /// Checks the model. Only the daemon knows which one it would choose, so one is started if needed.

@@ -1,6 +1,6 @@
 //! `loop "…"` and `loop`: one message, or a conversation.
 
-use loopd_sdk::{Error, KeepsWaiting, Message, Session, Stopped, Turn, Wait};
+use loopd_sdk::{Error, KeepsWaiting, Message, Reply, Session, Stopped, Turn, Wait};
 
 use crate::app::App;
 use crate::outcome::Outcome;
@@ -139,6 +139,15 @@ async fn one_turn(app: &App, session: &Session, message: Message) -> anyhow::Res
             .notice(&app.terminal.styled(Style::Dim, &again));
         return Ok(Outcome::Interrupted);
     }
+    outcome_of(app, finished, was_shown)
+}
+
+/// Returns the outcome of a turn. `was_shown` tells whether an event has shown that it ended.
+pub(super) fn outcome_of(
+    app: &App,
+    finished: Result<Reply, Error>,
+    was_shown: bool,
+) -> anyhow::Result<Outcome> {
     match finished {
         Err(Error::Aborted) if !was_shown => {
             let why = "the message left the queue before it was answered: somebody cleared it";

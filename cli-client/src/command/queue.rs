@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use loopd_sdk::proto::params::queue::{Pending, PendingItem};
-use loopd_sdk::{Client, MessageId, Session, SessionConfig};
+use loopd_sdk::{Client, KeepsWaiting, MessageId, Session, SessionConfig};
 
 use crate::app::{App, find_session};
 use crate::args::QueueVerb;
@@ -32,14 +32,19 @@ pub(crate) async fn run(
 pub(crate) async fn abort(app: &App, session: Option<&str>) -> anyhow::Result<Outcome> {
     let client = app.connect().await?;
     let session = join(app, &client, session).await?;
-    let stopped = session.abort().await;
+    // Nothing of this client waits there, so that the queue stays as it is.
+    let stopped = session.interrupt(None, KeepsWaiting::Yes).await;
     let id = session.id().clone();
     drop(session);
     client.close().await;
-    stopped?;
-    app.terminal.notice(&format!(
-        "what ran in {id} was told to stop; what waits there runs next"
-    ));
+    app.terminal.notice(&if stopped?.interrupted {
+        format!("what ran in {id} was told to stop; what waits there runs next")
+    } else {
+        format!(
+            "nothing was stopped: no turn runs in {id}; tasks in the background are stopped with \
+             loop tasks stop"
+        )
+    });
     Ok(Outcome::Done)
 }
 

@@ -99,6 +99,20 @@ impl Screen {
         state.typing = typing;
     }
 
+    /// Makes the answer that is being typed a line of a conversation: shows a text and what was held
+    /// back above it, and from now on output, too.
+    pub(super) fn answer_becomes_message(&self, text: &str) {
+        let mut state = self.state.lock();
+        if state.typing != Typing::Answer {
+            return;
+        }
+        state.typing = Typing::Message;
+        state.held_bytes += text.len();
+        state.held.insert(0, (Stream::Err, text.to_owned()));
+        state.release_above();
+        state.print_whole_lines();
+    }
+
     /// Ends the line that was typed, and shows what was held back.
     pub(super) fn end(&self) {
         let mut state = self.state.lock();

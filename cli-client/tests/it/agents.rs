@@ -83,3 +83,31 @@ fn a_person_is_told_which_agent_asks() {
     assert!(home.path("made").exists());
     model.finish();
 }
+
+#[test]
+fn an_agent_that_cannot_be_selected_is_refused_with_the_reason() {
+    let home = Home::new();
+    let agents = home.path(".github/agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    let text = "---\ndescription: Does.\ntools: 5\n---\nHi.";
+    std::fs::write(agents.join("broken.agent.md"), text).unwrap();
+    let doctor = home.prints(&["doctor"]);
+    let line = doctor.lines().find(|line| line.contains("broken.agent.md"));
+    let problem = line.unwrap().split_once("files").unwrap().1.trim();
+    let said = home.run(&["--agent", "broken", "run echo hello"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains(problem), "{problem}: {said:?}");
+    assert!(problem.contains(", line "), "{problem}");
+    for agent in ["explore", "general-purpose"] {
+        let said = home.run(&["--agent", agent, "run echo hello"]);
+        assert_eq!(said.code, 1, "{said:?}");
+        let why = format!("the agent `{agent}` works for other agents only");
+        assert!(said.err.contains(&why), "{said:?}");
+        assert!(said.err.contains("build, plan"), "{said:?}");
+    }
+    for agent in ["build", "plan"] {
+        home.prints(&["--agent", agent, "/agents"]);
+    }
+    let help = home.prints(&["--help"]);
+    assert!(help.contains("`build` or `plan`"), "{help}");
+}

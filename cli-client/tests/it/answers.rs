@@ -66,6 +66,25 @@ fn a_model_that_nothing_can_serve_fails_by_name_and_makes_no_session() {
 }
 
 #[test]
+fn a_model_that_nothing_can_serve_is_not_switched_to() {
+    let home = Home::new();
+    let said = home.run(&["/model gpt-5"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("`gpt-5`"), "{said:?}");
+    assert!(said.err.contains("OPENAI_API_KEY"), "{said:?}");
+    let said = home.run(&["-c", "/model"]);
+    assert!(!said.out.contains("gpt-5 answers"), "{said:?}");
+    // The provider that a session has is not asked which models it has.
+    let mut with_key = home.command(&["/model gpt-5"]);
+    let said: RunOutput = with_key.env("OPENAI_API_KEY", "k").output().unwrap().into();
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(
+        said.err.contains("gpt-5 answers from the next call on"),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn an_answer_that_was_cut_is_told_and_has_its_exit_code() {
     for (reason, word) in [
         ("length", "output tokens"),

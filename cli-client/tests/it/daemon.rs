@@ -50,3 +50,33 @@ fn the_doctor_finds_a_healthy_home_and_says_how_to_fix_another() {
     let lost = String::from_utf8(lost.stdout).unwrap();
     assert!(lost.contains("fail loopd   /nowhere/loopd"), "{lost}");
 }
+
+#[test]
+fn a_wrong_key_in_the_configuration_is_told_by_the_doctor_also_while_a_daemon_runs() {
+    let home = Home::new();
+    let doctor = home.prints(&["doctor"]);
+    assert!(doctor.contains("ok   config "), "{doctor}");
+    let file = home.path("home/config.toml");
+    std::fs::write(&file, "local = false\nunattended = 5\n").unwrap();
+    let said = home.run(&["doctor"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let line = said
+        .out
+        .lines()
+        .find(|line| line.starts_with("fail config"));
+    let line = line.unwrap();
+    assert!(line.contains("config.toml, line 2"), "{line}");
+    assert!(line.contains("`unattended`"), "{line}");
+    assert!(
+        line.contains("unattended_timeout"),
+        "the key that was meant: {line}"
+    );
+    std::fs::write(&file, "unattended_timeout = 5\n").unwrap();
+    let said = home.run(&["doctor"]);
+    assert!(
+        said.out.contains("was changed after the daemon started"),
+        "{said:?}"
+    );
+    home.prints(&["daemon", "stop"]);
+    home.prints(&["doctor"]);
+}

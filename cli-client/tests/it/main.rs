@@ -11,6 +11,7 @@
 
 mod agents;
 mod answers;
+mod attach_piped;
 #[cfg(unix)]
 mod conversation;
 mod daemon;
@@ -18,6 +19,8 @@ mod home;
 mod interrupt;
 mod model;
 mod prompt;
+#[cfg(unix)]
+mod questions;
 mod queue;
 mod sessions;
 mod tasks;

@@ -100,6 +100,7 @@ fn ctrl_c_stops_no_turn_of_another_client_and_loop_abort_does() {
     assert!(!status.contains("  idle  "), "theirs goes on: {status}");
     let stopped = home.run(&["abort", id]);
     assert_eq!(stopped.code, 0, "{stopped:?}");
+    assert!(stopped.err.contains("was told to stop"), "{stopped:?}");
     let end = runtime.block_on(async {
         while turn.next().await.is_some() {}
         turn.finish()
@@ -107,4 +108,14 @@ fn ctrl_c_stops_no_turn_of_another_client_and_loop_abort_does() {
     assert!(matches!(end, Err(loopd_sdk::Error::Aborted)), "{end:?}");
     gate.open();
     model.finish();
+}
+
+#[test]
+fn loop_abort_says_that_nothing_ran() {
+    let home = Home::new();
+    home.prints(&["run echo one"]);
+    let said = home.run(&["abort"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("nothing was stopped"), "{said:?}");
+    assert!(!said.err.contains("told to stop"), "{said:?}");
 }

@@ -64,6 +64,24 @@ fn no_file_is_no_problem_and_a_broken_one_does_not_stop_the_daemon() {
 }
 
 #[test]
+fn what_is_wrong_with_the_file_now_is_told_and_that_it_was_changed() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join(FILE);
+    let config = Config::load(home.path());
+    assert_eq!(config.problem_now(home.path()), None);
+    std::fs::write(&file, "unattended_timeot = 5\n").unwrap();
+    let problem = config.problem_now(home.path()).unwrap();
+    assert!(
+        problem.contains("line 1") && problem.contains("unattended_timeot"),
+        "{problem}"
+    );
+    std::fs::write(&file, "unattended_timeout = 5\n").unwrap();
+    let problem = config.problem_now(home.path()).unwrap();
+    assert!(problem.contains("was changed"), "{problem}");
+    assert_eq!(Config::load(home.path()).problem_now(home.path()), None);
+}
+
+#[test]
 fn the_file_says_what_commands_run_on() {
     let read = |text: &str| Config::read(text, "config.toml").shell.backend;
     assert_eq!(read(""), ShellBackend::Terminal);

@@ -20,6 +20,9 @@ pub struct DaemonStatus {
     /// The number of running model calls and tools.
     pub work: usize,
     pub sessions: Vec<LiveSession>,
+    /// What is wrong with `config.toml`, as it is on the disk now or as it was read at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_problem: Option<String>,
 }
 
 /// A session that is in the daemon's memory.

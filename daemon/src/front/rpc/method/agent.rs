@@ -153,20 +153,48 @@ pub(super) async fn wanted(
     Ok(Some(choice(context, agent)))
 }
 
-/// Returns the agent of this name, if users may select it; the error lists those they may select.
+/// Returns the agent of this name, if users may select it. The error says why there is none, and
+/// lists those they may select.
 fn named<'a>(roster: &'a Roster, name: &str) -> Result<&'a AgentDefinition, String> {
-    let found = roster.get(name).filter(|agent| agent.user_invocable);
-    found.map(AsRef::as_ref).ok_or_else(|| {
-        let names: Vec<&str> = roster.selectable().map(|it| it.name.as_str()).collect();
-        let names = if names.is_empty() {
-            "none".to_owned()
-        } else {
-            names.join(", ")
-        };
-        format!(
-            "there is no agent named `{name}` to select; the agents of this session are: {names}"
-        )
-    })
+    let found = roster.get(name);
+    if let Some(agent) = found.filter(|agent| agent.user_invocable) {
+        return Ok(agent);
+    }
+    let names: Vec<&str> = roster.selectable().map(|it| it.name.as_str()).collect();
+    let names = if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    };
+    if let Some(agent) = found {
+        return Err(format!(
+            "the agent `{}` works for other agents only and cannot be selected; the agents of this \
+             session that can be are: {names}",
+            agent.name
+        ));
+    }
+    let broken = roster
+        .problems()
+        .iter()
+        .filter(|problem| is_same(file_agent(&problem.file), name));
+    let broken: Vec<String> = broken.map(ToString::to_string).collect();
+    if !broken.is_empty() {
+        return Err(format!(
+            "the file of the agent `{name}` cannot be used: {}; the agents of this session are: {names}",
+            broken.join("; ")
+        ));
+    }
+    Err(format!(
+        "there is no agent named `{name}` to select; the agents of this session are: {names}"
+    ))
+}
+
+/// Returns the name of the agent that a file would define if it names none itself.
+fn file_agent(file: &Path) -> &str {
+    let name = file.file_name().and_then(|name| name.to_str());
+    let name = name.unwrap_or_default();
+    let name = name.strip_suffix(".md").unwrap_or(name);
+    name.strip_suffix(".agent").unwrap_or(name)
 }
 
 fn choice(context: &Context, agent: &AgentDefinition) -> AgentChoice {

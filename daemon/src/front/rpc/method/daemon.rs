@@ -39,7 +39,16 @@ pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus
         connections: reasons.connections,
         work: reasons.work,
         sessions,
+        config_problem: config_problem(&context).await,
     })
+}
+
+/// Returns what is wrong with the configuration file.
+async fn config_problem(context: &Context) -> Option<String> {
+    let services = context.app.services.clone();
+    let checked =
+        tokio::task::spawn_blocking(move || services.config.problem_now(&services.home)).await;
+    checked.ok()?
 }
 
 fn activity(state: &State) -> Activity {

@@ -101,6 +101,14 @@ pub(super) async fn switch(context: Context, params: SwitchParams) -> Result<Swi
     if let Some(effort) = &params.reasoning_effort {
         session_options::check_effort(effort)?;
     }
+    // A session that no launch has opened yet learns its providers later.
+    let (route, is_launched) = session
+        .view(|view| ((view.route)(), view.launch.is_some()))
+        .await?;
+    if is_launched {
+        // Refused here, and not by the next call: nothing can serve the model.
+        route.find_target(&params.model_id).await?;
+    }
     let choice = ModelChoice {
         model: params.model_id.clone(),
         reasoning_effort: params.reasoning_effort,
