@@ -103,19 +103,17 @@ async fn a_turn_goes_on_by_itself_when_there_is_room_again() {
     }
 }
 
-#[tokio::test]
-async fn an_answer_to_a_permission_is_kept_until_it_can_be_stored() {
-    let commits = Commits::default();
-    let script = Script::play([
-        Turn::user("go").calls([call("c", "bash", json!({"command": "echo ran >> made"}))]),
-        Turn::any().says("done"),
-    ])
-    .await;
-    let daemon = Daemon::builder()
-        .script(script)
-        .commits(&commits)
-        .start()
-        .await;
+/// Approves a command, which makes a file, while the disk is full.
+async fn approved_on_a_full_disk(
+    commits: &Commits,
+    answers: impl IntoIterator<Item = Turn>,
+) -> (Daemon, Session) {
+    let command = json!({"command": "echo ran >> made"});
+    let mut turns = vec![Turn::user("go").calls([call("c", "bash", command)])];
+    turns.extend(answers);
+    let script = Script::play(turns).await;
+    let builder = Daemon::builder().script(script).commits(commits);
+    let daemon = builder.start().await;
     let offer = json!({"requestPermission": true});
     let mut session = daemon.client().create(offer).await;
     session.send("go").await;
@@ -125,12 +123,16 @@ async fn an_answer_to_a_permission_is_kept_until_it_can_be_stored() {
     let method = "session.permissions.handlePendingPermissionRequest";
     let error = session.try_call(method, answer).await.unwrap_err();
     assert!(error.message.contains("keeps this"), "{error:?}");
-    let data = error
-        .data
-        .as_ref()
-        .expect("programs can tell that it is kept");
+    let data = error.data.expect("programs can tell that it is kept");
     assert_eq!(data.to_string(), r#"{"kept":true}"#);
     assert!(!daemon.file("made").exists());
+    (daemon, session)
+}
+
+#[tokio::test]
+async fn an_answer_to_a_permission_is_kept_until_it_can_be_stored() {
+    let commits = Commits::default();
+    let (daemon, mut session) = approved_on_a_full_disk(&commits, [Turn::any().says("done")]).await;
     commits.free_disk();
     session.next("session.idle").await;
     assert!(daemon.file("made").exists());
@@ -140,33 +142,26 @@ async fn an_answer_to_a_permission_is_kept_until_it_can_be_stored() {
 #[tokio::test]
 async fn what_was_approved_before_an_abort_does_not_run_after_it() {
     let commits = Commits::default();
-    let script = Script::play([Turn::user("go").calls([call(
-        "c",
-        "bash",
-        json!({"command": "echo ran >> made"}),
-    )])])
-    .await;
-    let daemon = Daemon::builder()
-        .script(script)
-        .commits(&commits)
-        .start()
-        .await;
-    let offer = json!({"requestPermission": true});
-    let mut session = daemon.client().create(offer).await;
-    session.send("go").await;
-    let (request, _) = session.permission().await;
-    commits.fill_disk();
-    let answer = json!({"requestId": request, "result": {"kind": "approve-once"}});
-    let method = "session.permissions.handlePendingPermissionRequest";
-    session.try_call(method, answer).await.unwrap_err();
-    session
-        .try_call("session.abort", json!({}))
-        .await
-        .unwrap_err();
+    let (daemon, mut session) = approved_on_a_full_disk(&commits, []).await;
+    let abort = session.try_call("session.abort", json!({})).await;
+    abort.unwrap_err();
     commits.free_disk();
     session.next("abort").await;
     session.next("session.idle").await;
     assert!(!daemon.file("made").exists());
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn what_was_approved_runs_after_an_abort_that_spares_its_turn() {
+    let commits = Commits::default();
+    let (daemon, mut session) = approved_on_a_full_disk(&commits, [Turn::any().says("done")]).await;
+    let other = json!({"onlyMessageId": "of-another-turn"});
+    let interrupt = session.try_call("session.interruptMainTurn", other).await;
+    interrupt.unwrap_err();
+    commits.free_disk();
+    session.next("session.idle").await;
+    assert!(daemon.file("made").exists());
     daemon.finish().await;
 }
 

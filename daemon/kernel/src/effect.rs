@@ -72,6 +72,25 @@ pub enum EffectStart {
 }
 
 impl Effect {
+    /// Returns the turn whose work this begins or goes on with; `None` if it does other things.
+    pub fn turn(&self) -> Option<&TurnKey> {
+        match self {
+            Self::CallModel(turn) | Self::Assess { turn, .. } | Self::Run { turn, .. } => {
+                Some(turn)
+            }
+            Self::Prepare { .. }
+            | Self::OpenShellAhead
+            | Self::CancelTurn
+            | Self::StartGrace(_)
+            | Self::AskClients(_)
+            | Self::Withdraw(_)
+            | Self::Resolve { .. }
+            | Self::Remember(..)
+            | Self::GrantAbove(_)
+            | Self::CancelAgents => None,
+        }
+    }
+
     pub fn starts(&self) -> EffectStart {
         match self {
             Self::Prepare { .. } | Self::Assess { .. } => EffectStart::WithinTransaction,

@@ -129,7 +129,10 @@ impl Actor {
         if !redaction.clean_value(&mut written) {
             return value;
         }
-        serde_json::from_value(written).unwrap_or(value)
+        serde_json::from_value(written).unwrap_or_else(|error| {
+            tracing::error!(session = %self.state.id, %error, "a secret could not be masked in an event");
+            value
+        })
     }
 }
 

@@ -20,7 +20,7 @@ use super::transaction::Transaction;
 use super::{Done, SessionError, journal};
 use crate::client::{Class, Notice};
 use loopd_exec::keep_alive::KeepAliveGuard;
-use loopd_kernel::command::{CallOutcome, Command, ModelFailure};
+use loopd_kernel::command::{CallOutcome, Command, Effect, ModelFailure};
 use loopd_kernel::state::{State, TurnKey};
 
 /// The pause before the first retry; each pause is twice as long as the one before.
@@ -43,6 +43,8 @@ pub(super) struct Storage {
     unstored: Option<Box<Unstored>>,
     /// The reports since then, in order.
     reports: VecDeque<Command>,
+    /// Work of stored transactions that an abort among the reports may make needless.
+    held: Vec<Effect>,
     retries: u32,
     retry_at: Option<Instant>,
     at_work: Option<KeepAliveGuard>,
@@ -74,10 +76,13 @@ impl Storage {
         Some(SessionError::Unreadable(error.clone()))
     }
 
-    /// Returns whether an abort waits to be stored.
-    pub(super) fn abort_waits(&self) -> bool {
+    /// Takes out the effects that must not start before an abort that waits to be stored.
+    pub(super) fn hold_back(&mut self, effects: &mut Vec<Effect>) {
         let is_abort = |report: &Command| matches!(report, Command::Abort(_));
-        self.reports.iter().any(is_abort)
+        if self.reports.iter().any(is_abort) {
+            let held = effects.extract_if(.., |effect| effect.turn().is_some());
+            self.held.extend(held);
+        }
     }
 
     /// Returns when to try again to store what waits.
@@ -264,7 +269,13 @@ impl Actor {
                 self.try_again(unstored).await?;
             }
             let Some(report) = self.storage.reports.pop_front() else {
+                let mut held = std::mem::take(&mut self.storage.held);
                 self.commits_work();
+                held.retain(|effect| {
+                    let turn = effect.turn().and_then(|turn| self.state.turn_named(turn));
+                    turn.is_some_and(|turn| !turn.aborting)
+                });
+                self.start_all(held);
                 return Ok(());
             };
             if let Err(SessionError::NotYetStored(error)) = self.execute_now(report).await {

@@ -172,10 +172,7 @@ impl Actor {
             self.announce_update();
         }
         let mut effects = transaction.effects;
-        if self.storage.abort_waits() {
-            // What was asked for before an abort that could not be stored must not begin after it.
-            effects.retain(|effect| !matches!(effect, Effect::Run { .. } | Effect::CallModel(_)));
-        }
+        self.storage.hold_back(&mut effects);
         self.start_all(effects);
         if transaction.hands_down {
             self.hand_down();
@@ -249,7 +246,7 @@ impl Actor {
         Ok(())
     }
 
-    fn start_all(&mut self, effects: Vec<Effect>) {
+    pub(super) fn start_all(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             self.start(effect);
         }

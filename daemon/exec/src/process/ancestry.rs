@@ -53,8 +53,8 @@ pub enum PeerOrigin {
 /// Judges the processes that connect.
 #[derive(Debug, Default)]
 pub(super) struct PeerJudge {
-    /// The ancestors of the daemon when the first process connected.
-    own_ancestors: OnceLock<Option<Ancestors>>,
+    /// The ancestors of the daemon when they were first found.
+    own_ancestors: OnceLock<Ancestors>,
     /// The last processes that were found outside.
     outside: Mutex<VecDeque<ProcessIdentity>>,
 }
@@ -67,9 +67,14 @@ impl PeerJudge {
         adopted: &HashSet<ProcessIdentity>,
     ) -> PeerOrigin {
         let own = std::process::id().cast_signed();
-        let Some(own_ancestors) = self.own_ancestors.get_or_init(|| ancestors_of(own)) else {
+        let own_ancestors = match (self.own_ancestors.get(), ProcStat::of(own)) {
+            (Some(known), _) => known,
             // Without /proc no holder can run, and so no command.
-            return PeerOrigin::Outside;
+            (None, None) => return PeerOrigin::Outside,
+            (None, Some(_)) => match ancestors_of(own) {
+                Some(found) => self.own_ancestors.get_or_init(|| found),
+                None => return PeerOrigin::Unknown,
+            },
         };
         let Ok(pid) = sys::peer_pid(socket) else {
             return PeerOrigin::Unknown;
