@@ -23,11 +23,16 @@ check("two apps on one home see each other's sessions and end apart", async (pla
 
 check("a session open in one app is prompted and closed from another", async (place) => {
   const [first, second] = [place.stdioClient(), place.stdioClient()];
-  const one = await first.createSession({ model: "offline", onPermissionRequest: approveAll });
+  const { events, options } = watched({ onPermissionRequest: approveAll });
+  const one = await first.createSession(options);
   await answer(one, "hello");
+  const idle = await events.event("session.idle");
   const two = await resumed(second, one.sessionId);
   assert.match(await answer(two, "run echo from the second"), /from the second/);
   await two.disconnect();
+  // The first app hears of the other's turn on a connection of its own. Until the end of that turn
+  // has come here, `sendAndWait` would take it for the end of the turn that it starts.
+  await events.event("session.idle", (event) => event !== idle);
   assert.match(await answer(one, "run echo from the first"), /from the first/);
   await one.disconnect();
 });
