@@ -8,6 +8,7 @@
 pub mod agent;
 pub mod ask;
 pub mod fact;
+pub mod hook;
 pub mod session;
 pub mod task;
 pub mod tool;
@@ -66,6 +67,7 @@ events! {
         "external_tool.requested" => ExternalToolRequested(tool::ExternalToolRequested),
         "permission.requested" => PermissionRequested(ask::PermissionRequested),
         "permission.completed" => PermissionCompleted(ask::PermissionCompleted),
+        "hook.end" => HookEnd(hook::HookEnd),
         "subagent.selected" => AgentSelected(session::AgentSelected),
         "subagent.deselected" => AgentDeselected(session::Empty),
         "subagent.started" => SubagentStarted(agent::SubagentStarted),
@@ -84,6 +86,9 @@ events! {
         "loopd.answered" => Answered(fact::Answered),
         "loopd.permission_unanswered" => PermissionUnanswered(fact::PermissionUnanswered),
         "loopd.reminded" => Reminded(fact::Reminded),
+        "loopd.client_guard" => ClientGuard(hook::ClientGuard),
+        "loopd.context_added" => ContextAdded(hook::ContextAdded),
+        "loopd.stop_blocked" => StopBlocked(hook::StopBlocked),
         "loopd.loop_ended" => LoopEnded(fact::LoopEnded),
         "loopd.usage" => UsageRecorded(fact::UsageRecorded),
         "loopd.woken" => Woken(session::Empty),
@@ -133,6 +138,9 @@ events! {
         "user_input.completed" => UserInputCompleted(ask::UserInputCompleted),
         "elicitation.requested" => ElicitationRequested(ask::ElicitationRequested),
         "elicitation.completed" => ElicitationCompleted(ask::ElicitationCompleted),
+        "hook.start" => HookStart(hook::HookStart),
+        "hook.end" => HookEnd(hook::HookEnd),
+        "hook.progress" => HookProgress(hook::HookProgress),
         "loopd.shell_waiting" => ShellWaiting(task::ShellWaiting),
     }
 }

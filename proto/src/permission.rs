@@ -109,6 +109,20 @@ pub enum PermissionRequest {
         )]
         args: Option<Value>,
     },
+    /// A hook wants a person to confirm a call that needs no permission otherwise.
+    Hook {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<ToolCallId>,
+        tool_name: String,
+        #[serde(
+            default,
+            skip_serializing_if = "Option::is_none",
+            deserialize_with = "crate::json::present"
+        )]
+        tool_args: Option<Value>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hook_message: Option<String>,
+    },
 }
 
 /// One simple command inside a shell request.
@@ -147,7 +161,7 @@ impl PermissionRequest {
                 managed_approval_required,
                 ..
             } => *managed_approval_required = Some(true),
-            Self::Mcp { .. } | Self::CustomTool { .. } => {}
+            Self::Mcp { .. } | Self::CustomTool { .. } | Self::Hook { .. } => {}
         }
         self
     }
@@ -164,7 +178,11 @@ impl PermissionRequest {
                 can_offer_session_approval,
                 ..
             } => *can_offer_session_approval = false,
-            Self::Read { .. } | Self::Url { .. } | Self::Mcp { .. } | Self::CustomTool { .. } => {}
+            Self::Read { .. }
+            | Self::Url { .. }
+            | Self::Mcp { .. }
+            | Self::CustomTool { .. }
+            | Self::Hook { .. } => {}
         }
         self
     }
@@ -198,7 +216,8 @@ impl PermissionRequest {
             | Self::Read { tool_call_id, .. }
             | Self::Url { tool_call_id, .. }
             | Self::Mcp { tool_call_id, .. }
-            | Self::CustomTool { tool_call_id, .. } => *tool_call_id = Some(call.clone()),
+            | Self::CustomTool { tool_call_id, .. }
+            | Self::Hook { tool_call_id, .. } => *tool_call_id = Some(call.clone()),
         }
         self
     }
@@ -250,7 +269,8 @@ impl From<&PermissionRequest> for PermissionPrompt {
             | PermissionRequest::Read { .. }
             | PermissionRequest::Url { .. }
             | PermissionRequest::Mcp { .. }
-            | PermissionRequest::CustomTool { .. } => Self::Same(request.clone()),
+            | PermissionRequest::CustomTool { .. }
+            | PermissionRequest::Hook { .. } => Self::Same(request.clone()),
         }
     }
 }
@@ -323,6 +343,12 @@ pub enum PermissionOutcome {
     DeniedInteractivelyByUser {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         feedback: Option<String>,
+    },
+    DeniedByPermissionRequestHook {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interrupt: Option<bool>,
     },
 }
 

@@ -55,6 +55,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         // around them say: a call is known from the message that asked for it, and the end of a
         // turn from the event that follows.
         Durable::SessionInfo(_)
+        | Durable::HookEnd(_)
         | Durable::SubagentStarted(_)
         | Durable::SubagentCompleted(_)
         | Durable::SubagentFailed(_)
@@ -147,7 +148,18 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             }
         }
         Durable::SystemMessage(message) => state.system = Some(message.content.clone()),
+        Durable::ClientGuard(guard) => state.guarded_by_client = guard.by_client,
+        Durable::ContextAdded(added) => state.added_context.push(added.text.clone()),
+        Durable::StopBlocked(blocked) => {
+            if let Some(run) = runs::current(state) {
+                run.stop_blocks = blocked.count;
+            }
+        }
         Durable::TurnStart(start) => {
+            // All results of the turn before are in the history by now.
+            for text in std::mem::take(&mut state.added_context) {
+                state.remember(Entry::User(vec![Part::Text(text)]));
+            }
             let interaction = start.interaction_id.clone().unwrap_or_else(|| "".into());
             let run = runs::current(state).map(std::mem::take).unwrap_or_default();
             state.phase = Phase::Turn(Turn {
@@ -237,12 +249,21 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::Unqueued(unqueued) => runs::remove(state, &unqueued.ids),
         Durable::Asked(asked) => {
             use loopd_proto::event::fact::Asked;
-            if let Asked::UserInput(question) = asked
-                && let Some(call) = &question.tool_call_id
+            let request = asked.request_id().clone();
+            let step = match asked {
+                Asked::UserInput(question) => question
+                    .tool_call_id
+                    .as_ref()
+                    .map(|call| (call, CallEvent::UserAsked { request })),
+                Asked::Guard(wanted) => {
+                    Some((&wanted.tool_call_id, CallEvent::GuardWanted { request }))
+                }
+                Asked::Elicitation(_) => None,
+            };
+            if let Some((call, event)) = step
                 && let Some(call) = turn_call(state, call)
             {
-                let request = question.request_id.clone();
-                call.advance(CallEvent::UserAsked { request });
+                call.advance(event);
             }
             let asks = Asks::from(asked);
             state.questions.open(asked.request_id(), state.seq, asks);
@@ -306,7 +327,8 @@ fn call_of(request: &loopd_proto::permission::PermissionRequest) -> Option<ToolC
         | P::Read { tool_call_id, .. }
         | P::Url { tool_call_id, .. }
         | P::Mcp { tool_call_id, .. }
-        | P::CustomTool { tool_call_id, .. } => tool_call_id.clone(),
+        | P::CustomTool { tool_call_id, .. }
+        | P::Hook { tool_call_id, .. } => tool_call_id.clone(),
     }
 }
 

@@ -13,6 +13,7 @@ use ulid::Ulid;
 
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{ClientRef, NamedBy};
+use loopd_proto::event::hook::HookEnd;
 use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
 use loopd_proto::event::task::ShellWaiting;
 use loopd_proto::event::{Durable, Ephemeral};
@@ -26,6 +27,7 @@ use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
 pub use super::effect::{Effect, EffectStart, RememberScope};
+use super::hook::{Guarded, HookNeeds, HookPermission, HookVerdict, StopAnswered};
 use super::state::{State, TurnKey};
 use super::tool_call::{Ahead, ToolOrigin, UserQuestion};
 
@@ -56,6 +58,7 @@ pub struct DecideEnv<'a> {
     pub runs_command: &'a dyn Fn(&str) -> bool,
     /// The session at the top, while this session is a live sub-agent of it.
     pub top: Option<&'a SessionId>,
+    pub hooks: HookNeeds<'a>,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
 
@@ -149,7 +152,25 @@ pub enum Command {
         turn: TurnKey,
         failure: ModelFailure,
     },
+    /// Hooks have decided about a call.
+    Guarded(Box<Guarded>),
+    /// The client whose hooks guard the session is not there.
+    GuardAbsent {
+        turn: TurnKey,
+        call: ToolCallId,
+    },
+    /// The clients whose hooks guard the session have changed.
+    GuardsChanged,
+    /// Sets whether a client's hooks guard the session.
+    SetClientGuard(bool),
     Assessed(Assessed),
+    /// Hooks have answered, or declined to answer, what a person would be asked.
+    HooksAnswered {
+        asked: Box<HookPermission>,
+        verdict: HookVerdict,
+        ended: Vec<HookEnd>,
+    },
+    StopAnswered(StopAnswered),
     ToolFinished {
         turn: TurnKey,
         call: ToolCallId,
@@ -267,6 +288,8 @@ pub struct Assessed {
     pub ahead: Ahead,
     /// Whether an attached client answers permission questions, or no client is attached at all.
     pub can_ask: bool,
+    /// What the hooks said about the call.
+    pub hooks: HookVerdict,
 }
 
 #[derive(Debug)]
@@ -377,6 +400,13 @@ impl Decision {
     pub fn run(&mut self, effect: Effect) -> &mut Self {
         self.steps.push(Step::Do(effect));
         self
+    }
+
+    /// Returns whether the intent to run a call is stored.
+    pub(crate) fn starts(&self, call: &ToolCallId) -> bool {
+        self.steps.iter().any(|step| {
+            matches!(step, Step::Store(Durable::ToolStart(start)) if start.tool_call_id == *call)
+        })
     }
 
     pub fn answering(answer: Answer) -> Self {

@@ -7,6 +7,7 @@ mod abort;
 mod agents;
 mod answer;
 mod form;
+mod hooks;
 mod life;
 mod limits;
 mod queue;
@@ -106,6 +107,16 @@ pub fn decide(
         Command::Abort(request) => Ok(abort::abort(state, request, env)),
         Command::GraceOver { turn } => Ok(abort::grace_over(state, &turn, env)),
 
+        Command::Guarded(guarded) => Ok(hooks::guarded(state, *guarded, env)),
+        Command::GuardAbsent { turn, call } => Ok(hooks::guard_absent(state, &turn, &call, env)),
+        Command::GuardsChanged => Ok(hooks::guards_changed(state)),
+        Command::SetClientGuard(by_client) => Ok(hooks::client_guard(state, by_client)),
+        Command::HooksAnswered {
+            asked,
+            verdict,
+            ended,
+        } => Ok(hooks::permission(state, *asked, verdict, ended, env)),
+        Command::StopAnswered(answered) => Ok(hooks::stop_answered(state, answered, env)),
         Command::Assessed(assessed) => Ok(tools::assessed(state, assessed, env)),
         Command::ToolFinished {
             turn,

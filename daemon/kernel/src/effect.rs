@@ -7,6 +7,7 @@ use loopd_proto::permission::Approval;
 use serde_json::Value;
 
 use super::command::LastingApproval;
+use super::hook::{HookPermission, HookVerdict};
 use super::model::ToolCall;
 use super::policy::grant::Grant;
 use super::state::TurnKey;
@@ -20,8 +21,18 @@ pub enum Effect {
     Prepare { messages: Vec<PendingMessage> },
     /// Call the model with the context that the state gives when the call starts.
     CallModel(TurnKey),
-    /// Find out what a tool call needs.
-    Assess { turn: TurnKey, call: ToolCall },
+    /// Ask the hooks about a call before it starts.
+    Guard { turn: TurnKey, call: ToolCall },
+    /// Find out what a tool call needs. The hooks have given this verdict.
+    Assess {
+        turn: TurnKey,
+        call: ToolCall,
+        hooks: HookVerdict,
+    },
+    /// Ask the hooks before a person is asked.
+    AskHooks(HookPermission),
+    /// Tell the hooks that the loop is about to end.
+    AskStop(TurnKey),
     /// Open an empty shell for a call that may run soon.
     OpenShellAhead,
     /// Run a permitted call.
@@ -75,9 +86,12 @@ impl Effect {
     /// Returns the turn whose work this begins or goes on with; `None` if it does other things.
     pub fn turn(&self) -> Option<&TurnKey> {
         match self {
-            Self::CallModel(turn) | Self::Assess { turn, .. } | Self::Run { turn, .. } => {
-                Some(turn)
-            }
+            Self::CallModel(turn)
+            | Self::Guard { turn, .. }
+            | Self::Assess { turn, .. }
+            | Self::AskHooks(HookPermission { turn, .. })
+            | Self::AskStop(turn)
+            | Self::Run { turn, .. } => Some(turn),
             Self::Prepare { .. }
             | Self::OpenShellAhead
             | Self::CancelTurn
@@ -97,6 +111,9 @@ impl Effect {
             // A model request only reads. A shell that is opened ahead runs no command yet.
             Self::CallModel(_) | Self::OpenShellAhead => EffectStart::BeforeCommit,
             Self::Run { .. }
+            | Self::Guard { .. }
+            | Self::AskHooks(_)
+            | Self::AskStop(_)
             | Self::CancelTurn
             | Self::StartGrace(_)
             | Self::AskClients(_)

@@ -20,6 +20,7 @@ pub mod context;
 pub mod decide;
 mod effect;
 pub mod history;
+pub mod hook;
 pub mod model;
 pub mod policy;
 pub mod questions;

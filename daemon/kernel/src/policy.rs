@@ -160,7 +160,8 @@ fn denies(rule: &PermissionRule, request: &PermissionRequest) -> bool {
             tool_name,
             ..
         } => argument == server_name || argument == format!("{server_name}/{tool_name}"),
-        PermissionRequest::CustomTool { tool_name, .. } => argument == tool_name,
+        PermissionRequest::CustomTool { tool_name, .. }
+        | PermissionRequest::Hook { tool_name, .. } => argument == tool_name,
     }
 }
 
@@ -237,6 +238,8 @@ fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest)
         PermissionRequest::CustomTool { tool_name, .. } => {
             blanket || matches(&|argument| argument == tool_name)
         }
+        // A hook asks because it wants a person to look at this call.
+        PermissionRequest::Hook { .. } => false,
     }
 }
 
@@ -318,6 +321,7 @@ pub fn kind(request: &PermissionRequest) -> &'static str {
         PermissionRequest::Url { .. } => "url",
         PermissionRequest::Mcp { .. } => "mcp",
         PermissionRequest::CustomTool { .. } => "custom-tool",
+        PermissionRequest::Hook { .. } => "hook",
     }
 }
 

@@ -37,6 +37,8 @@ pub enum Asks {
     UserInput(Box<UserInputRequested>),
     /// A person has to fill in a form. No tool call waits for it.
     Elicitation(Box<ElicitationRequested>),
+    /// The client whose hooks guard the session has to decide about a call.
+    Guard,
 }
 
 impl Questions {
@@ -56,7 +58,7 @@ impl Questions {
     pub fn forms(&self) -> impl Iterator<Item = &ElicitationRequested> {
         self.iter().filter_map(|question| match &question.asks {
             Asks::Elicitation(form) => Some(&**form),
-            Asks::Permission(_) | Asks::ClientTool(_) | Asks::UserInput(_) => None,
+            Asks::Permission(_) | Asks::ClientTool(_) | Asks::UserInput(_) | Asks::Guard => None,
         })
     }
 
@@ -64,7 +66,7 @@ impl Questions {
     pub fn user_inputs(&self) -> impl Iterator<Item = &UserInputRequested> {
         self.iter().filter_map(|question| match &question.asks {
             Asks::UserInput(asked) => Some(&**asked),
-            Asks::Permission(_) | Asks::ClientTool(_) | Asks::Elicitation(_) => None,
+            Asks::Permission(_) | Asks::ClientTool(_) | Asks::Elicitation(_) | Asks::Guard => None,
         })
     }
 
@@ -98,7 +100,7 @@ impl Asks {
     fn is_form(&self) -> bool {
         match self {
             Self::Elicitation(_) => true,
-            Self::Permission(_) | Self::ClientTool(_) | Self::UserInput(_) => false,
+            Self::Permission(_) | Self::ClientTool(_) | Self::UserInput(_) | Self::Guard => false,
         }
     }
 
@@ -106,7 +108,7 @@ impl Asks {
     pub fn permission(&self) -> Option<&PermissionRequest> {
         match self {
             Self::Permission(permission) => Some(permission),
-            Self::ClientTool(_) | Self::UserInput(_) | Self::Elicitation(_) => None,
+            Self::ClientTool(_) | Self::UserInput(_) | Self::Elicitation(_) | Self::Guard => None,
         }
     }
 }
@@ -116,6 +118,7 @@ impl From<&Asked> for Asks {
         match asked {
             Asked::UserInput(asked) => Self::UserInput(Box::new(asked.clone())),
             Asked::Elicitation(form) => Self::Elicitation(Box::new(form.clone())),
+            Asked::Guard(_) => Self::Guard,
         }
     }
 }

@@ -36,6 +36,10 @@ pub struct State {
     /// The tools that this agent had when it was selected. `None` means all tools.
     pub agent_tools: Option<Vec<String>>,
     pub permissions: Permissions,
+    /// Whether a client's hooks guard the session. Then no call runs that they were not asked about.
+    pub guarded_by_client: bool,
+    /// What hooks tell the model after the results of the turn.
+    pub added_context: Vec<String>,
     /// The system message that the model got last.
     pub system: Option<String>,
     pub history: History,
@@ -146,6 +150,8 @@ pub struct Run {
     pub answer: Option<Seq>,
     /// The error event of a failed run.
     pub error: Option<EventId>,
+    /// How many times hooks have kept the run from ending.
+    pub stop_blocks: u32,
 }
 
 /// A message that was accepted. Its fingerprint shows whether a second send repeats it.
@@ -247,6 +253,8 @@ impl State {
             agent: None,
             agent_tools: None,
             permissions: Permissions::default(),
+            guarded_by_client: false,
+            added_context: Vec::new(),
             system: None,
             history: History::default(),
             queue: Vec::new(),
@@ -385,6 +393,11 @@ impl Turn {
             Stage::Tools(calls) => calls,
             Stage::Calling => &[],
         }
+    }
+
+    /// Whether the model has answered without asking for tools.
+    pub fn has_answered(&self) -> bool {
+        matches!(&self.stage, Stage::Tools(calls) if calls.is_empty())
     }
 
     /// Whether a person has rejected any of the calls so far.

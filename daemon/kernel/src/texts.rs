@@ -10,6 +10,18 @@ pub(crate) use notice::task_rested;
 
 use crate::tasks::Task;
 
+/// What people are told when calls wait for the client whose hooks guard the session.
+pub(crate) const GUARD_ABSENT: &str = "A tool call waits: the hooks of an app guard this session, and no connection answers them now. \
+     Resume the session with that app, or let it go on without these hooks with `loop hooks lift`.";
+
+/// What people are told when hooks have kept the loop from ending too often.
+pub(crate) fn stop_block_limit(blocks: u32) -> String {
+    format!(
+        "Hooks kept the agent from stopping {blocks} times in a row; now it stops. \
+         `stop_blocks` in the section [hooks] of config.toml sets the limit."
+    )
+}
+
 /// The result of a call that an abort or a crash interrupted.
 pub const INTERRUPTED: &str = "The execution of this tool, or a previous tool was interrupted.";
 
@@ -117,7 +129,8 @@ pub(crate) fn late_permission(
         PermissionRequest::Read { path, .. } => path,
         PermissionRequest::Url { url, .. } => url,
         PermissionRequest::Mcp { tool_name, .. }
-        | PermissionRequest::CustomTool { tool_name, .. } => tool_name,
+        | PermissionRequest::CustomTool { tool_name, .. }
+        | PermissionRequest::Hook { tool_name, .. } => tool_name,
     };
     let asked = format!(
         "The user has now answered a permission request of an earlier turn, which was interrupted before the answer came. The call of {tool} ({subject}) did not run."

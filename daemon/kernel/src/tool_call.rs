@@ -5,11 +5,11 @@
 //! | stage | what happens | in the log |
 //! |---|---|---|
 //! | requested | the model asks for the call | `assistant.message`, with the model's arguments |
-//! | guarded | hooks may change the arguments, deny or ask (to come) | nothing |
+//! | guarded | hooks may change the arguments, deny or ask | `loopd.asked`, if the client whose hooks they are is not there |
 //! | intended | nothing starts outside the kernel before this is committed | `tool.execution_start`, with the arguments that run |
 //! | permitted | every judge gives a verdict, the strictest one wins | `permission.requested` and `permission.completed`, if a person is asked |
 //! | running | in the daemon, in a client, or as a question to the user | `external_tool.requested` or `loopd.asked`, if not in the daemon |
-//! | finished, reviewed | hooks may change the result (to come) | nothing |
+//! | finished, reviewed | hooks may change the result | nothing |
 //! | recorded | the result is stored | `tool.execution_complete` |
 //!
 //! A stage with nothing to do stores nothing. So a call that runs because the rules allow it looks
@@ -33,6 +33,8 @@ pub struct CallState {
 pub enum CallStage {
     /// The model asked for the call. Nothing has started.
     Requested,
+    /// The client whose hooks guard the session has to decide about the call, and is not there.
+    Guarding { request: RequestId },
     /// The intent is stored. The call is being judged, or it runs because the rules allow it.
     Intended,
     /// A person has to permit the call first.
@@ -54,6 +56,7 @@ pub enum CallStage {
 /// The next event in the log about a call.
 #[derive(Debug)]
 pub(crate) enum CallEvent {
+    GuardWanted { request: RequestId },
     Intended,
     PermissionRequested { request: RequestId },
     PermissionCompleted,
@@ -65,6 +68,8 @@ pub(crate) enum CallEvent {
 /// A report about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallReport {
+    /// Hooks have decided about the call, or cannot decide now.
+    Guarded,
     /// It is known what the call needs.
     Assessed,
     PermissionDecided,
@@ -81,7 +86,8 @@ impl CallStage {
     pub(crate) fn after(self, event: CallEvent) -> Self {
         use CallEvent as E;
         match (self, event) {
-            (Self::Requested, E::Intended) => Self::Intended,
+            (Self::Requested, E::GuardWanted { request }) => Self::Guarding { request },
+            (Self::Requested | Self::Guarding { .. }, E::Intended) => Self::Intended,
             (Self::Requested | Self::Intended, E::PermissionRequested { request }) => {
                 Self::Asking { request }
             }
@@ -94,6 +100,7 @@ impl CallStage {
             }
             (
                 Self::Requested
+                | Self::Guarding { .. }
                 | Self::Intended
                 | Self::Asking { .. }
                 | Self::Decided
@@ -112,7 +119,18 @@ impl CallStage {
                 E::Intended,
             )
             | (
-                stage @ (Self::Asking { .. }
+                stage @ (Self::Guarding { .. }
+                | Self::Intended
+                | Self::Asking { .. }
+                | Self::Decided
+                | Self::External { .. }
+                | Self::UserInput { .. }
+                | Self::Recorded { .. }),
+                E::GuardWanted { .. },
+            )
+            | (
+                stage @ (Self::Guarding { .. }
+                | Self::Asking { .. }
                 | Self::Decided
                 | Self::External { .. }
                 | Self::UserInput { .. }
@@ -121,6 +139,7 @@ impl CallStage {
             )
             | (
                 stage @ (Self::Requested
+                | Self::Guarding { .. }
                 | Self::Intended
                 | Self::Decided
                 | Self::External { .. }
@@ -129,7 +148,8 @@ impl CallStage {
                 E::PermissionCompleted,
             )
             | (
-                stage @ (Self::Asking { .. }
+                stage @ (Self::Guarding { .. }
+                | Self::Asking { .. }
                 | Self::External { .. }
                 | Self::UserInput { .. }
                 | Self::Recorded { .. }),
@@ -143,12 +163,30 @@ impl CallStage {
     pub(crate) fn expects(&self, report: CallReport) -> bool {
         use CallReport as R;
         match (self, report) {
-            (Self::Requested | Self::Intended, R::Assessed | R::Finished)
+            (Self::Requested | Self::Guarding { .. }, R::Guarded)
+            | (Self::Requested | Self::Intended, R::Assessed | R::Finished)
             | (Self::Asking { .. }, R::PermissionDecided)
             | (Self::Decided, R::Finished)
             | (Self::External { .. }, R::ClientAnswered)
             | (Self::UserInput { .. }, R::UserAnswered) => true,
             (
+                Self::Guarding { .. },
+                R::Assessed
+                | R::PermissionDecided
+                | R::ClientAnswered
+                | R::UserAnswered
+                | R::Finished,
+            )
+            | (
+                Self::Intended
+                | Self::Asking { .. }
+                | Self::Decided
+                | Self::External { .. }
+                | Self::UserInput { .. }
+                | Self::Recorded { .. },
+                R::Guarded,
+            )
+            | (
                 Self::Requested | Self::Intended,
                 R::PermissionDecided | R::ClientAnswered | R::UserAnswered,
             )
@@ -179,10 +217,16 @@ impl CallStage {
         }
     }
 
+    /// Whether the call waits for the client whose hooks guard the session.
+    pub fn is_guarding(&self) -> bool {
+        matches!(self, Self::Guarding { .. })
+    }
+
     /// Returns the open question that the call waits for.
     pub fn request(&self) -> Option<&RequestId> {
         match self {
             Self::Asking { request, .. }
+            | Self::Guarding { request }
             | Self::External { request }
             | Self::UserInput { request } => Some(request),
             Self::Requested | Self::Intended | Self::Decided | Self::Recorded { .. } => None,
@@ -246,7 +290,8 @@ impl ToolOrigin {
             | PermissionRequest::Write { .. }
             | PermissionRequest::Read { .. }
             | PermissionRequest::Url { .. }
-            | PermissionRequest::Mcp { .. } => Self::BuiltIn,
+            | PermissionRequest::Mcp { .. }
+            | PermissionRequest::Hook { .. } => Self::BuiltIn,
         }
     }
 }

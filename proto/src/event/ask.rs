@@ -14,6 +14,9 @@ pub struct PermissionRequested {
     pub request_id: RequestId,
     pub permission_request: PermissionRequest,
     pub prompt_request: Option<PermissionPrompt>,
+    /// A hook has answered; no client has to.
+    #[serde(default)]
+    pub resolved_by_hook: Option<bool>,
 }
 
 #[skip_serializing_none]

@@ -8,7 +8,7 @@ use crate::attachment::Attachment;
 use crate::event::ask::{ElicitationRequested, UserInputRequested};
 use crate::event::session::TokenMetrics;
 use crate::event::turn::Delivered;
-use crate::id::{MessageId, RequestId};
+use crate::id::{MessageId, RequestId, ToolCallId};
 use crate::permission::{PermissionRule, Permissions};
 use crate::session::SessionOptions;
 
@@ -189,6 +189,17 @@ pub struct Unqueued {
 pub enum Asked {
     UserInput(UserInputRequested),
     Elicitation(ElicitationRequested),
+    /// The client whose hooks guard the session has to decide about a call; nobody answers its
+    /// hooks now.
+    Guard(GuardWanted),
+}
+
+/// A tool call waits for the client whose hooks guard the session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GuardWanted {
+    pub request_id: RequestId,
+    pub tool_call_id: ToolCallId,
 }
 
 impl Asked {
@@ -196,6 +207,7 @@ impl Asked {
         match self {
             Self::UserInput(asked) => &asked.request_id,
             Self::Elicitation(asked) => &asked.request_id,
+            Self::Guard(wanted) => &wanted.request_id,
         }
     }
 }

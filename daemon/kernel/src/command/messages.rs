@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use loopd_proto::attachment::Attachment;
 use loopd_proto::event::fact::ClientRef;
+use loopd_proto::event::hook::HookEnd;
 use loopd_proto::id::MessageId;
 use loopd_proto::params::session::AbortReason;
 
@@ -73,6 +74,10 @@ pub struct Prepared {
     pub model: String,
     pub reasoning_effort: Option<String>,
     pub system: String,
+    /// What hooks tell the model before the messages.
+    pub context: Vec<String>,
+    /// The hooks that changed something.
+    pub ended: Vec<HookEnd>,
 }
 
 #[derive(Debug)]

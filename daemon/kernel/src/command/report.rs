@@ -19,6 +19,11 @@ impl Command {
                 | Self::ModelReplied(_)
                 | Self::ModelFailed { .. }
                 | Self::Assessed(_)
+                | Self::Guarded(_)
+                | Self::GuardAbsent { .. }
+                | Self::SetClientGuard(_)
+                | Self::HooksAnswered { .. }
+                | Self::StopAnswered(_)
                 | Self::ToolFinished { .. }
                 | Self::AnswerPermission { .. }
                 | Self::AnswerTool { .. }

@@ -58,7 +58,12 @@ pub(super) fn permission(
             finish_into(state, turn, call, outcome, &mut decision, env);
         }
         None => {
-            let origin = ToolOrigin::of(permission);
+            let origin = match permission {
+                // Such a request says nothing about where its tool runs.
+                PermissionRequest::Hook { .. } => (env.tool_origin)(&call.call.name),
+                _ => None,
+            };
+            let origin = origin.unwrap_or_else(|| ToolOrigin::of(permission));
             let grant = Grant::by_person(permission.clone());
             permitted(state, turn, call, origin, grant, &mut decision, env);
         }
@@ -191,7 +196,9 @@ fn approval_for(permission: &PermissionRequest) -> Option<Approval> {
         } => Some(Approval::Commands {
             command_identifiers: commands.iter().map(|c| c.identifier.clone()).collect(),
         }),
-        PermissionRequest::Shell { .. } | PermissionRequest::Url { .. } => None,
+        PermissionRequest::Shell { .. }
+        | PermissionRequest::Url { .. }
+        | PermissionRequest::Hook { .. } => None,
         PermissionRequest::Write { .. } => Some(Approval::Write {}),
         PermissionRequest::Read { .. } => Some(Approval::Read {}),
         PermissionRequest::Mcp {

@@ -397,7 +397,7 @@ fn close_found_call(decision: &mut Decision, turn: &Turn, call: &CallState, why:
             tell_external_done(decision, request);
             why.unknown_outcome()
         }
-        CallStage::UserInput { request } => {
+        CallStage::UserInput { request } | CallStage::Guarding { request } => {
             decision.store(Durable::Answered(Answered {
                 request_id: request.clone(),
             }));

@@ -5,19 +5,20 @@ use loopd_proto::event::fact::Asked;
 use loopd_proto::event::tool::{ExternalToolRequested, ToolComplete, ToolError, ToolResult};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{RequestId, ToolCallId};
-use loopd_proto::permission::PermissionPrompt;
+use loopd_proto::permission::{PermissionPrompt, PermissionRequest};
 
 use super::abort::INTERRUPT_CODE;
-use super::tasks;
+use super::{hooks, tasks};
 use super::turn::{self, Stop};
 use crate::command::{
     Assessed, CallNeed, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect,
 };
+use crate::hook::{HookPermission, HookVerdict};
 use crate::policy::grant::{Grant, NotGranted};
 use crate::policy::{Verdict, managed, protected};
 use crate::state::{State, Turn, TurnKey};
 use crate::texts;
-use crate::tool_call::{Ahead, CallReport, CallState, ToolOrigin, UserQuestion};
+use crate::tool_call::{Ahead, CallReport, CallStage, CallState, ToolOrigin, UserQuestion};
 
 /// Permits or refuses a call whose needs are known, or asks for permission.
 pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_>) -> Decision {
@@ -51,7 +52,31 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
         }
     };
     let permissions = env.permissions(state);
-    match Grant::by_rules(&permissions, &state.cwd, permission) {
+    let granted = Grant::by_rules(&permissions, &state.cwd, permission);
+    let granted = match (granted, &assessed.hooks) {
+        // A hook wants a person to decide, whatever the rules allow.
+        (Ok(grant), HookVerdict::Ask(why)) => Err(NotGranted {
+            verdict: Verdict::Ask,
+            request: grant.into_request().unwrap_or_else(|| PermissionRequest::Hook {
+                tool_call_id: Some(call.call.id.clone()),
+                tool_name: call.call.name.clone(),
+                tool_args: Some(call.call.arguments.clone()),
+                hook_message: why.clone(),
+            }),
+        }),
+        // A hook answers in the place of a person, where no person has to be asked.
+        (
+            Err(NotGranted {
+                verdict: Verdict::Ask,
+                request,
+            }),
+            HookVerdict::Allow,
+        ) if !managed::wants_a_person(&permissions, &state.cwd, &request) => {
+            Ok(Grant::by_person(request))
+        }
+        (granted, _) => granted,
+    };
+    match granted {
         Ok(grant) => {
             make_ready(assessed.ahead, &mut decision);
             permitted(
@@ -71,30 +96,62 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             let outcome = CallOutcome::failure("denied", texts::denied_by_rules(&rules));
             return finish(state, turn, call, outcome, env);
         }
-        Err(NotGranted { request, .. }) if assessed.can_ask => {
-            let request = if protected::is_written(&permissions, &state.cwd, &request) {
-                request.for_once()
-            } else {
-                request
-            };
-            let permission = if managed::wants_a_person(&permissions, &state.cwd, &request) {
-                request.for_a_person()
-            } else {
-                request
-            };
-            decision.store(Durable::PermissionRequested(PermissionRequested {
-                request_id: env.request(),
-                prompt_request: Some(PermissionPrompt::from(&permission)),
-                permission_request: permission,
-            }));
-            make_ready(assessed.ahead, &mut decision);
-        }
-        Err(_) => {
-            let outcome = CallOutcome::failure("denied", texts::COULD_NOT_ASK);
-            return finish(state, turn, call, outcome, env);
+        Err(NotGranted { request, .. }) => {
+            let for_a_person = managed::wants_a_person(&permissions, &state.cwd, &request)
+                || matches!(assessed.hooks, HookVerdict::Ask(_));
+            if (env.hooks.permission)(&call.call) && !for_a_person {
+                decision.run(Effect::AskHooks(HookPermission {
+                    turn: turn.key.clone(),
+                    call: call.call.id.clone(),
+                    request,
+                    origin: assessed.origin,
+                    can_ask: assessed.can_ask,
+                }));
+                return decision;
+            }
+            drop(permissions);
+            let can_ask = assessed.can_ask;
+            ask_person(state, turn, call, request, can_ask, &mut decision, env);
+            if can_ask {
+                make_ready(assessed.ahead, &mut decision);
+            }
         }
     }
     decision
+}
+
+/// Asks a person to permit a call, or refuses the call if nobody can be asked.
+pub(super) fn ask_person(
+    state: &State,
+    turn: &Turn,
+    call: &CallState,
+    request: PermissionRequest,
+    can_ask: bool,
+    decision: &mut Decision,
+    env: &mut DecideEnv<'_>,
+) {
+    if !can_ask {
+        let outcome = CallOutcome::failure("denied", texts::COULD_NOT_ASK);
+        return finish_into(state, turn, call, outcome, decision, env);
+    }
+    let permissions = env.permissions(state);
+    let request = if protected::is_written(&permissions, &state.cwd, &request) {
+        request.for_once()
+    } else {
+        request
+    };
+    let permission = if managed::wants_a_person(&permissions, &state.cwd, &request) {
+        request.for_a_person()
+    } else {
+        request
+    };
+    drop(permissions);
+    decision.store(Durable::PermissionRequested(PermissionRequested {
+        request_id: env.request(),
+        prompt_request: Some(PermissionPrompt::from(&permission)),
+        permission_request: permission,
+        resolved_by_hook: None,
+    }));
 }
 
 fn make_ready(ahead: Ahead, decision: &mut Decision) {
@@ -247,6 +304,13 @@ pub(super) fn complete(
     id: &ToolCallId,
     outcome: CallOutcome,
 ) {
+    // A call that never started is shown all the same before its result.
+    if let Some(call) = turn.call(id)
+        && matches!(call.stage, CallStage::Requested | CallStage::Guarding { .. })
+        && !decision.starts(id)
+    {
+        decision.store(hooks::started(turn, &call.call));
+    }
     let (success, result, error) = match outcome.status {
         CallStatusReport::Success => (true, Some(outcome.result), None),
         CallStatusReport::Failure { code } => {
@@ -291,7 +355,7 @@ fn is_rejection(outcome: &CallOutcome) -> bool {
 }
 
 /// Finds the call of the running turn that a report is about, unless the report is late.
-fn open_call<'a>(
+pub(super) fn open_call<'a>(
     state: &'a State,
     key: &TurnKey,
     id: &ToolCallId,

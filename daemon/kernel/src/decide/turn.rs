@@ -17,6 +17,7 @@ use loopd_proto::id::{MessageId, ToolCallId};
 use super::{limits, queue, rest, tasks};
 use crate::answer_cut::AnswerCut;
 use crate::command::{DecideEnv, Decision, Effect, ModelFailure, ModelReplied, Prepared};
+use crate::hook::HookVerdict;
 use crate::model::{Finish, ToolCall};
 use crate::state::{Phase, Preparing, Stage, State, Turn, TurnKey};
 
@@ -24,7 +25,7 @@ use crate::state::{Phase, Preparing, Stage, State, Turn, TurnKey};
 const TITLE_CHARS: usize = 200;
 
 /// Puts prepared messages into the conversation and calls the model.
-pub(super) fn prepared(state: &State, prepared: Prepared, env: &mut DecideEnv<'_>) -> Decision {
+pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     let Some(preparing) = preparing(state, prepared.messages.iter().map(|message| &message.id))
     else {
@@ -53,6 +54,12 @@ pub(super) fn prepared(state: &State, prepared: Prepared, env: &mut DecideEnv<'_
             reasoning_effort: prepared.reasoning_effort,
             cause: None,
         }));
+    }
+    for end in std::mem::take(&mut prepared.ended) {
+        decision.store(Durable::HookEnd(end));
+    }
+    for text in std::mem::take(&mut prepared.context) {
+        decision.store(Durable::Reminded(Reminded { text }));
     }
     for message in &preparing.messages {
         let text = prepared
@@ -251,13 +258,19 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
                 url: None,
             }));
         }
+        if env.hooks.stop && state.steering.is_empty() {
+            decision.run(Effect::AskStop(turn.key.clone()));
+            return decision;
+        }
         end_turn(&mut decision, &turn.key);
         if !queue::take_steering(state, &mut decision) {
             rest(state, &mut decision, LoopOutcome::Done, env);
         }
         return decision;
     }
-    for call in &calls {
+    let (guarded, free): (Vec<_>, Vec<_>) =
+        calls.into_iter().partition(|call| (env.hooks.guard)(call));
+    for call in &free {
         decision.store(Durable::ToolStart(ToolStart {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
@@ -266,8 +279,15 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
             turn_id: Some(turn.key.turn_id()),
         }));
     }
-    for call in calls {
+    for call in free {
         decision.run(Effect::Assess {
+            turn: turn.key.clone(),
+            call,
+            hooks: HookVerdict::None,
+        });
+    }
+    for call in guarded {
+        decision.run(Effect::Guard {
             turn: turn.key.clone(),
             call,
         });
@@ -339,18 +359,21 @@ pub(super) fn after_tools(
         // goes on.
         rest(state, decision, LoopOutcome::Done, env);
     } else if !queue::take_steering(state, decision) {
-        let key = turn.key.next();
-        if let Some(failure) =
-            limits::exhausted(state).or_else(|| limits::out_of_turns(state, &key))
-        {
-            fail(state, decision, failure, env);
-        } else {
-            tasks::deliver(state, decision);
-            if let Some(text) = limits::last_turn(state, &key) {
-                decision.store(Durable::Reminded(Reminded { text }));
-            }
-            call_model(decision, key);
+        next_turn(state, turn, decision, env);
+    }
+}
+
+/// Calls the model again, unless a limit is reached.
+pub(super) fn next_turn(state: &State, turn: &Turn, decision: &mut Decision, env: &DecideEnv<'_>) {
+    let key = turn.key.next();
+    if let Some(failure) = limits::exhausted(state).or_else(|| limits::out_of_turns(state, &key)) {
+        fail(state, decision, failure, env);
+    } else {
+        tasks::deliver(state, decision);
+        if let Some(text) = limits::last_turn(state, &key) {
+            decision.store(Durable::Reminded(Reminded { text }));
         }
+        call_model(decision, key);
     }
 }
 

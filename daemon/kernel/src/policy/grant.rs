@@ -36,7 +36,12 @@ impl Grant {
         }
     }
 
-    /// Returns a grant for a request that a person permitted.
+    /// Returns the permitted request and gives the right up.
+    pub(crate) fn into_request(self) -> Option<PermissionRequest> {
+        self.request
+    }
+
+    /// Returns a grant for a request that a person permitted, or a hook in the place of one.
     pub(crate) fn by_person(request: PermissionRequest) -> Self {
         Self {
             request: Some(request),

@@ -114,7 +114,8 @@ pub(crate) fn is_written(
         PermissionRequest::Read { .. }
         | PermissionRequest::Url { .. }
         | PermissionRequest::Mcp { .. }
-        | PermissionRequest::CustomTool { .. } => false,
+        | PermissionRequest::CustomTool { .. }
+        | PermissionRequest::Hook { .. } => false,
     }
 }
 

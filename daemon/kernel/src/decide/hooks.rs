@@ -1,0 +1,253 @@
+//! Hooks in the loop: they guard tool calls, answer what a person would be asked, and may keep the
+//! loop from ending.
+
+use loopd_proto::event::Durable;
+use loopd_proto::event::ask::{PermissionCompleted, PermissionRequested};
+use loopd_proto::event::fact::{Answered, Asked, GuardWanted, LoopOutcome, Reminded};
+use loopd_proto::event::hook::{ClientGuard, ContextAdded, HookEnd, StopBlocked};
+use loopd_proto::event::session::Warning;
+use loopd_proto::event::tool::ToolStart;
+use loopd_proto::id::ToolCallId;
+use loopd_proto::permission::{PermissionOutcome, PermissionPrompt};
+
+use super::abort::INTERRUPT_CODE;
+use super::tools::{ask_person, finish_into, open_call, permitted};
+use super::turn::{end_turn, next_turn};
+use super::{queue, rest};
+use crate::command::{CallOutcome, DecideEnv, Decision, Effect};
+use crate::hook::{Guarded, HookPermission, HookVerdict, StopAnswered};
+use crate::model::ToolCall;
+use crate::policy::grant::Grant;
+use crate::policy::{Verdict, judge};
+use crate::state::{State, Turn, TurnKey};
+use crate::texts;
+use crate::tool_call::{CallReport, CallStage};
+
+/// Starts a call that hooks have decided about, or records why it does not start.
+pub(super) fn guarded(state: &State, guarded: Guarded, env: &DecideEnv<'_>) -> Decision {
+    let mut decision = Decision::default();
+    let report = CallReport::Guarded;
+    let Some((turn, call)) = open_call(state, &guarded.turn, &guarded.call, report) else {
+        return decision;
+    };
+    if let CallStage::Guarding { request } = &call.stage {
+        decision.store(Durable::Answered(Answered {
+            request_id: request.clone(),
+        }));
+    }
+    store_ended(&mut decision, guarded.ended);
+    let mut running = call.call.clone();
+    if let Some(arguments) = guarded.arguments {
+        running.arguments = arguments;
+    }
+    decision.store(started(turn, &running));
+    for text in guarded.context {
+        decision.store(Durable::ContextAdded(ContextAdded {
+            text,
+            tool_call_id: Some(running.id.clone()),
+        }));
+    }
+    match guarded.verdict {
+        _ if turn.aborting => {
+            let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
+            finish_into(state, turn, call, outcome, &mut decision, env);
+        }
+        HookVerdict::Deny(denial) => {
+            let mut outcome = CallOutcome::failure("denied", denial.reason);
+            outcome.result.detailed_content = Some(denial.told);
+            finish_into(state, turn, call, outcome, &mut decision, env);
+        }
+        hooks @ (HookVerdict::None | HookVerdict::Allow | HookVerdict::Ask(_)) => {
+            decision.run(Effect::Assess {
+                turn: turn.key.clone(),
+                call: running,
+                hooks,
+            });
+        }
+    }
+    decision
+}
+
+/// Builds the event that records the intent to run a call.
+pub(super) fn started(turn: &Turn, call: &ToolCall) -> Durable {
+    Durable::ToolStart(ToolStart {
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        arguments: Some(call.arguments.clone()),
+        model: None,
+        turn_id: Some(turn.key.turn_id()),
+    })
+}
+
+fn store_ended(decision: &mut Decision, ended: Vec<HookEnd>) {
+    for end in ended {
+        decision.store(Durable::HookEnd(end));
+    }
+}
+
+/// Lets a call wait until the client whose hooks guard the session is there again.
+pub(super) fn guard_absent(
+    state: &State,
+    key: &TurnKey,
+    id: &ToolCallId,
+    env: &mut DecideEnv<'_>,
+) -> Decision {
+    let mut decision = Decision::default();
+    let waiting = open_call(state, key, id, CallReport::Guarded);
+    let Some((turn, call)) = waiting.filter(|(turn, _)| !turn.aborting) else {
+        return decision;
+    };
+    if matches!(call.stage, CallStage::Guarding { .. }) {
+        return decision;
+    }
+    decision.store(Durable::Asked(Asked::Guard(GuardWanted {
+        request_id: env.request(),
+        tool_call_id: id.clone(),
+    })));
+    if !turn.calls().iter().any(|call| call.stage.is_guarding()) {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: "guard_absent".to_owned(),
+            message: texts::GUARD_ABSENT.to_owned(),
+            url: None,
+        }));
+    }
+    decision
+}
+
+/// Asks the hooks again about the calls that wait for them.
+pub(super) fn guards_changed(state: &State) -> Decision {
+    let mut decision = Decision::default();
+    let Some(turn) = state.turn().filter(|turn| !turn.aborting) else {
+        return decision;
+    };
+    for call in turn.calls().iter().filter(|call| call.stage.is_guarding()) {
+        decision.run(Effect::Guard {
+            turn: turn.key.clone(),
+            call: call.call.clone(),
+        });
+    }
+    decision
+}
+
+/// Records whether a client's hooks guard the session.
+pub(super) fn client_guard(state: &State, by_client: bool) -> Decision {
+    let mut decision = Decision::default();
+    if state.guarded_by_client != by_client {
+        decision.store(Durable::ClientGuard(ClientGuard { by_client }));
+    }
+    decision
+}
+
+/// Takes the verdict of hooks about something that the rules would ask a person.
+pub(super) fn permission(
+    state: &State,
+    asked: HookPermission,
+    verdict: HookVerdict,
+    ended: Vec<HookEnd>,
+    env: &mut DecideEnv<'_>,
+) -> Decision {
+    let mut decision = Decision::default();
+    let report = CallReport::Assessed;
+    let Some((turn, call)) = open_call(state, &asked.turn, &asked.call, report) else {
+        return decision;
+    };
+    store_ended(&mut decision, ended);
+    if turn.aborting {
+        let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
+        finish_into(state, turn, call, outcome, &mut decision, env);
+        return decision;
+    }
+    // A rule may have come into force while the hooks were asked.
+    if let Verdict::Deny(rules) = judge(&env.permissions(state), &state.cwd, &asked.request) {
+        let outcome = CallOutcome::failure("denied", texts::denied_by_rules(&rules));
+        finish_into(state, turn, call, outcome, &mut decision, env);
+        return decision;
+    }
+    match verdict {
+        HookVerdict::None | HookVerdict::Ask(_) => {
+            ask_person(state, turn, call, asked.request, asked.can_ask, &mut decision, env);
+        }
+        HookVerdict::Allow => {
+            answered_by_hook(&asked, PermissionOutcome::Approved {}, &mut decision, env);
+            let grant = Grant::by_person(asked.request);
+            permitted(state, turn, call, asked.origin, grant, &mut decision, env);
+        }
+        HookVerdict::Deny(denial) => {
+            let denied = PermissionOutcome::DeniedByPermissionRequestHook {
+                message: Some(denial.told.clone()),
+                interrupt: None,
+            };
+            answered_by_hook(&asked, denied, &mut decision, env);
+            let mut outcome = CallOutcome::failure("denied", denial.reason);
+            outcome.result.detailed_content = Some(denial.told);
+            finish_into(state, turn, call, outcome, &mut decision, env);
+        }
+    }
+    decision
+}
+
+/// Records a permission request together with the answer that a hook gave.
+fn answered_by_hook(
+    asked: &HookPermission,
+    result: PermissionOutcome,
+    decision: &mut Decision,
+    env: &mut DecideEnv<'_>,
+) {
+    let request_id = env.request();
+    decision
+        .store(Durable::PermissionRequested(PermissionRequested {
+            request_id: request_id.clone(),
+            prompt_request: Some(PermissionPrompt::from(&asked.request)),
+            permission_request: asked.request.clone(),
+            resolved_by_hook: Some(true),
+        }))
+        .store(Durable::PermissionCompleted(PermissionCompleted {
+            request_id,
+            tool_call_id: Some(asked.call.clone()),
+            result,
+        }));
+}
+
+/// Ends the loop, or lets the model go on with what a hook wants done first.
+pub(super) fn stop_answered(
+    state: &State,
+    answered: StopAnswered,
+    env: &DecideEnv<'_>,
+) -> Decision {
+    let mut decision = Decision::default();
+    let turn = state.turn_named(&answered.turn);
+    let Some(turn) = turn.filter(|turn| turn.has_answered() && !turn.aborting) else {
+        return decision;
+    };
+    store_ended(&mut decision, answered.ended);
+    let blocks = turn.run.stop_blocks;
+    let block = answered.block.filter(|_| {
+        let may_block = blocks < env.hooks.most_stop_blocks;
+        if !may_block {
+            decision.store(Durable::SessionWarning(Warning {
+                warning_type: "stop_hook_limit".to_owned(),
+                message: texts::stop_block_limit(blocks),
+                url: None,
+            }));
+        }
+        may_block
+    });
+    end_turn(&mut decision, &turn.key);
+    if let Some(reason) = block {
+        decision
+            .store(Durable::StopBlocked(StopBlocked {
+                reason: reason.clone(),
+                count: blocks + 1,
+            }))
+            .store(Durable::Reminded(Reminded { text: reason }));
+        if !queue::take_steering(state, &mut decision) {
+            next_turn(state, turn, &mut decision, env);
+        }
+    } else if !queue::take_steering(state, &mut decision) {
+        rest(state, &mut decision, LoopOutcome::Done, env);
+    }
+    decision
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! What hooks say about a session, and where the loop has to ask them.
+
+use loopd_proto::event::hook::HookEnd;
+use loopd_proto::id::ToolCallId;
+use loopd_proto::permission::PermissionRequest;
+use serde_json::Value;
+
+use crate::model::ToolCall;
+use crate::state::TurnKey;
+use crate::tool_call::ToolOrigin;
+
+/// The verdict of hooks about a tool call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum HookVerdict {
+    /// No hook has an opinion.
+    #[default]
+    None,
+    /// A hook answers what the rules would ask a person.
+    Allow,
+    /// A person has to decide, whatever the rules allow. The text says why.
+    Ask(Option<String>),
+    Deny(HookDenial),
+}
+
+/// Why hooks deny a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookDenial {
+    /// The text for the model.
+    pub reason: String,
+    /// The text for people, which names the hook and how to go on.
+    pub told: String,
+}
+
+impl HookVerdict {
+    /// Combines the verdicts of two hooks: the stricter one wins. All reasons are kept.
+    #[must_use]
+    pub fn meet(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Deny(one), Self::Deny(other)) => Self::Deny(HookDenial {
+                reason: joined(one.reason, &other.reason),
+                told: joined(one.told, &other.told),
+            }),
+            (Self::Deny(denial), _) | (_, Self::Deny(denial)) => Self::Deny(denial),
+            (Self::Ask(Some(one)), Self::Ask(Some(other))) => Self::Ask(Some(joined(one, &other))),
+            (Self::Ask(one), Self::Ask(other)) => Self::Ask(one.or(other)),
+            (Self::Ask(why), _) | (_, Self::Ask(why)) => Self::Ask(why),
+            (Self::Allow, _) | (_, Self::Allow) => Self::Allow,
+            (Self::None, Self::None) => Self::None,
+        }
+    }
+}
+
+fn joined(mut one: String, other: &str) -> String {
+    if one != other {
+        one.push('\n');
+        one.push_str(other);
+    }
+    one
+}
+
+/// Where the loop has to ask hooks.
+#[derive(Clone, Copy)]
+pub struct HookNeeds<'a> {
+    /// Returns whether hooks decide about a call before it starts.
+    pub guard: &'a dyn Fn(&ToolCall) -> bool,
+    /// Returns whether hooks are asked before a person is.
+    pub permission: &'a dyn Fn(&ToolCall) -> bool,
+    /// Whether hooks are told that the loop is about to end.
+    pub stop: bool,
+    /// How many times in a row hooks may keep the loop from ending.
+    pub most_stop_blocks: u32,
+}
+
+impl HookNeeds<'_> {
+    /// There are no hooks.
+    pub const NONE: Self = HookNeeds {
+        guard: &|_| false,
+        permission: &|_| false,
+        stop: false,
+        most_stop_blocks: 0,
+    };
+}
+
+/// What hooks decided about a call before it starts.
+#[derive(Debug)]
+pub struct Guarded {
+    pub turn: TurnKey,
+    pub call: ToolCallId,
+    pub verdict: HookVerdict,
+    /// The arguments that run, if hooks changed them.
+    pub arguments: Option<Value>,
+    /// What the model is told after the results of the turn.
+    pub context: Vec<String>,
+    /// The hooks that changed something.
+    pub ended: Vec<HookEnd>,
+}
+
+/// What the rules would ask a person, for hooks to answer first.
+#[derive(Debug, Clone)]
+pub struct HookPermission {
+    pub turn: TurnKey,
+    pub call: ToolCallId,
+    pub request: PermissionRequest,
+    pub origin: ToolOrigin,
+    /// Whether a person can be asked if no hook decides.
+    pub can_ask: bool,
+}
+
+/// What hooks said when the loop was about to end.
+#[derive(Debug)]
+pub struct StopAnswered {
+    pub turn: TurnKey,
+    /// What the model has to do before the loop may end.
+    pub block: Option<String>,
+    /// The hooks that changed something.
+    pub ended: Vec<HookEnd>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deny(text: &str) -> HookVerdict {
+        HookVerdict::Deny(HookDenial {
+            reason: text.to_owned(),
+            told: text.to_owned(),
+        })
+    }
+
+    #[test]
+    fn the_strictest_verdict_wins_and_all_reasons_are_kept() {
+        use HookVerdict as V;
+        let ask = |text: &str| V::Ask(Some(text.to_owned()));
+        let table = [
+            (V::None, V::None, V::None),
+            (V::None, V::Allow, V::Allow),
+            (V::Allow, ask("why"), ask("why")),
+            (V::None, V::Ask(None), V::Ask(None)),
+            (V::Ask(None), ask("why"), ask("why")),
+            (ask("why"), deny("no"), deny("no")),
+            (V::Allow, deny("no"), deny("no")),
+        ];
+        for (one, other, both) in table {
+            assert_eq!(one.clone().meet(other.clone()), both);
+            assert_eq!(other.meet(one), both, "the order does not matter");
+        }
+        assert_eq!(deny("a").meet(deny("b")), deny("a\nb"));
+        assert_eq!(deny("a").meet(deny("a")), deny("a"));
+        assert_eq!(ask("a").meet(ask("b")), ask("a\nb"));
+    }
+}

@@ -1,0 +1,71 @@
+//! Events about hooks: one was started, reports progress, has ended.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_with::skip_serializing_none;
+
+use crate::id::ToolCallId;
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookStart {
+    pub hook_invocation_id: String,
+    pub hook_type: String,
+    pub input: Option<Value>,
+}
+
+/// A hook has ended. The event is stored only if the hook changed something.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookEnd {
+    pub hook_invocation_id: String,
+    pub hook_type: String,
+    pub success: bool,
+    #[serde(default, deserialize_with = "crate::json::present")]
+    pub output: Option<Value>,
+    pub error: Option<HookError>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookError {
+    pub message: String,
+    /// Where the hook comes from: a file and line, or a client.
+    pub source: Option<String>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookProgress {
+    pub message: String,
+    /// The message replaces the one before it.
+    pub temporary: Option<bool>,
+}
+
+/// Our own fact: whether a client's hooks guard the session. While they do, no tool call runs that
+/// they were not asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientGuard {
+    pub by_client: bool,
+}
+
+/// Our own fact: a hook has something to tell the model, after the results of the turn.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextAdded {
+    pub text: String,
+    pub tool_call_id: Option<ToolCallId>,
+}
+
+/// Our own fact: a hook did not let the loop end, for the `count`th time in this run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StopBlocked {
+    /// What the model reads instead.
+    pub reason: String,
+    pub count: u32,
+}
