@@ -8,6 +8,7 @@
 pub mod agents;
 mod files;
 mod front_matter;
+pub mod hooks;
 pub mod instructions;
 pub mod mcp;
 pub mod skills;

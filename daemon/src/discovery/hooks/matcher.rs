@@ -1,0 +1,125 @@
+//! Which tool, agent or notification a hook is for.
+
+use regex::Regex;
+
+use super::kind::PayloadForm;
+use super::tool_names::claude_names;
+
+/// Compares a hook's matcher with what happens.
+#[derive(Debug, Clone)]
+pub enum HookMatcher {
+    /// The hook runs every time.
+    Every,
+    /// The hook runs for these names, in either spelling.
+    Names(Vec<String>),
+    /// The hook runs if the pattern covers the whole name.
+    Pattern { pattern: Regex, form: PayloadForm },
+}
+
+/// The largest compiled pattern, in bytes.
+const LARGEST_PATTERN: usize = 1024 * 1024;
+
+impl HookMatcher {
+    /// Reads a matcher as its form prescribes.
+    pub(super) fn read(text: &str, form: PayloadForm) -> Result<Self, String> {
+        // In a regular expression an empty matcher would match nothing and a star is a mistake. Who
+        // writes them wants every name.
+        if matches!(text.trim(), "" | "*" | "**") {
+            return Ok(Self::Every);
+        }
+        let is_name = |name: &str| {
+            !name.is_empty()
+                && name
+                    .chars()
+                    .all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '-'))
+        };
+        let names: Vec<&str> = text.split('|').map(str::trim).collect();
+        if form == PayloadForm::Claude && names.iter().all(|name| is_name(name)) {
+            return Ok(Self::Names(names.into_iter().map(str::to_owned).collect()));
+        }
+        let pattern = regex::RegexBuilder::new(&format!("^(?:{text})$"))
+            .size_limit(LARGEST_PATTERN)
+            .build()
+            .map_err(|error| last_line(&error.to_string()))?;
+        Ok(Self::Pattern { pattern, form })
+    }
+
+    /// Returns whether a hook runs for a tool.
+    pub fn matches_tool(&self, tool: &str) -> bool {
+        match self {
+            Self::Every => true,
+            Self::Names(names) => names
+                .iter()
+                .any(|name| name == tool || claude_names(tool).contains(&name.as_str())),
+            Self::Pattern { pattern, form } => match (form, claude_names(tool).first()) {
+                (PayloadForm::Claude, Some(claude)) => pattern.is_match(claude),
+                _ => pattern.is_match(tool),
+            },
+        }
+    }
+
+    /// Returns whether a hook runs for anything else that has a name.
+    pub fn matches(&self, subject: &str) -> bool {
+        match self {
+            Self::Every => true,
+            Self::Names(names) => names.iter().any(|name| name == subject),
+            Self::Pattern { pattern, .. } => pattern.is_match(subject),
+        }
+    }
+}
+
+/// The regex crate draws the pattern before it says what is wrong.
+fn last_line(text: &str) -> String {
+    let line = text.lines().last().unwrap_or_default();
+    line.trim_start_matches("error: ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fires(matcher: &str, form: PayloadForm, tool: &str) -> bool {
+        HookMatcher::read(matcher, form)
+            .expect("a matcher")
+            .matches_tool(tool)
+    }
+
+    #[test]
+    fn a_matcher_is_read_as_its_form_says() {
+        use PayloadForm::{Claude, Native};
+        let table = [
+            ("", Native, "bash", true),
+            ("*", Native, "bash", true),
+            ("bash", Native, "bash", true),
+            ("bash", Native, "bash_output", false),
+            ("bash|edit", Native, "edit", true),
+            ("ba.*", Native, "bash", true),
+            ("Bash", Native, "bash", false),
+            ("Bash", Claude, "bash", true),
+            ("bash", Claude, "bash", true),
+            ("Edit|Write", Claude, "create", true),
+            ("Edit | Write", Claude, "apply_patch", true),
+            ("Edit|Write", Claude, "view", false),
+            ("Task", Claude, "task", true),
+            ("Agent", Claude, "task", true),
+            ("**", Claude, "anything", true),
+            ("mcp__.*", Claude, "mcp__github__get", true),
+            ("mcp__.*", Claude, "bash", false),
+            ("(Read|Grep)", Claude, "view", true),
+            ("vi.*", Claude, "view", false),
+        ];
+        for (matcher, form, tool, expected) in table {
+            assert_eq!(
+                fires(matcher, form, tool),
+                expected,
+                "{matcher:?} {form:?} {tool}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_is_no_regex_says_what_is_wrong() {
+        let error = HookMatcher::read("bash(", PayloadForm::Native).expect_err("no regex");
+        assert_eq!(error, "unclosed group");
+    }
+}

@@ -1,0 +1,73 @@
+//! The members of a JSON object as they stand in the text, so that a mistake has a line.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Every member in its order. A name that occurs twice is kept twice: a second list of hooks must
+/// not replace the first one.
+pub(super) struct Members<'text>(pub(super) Vec<(String, &'text RawValue)>);
+
+impl<'text> Members<'text> {
+    pub(super) fn read(text: &'text str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&'text RawValue> {
+        let mut named = self.0.iter().filter(|(member, _)| member == name);
+        named.next().map(|(_, value)| *value)
+    }
+}
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(Collect)
+    }
+}
+
+/// The text of a file beside its copy without comments, in which every byte has the same place.
+pub(super) struct FileText<'a> {
+    pub(super) original: &'a str,
+    pub(super) json: &'a str,
+}
+
+impl FileText<'_> {
+    /// Returns the line on which a value that was read from `json` begins.
+    pub(super) fn line_of(&self, value: &RawValue) -> usize {
+        self.line_at((value.get().as_ptr() as usize).saturating_sub(self.json.as_ptr() as usize))
+    }
+
+    /// Returns the line on which reading `json` failed.
+    pub(super) fn line_of_error(&self, error: &serde_json::Error) -> usize {
+        let lines = self.json.split_inclusive('\n');
+        let before: usize = lines
+            .take(error.line().saturating_sub(1))
+            .map(str::len)
+            .sum();
+        self.line_at(before + error.column().saturating_sub(1))
+    }
+
+    fn line_at(&self, offset: usize) -> usize {
+        let before = self.original.as_bytes().iter().take(offset);
+        before.filter(|byte| **byte == b'\n').count() + 1
+    }
+}

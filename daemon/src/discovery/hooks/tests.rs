@@ -1,0 +1,106 @@
+//! Files of hooks as people write them, and what is read from each.
+
+mod claude;
+mod mistakes;
+mod native;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::*;
+
+/// Reads a file of hooks and shows what was found: a line per hook, then a line per problem.
+fn own(text: &str) -> String {
+    show(text, HookFile::Own)
+}
+
+/// Reads settings with a block of hooks.
+fn settings(text: &str) -> String {
+    show(text, HookFile::Settings)
+}
+
+fn show(text: &str, file: HookFile) -> String {
+    let content = parse(Path::new("f"), text, file, HookOrigin::Project);
+    let mut shown = String::new();
+    if content.all_disabled {
+        shown.push_str("all hooks disabled\n");
+    }
+    for hook in &content.hooks {
+        let name = match hook.form {
+            PayloadForm::Native => hook.kind.native_name(),
+            PayloadForm::Claude => hook.kind.claude_name(),
+        };
+        let _ = write!(shown, "{}: {name} ", hook.line);
+        match &hook.matcher {
+            HookMatcher::Every => {}
+            HookMatcher::Names(names) => {
+                let _ = write!(shown, "for {} ", names.join(" or "));
+            }
+            HookMatcher::Pattern { pattern, .. } => {
+                let _ = write!(shown, "like {pattern} ");
+            }
+        }
+        if let Some(condition) = &hook.condition {
+            let pattern = condition.pattern.as_deref().unwrap_or("*");
+            let _ = write!(shown, "if {} {pattern} ", condition.tool);
+        }
+        match &hook.action {
+            HookAction::Script { script, place } => {
+                let _ = write!(shown, "bash `{script}`{}", show_place(place));
+            }
+            HookAction::Program {
+                program,
+                args,
+                place,
+            } => {
+                let _ = write!(shown, "program {program} {args:?}{}", show_place(place));
+            }
+            HookAction::Http {
+                url,
+                headers,
+                allowed_env,
+            } => {
+                let _ = write!(shown, "POST {url} {headers:?} {allowed_env:?}");
+            }
+            HookAction::Prompt { prompt } => {
+                let _ = write!(shown, "prompt `{prompt}`");
+            }
+        }
+        if hook.timeout.as_secs() != 30 {
+            let _ = write!(shown, " {:?}", hook.timeout);
+        }
+        if let Some(on_failure) = hook.on_failure {
+            let _ = write!(shown, " on failure {on_failure:?}");
+        }
+        let flags = [(hook.in_background, " in background"), (hook.once, " once")];
+        for (_, flag) in flags.iter().filter(|(set, _)| *set) {
+            shown.push_str(flag);
+        }
+        shown.push('\n');
+    }
+    for problem in &content.problems {
+        let _ = writeln!(shown, "! {problem}");
+    }
+    shown.trim_end().to_owned()
+}
+
+fn show_place(place: &HookPlace) -> String {
+    let cwd = place
+        .cwd
+        .as_ref()
+        .map(|cwd| format!(" in {}", cwd.display()));
+    let env = (!place.env.is_empty()).then(|| format!(" with {:?}", place.env));
+    cwd.unwrap_or_default() + &env.unwrap_or_default()
+}
+
+#[test]
+fn every_kind_has_its_two_names() {
+    for kind in HookKind::ALL {
+        assert_eq!(
+            HookKind::named(kind.native_name()),
+            Ok((kind, PayloadForm::Native))
+        );
+        let (found, _) = HookKind::named(kind.claude_name()).expect("a kind");
+        assert_eq!(found, kind);
+    }
+}
