@@ -16,6 +16,7 @@ use loopd_proto::params::shell::{ShellExit, ShellOutput};
 use loopd_proto::params::ui::UserInputResponse;
 use loopd_proto::time::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 
 use loopd_model::client_http::CarryingClient;
 
@@ -58,6 +59,9 @@ pub trait Client: CarryingClient {
 
     /// Asks for a token of a provider that the client defined.
     fn ask_token(&self, session: &SessionId, provider: &str) -> Asking<String>;
+
+    /// Asks the client's hook of this kind; returns what it answers, if anything.
+    fn invoke_hook(&self, session: &SessionId, kind: &str, input: &Value) -> Asking<Option<Value>>;
 
     /// Asks the client to rewrite sections of the system message.
     fn ask_sections(&self, session: &SessionId, sections: &SectionTexts) -> Asking<SectionTexts>;

@@ -20,6 +20,10 @@
 //! [shell]
 //! backend = "terminal"                 # or process: no terminal, no input, no lasting state
 //!
+//! [hooks]
+//! stop_blocks = 8                      # how many times in a row hooks may keep an agent from stopping
+//! client_timeout = 300                 # how many seconds an app may take to answer one of its hooks
+//!
 //! [agents]
 //! small_model = "claude-haiku-4-5"     # for agents that want a small and fast model
 //! critic_model = "gpt-5"               # for agents that want a model of another family
@@ -78,6 +82,7 @@ pub struct Config {
     pub agents: AgentSettings,
     pub models: ModelSettings,
     pub unattended: UnattendedTimeout,
+    pub hooks: HookSettings,
     /// A hash of the text of the file; `None` without a readable file.
     fingerprint: Option<u64>,
 }
@@ -100,6 +105,31 @@ impl UnattendedTimeout {
     pub fn with(self, variable: Option<&str>) -> Duration {
         let seconds = variable.and_then(|text| text.trim().parse().ok());
         seconds.map_or(self.0, Duration::from_secs)
+    }
+}
+
+/// How hooks are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HookSettings {
+    /// How many times in a row hooks may keep the loop from ending.
+    pub stop_blocks: u32,
+    /// How many seconds a client may take to answer a hook.
+    client_timeout: u32,
+}
+
+impl Default for HookSettings {
+    fn default() -> Self {
+        Self {
+            stop_blocks: 8,
+            client_timeout: 300,
+        }
+    }
+}
+
+impl HookSettings {
+    pub fn client_timeout(self) -> Duration {
+        Duration::from_secs(u64::from(self.client_timeout.max(1)))
     }
 }
 
@@ -165,6 +195,7 @@ struct ConfigFile {
     unattended_timeout: Option<u64>,
     provider: BTreeMap<String, ProviderSettings>,
     shell: ShellSettings,
+    hooks: HookSettings,
     agents: AgentSettings,
 }
 
@@ -230,6 +261,7 @@ impl Config {
         };
         Self {
             shell: file.shell,
+            hooks: file.hooks,
             agents: file.agents,
             models,
             unattended: file

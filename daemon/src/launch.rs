@@ -149,6 +149,11 @@ impl Launch {
         self.live().plugins = plugins;
     }
 
+    /// Returns the whole environment of the launch, secrets included.
+    pub fn env(&self) -> &BTreeMap<String, String> {
+        &self.env
+    }
+
     /// Returns a variable of the launch's environment, unless it is empty.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.env

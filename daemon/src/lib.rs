@@ -23,6 +23,9 @@ pub mod session;
 
 pub mod turn;
 
+// Asks and tells those who want to know what happens in a session.
+pub mod hook;
+
 pub mod services;
 
 // The launch that a request belongs to, and the settings.

@@ -10,7 +10,9 @@ use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use loopd_proto::id::{AgentId, Seq, SessionId};
+use loopd_exec::clock::Clock;
+use loopd_proto::event::{self, Ephemeral, Head};
+use loopd_proto::id::{AgentId, EventId, Seq, SessionId};
 
 use crate::client::{Class, Client, ClientId, Notice};
 
@@ -186,6 +188,39 @@ impl Audience {
         for held in state.held.take().unwrap_or_default() {
             state.deliver(&held);
         }
+    }
+}
+
+/// Publishes an ephemeral event from outside the actor.
+pub fn say(
+    clock: &Clock,
+    audience: &Audience,
+    session: &SessionId,
+    tip: Option<EventId>,
+    event: &Ephemeral,
+) {
+    let head = Head {
+        id: clock.id().into(),
+        timestamp: clock.now(),
+        parent_id: tip,
+        agent_id: audience.agent(),
+        ephemeral: Some(true),
+    };
+    match event::write(&head, event) {
+        Ok(line) => {
+            let class = if event.is_delta() {
+                Class::Delta
+            } else {
+                Class::Event
+            };
+            audience.say(OutgoingEvent {
+                class,
+                kind: event.kind(),
+                line: line.into(),
+                seq: None,
+            });
+        }
+        Err(error) => tracing::error!(%session, %error, "an event could not be written as JSON"),
     }
 }
 

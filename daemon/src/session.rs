@@ -9,6 +9,7 @@ pub mod clients;
 mod due;
 mod effects;
 mod files;
+mod hooks;
 pub mod join;
 mod journal;
 pub mod provide;
@@ -28,6 +29,7 @@ mod work;
 
 use std::sync::Arc;
 
+use loopd_proto::event::hook::HookEnd;
 use loopd_proto::id::{EventId, RequestId, SessionId};
 use loopd_proto::session::ClientTool;
 use loopd_store::StoreError;
@@ -87,6 +89,15 @@ pub struct Done {
 enum Message {
     Command {
         command: Box<Command>,
+        reply: oneshot::Sender<Result<Done, SessionError>>,
+    },
+    /// A client's answer to a tool call, after the hooks have seen it.
+    Reviewed {
+        command: Box<Command>,
+        /// What hooks tell the model after the results of the turn.
+        context: Vec<String>,
+        /// The hooks that changed something.
+        ended: Vec<HookEnd>,
         reply: oneshot::Sender<Result<Done, SessionError>>,
     },
     SendAndWait(Box<waits::SendAndWait>),

@@ -171,6 +171,11 @@ pub enum Command {
         ended: Vec<HookEnd>,
     },
     StopAnswered(StopAnswered),
+    /// Hooks changed something, or have something to tell the model after the results of the turn.
+    HooksNoted {
+        context: Vec<String>,
+        ended: Vec<HookEnd>,
+    },
     ToolFinished {
         turn: TurnKey,
         call: ToolCallId,

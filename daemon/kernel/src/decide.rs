@@ -116,6 +116,7 @@ pub fn decide(
             verdict,
             ended,
         } => Ok(hooks::permission(state, *asked, verdict, ended, env)),
+        Command::HooksNoted { context, ended } => Ok(hooks::noted(context, ended)),
         Command::StopAnswered(answered) => Ok(hooks::stop_answered(state, answered, env)),
         Command::Assessed(assessed) => Ok(tools::assessed(state, assessed, env)),
         Command::ToolFinished {

@@ -63,6 +63,15 @@ impl History {
         })
     }
 
+    /// Returns the text of the last thing that the model said.
+    pub fn last_text(&self) -> Option<&str> {
+        let mut newest = self.iter().rev();
+        newest.find_map(|entry| match entry {
+            Entry::Assistant(turn) => Some(turn.text.as_str()),
+            Entry::User(_) | Entry::Result { .. } | Entry::Image { .. } => None,
+        })
+    }
+
     /// Returns the position in the log of the last user message.
     pub fn last_user(&self) -> Option<Seq> {
         let mut newest = self.entries.iter().rev();

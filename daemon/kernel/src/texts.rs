@@ -14,6 +14,11 @@ use crate::tasks::Task;
 pub(crate) const GUARD_ABSENT: &str = "A tool call waits: the hooks of an app guard this session, and no connection answers them now. \
      Resume the session with that app, or let it go on without these hooks with `loop hooks lift`.";
 
+/// What the model is told about a failed call by hooks.
+pub fn failure_guidance(tool: &str, guidance: &str) -> String {
+    format!("Tool \"{tool}\" failed. Additional guidance from postToolUseFailure hooks:\n{guidance}")
+}
+
 /// What people are told when hooks have kept the loop from ending too often.
 pub(crate) fn stop_block_limit(blocks: u32) -> String {
     format!(

@@ -11,7 +11,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 pub use reqwest::Url;
-pub use reqwest::header::HeaderMap;
+pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout_at};
 
 use super::error::{ProviderError, TimeoutPhase};

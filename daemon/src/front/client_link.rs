@@ -132,6 +132,33 @@ impl Client for ClientLink {
         async move { Ok(answer::<Answer>(sent).await?.token) }.boxed()
     }
 
+    fn invoke_hook(&self, session: &SessionId, kind: &str, input: &Value) -> Asking<Option<Value>> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            session_id: &'a SessionId,
+            hook_type: &'a str,
+            input: &'a Value,
+        }
+        #[derive(Deserialize)]
+        struct Answer {
+            #[serde(default)]
+            output: Option<Value>,
+        }
+        let params = Params {
+            session_id: session,
+            hook_type: kind,
+            input,
+        };
+        let sent = self.peer.start_request("hooks.invoke", &params);
+        async move {
+            // A client without a handler of this kind may answer with null.
+            let answer = answer::<Option<Answer>>(sent).await?;
+            Ok(answer.and_then(|answer| answer.output))
+        }
+        .boxed()
+    }
+
     fn ask_sections(&self, session: &SessionId, sections: &SectionTexts) -> Asking<SectionTexts> {
         #[derive(Serialize)]
         struct Section<'a> {

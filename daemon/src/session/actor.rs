@@ -10,11 +10,12 @@ use loopd_proto::event::session::Failure;
 use loopd_proto::id::SessionId;
 use loopd_proto::session::SessionOptions;
 use loopd_store::SessionRecord;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::clients::Clients;
 use super::clients::attach::PendingWork;
 use super::files::FileWriter;
+use super::hooks::SessionHooks;
 use super::journal;
 use super::questions::QuestionWaiters;
 use super::registry::Sessions;
@@ -26,12 +27,15 @@ use super::subagents::as_child::ParentLink;
 use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
 use crate::client::{Lifecycle, LifecycleMetadata};
+use crate::discovery::hooks::HookKind;
+use crate::hook::Transcript;
 use crate::publish::recent::Recent;
 use crate::redaction::file::FileMasks;
 use crate::services::Services;
 use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
 use loopd_kernel::decide::decide;
+use loopd_kernel::hook::HookNeeds;
 use loopd_kernel::state::State;
 
 /// How the actor gets its log.
@@ -69,6 +73,7 @@ pub(super) struct Actor {
     pub(super) file_masks: FileMasks,
     pub(super) subagents: SessionSubagents,
     pub(super) storage: Storage,
+    pub(super) hooks: SessionHooks,
     /// Since when nobody attends the session and nothing runs in it.
     pub(super) quiet_since: Option<tokio::time::Instant>,
 }
@@ -90,6 +95,7 @@ impl Actor {
     ) -> Self {
         let now = services.clock.now().0;
         let file_masks = FileMasks::default();
+        let transcript = Transcript::new(id.clone(), services.session_folder(&id));
         #[expect(clippy::cast_possible_truncation, reason = "the random half is enough")]
         let epoch = services.clock.id().0 as u64;
         Self {
@@ -125,6 +131,7 @@ impl Actor {
             waits: Waits::default(),
             files: FileWriter::default(),
             storage: Storage::default(),
+            hooks: SessionHooks::new(transcript),
             quiet_since: None,
         }
     }
@@ -178,18 +185,21 @@ impl Actor {
 
     async fn take(&mut self, message: Message) -> Flow {
         match message {
-            Message::Command { command, reply } => match self.execute(*command).await {
-                Ok(done) => {
-                    // The caller may have stopped waiting; the command is carried out all the same.
-                    reply.send(Ok(done)).ok();
-                    Flow::Go
-                }
-                Err(error) => {
-                    let flow = self.flow_after(&error);
-                    reply.send(Err(error)).ok();
-                    flow
-                }
-            },
+            Message::Command { command, reply } => {
+                let Some((command, reply)) = self.review_answer(command, reply) else {
+                    return Flow::Go;
+                };
+                self.take_command(*command, reply).await
+            }
+            Message::Reviewed {
+                command,
+                context,
+                ended,
+                reply,
+            } => {
+                self.record_hooks(context, ended).await;
+                self.take_command(*command, reply).await
+            }
             Message::SendAndWait(wanted) => self.send_and_wait(*wanted).await,
             Message::Report(command) => self.report(*command).await,
             Message::View(look) => {
@@ -200,6 +210,7 @@ impl Actor {
             Message::Attach(attachment) => {
                 let pending = attachment.pending;
                 self.attach(*attachment).await;
+                self.guards_changed().await;
                 self.warn_of_broken_agents();
                 match pending {
                     PendingWork::Waits => Flow::Go,
@@ -214,6 +225,10 @@ impl Actor {
                 reason,
                 reply,
             } => {
+                let mut reply = reply;
+                if self.end_hooks_first(client, reason, &mut reply) {
+                    return Flow::Go;
+                }
                 let flow = self.detach(client, reason).await;
                 if let Some(reply) = reply {
                     if flow == Flow::Stop {
@@ -293,6 +308,7 @@ impl Actor {
             }
             Message::Inherit(inheritance) => {
                 self.inherit(*inheritance);
+                self.guards_changed().await;
                 Flow::Go
             }
             Message::Close { error, reply } => {
@@ -319,6 +335,26 @@ impl Actor {
                 self.sessions.forget(&self.state.id, &self.mailbox);
                 reply.send(()).ok();
                 Flow::Stop
+            }
+        }
+    }
+
+    /// Carries out a command for a caller.
+    async fn take_command(
+        &mut self,
+        command: Command,
+        reply: oneshot::Sender<Result<Done, SessionError>>,
+    ) -> Flow {
+        match self.execute(command).await {
+            Ok(done) => {
+                // The caller may have stopped waiting; the command is carried out all the same.
+                reply.send(Ok(done)).ok();
+                Flow::Go
+            }
+            Err(error) => {
+                let flow = self.flow_after(&error);
+                reply.send(Err(error)).ok();
+                flow
             }
         }
     }
@@ -377,6 +413,7 @@ impl Actor {
         } else {
             OnFailure::Undo
         };
+        self.before_deciding(&command);
         let secret_options = self.options_after(&command);
         let Decision { steps, answer } = self.decide(command)?;
         let options_before =
@@ -421,6 +458,12 @@ impl Actor {
             },
             runs_command: &|name| self.clients.runs_command(name),
             top: self.subagents.parent().map(ParentLink::top),
+            hooks: HookNeeds {
+                guard: &|call| self.has_hooks(HookKind::PreToolUse, Some(&call.name)),
+                permission: &|call| self.has_hooks(HookKind::PermissionRequest, Some(&call.name)),
+                stop: self.has_hooks(self.stop_kind(), None),
+                most_stop_blocks: self.services.config.hooks.stop_blocks,
+            },
             ids: &mut ids,
         };
         Ok(decide(&self.state, command, &mut env)?)

@@ -16,6 +16,8 @@ use super::ask::ElicitationAnswer;
 use super::subagents::roster::RosterLookup;
 use super::toolset::Toolset;
 use super::work::Work;
+use crate::discovery::hooks::HookKind;
+use crate::hook::{ErrorHandling, HookContext};
 use crate::subagent::CancelledBy;
 use crate::turn::model_call::{self, ModelCallInput};
 use crate::turn::prepare::{self, PrepareInput};
@@ -57,7 +59,10 @@ impl Actor {
         match effect {
             Effect::Prepare { messages } => return Some(self.prepare(messages)),
             Effect::CallModel(turn) => return Some(self.call_model(turn)),
-            Effect::Assess { turn, call } => return Some(self.assess(turn, call)),
+            Effect::Guard { turn, call } => return self.guard(turn, call),
+            Effect::AskHooks(asked) => return Some(self.ask_hooks(asked)),
+            Effect::AskStop(turn) => return Some(self.ask_stop(turn)),
+            Effect::Assess { turn, call, hooks } => return Some(self.assess(turn, call, hooks)),
             Effect::Run {
                 turn,
                 call,
@@ -72,7 +77,7 @@ impl Actor {
                     self.ask(&client, &asked);
                 }
             }
-            Effect::AskClients(Asked::Elicitation(_)) => {
+            Effect::AskClients(Asked::Elicitation(_) | Asked::Guard(_)) => {
                 // Clients see the form in the event that announced it.
             }
             Effect::Withdraw(request) => {
@@ -181,6 +186,7 @@ impl Actor {
             tool_names: tools.names().map(str::to_owned).collect(),
             transformers: self.clients.all().cloned().collect(),
             route: self.route(),
+            hooks: self.prompt_hooks(),
         };
         if !input.messages.is_empty() {
             // A notification does not tell the model about tools; the next message does.
@@ -250,11 +256,19 @@ impl Actor {
         };
         let cancel = self.running.turn();
         let failed = turn;
+        let hooks = self.has_hooks(HookKind::ErrorOccurred, None);
+        let hooks = hooks.then(|| (self.hook_context(), self.reporter()));
         Work::new(
             async move {
+                let called = async {
+                    match hooks {
+                        None => model_call::call(input).await,
+                        Some((context, reporter)) => hooked_call(input, &context, &reporter).await,
+                    }
+                };
                 tokio::select! {
                     () = cancel.cancelled() => None,
-                    command = model_call::call(input) => Some(command),
+                    command = called => Some(command),
                 }
             },
             move || Command::ModelFailed {
@@ -262,6 +276,33 @@ impl Actor {
                 failure: internal_failure(),
             },
         )
+    }
+}
+
+/// Calls the model; hooks may have a failed call repeated.
+async fn hooked_call(
+    input: ModelCallInput,
+    context: &HookContext,
+    reporter: &Reporter,
+) -> Command {
+    let mut tries = 0;
+    loop {
+        let called = model_call::call(input.clone()).await;
+        let Command::ModelFailed { failure, .. } = &called else {
+            return called;
+        };
+        let (handling, ended) = context.error_occurred(&failure.message, true).await;
+        if !ended.is_empty() {
+            let noted = Command::HooksNoted {
+                context: Vec::new(),
+                ended,
+            };
+            reporter.report(noted).await;
+        }
+        match handling {
+            ErrorHandling::Retry(most) if tries < most => tries += 1,
+            ErrorHandling::Retry(_) | ErrorHandling::AsUsual => return called,
+        }
     }
 }
 

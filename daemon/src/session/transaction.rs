@@ -164,6 +164,8 @@ impl Actor {
             .for_each(|event| self.show_stored(event));
         let mut own = transaction.outgoing;
         let later = own.split_off(transaction.own);
+        self.notify_hooks(&own);
+        self.notify_hooks(&later);
         let event = self.publish_committed(own, later);
         self.clients.audience().release();
         self.waits.settle(&self.state);

@@ -173,7 +173,7 @@ struct DeltaPublisher {
 impl DeltaPublisher {
     fn say(&self, event: &Ephemeral) {
         say(
-            &self.services,
+            &self.services.clock,
             &self.audience,
             &self.session,
             self.tip.clone(),
@@ -191,39 +191,6 @@ impl DeltaPublisher {
         self.say(&Ephemeral::MessageStart(MessageStart {
             message_id: self.message.clone(),
         }));
-    }
-}
-
-/// Publishes an ephemeral event from outside the actor.
-pub fn say(
-    services: &Services,
-    audience: &Audience,
-    session: &SessionId,
-    tip: Option<EventId>,
-    event: &Ephemeral,
-) {
-    let head = Head {
-        id: services.clock.id().into(),
-        timestamp: services.clock.now(),
-        parent_id: tip,
-        agent_id: audience.agent(),
-        ephemeral: Some(true),
-    };
-    match event::write(&head, event) {
-        Ok(line) => {
-            let class = if event.is_delta() {
-                Class::Delta
-            } else {
-                Class::Event
-            };
-            audience.say(OutgoingEvent {
-                class,
-                kind: event.kind(),
-                line: line.into(),
-                seq: None,
-            });
-        }
-        Err(error) => tracing::error!(%session, %error, "an event could not be written as JSON"),
     }
 }
 

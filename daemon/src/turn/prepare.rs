@@ -17,6 +17,7 @@ use super::prompt::{self, PromptInput, Sections};
 use super::route::Route;
 use crate::client::Client;
 use crate::discovery::Host;
+use crate::hook::{HookContext, PromptEnd};
 use crate::subagent::definitions::{self, RosterInput};
 use loopd_kernel::command::{ModelFailure, Prepared, PreparedMessage};
 
@@ -43,10 +44,23 @@ pub struct PrepareInput {
     /// Clients that may rewrite sections of the system message.
     pub transformers: Vec<Arc<dyn Client>>,
     pub route: Route,
+    pub hooks: Option<PromptHooks>,
+}
+
+/// The hooks around prompts.
+pub struct PromptHooks {
+    pub context: HookContext,
+    /// How the session begins, if the hooks have not been told.
+    pub begins: Option<&'static str>,
 }
 
 /// Prepares the messages; changes nothing outside its result.
-pub async fn prepare(input: PrepareInput) -> Result<Prepared, ModelFailure> {
+pub async fn prepare(mut input: PrepareInput) -> Result<Prepared, ModelFailure> {
+    let hooks = input.hooks.take();
+    let mut said = PromptEnd::default();
+    if let Some(hooks) = &hooks {
+        hooked_prompts(hooks, &mut input.messages, &mut said).await?;
+    }
     let model = match input.model.clone().or_else(|| input.options.model.clone()) {
         Some(model) => model,
         None => input.route.default_model().await?,
@@ -59,6 +73,12 @@ pub async fn prepare(input: PrepareInput) -> Result<Prepared, ModelFailure> {
             text.push_str("\n\n");
         }
         text.push_str(&attachments::render(&message.prompt, &message.attachments).await);
+        if let Some(hooks) = hooks.as_ref().filter(|hooks| hooks.is_for_prompts()) {
+            let end = hooks.context.prompt_transformed(&message.prompt, &text);
+            let end = end.await;
+            text = end.changed.unwrap_or(text);
+            said.ended.extend(end.ended);
+        }
         messages.push(PreparedMessage {
             id: message.id.clone(),
             text,
@@ -75,7 +95,60 @@ pub async fn prepare(input: PrepareInput) -> Result<Prepared, ModelFailure> {
             .reasoning_effort
             .or_else(|| input.options.reasoning_effort.clone()),
         system,
+        context: said.context,
+        ended: said.ended,
     })
+}
+
+impl PromptHooks {
+    /// Whether prompts are those of people. The prompts of a sub-agent are its parent's.
+    fn is_for_prompts(&self) -> bool {
+        self.context.agent.is_none()
+    }
+}
+
+/// Tells the hooks that the session begins, and lets them change or block prompts.
+async fn hooked_prompts(
+    hooks: &PromptHooks,
+    messages: &mut [PendingMessage],
+    said: &mut PromptEnd,
+) -> Result<(), ModelFailure> {
+    let context = &hooks.context;
+    if let Some(source) = hooks.begins {
+        let first = messages.first().map(|message| message.prompt.as_str());
+        let end = context.session_starts(source, first.unwrap_or_default());
+        said.add(end.await);
+    }
+    if !hooks.is_for_prompts() {
+        return Ok(());
+    }
+    for message in messages {
+        let end = context.prompt_submitted(&message.prompt).await;
+        if let Some(why) = &end.blocked {
+            return Err(blocked(why));
+        }
+        if let Some(changed) = &end.changed {
+            message.prompt.clone_from(changed);
+        }
+        said.add(end);
+    }
+    Ok(())
+}
+
+fn blocked(why: &str) -> ModelFailure {
+    let why = if why.trim().is_empty() {
+        "it gave no reason"
+    } else {
+        why.trim()
+    };
+    ModelFailure {
+        kind: "hook_blocked".to_owned(),
+        code: None,
+        message: format!("A userPromptSubmitted hook does not let this prompt through: {why}"),
+        status: None,
+        provider_call_id: None,
+        model: None,
+    }
 }
 
 async fn system_message(input: &PrepareInput, model: &str) -> String {

@@ -9,8 +9,7 @@ use loopd_proto::permission::PermissionRequest;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-use super::model_call::say;
-use crate::publish::Audience;
+use crate::publish::{Audience, say};
 use crate::redaction::{Pieces, Redaction};
 use crate::services::Services;
 use crate::tool::{DynTool, Need, Outcome, Status, ToolContext};
@@ -78,7 +77,7 @@ pub async fn run(tool: &dyn DynTool, input: CallInput) -> CallOutcome {
                 tool_call_id: id.clone(),
                 partial_output: output,
             });
-            say(&services, &audience, &session, tip.clone(), &event);
+            say(&services.clock, &audience, &session, tip.clone(), &event);
         };
         let mut pieces = Pieces::new(redaction);
         while let Some(output) = partial.recv().await {

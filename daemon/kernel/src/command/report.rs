@@ -24,6 +24,7 @@ impl Command {
                 | Self::SetClientGuard(_)
                 | Self::HooksAnswered { .. }
                 | Self::StopAnswered(_)
+                | Self::HooksNoted { .. }
                 | Self::ToolFinished { .. }
                 | Self::AnswerPermission { .. }
                 | Self::AnswerTool { .. }

@@ -85,6 +85,19 @@ fn store_ended(decision: &mut Decision, ended: Vec<HookEnd>) {
     }
 }
 
+/// Stores what hooks changed and what they tell the model.
+pub(super) fn noted(context: Vec<String>, ended: Vec<HookEnd>) -> Decision {
+    let mut decision = Decision::default();
+    store_ended(&mut decision, ended);
+    for text in context {
+        decision.store(Durable::ContextAdded(ContextAdded {
+            text,
+            tool_call_id: None,
+        }));
+    }
+    decision
+}
+
 /// Lets a call wait until the client whose hooks guard the session is there again.
 pub(super) fn guard_absent(
     state: &State,

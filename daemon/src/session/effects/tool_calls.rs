@@ -9,6 +9,7 @@ use crate::redaction::Redaction;
 use crate::tool::source::ResolvedTool;
 use crate::tool::{AssessContext, ShellLookup, ToolContext, Web};
 use crate::turn::tool_call::{self, CallInput};
+use loopd_kernel::hook::HookVerdict;
 use loopd_kernel::command::{Assessed, CallNeed, CallOutcome, Command};
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::policy;
@@ -23,7 +24,7 @@ const PARTIAL_OUTPUTS: usize = 16;
 
 impl Actor {
     /// Finds out which permission a call needs. The tool's name is resolved here and nowhere else.
-    pub(super) fn assess(&self, turn: TurnKey, call: ToolCall) -> Work {
+    pub(super) fn assess(&self, turn: TurnKey, call: ToolCall, hooks: HookVerdict) -> Work {
         let tools = self.toolset();
         let tool = tools
             .resolve(&call.name)
@@ -57,6 +58,7 @@ impl Actor {
                     need,
                     ahead,
                     can_ask,
+                    hooks,
                 }))
             },
             move || crashed_call(failed_turn, failed_call),
@@ -120,6 +122,7 @@ impl Actor {
         let redaction = self.redaction();
         self.file_masks.set(redaction.clone());
         let (context, partial) = self.tool_context(&id, redaction.clone());
+        let reviewed = call.clone();
         let input = CallInput {
             call,
             grant,
@@ -133,13 +136,26 @@ impl Actor {
         };
         let (failed_turn, failed_call) = (turn.clone(), id.clone());
         let waits = tool.as_ref().is_some_and(|tool| tool.waits_for_agents());
+        let reviewer = self.reviewer(&reviewed, None);
+        let reporter = self.reporter();
         let work = Work::new(
             async move {
                 let outcome = match tool {
                     Some(tool) => tool_call::run(tool.as_ref(), input).await,
                     None => CallOutcome::failure("failure", texts::tool_is_gone(&input.call.name)),
                 };
-                Some(finished(turn, id, outcome))
+                let Some(context) = reviewer else {
+                    return Some(finished(turn, id, outcome));
+                };
+                let end = context.review(&reviewed, outcome).await;
+                if !end.context.is_empty() || !end.ended.is_empty() {
+                    let noted = Command::HooksNoted {
+                        context: end.context,
+                        ended: end.ended,
+                    };
+                    reporter.report(noted).await;
+                }
+                Some(finished(turn, id, end.outcome))
             },
             move || crashed_call(failed_turn, failed_call),
         );

@@ -1,0 +1,28 @@
+//! Hooks: programs, addresses and clients that are asked or told when something happens in a
+//! session.
+//!
+//! All hooks of one event run at the same time ([`HookContext::dispatch`]), and the strictest of
+//! their answers counts. A guard that fails denies; any other hook that fails is reported, and the
+//! session goes on.
+
+mod answer;
+mod command;
+mod context;
+mod guard;
+mod handlers;
+mod http;
+mod input;
+mod output;
+mod prompt;
+mod result;
+mod stop;
+mod transcript;
+
+pub use context::{HookAgent, HookContext, HookOutcome};
+pub use guard::GuardEnd;
+pub use handlers::{FileHook, Hooks};
+pub use input::HookInput;
+pub use prompt::PromptEnd;
+pub use result::review_kind;
+pub use stop::ErrorHandling;
+pub use transcript::Transcript;

@@ -1,0 +1,388 @@
+//! Runs the command of a hook: the payload on its standard input, its answer on standard output.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use loopd_proto::event::Ephemeral;
+use loopd_proto::event::hook::HookProgress;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use super::context::HookContext;
+use super::handlers::FileHook;
+use super::output::{HookFailure, HookOutput};
+use crate::discovery::hooks::{HookKind, HookPlace, PayloadForm};
+use loopd_exec::process::{Exit, InputPipe, Io, Lifetime, OutputPipe, OwnedProcess, Spawn};
+
+/// The most bytes that a hook may print.
+const LONGEST_OUTPUT: usize = 1024 * 1024;
+/// The most progress lines of one hook that people are shown.
+const MOST_PROGRESS: usize = 200;
+/// How long a hook may take to end after it was told to.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// A command to run.
+pub(super) struct HookCommand<'a> {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+    pub place: &'a HookPlace,
+}
+
+/// Runs a hook's command. It is killed when it takes too long, prints too much, or the turn ends.
+pub(super) async fn run(
+    context: &HookContext,
+    hook: &FileHook,
+    command: HookCommand<'_>,
+    payload: &Value,
+) -> Result<HookOutput, HookFailure> {
+    let definition = &hook.definition;
+    let spawn = Spawn {
+        program: command.program,
+        args: command.args.into_iter().map(Into::into).collect(),
+        env: environment(context, hook, command.place),
+        cwd: folder(context, command.place),
+        io: Io::Piped,
+        lifetime: Lifetime::Session,
+        session: Some(context.session.clone()),
+        label: format!("hook {} {}", definition.kind, definition.action),
+    };
+    let spawned = context.services.processes.spawn(spawn).await;
+    let mut process = spawned.map_err(|error| HookFailure::failed(error.to_string()))?;
+    let printed = Printed::of(context, &mut process, payload);
+    let ended = tokio::select! {
+        ended = timeout(definition.timeout, printed) => match ended {
+            Ok(Ok(printed)) => {
+                let exit = timeout(GRACE, process.exit()).await;
+                Ok((printed, exit.unwrap_or(Exit::Unknown)))
+            }
+            Ok(Err(failure)) => Err(failure),
+            Err(_) => Err(HookFailure::failed(format!(
+                "it did not end within {} s (`timeoutSec` sets the limit)",
+                definition.timeout.as_secs_f64()
+            ))),
+        },
+        () = context.cancel.cancelled() => {
+            Err(HookFailure::failed("the turn was stopped while it ran"))
+        }
+    };
+    // What the command left running ends with it.
+    process.kill().await;
+    let (printed, exit) = ended?;
+    judge(definition.kind, definition.form, &printed, exit)
+}
+
+/// What a command printed, without its progress lines.
+#[derive(Default)]
+struct Printed {
+    output: String,
+    errors: String,
+}
+
+impl Printed {
+    async fn of(
+        context: &HookContext,
+        process: &mut OwnedProcess,
+        payload: &Value,
+    ) -> Result<Self, HookFailure> {
+        let input = process.input.take();
+        let payload = payload.to_string();
+        let write = async {
+            if let Some(input) = input {
+                feed(input, &payload).await;
+            }
+            Ok(())
+        };
+        let output = read(process.output.take(), |line| progress(context, line));
+        let errors = read(process.errors.take(), |_| false);
+        let ((), output, errors) = tokio::try_join!(write, output, errors)?;
+        Ok(Self { output, errors })
+    }
+}
+
+async fn feed(mut input: InputPipe, payload: &str) {
+    // A command that does not read its input gets along without it.
+    if input.write_all(payload.as_bytes()).await.is_ok() {
+        input.write_all(b"\n").await.ok();
+    }
+}
+
+/// Reads a stream to its end, without the lines that `takes` takes.
+async fn read(
+    stream: Option<OutputPipe>,
+    mut takes: impl FnMut(&str) -> bool,
+) -> Result<String, HookFailure> {
+    let Some(mut stream) = stream else {
+        return Ok(String::new());
+    };
+    let mut kept = Vec::new();
+    let mut line = Vec::new();
+    let mut total = 0;
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        let read = stream.read(&mut buffer).await;
+        let count = read.map_err(|error| HookFailure::failed(error.to_string()))?;
+        total += count;
+        if total > LONGEST_OUTPUT {
+            return Err(HookFailure::failed(format!(
+                "it printed more than {LONGEST_OUTPUT} bytes"
+            )));
+        }
+        let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else {
+            break;
+        };
+        for byte in bytes {
+            line.push(*byte);
+            if *byte == b'\n' {
+                if !takes(&String::from_utf8_lossy(&line)) {
+                    kept.extend_from_slice(&line);
+                }
+                line.clear();
+            }
+        }
+    }
+    if !takes(&String::from_utf8_lossy(&line)) {
+        kept.extend_from_slice(&line);
+    }
+    Ok(String::from_utf8_lossy(&kept).into_owned())
+}
+
+/// Shows people a progress line; returns whether the line was one.
+fn progress(context: &HookContext, line: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Line {
+        #[serde(rename = "type")]
+        kind: String,
+        message: String,
+        temporary: Option<bool>,
+    }
+    let line = line.trim();
+    if !line.starts_with('{') {
+        return false;
+    }
+    let Ok(parsed) = serde_json::from_str::<Line>(line) else {
+        return false;
+    };
+    if parsed.kind != "progress" {
+        return false;
+    }
+    if context.count_progress() <= MOST_PROGRESS {
+        context.say(&Ephemeral::HookProgress(HookProgress {
+            message: loopd_proto::visible::for_person(&parsed.message),
+            temporary: parsed.temporary,
+        }));
+    }
+    true
+}
+
+/// Turns the end of a command into its answer.
+fn judge(
+    kind: HookKind,
+    form: PayloadForm,
+    printed: &Printed,
+    exit: Exit,
+) -> Result<HookOutput, HookFailure> {
+    let text = printed.output.trim();
+    let errors = printed.errors.trim();
+    let parsed = || match text {
+        "" => Ok(HookOutput::default()),
+        text => match serde_json::from_str(text) {
+            Ok(value) => HookOutput::of(Some(value)),
+            Err(_) => Err(HookFailure::nonsense(text)),
+        },
+    };
+    match exit {
+        Exit::Code(0) => match parsed() {
+            // Claude's hooks may print a plain text that becomes a part of the conversation.
+            Err(_) if form == PayloadForm::Claude && !text.starts_with('{') && adds_text(kind) => {
+                Ok(HookOutput {
+                    text: Some(text.to_owned()),
+                    ..HookOutput::default()
+                })
+            }
+            other => other,
+        },
+        Exit::Code(2) => {
+            let mut output = parsed().unwrap_or_default();
+            let reason = if errors.is_empty() && output.members.is_empty() {
+                text
+            } else {
+                errors
+            };
+            output.refused = Some(reason.to_owned());
+            Ok(output)
+        }
+        Exit::Code(code) => Err(HookFailure::failed(ended(
+            &format!("it ended with exit code {code}"),
+            errors,
+        ))),
+        Exit::Signal(signal) => Err(HookFailure::failed(ended(
+            &format!("it was killed by signal {signal}"),
+            errors,
+        ))),
+        Exit::Unknown => Err(HookFailure::failed("it is unknown how it ended")),
+    }
+}
+
+fn ended(how: &str, errors: &str) -> String {
+    let last: String = errors.lines().last().unwrap_or_default().chars().take(300).collect();
+    if last.is_empty() {
+        how.to_owned()
+    } else {
+        format!("{how}: {last}")
+    }
+}
+
+/// Whether a plain text of this kind of hook is told to the model.
+fn adds_text(kind: HookKind) -> bool {
+    matches!(
+        kind,
+        HookKind::SessionStart | HookKind::UserPromptSubmitted | HookKind::SubagentStart
+    )
+}
+
+fn folder(context: &HookContext, place: &HookPlace) -> PathBuf {
+    match &place.cwd {
+        Some(folder) => context.project.join(folder),
+        None => PathBuf::from(&context.cwd),
+    }
+}
+
+/// Returns the environment of the command: what commands of the session see, the hook's own
+/// variables, and where things are.
+fn environment(
+    context: &HookContext,
+    hook: &FileHook,
+    place: &HookPlace,
+) -> BTreeMap<String, String> {
+    let mut env = context.env.clone();
+    for (name, value) in &place.env {
+        let expanded = expand(value, &context.env);
+        env.insert(name.clone(), expanded);
+    }
+    let project = context.project.display().to_string();
+    env.insert("CLAUDE_PROJECT_DIR".to_owned(), project.clone());
+    env.insert("COPILOT_PROJECT_DIR".to_owned(), project);
+    if let Some(plugin) = &hook.definition.source.plugin {
+        let plugin = plugin.display().to_string();
+        env.insert("CLAUDE_PLUGIN_ROOT".to_owned(), plugin.clone());
+        env.insert("COPILOT_PLUGIN_ROOT".to_owned(), plugin);
+    }
+    env
+}
+
+/// Replaces `$NAME` and `${NAME}` by the variables of the session; an unknown name by nothing.
+pub(super) fn expand(text: &str, env: &BTreeMap<String, String>) -> String {
+    let mut expanded = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('$') {
+        expanded.push_str(before);
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let (name, after_name) = match after.strip_prefix('{').and_then(|it| it.split_once('}')) {
+            Some((name, after)) if name.chars().all(is_name) => (name, after),
+            _ => after.split_at(after.find(|letter| !is_name(letter)).unwrap_or(after.len())),
+        };
+        if name.is_empty() {
+            expanded.push('$');
+            rest = after;
+        } else {
+            expanded.push_str(env.get(name).map(String::as_str).unwrap_or_default());
+            rest = after_name;
+        }
+    }
+    expanded.push_str(rest);
+    expanded
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+mod tests {
+    use super::*;
+
+    fn judged(kind: HookKind, form: PayloadForm, output: &str, errors: &str, exit: Exit) -> String {
+        let printed = Printed {
+            output: output.to_owned(),
+            errors: errors.to_owned(),
+        };
+        match judge(kind, form, &printed, exit) {
+            Ok(output) => match (&output.refused, &output.text) {
+                (Some(refused), _) => format!("refused {refused}"),
+                (None, Some(text)) => format!("text {text}"),
+                (None, None) => serde_json::to_string(&output.members).unwrap(),
+            },
+            Err(failure) => format!("failed: {}", failure.cause()),
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_command_is_its_answer() {
+        use HookKind::{PreToolUse, SessionStart};
+        use PayloadForm::{Claude, Native};
+        let table = [
+            (PreToolUse, Native, "", "", Exit::Code(0), "{}"),
+            (PreToolUse, Native, " {\"a\":1}\n", "", Exit::Code(0), "{\"a\":1}"),
+            (
+                PreToolUse,
+                Native,
+                "{\"a\":",
+                "",
+                Exit::Code(0),
+                "failed: its answer is not one JSON object but begins with `{\"a\":`",
+            ),
+            (
+                PreToolUse,
+                Claude,
+                "checked",
+                "",
+                Exit::Code(0),
+                "failed: its answer is not one JSON object but begins with `checked`",
+            ),
+            (SessionStart, Claude, "be kind", "", Exit::Code(0), "text be kind"),
+            (
+                SessionStart,
+                Native,
+                "be kind",
+                "",
+                Exit::Code(0),
+                "failed: its answer is not one JSON object but begins with `be kind`",
+            ),
+            (PreToolUse, Claude, "", "no way", Exit::Code(2), "refused no way"),
+            (PreToolUse, Claude, "no way", "", Exit::Code(2), "refused no way"),
+            (
+                PreToolUse,
+                Native,
+                "{\"permissionDecision\":\"allow\"}",
+                "a\nb",
+                Exit::Code(1),
+                "failed: it ended with exit code 1: b",
+            ),
+            (
+                PreToolUse,
+                Native,
+                "",
+                "",
+                Exit::Signal(9),
+                "failed: it was killed by signal 9",
+            ),
+        ];
+        for (kind, form, output, errors, exit, wanted) in table {
+            assert_eq!(judged(kind, form, output, errors, exit), wanted, "{output}");
+        }
+    }
+
+    #[test]
+    fn variables_are_put_in() {
+        let env = BTreeMap::from([("A".to_owned(), "one".to_owned())]);
+        let table = [
+            ("$A/${A}x$", "one/onex$"),
+            ("$B-", "-"),
+            ("${A", "${A"),
+            ("$$A", "$one"),
+        ];
+        for (text, wanted) in table {
+            assert_eq!(expand(text, &env), wanted, "{text}");
+        }
+    }
+}

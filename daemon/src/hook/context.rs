@@ -1,0 +1,294 @@
+//! Dispatches one event to all its hooks, at the same time.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::future::join_all;
+use loopd_proto::event::Ephemeral;
+use loopd_proto::event::hook::{HookEnd, HookError, HookStart};
+use loopd_proto::event::session::Warning;
+use loopd_proto::id::{EventId, SessionId};
+use serde_json::Value;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::command::{self, HookCommand};
+use super::handlers::{FileHook, Hooks};
+use super::http;
+use super::input::HookInput;
+use super::output::{HookFailure, HookOutput};
+use super::transcript::Transcript;
+use crate::client::{AskError, Client};
+use crate::discovery::hooks::{HookAction, HookKind, OnFailure};
+use crate::launch::Launch;
+use crate::publish::{Audience, say};
+use crate::services::Services;
+
+/// The surroundings of a session, as its hooks need them.
+#[derive(Clone)]
+pub struct HookContext {
+    pub hooks: Hooks,
+    /// The session in which something happens.
+    pub session: SessionId,
+    /// The session at the top, which the clients know.
+    pub top: SessionId,
+    /// The sub-agent that the session belongs to.
+    pub agent: Option<HookAgent>,
+    pub cwd: String,
+    /// The folder that relative paths in files of hooks start from.
+    pub project: PathBuf,
+    /// What commands of the session see.
+    pub env: BTreeMap<String, String>,
+    pub launch: Option<Arc<Launch>>,
+    pub transcript: Transcript,
+    pub audience: Audience,
+    pub tip: Option<EventId>,
+    pub services: Arc<Services>,
+    /// Ends commands of hooks with the turn.
+    pub cancel: CancellationToken,
+    pub progress: Arc<AtomicUsize>,
+}
+
+/// The sub-agent that an event happens in.
+#[derive(Debug, Clone)]
+pub struct HookAgent {
+    pub id: String,
+    pub name: String,
+}
+
+/// What one hook said, or why it said nothing.
+pub struct HookOutcome {
+    pub(super) source: HandlerName,
+    pub(super) result: Result<HookOutput, HookFailure>,
+    end: HookEnd,
+}
+
+/// Which hook said something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum HandlerName {
+    Client,
+    File {
+        name: String,
+        on_failure: Option<OnFailure>,
+    },
+}
+
+impl HandlerName {
+    /// Names the hook for people.
+    pub(super) fn shown(&self) -> &str {
+        match self {
+            Self::Client => "a client's hook",
+            Self::File { name, .. } => name,
+        }
+    }
+
+    /// Returns how people can let the session go on when the hook fails.
+    pub(super) fn way_out(&self) -> &'static str {
+        match self {
+            Self::Client => {
+                "Mend the app that answers it, or raise `client_timeout` in the section [hooks] of \
+                 config.toml if it is too slow"
+            }
+            Self::File { .. } => {
+                "Mend the hook, or set `\"onFailure\": \"continue\"` in it to let calls go on when it \
+                 fails"
+            }
+        }
+    }
+
+    pub(super) fn goes_on(&self) -> bool {
+        match self {
+            Self::Client => false,
+            Self::File { on_failure, .. } => *on_failure == Some(OnFailure::Continue),
+        }
+    }
+}
+
+impl HookContext {
+    /// Asks all hooks of the event, those of whoever owns the machine first, then clients, then the
+    /// others. The order of the answers is the order of the hooks.
+    pub async fn dispatch(&self, input: &HookInput) -> Vec<HookOutcome> {
+        let files: Vec<_> = self.hooks.files_for(input).filter(|it| it.take()).collect();
+        let claude = files
+            .iter()
+            .any(|hook| input.names_transcript(Some(hook.definition.form)));
+        let clients = !self.hooks.clients.is_empty() && input.names_transcript(None);
+        if claude || clients {
+            self.transcript.update(self.services.store.as_ref()).await;
+        }
+        let clients = self.hooks.clients.iter();
+        let clients = clients.map(|client| futures::future::Either::Left(self.ask(client, input)));
+        let files = files
+            .into_iter()
+            .map(|hook| futures::future::Either::Right(self.run(hook, input)));
+        let mut outcomes = join_all(clients.chain(files)).await;
+        if input.kind.is_guard() && self.hooks.lacks_guard() {
+            outcomes.push(self.absent(input));
+        }
+        outcomes
+    }
+
+    fn absent(&self, input: &HookInput) -> HookOutcome {
+        HookOutcome {
+            source: HandlerName::Client,
+            result: Err(HookFailure::Absent),
+            end: self.end(input, self.services.clock.id().to_string()),
+        }
+    }
+
+    async fn ask(&self, client: &Arc<dyn Client>, input: &HookInput) -> HookOutcome {
+        let payload = input.for_client(self, self.services.clock.now());
+        let end = self.begin(input, &payload);
+        let asking = client.invoke_hook(&self.top, input.kind.native_name(), &payload);
+        let limit = self.services.config.hooks.client_timeout();
+        let answer = tokio::select! {
+            answer = timeout(limit, asking) => match answer {
+                Ok(Ok(output)) => HookOutput::of(output),
+                Ok(Err(AskError::Gone)) => Err(HookFailure::Absent),
+                Ok(Err(AskError::Failed(cause))) => Err(HookFailure::failed(cause)),
+                Err(_) => Err(HookFailure::failed(format!(
+                    "the client did not answer within {} s",
+                    limit.as_secs()
+                ))),
+            },
+            () = self.cancel.cancelled() => {
+                Err(HookFailure::failed("the turn was stopped while the client was asked"))
+            }
+        };
+        self.ended(HandlerName::Client, answer, end)
+    }
+
+    async fn run(&self, hook: &FileHook, input: &HookInput) -> HookOutcome {
+        let definition = &hook.definition;
+        let clock = &self.services.clock;
+        let payload = input.for_file(definition.form, self, clock.now());
+        let end = self.begin(input, &payload);
+        let started = clock.instant();
+        let result = match &definition.action {
+            HookAction::Script { script, place } => {
+                let command = HookCommand {
+                    program: "bash".into(),
+                    args: vec!["-c".to_owned(), script.clone()],
+                    place,
+                };
+                command::run(self, hook, command, &payload).await
+            }
+            HookAction::Program {
+                program,
+                args,
+                place,
+            } => {
+                let command = HookCommand {
+                    program: program.into(),
+                    args: args.clone(),
+                    place,
+                };
+                command::run(self, hook, command, &payload).await
+            }
+            HookAction::Http {
+                url,
+                headers,
+                allowed_env,
+            } => http::post(self, hook, url, headers, allowed_env, &payload).await,
+            // The prompt is what the hook has to say.
+            HookAction::Prompt { prompt } => Ok(HookOutput {
+                text: Some(prompt.clone()),
+                ..HookOutput::default()
+            }),
+        };
+        hook.took(clock.instant().duration_since(started));
+        let name = HandlerName::File {
+            name: hook.name(),
+            on_failure: definition.on_failure,
+        };
+        self.ended(name, result, end)
+    }
+
+    fn begin(&self, input: &HookInput, payload: &Value) -> HookEnd {
+        let id = self.services.clock.id().to_string();
+        self.say(&Ephemeral::HookStart(HookStart {
+            hook_invocation_id: id.clone(),
+            hook_type: input.kind.native_name().to_owned(),
+            input: Some(payload.clone()),
+        }));
+        self.end(input, id)
+    }
+
+    #[expect(clippy::unused_self, reason = "reads like its siblings")]
+    fn end(&self, input: &HookInput, id: String) -> HookEnd {
+        HookEnd {
+            hook_invocation_id: id,
+            hook_type: input.kind.native_name().to_owned(),
+            success: true,
+            output: None,
+            error: None,
+        }
+    }
+
+    fn ended(
+        &self,
+        source: HandlerName,
+        result: Result<HookOutput, HookFailure>,
+        mut end: HookEnd,
+    ) -> HookOutcome {
+        match &result {
+            Ok(output) => end.output = output.shown(),
+            Err(failure) => {
+                end.success = false;
+                end.error = Some(HookError {
+                    message: failure.cause().to_owned(),
+                    source: Some(source.shown().to_owned()),
+                });
+            }
+        }
+        HookOutcome {
+            source,
+            result,
+            end,
+        }
+    }
+
+    /// Tells clients how a hook ended, or returns the event to store if the hook changed something.
+    pub(super) fn close(&self, outcome: HookOutcome, changed: bool) -> Option<HookEnd> {
+        if changed {
+            return Some(outcome.end);
+        }
+        self.say(&Ephemeral::HookEnd(outcome.end));
+        None
+    }
+
+    /// Reports a hook that failed and does not decide about anything.
+    pub(super) fn warn_of(&self, kind: HookKind, source: &HandlerName, cause: &str) {
+        self.warn(
+            "hook_failed",
+            format!("The {kind} hook {} failed: {cause}.", source.shown()),
+        );
+    }
+
+    pub(super) fn warn(&self, kind: &str, message: String) {
+        self.say(&Ephemeral::SessionWarning(Warning {
+            warning_type: kind.to_owned(),
+            message,
+            url: None,
+        }));
+    }
+
+    pub(super) fn say(&self, event: &Ephemeral) {
+        say(
+            &self.services.clock,
+            &self.audience,
+            &self.session,
+            self.tip.clone(),
+            event,
+        );
+    }
+
+    /// Counts a progress line; returns how many there were.
+    pub(super) fn count_progress(&self) -> usize {
+        self.progress.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+}

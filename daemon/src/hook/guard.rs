@@ -1,0 +1,241 @@
+//! Guards: hooks that decide about a tool call before it starts, and hooks that answer a permission
+//! question first.
+
+use loopd_proto::event::hook::HookEnd;
+use serde_json::Value;
+
+use super::context::{HandlerName, HookContext};
+use super::input::HookInput;
+use super::output::{HookFailure, HookOutput};
+use crate::discovery::hooks::HookKind;
+use loopd_kernel::hook::{HookDenial, HookVerdict};
+
+/// What all guards together said about a call.
+#[derive(Debug, Default)]
+pub struct GuardEnd {
+    pub verdict: HookVerdict,
+    /// The arguments that run, if a hook changed them.
+    pub arguments: Option<Value>,
+    /// What the model is told after the results.
+    pub context: Vec<String>,
+    /// The hooks that changed something.
+    pub ended: Vec<HookEnd>,
+}
+
+/// A client has to decide that is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GuardIsAbsent;
+
+/// What one guard said.
+#[derive(Debug, Default)]
+struct GuardAnswer {
+    verdict: HookVerdict,
+    arguments: Option<Value>,
+    context: Option<String>,
+}
+
+impl HookContext {
+    /// Asks the guards about a call. If one changes the arguments, all are asked about the changed
+    /// ones, so that no call runs that a guard has not seen as it runs.
+    pub async fn guard(&self, input: &HookInput) -> Result<GuardEnd, GuardIsAbsent> {
+        let mut end = self.guard_once(input).await?;
+        let denied = matches!(end.verdict, HookVerdict::Deny(_));
+        let Some(arguments) = end.arguments.clone().filter(|_| !denied) else {
+            return Ok(end);
+        };
+        if Some(&arguments) == input.arguments() {
+            end.arguments = None;
+            return Ok(end);
+        }
+        let again = self.guard_once(&input.with_arguments(&arguments)).await?;
+        end.verdict = end.verdict.meet(again.verdict);
+        end.context.extend(again.context);
+        end.ended.extend(again.ended);
+        if again.arguments.is_some_and(|other| other != arguments) {
+            end.verdict = end.verdict.meet(HookVerdict::Deny(HookDenial {
+                reason: denied_text(input.kind, "hooks do not agree on the arguments of the call"),
+                told: denied_text(
+                    input.kind,
+                    "a hook changed the arguments, and hooks changed the changed ones again; let only \
+                     one hook change them",
+                ),
+            }));
+        }
+        Ok(end)
+    }
+
+    async fn guard_once(&self, input: &HookInput) -> Result<GuardEnd, GuardIsAbsent> {
+        let outcomes = self.dispatch(input).await;
+        let absent = |result: &Result<HookOutput, HookFailure>| {
+            matches!(result, Err(HookFailure::Absent))
+        };
+        if outcomes.iter().any(|outcome| absent(&outcome.result)) && !self.cancel.is_cancelled() {
+            for outcome in outcomes {
+                self.close(outcome, false);
+            }
+            return Err(GuardIsAbsent);
+        }
+        let mut end = GuardEnd::default();
+        for outcome in outcomes {
+            let read = match &outcome.result {
+                Ok(output) => read_guard(input.kind, output).map_err(HookFailure::Failed),
+                Err(failure) => Err(failure.clone()),
+            };
+            let answer = match read {
+                Ok(answer) => answer,
+                Err(failure) => self.failed(input.kind, &outcome.source, failure.cause()),
+            };
+            let answer = named(answer, input.kind, &outcome.source);
+            let changed = answer.arguments.is_some()
+                || answer.context.is_some()
+                || matches!(answer.verdict, HookVerdict::Deny(_) | HookVerdict::Ask(_));
+            end.verdict = end.verdict.meet(answer.verdict);
+            // The first hook that changes the arguments counts: those of whoever owns the machine
+            // come first.
+            end.arguments = end.arguments.or(answer.arguments);
+            end.context.extend(answer.context);
+            end.ended.extend(self.close(outcome, changed));
+        }
+        Ok(end)
+    }
+
+    /// A guard that fails denies, unless its file says otherwise.
+    fn failed(&self, kind: HookKind, source: &HandlerName, cause: &str) -> GuardAnswer {
+        if source.goes_on() {
+            self.warn_of(kind, source, cause);
+            return GuardAnswer::default();
+        }
+        GuardAnswer {
+            verdict: HookVerdict::Deny(HookDenial {
+                reason: denied_text(kind, &format!("the hook failed, because {cause}")),
+                told: denied_text(
+                    kind,
+                    &format!(
+                        "{} failed, because {cause}. {}.",
+                        source.shown(),
+                        source.way_out()
+                    ),
+                ),
+            }),
+            ..GuardAnswer::default()
+        }
+    }
+}
+
+fn denied_text(kind: HookKind, why: &str) -> String {
+    format!("Denied by {kind} hook: {why}")
+}
+
+/// Adds to a denial which hook it is from.
+fn named(mut answer: GuardAnswer, kind: HookKind, source: &HandlerName) -> GuardAnswer {
+    if let HookVerdict::Deny(denial) = &mut answer.verdict
+        && denial.told.is_empty()
+    {
+        denial.told = format!("Denied by {kind} hook {}: {}", source.shown(), denial.reason);
+        denial.reason = denied_text(kind, &denial.reason);
+    }
+    answer
+}
+
+fn deny(reason: Option<&str>) -> HookVerdict {
+    let reason = reason.map(str::trim).filter(|reason| !reason.is_empty());
+    HookVerdict::Deny(HookDenial {
+        reason: reason.unwrap_or("No reason provided").to_owned(),
+        told: String::new(),
+    })
+}
+
+fn read_guard(kind: HookKind, output: &HookOutput) -> Result<GuardAnswer, String> {
+    let mut answer = match kind {
+        HookKind::PermissionRequest => read_permission(output)?,
+        _ => read_tool_use(output)?,
+    };
+    if output.stops() {
+        let stop = deny(output.text_of("stopReason")?);
+        answer.verdict = answer.verdict.meet(stop);
+    }
+    if let Some(reason) = &output.refused {
+        let written = output.text_of("permissionDecisionReason")?;
+        let written = written.or(output.text_of("message")?);
+        let refused = deny(Some(reason).filter(|it| !it.is_empty()).map(String::as_str).or(written));
+        answer.verdict = match answer.verdict {
+            // The exit code says the same as the answer.
+            HookVerdict::Deny(_) if written.is_some() => answer.verdict,
+            verdict => verdict.meet(refused),
+        };
+    }
+    Ok(answer)
+}
+
+fn read_tool_use(output: &HookOutput) -> Result<GuardAnswer, String> {
+    let reason = output
+        .text_of("permissionDecisionReason")?
+        .or(output.text_of("reason")?);
+    let verdict = match output.text_of("permissionDecision")? {
+        None | Some("defer") => HookVerdict::None,
+        Some("allow") => HookVerdict::Allow,
+        Some("ask") => HookVerdict::Ask(reason.map(str::to_owned)),
+        Some("deny") => deny(reason),
+        Some(other) => {
+            return Err(format!(
+                "its `permissionDecision` is `{other}`; it can be `allow`, `ask` or `deny`"
+            ));
+        }
+    };
+    let block = match output.text_of("decision")? {
+        None => HookVerdict::None,
+        Some("approve" | "allow") => HookVerdict::Allow,
+        Some("block" | "deny") => deny(reason),
+        Some(other) => {
+            return Err(format!(
+                "its `decision` is `{other}`; it can be `approve` or `block`"
+            ));
+        }
+    };
+    let changed = output
+        .object_of("modifiedArgs")?
+        .or(output.object_of("updatedInput")?);
+    Ok(GuardAnswer {
+        verdict: verdict.meet(block),
+        arguments: changed.cloned().map(Value::Object),
+        context: output.context(),
+    })
+}
+
+fn read_permission(output: &HookOutput) -> Result<GuardAnswer, String> {
+    // Claude's format has the decision as an object.
+    let nested = match output.member("decision") {
+        Some(Value::Object(members)) => HookOutput {
+            members: members.clone(),
+            ..HookOutput::default()
+        },
+        _ => output.clone(),
+    };
+    let message = nested.text_of("message")?.or(output.text_of("reason")?);
+    let verdict = match nested.text_of("behavior")? {
+        None if nested.member("decision").is_some() => return read_tool_use(output),
+        None => HookVerdict::None,
+        Some("allow") => HookVerdict::Allow,
+        Some("deny") => deny(message),
+        Some("ask") => HookVerdict::Ask(message.map(str::to_owned)),
+        Some(other) => {
+            return Err(format!(
+                "its `behavior` is `{other}`; it can be `allow` or `deny`"
+            ));
+        }
+    };
+    if nested.object_of("updatedInput")?.is_some() {
+        return Err(
+            "it changes the arguments in a permission question; only a preToolUse hook may do that"
+                .to_owned(),
+        );
+    }
+    Ok(GuardAnswer {
+        verdict,
+        arguments: None,
+        context: None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

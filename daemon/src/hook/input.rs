@@ -1,0 +1,162 @@
+//! What a hook is told: one event in the two forms of payloads.
+
+use loopd_proto::time::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::context::HookContext;
+use crate::discovery::hooks::{HookKind, PayloadForm, claude_names};
+use loopd_kernel::model::ToolCall;
+
+/// An event for hooks, with the members that its kind has beside the common ones.
+#[derive(Debug, Clone)]
+pub struct HookInput {
+    pub kind: HookKind,
+    /// What matchers are compared with.
+    pub subject: Option<String>,
+    members: Map<String, Value>,
+}
+
+impl HookInput {
+    pub fn new(kind: HookKind, subject: Option<&str>, members: Value) -> Self {
+        let members = match members {
+            Value::Object(members) => members,
+            _ => Map::new(),
+        };
+        Self {
+            kind,
+            subject: subject.map(str::to_owned),
+            members,
+        }
+    }
+
+    /// Makes the event of a kind that is about a tool call.
+    pub fn of_call(kind: HookKind, call: &ToolCall, more: Value) -> Self {
+        let mut input = Self::new(
+            kind,
+            Some(&call.name),
+            json!({"toolCallId": call.id, "toolName": call.name, "toolArgs": call.arguments}),
+        );
+        if let Value::Object(more) = more {
+            input.members.extend(more);
+        }
+        input
+    }
+
+    /// Returns the arguments of the tool call that the event is about.
+    pub(super) fn arguments(&self) -> Option<&Value> {
+        self.members.get("toolArgs")
+    }
+
+    /// The same event with other arguments of the tool call.
+    #[must_use]
+    pub(super) fn with_arguments(&self, arguments: &Value) -> Self {
+        let mut changed = self.clone();
+        changed
+            .members
+            .insert("toolArgs".to_owned(), arguments.clone());
+        changed
+    }
+
+    /// Whether the payload names the transcript. Clients are told it at the end of a run only.
+    pub(super) fn names_transcript(&self, form: Option<PayloadForm>) -> bool {
+        form == Some(PayloadForm::Claude)
+            || matches!(
+                self.kind,
+                HookKind::AgentStop
+                    | HookKind::SubagentStop
+                    | HookKind::SubagentStart
+                    | HookKind::PreCompact
+            )
+    }
+
+    /// Returns the payload for a client.
+    pub(super) fn for_client(&self, context: &HookContext, now: Timestamp) -> Value {
+        Value::Object(self.native(context, now))
+    }
+
+    /// Returns the payload for a hook of a file.
+    pub(super) fn for_file(
+        &self,
+        form: PayloadForm,
+        context: &HookContext,
+        now: Timestamp,
+    ) -> Value {
+        let mut members = self.native(context, now);
+        // Files read an error as an object, clients as its text.
+        if let Some(Value::String(message)) = members.get("error")
+            && self.kind == HookKind::ErrorOccurred
+        {
+            let error = json!({"name": "Error", "message": message});
+            members.insert("error".to_owned(), error);
+        }
+        match form {
+            PayloadForm::Native => Value::Object(members),
+            PayloadForm::Claude => Value::Object(self.claude(members, now)),
+        }
+    }
+
+    fn native(&self, context: &HookContext, now: Timestamp) -> Map<String, Value> {
+        let mut members = self.members.clone();
+        members.insert("sessionId".to_owned(), json!(context.session));
+        members.insert("timestamp".to_owned(), json!(now.0));
+        members.insert("cwd".to_owned(), json!(context.cwd));
+        if let Some(agent) = &context.agent {
+            members.insert("agentId".to_owned(), json!(agent.id));
+            members.insert("agentName".to_owned(), json!(agent.name));
+            members.insert("agentType".to_owned(), json!(agent.name));
+        }
+        if self.names_transcript(None)
+            && let Some(path) = context.transcript.path()
+        {
+            members.insert("transcriptPath".to_owned(), json!(path));
+        }
+        members
+    }
+
+    fn claude(&self, native: Map<String, Value>, now: Timestamp) -> Map<String, Value> {
+        let mut members = Map::new();
+        for (name, value) in native {
+            match (name.as_str(), value) {
+                ("toolName", Value::String(tool)) => {
+                    members.insert("tool_name".to_owned(), json!(claude_names(&tool).first().copied().unwrap_or(&tool)));
+                }
+                ("toolArgs", value) => {
+                    members.insert("tool_input".to_owned(), value);
+                }
+                ("toolCallId", value) => {
+                    members.insert("tool_use_id".to_owned(), value);
+                }
+                ("toolResult", value) => {
+                    let result = json!({
+                        "result_type": value["resultType"],
+                        "text_result_for_llm": value["textResultForLlm"],
+                    });
+                    members.insert("tool_response".to_owned(), result.clone());
+                    members.insert("tool_result".to_owned(), result);
+                }
+                ("response", value) => {
+                    members.insert("last_assistant_message".to_owned(), value);
+                }
+                ("timestamp", _) => {
+                    members.insert("timestamp".to_owned(), json!(now.to_string()));
+                }
+                (name, value) => {
+                    members.insert(snake_case(name), value);
+                }
+            }
+        }
+        members.insert("hook_event_name".to_owned(), json!(self.kind.claude_name()));
+        members
+    }
+}
+
+fn snake_case(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}

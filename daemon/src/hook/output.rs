@@ -1,0 +1,66 @@
+//! What one hook gave back: a JSON object, nothing, or a failure.
+
+use serde_json::{Map, Value};
+
+/// What a hook gave back.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HookOutput {
+    /// The members of its answer; empty if it has nothing to say.
+    pub members: Map<String, Value>,
+    /// A command ended with exit code 2, which means no. The text is why.
+    pub refused: Option<String>,
+    /// A command printed this text, and no JSON.
+    pub text: Option<String>,
+}
+
+impl HookOutput {
+    pub(super) fn of(value: Option<Value>) -> Result<Self, HookFailure> {
+        match value {
+            None | Some(Value::Null) => Ok(Self::default()),
+            Some(Value::Object(members)) => Ok(Self {
+                members,
+                ..Self::default()
+            }),
+            Some(other) => Err(HookFailure::nonsense(&other.to_string())),
+        }
+    }
+
+    /// Returns the answer as events show it.
+    pub(super) fn shown(&self) -> Option<Value> {
+        let mut members = self.members.clone();
+        if let Some(refused) = &self.refused {
+            members.insert("refused".to_owned(), refused.clone().into());
+        }
+        (!members.is_empty()).then_some(Value::Object(members))
+    }
+}
+
+/// Why there is no answer of a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HookFailure {
+    /// The client that has to answer is not there.
+    Absent,
+    Failed(String),
+}
+
+impl HookFailure {
+    pub(super) fn failed(cause: impl Into<String>) -> Self {
+        Self::Failed(cause.into())
+    }
+
+    /// The answer is no JSON object.
+    pub(super) fn nonsense(printed: &str) -> Self {
+        let shown: String = printed.trim().chars().take(120).collect();
+        Self::Failed(format!(
+            "its answer is not one JSON object but begins with `{}`",
+            loopd_proto::visible::visible(&shown)
+        ))
+    }
+
+    pub(super) fn cause(&self) -> &str {
+        match self {
+            Self::Absent => "the client that answers this hook is not there",
+            Self::Failed(cause) => cause,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Hooks that read and may change the result of a tool call.
+
+use loopd_proto::event::hook::HookEnd;
+use serde_json::{Value, json};
+
+use super::answer::cut;
+use super::context::HookContext;
+use super::input::HookInput;
+use crate::discovery::hooks::HookKind;
+use loopd_kernel::command::{CallOutcome, CallStatusReport};
+use loopd_kernel::model::ToolCall;
+use loopd_kernel::texts;
+
+/// What the model reads instead of a result that a hook suppressed.
+const SUPPRESSED: &str = "A hook keeps the output of this call back.";
+
+/// A result after the hooks have seen it.
+pub struct ReviewEnd {
+    pub outcome: CallOutcome,
+    /// What the model is told after the results of the turn.
+    pub context: Vec<String>,
+    /// The hooks that changed something.
+    pub ended: Vec<HookEnd>,
+}
+
+/// Returns the kind of hook that reads this result; `None` if the call did not run.
+pub fn review_kind(outcome: &CallOutcome) -> Option<HookKind> {
+    match &outcome.status {
+        CallStatusReport::Success => Some(HookKind::PostToolUse),
+        CallStatusReport::Failure { code } if code == "failure" => {
+            Some(HookKind::PostToolUseFailure)
+        }
+        // Calls that were denied, rejected or interrupted did not fail.
+        CallStatusReport::Failure { .. } => None,
+    }
+}
+
+impl HookContext {
+    /// Shows the result of a call to the hooks.
+    pub async fn review(&self, call: &ToolCall, outcome: CallOutcome) -> ReviewEnd {
+        let mut end = ReviewEnd {
+            outcome,
+            context: Vec::new(),
+            ended: Vec::new(),
+        };
+        if review_kind(&end.outcome) == Some(HookKind::PostToolUse) {
+            self.review_success(call, &mut end).await;
+        }
+        // A hook may have turned a success into a failure.
+        if review_kind(&end.outcome) == Some(HookKind::PostToolUseFailure) {
+            self.review_failure(call, &mut end).await;
+        }
+        end
+    }
+
+    async fn review_success(&self, call: &ToolCall, end: &mut ReviewEnd) {
+        let result = json!({"toolResult": {
+            "resultType": "success",
+            "textResultForLlm": end.outcome.result.content,
+            "sessionLog": end.outcome.result.detailed_content,
+        }});
+        let input = HookInput::of_call(HookKind::PostToolUse, call, result);
+        let mut added = Vec::new();
+        for outcome in self.dispatch(&input).await {
+            let changes = match &outcome.result {
+                Ok(output) => {
+                    let modified = output.object_of("modifiedResult");
+                    let modified = modified.and_then(|it| Ok((it, output.block()?)));
+                    match modified {
+                        Ok((modified, block)) => Ok((
+                            modified.cloned(),
+                            block.into_iter().chain(output.context()).collect::<Vec<_>>(),
+                            output.is_set("suppressOutput"),
+                        )),
+                        Err(wrong) => Err(wrong),
+                    }
+                }
+                Err(failure) => Err(failure.cause().to_owned()),
+            };
+            let changed = match changes {
+                Ok((modified, texts, suppressed)) => {
+                    let changed = modified.is_some() || !texts.is_empty() || suppressed;
+                    if let Some(modified) = modified {
+                        replace(&mut end.outcome, &Value::Object(modified));
+                    } else if suppressed {
+                        end.outcome.result.content = SUPPRESSED.to_owned();
+                        end.outcome.result.binary_results_for_llm = None;
+                    }
+                    added.extend(texts);
+                    changed
+                }
+                Err(cause) => {
+                    self.warn_of(input.kind, &outcome.source, &cause);
+                    false
+                }
+            };
+            end.ended.extend(self.close(outcome, changed));
+        }
+        if !added.is_empty() {
+            let content = &mut end.outcome.result.content;
+            content.push_str("\n\n");
+            content.push_str(&cut(&added.join("\n\n")));
+        }
+    }
+
+    async fn review_failure(&self, call: &ToolCall, end: &mut ReviewEnd) {
+        let result = json!({"error": end.outcome.result.content});
+        let input = HookInput::of_call(HookKind::PostToolUseFailure, call, result);
+        let mut added = Vec::new();
+        for outcome in self.dispatch(&input).await {
+            let told = match &outcome.result {
+                Ok(output) => output.context().or_else(|| output.refused.clone()),
+                Err(failure) => {
+                    self.warn_of(input.kind, &outcome.source, failure.cause());
+                    None
+                }
+            };
+            let told = told.filter(|told| !told.is_empty());
+            let changed = told.is_some();
+            added.extend(told);
+            end.ended.extend(self.close(outcome, changed));
+        }
+        if !added.is_empty() {
+            let guidance = cut(&added.join("\n\n"));
+            end.context.push(texts::failure_guidance(&call.name, &guidance));
+        }
+    }
+}
+
+/// Replaces the result of a call by that of a hook.
+fn replace(outcome: &mut CallOutcome, modified: &Value) {
+    let text = modified.get("textResultForLlm").and_then(Value::as_str);
+    if let Some(text) = text {
+        text.clone_into(&mut outcome.result.content);
+        outcome.result.binary_results_for_llm = None;
+        outcome.result.detailed_content = modified
+            .get("sessionLog")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+    }
+    if modified.get("resultType").and_then(Value::as_str) == Some("failure") {
+        outcome.status = CallStatusReport::Failure {
+            code: "failure".to_owned(),
+        };
+    }
+}
