@@ -6,6 +6,7 @@
 //! and does not affect other files.
 
 pub mod agents;
+pub mod content_hash;
 mod files;
 mod front_matter;
 pub mod hooks;

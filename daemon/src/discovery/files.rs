@@ -7,7 +7,7 @@ use super::Problem;
 use crate::regular_file;
 
 /// The maximum size of a file.
-const LARGEST_FILE: u64 = 1024 * 1024;
+pub(super) const LARGEST_FILE: u64 = 1024 * 1024;
 /// The maximum number of entries in a folder.
 const MOST_ENTRIES: usize = 1_000;
 

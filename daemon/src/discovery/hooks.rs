@@ -1,20 +1,30 @@
 //! Finds hooks: commands, addresses and prompts that people want run at points of a session.
 //!
-//! This module reads files into [`HookDefinition`]s and runs nothing. Which hooks are trusted and
-//! when they run is decided elsewhere.
+//! [`load`] reads the files of all places into [`HookDefinition`]s and runs nothing. `trust` decides
+//! which of them may run, and `hook` runs them.
 
 mod definition;
 mod entry;
 mod kind;
+mod load;
 mod matcher;
 mod members;
+mod named_files;
 mod parse;
+mod places;
+mod policy;
 #[cfg(test)]
 mod tests;
 mod tool_names;
 
-pub use definition::{HookAction, HookCondition, HookDefinition, HookOrigin, HookPlace, OnFailure};
+pub use definition::{
+    HookAction, HookCondition, HookDefinition, HookOrigin, HookPlace, HookSource, OnFailure,
+};
+pub use entry::{LOCAL_HTTP_VARIABLE, LocalHttp};
 pub use kind::{HookKind, MatchSubject, PayloadForm};
+pub use load::{HookSwitch, LoadedHooks, load, of_agent};
 pub use matcher::HookMatcher;
-pub use parse::{HookFile, HookFileContent, parse};
+pub use parse::{HookFile, HookFileContent, HookText, parse};
+pub use places::{HookPlaces, UserHookPlaces};
+pub use policy::PolicyFolders;
 pub use tool_names::claude_names;

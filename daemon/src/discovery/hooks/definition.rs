@@ -1,8 +1,11 @@
 //! One hook, in the one form that all file formats are read into.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use crate::discovery::content_hash::ContentHash;
 
 use super::kind::{HookKind, PayloadForm};
 use super::matcher::HookMatcher;
@@ -30,9 +33,48 @@ pub struct HookDefinition {
     pub once: bool,
     /// What people are shown while the hook runs.
     pub status_message: Option<String>,
-    pub origin: HookOrigin,
+    pub source: HookSource,
     pub file: PathBuf,
     pub line: usize,
+    /// Changes with everything that the hook does: what its file says of it, and the content of the
+    /// files of its project that its command names.
+    pub hash: ContentHash,
+    /// Those files.
+    pub named_files: Vec<PathBuf>,
+    /// The file whose `disableAllHooks` turns this hook off.
+    pub off: Option<PathBuf>,
+}
+
+impl HookDefinition {
+    /// Returns the name of the kind as the file spells it.
+    pub fn kind_name(&self) -> &'static str {
+        match self.form {
+            PayloadForm::Native => self.kind.native_name(),
+            PayloadForm::Claude => self.kind.claude_name(),
+        }
+    }
+}
+
+/// Where a hook comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookSource {
+    pub origin: HookOrigin,
+    /// The folder that has to be trusted with this hook before it runs; `None` if nobody has to be
+    /// asked, because whoever owns the machine, the user or a client brought it.
+    pub folder: Option<PathBuf>,
+    /// The root of the plugin that brings it.
+    pub plugin: Option<PathBuf>,
+}
+
+impl HookSource {
+    /// Returns a source that needs no trust.
+    pub fn own(origin: HookOrigin) -> Self {
+        Self {
+            origin,
+            folder: None,
+            plugin: None,
+        }
+    }
 }
 
 /// What happens if a hook fails.
@@ -64,6 +106,21 @@ pub enum HookAction {
     Prompt { prompt: String },
 }
 
+impl fmt::Display for HookAction {
+    /// Writes what runs as people would type it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Script { script, .. } => f.write_str(script),
+            Self::Program { program, args, .. } => {
+                f.write_str(program)?;
+                args.iter().try_for_each(|arg| write!(f, " {arg:?}"))
+            }
+            Self::Http { url, .. } => write!(f, "POST {url}"),
+            Self::Prompt { prompt } => write!(f, "prompt: {prompt}"),
+        }
+    }
+}
+
 /// Where a command of a hook runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookPlace {
@@ -89,4 +146,17 @@ pub enum HookOrigin {
     Plugin,
     /// The definition of an agent.
     Agent,
+}
+
+impl HookOrigin {
+    /// Returns the word for people and on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Policy => "policy",
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Plugin => "plugin",
+            Self::Agent => "agent",
+        }
+    }
 }

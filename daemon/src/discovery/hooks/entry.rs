@@ -14,8 +14,19 @@ use super::definition::{
 use super::kind::{HookKind, PayloadForm};
 use super::matcher::HookMatcher;
 
+/// The variable of a launch that allows unencrypted addresses of this machine.
+pub const LOCAL_HTTP_VARIABLE: &str = "COPILOT_HOOK_ALLOW_LOCALHOST";
+
+/// Whether hooks may be sent to this machine without encryption.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LocalHttp {
+    #[default]
+    Refused,
+    Allowed,
+}
+
 /// The members that a hook may have.
-pub(super) const MEMBERS: [&str; 25] = [
+pub(super) const MEMBERS: [&str; 28] = [
     "allowedEnvVars",
     "args",
     "async",
@@ -29,10 +40,12 @@ pub(super) const MEMBERS: [&str; 25] = [
     "exec",
     "headers",
     "if",
+    "linux",
     "matcher",
     "name",
     "onFailure",
     "once",
+    "osx",
     "powershell",
     "prompt",
     "shell",
@@ -41,6 +54,7 @@ pub(super) const MEMBERS: [&str; 25] = [
     "timeoutSec",
     "type",
     "url",
+    "windows",
 ];
 
 #[derive(Debug, Deserialize)]
@@ -54,6 +68,10 @@ struct HookEntry {
     bash: Option<String>,
     powershell: Option<String>,
     command: Option<String>,
+    /// In place of `command` on one system.
+    linux: Option<String>,
+    osx: Option<String>,
+    windows: Option<String>,
     exec: Option<String>,
     args: Option<Vec<String>>,
     shell: Option<String>,
@@ -88,90 +106,161 @@ pub(super) struct ReadEntry {
     pub(super) in_background: bool,
     pub(super) once: bool,
     pub(super) status_message: Option<String>,
-    /// Something to report although the hook is used.
-    pub(super) notice: Option<String>,
+    /// What to report although the hook is used.
+    pub(super) notices: Vec<String>,
+}
+
+/// Why an entry is not used.
+#[derive(Debug)]
+pub(super) enum Unusable {
+    /// The format does not allow what it says.
+    Mistake(String),
+    /// The format allows it, and it cannot run here.
+    NotHere(String),
+}
+
+impl Unusable {
+    pub(super) fn why(&self) -> &str {
+        match self {
+            Self::Mistake(why) | Self::NotHere(why) => why,
+        }
+    }
+}
+
+impl From<String> for Unusable {
+    fn from(why: String) -> Self {
+        Self::Mistake(why)
+    }
+}
+
+impl From<&str> for Unusable {
+    fn from(why: &str) -> Self {
+        Self::Mistake(why.to_owned())
+    }
+}
+
+/// What an entry gets from the list and the file that it stands in.
+#[derive(Clone, Copy)]
+pub(super) struct EntryContext<'a> {
+    pub(super) kind: HookKind,
+    pub(super) form: PayloadForm,
+    /// The matcher of its group.
+    pub(super) matcher: Option<&'a str>,
+    pub(super) local_http: LocalHttp,
 }
 
 /// Reads an entry. The error says why it cannot be used.
-pub(super) fn read(
-    kind: HookKind,
-    form: PayloadForm,
-    group: Option<&str>,
-    text: &str,
-) -> Result<ReadEntry, String> {
+pub(super) fn read(context: EntryContext<'_>, text: &str) -> Result<ReadEntry, Unusable> {
+    let EntryContext { kind, form, .. } = context;
     let mut json = serde_json::Deserializer::from_str(text);
     let entry: HookEntry = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let member = error.path().to_string();
         format!("`{member}`: {}", without_place(&error.into_inner()))
     })?;
     if entry.async_rewake {
-        return Err("`asyncRewake` is not supported; use `async`".to_owned());
+        let why = "`asyncRewake` is not supported; use `async`";
+        return Err(Unusable::NotHere(why.to_owned()));
     }
-    let matcher = group.or(entry.matcher.as_deref()).unwrap_or_default();
-    let notice = (kind.subject().is_none() && !matcher.is_empty())
-        .then(|| format!("`matcher` is not used: hooks of {kind} run every time"));
-    let matcher = if notice.is_some() { "" } else { matcher };
-    let matcher = HookMatcher::read(matcher, form)
-        .map_err(|error| format!("`matcher` is no regular expression: {error}"))?;
+    let mut notices = Vec::new();
+    let mut matcher = context.matcher.or(entry.matcher.as_deref());
+    if kind.subject().is_none() && matcher.is_some_and(|matcher| !matcher.is_empty()) {
+        notices.push(format!(
+            "`matcher` is not used: hooks of {kind} run every time"
+        ));
+        matcher = None;
+    }
+    let matcher = HookMatcher::read(matcher.unwrap_or_default(), form).map_err(|error| {
+        Unusable::NotHere(format!("`matcher` is no regular expression: {error}"))
+    })?;
+    let timeout = entry.timeout_sec.as_ref().or(entry.timeout.as_ref());
+    let timeout = timeout_of(timeout, &mut notices)?;
+    if entry.in_background && kind.is_guard() {
+        notices.push(format!(
+            "this {kind} hook cannot deny anything: with `async` nobody waits for its answer"
+        ));
+    }
     Ok(ReadEntry {
         matcher,
         condition: condition(kind, entry.condition.as_deref())?,
-        timeout: timeout(entry.timeout_sec.as_ref().or(entry.timeout.as_ref()))?,
+        timeout,
         on_failure: on_failure(entry.on_failure.as_deref())?,
         in_background: entry.in_background,
         once: entry.once,
         status_message: entry.status_message.clone(),
-        notice,
-        action: action(kind, entry)?,
+        notices,
+        action: action(context, entry)?,
     })
 }
 
-fn action(kind: HookKind, entry: HookEntry) -> Result<HookAction, String> {
+fn action(context: EntryContext<'_>, entry: HookEntry) -> Result<HookAction, Unusable> {
     match entry.action.as_deref() {
         None | Some("command") => command(entry),
-        Some("http") => http(kind, entry),
-        Some("prompt") if kind == HookKind::SessionStart => match entry.prompt {
+        Some("http") => http(context, entry),
+        Some("prompt") if context.kind == HookKind::SessionStart => match entry.prompt {
             Some(prompt) if !prompt.trim().is_empty() => Ok(HookAction::Prompt { prompt }),
-            _ => Err("`prompt` has to be text".to_owned()),
+            _ => Err("`prompt` has to be text".into()),
         },
         Some("prompt") => {
-            Err("a hook of type `prompt` is only possible for sessionStart".to_owned())
+            let why = "a hook of type `prompt` is only possible for sessionStart".to_owned();
+            Err(match context.form {
+                PayloadForm::Native => Unusable::Mistake(why),
+                // There a model judges the call.
+                PayloadForm::Claude => Unusable::NotHere(why),
+            })
         }
-        Some(other) => Err(format!(
-            "the type `{other}` is not supported; the types are `command`, `http` and `prompt`"
-        )),
+        Some(other) => {
+            let why = format!(
+                "the type `{other}` is not supported; the types are `command`, `http` and `prompt`"
+            );
+            Err(match other {
+                "agent" | "mcp_tool" => Unusable::NotHere(why),
+                _ => Unusable::Mistake(why),
+            })
+        }
     }
 }
 
-fn command(entry: HookEntry) -> Result<HookAction, String> {
+fn command(entry: HookEntry) -> Result<HookAction, Unusable> {
     let place = HookPlace {
         cwd: entry.cwd.map(PathBuf::from),
         env: entry.env,
     };
+    let only_elsewhere = entry.powershell.is_some()
+        || entry.windows.is_some()
+        || entry.linux.is_some()
+        || entry.osx.is_some();
     if let Some(shell) = entry.shell.filter(|shell| shell != "bash") {
-        return Err(format!(
-            "the shell `{shell}` is not supported on this system"
-        ));
+        let why = format!("the shell `{shell}` is not supported on this system");
+        return Err(Unusable::NotHere(why));
     }
     if let Some(program) = entry.exec {
         if entry.bash.or(entry.powershell).or(entry.command).is_some() {
             return Err("`exec` cannot be combined with `bash`, `powershell` or `command`".into());
         }
         let args = entry.args.unwrap_or_default();
-        return not_empty("exec", program).map(|program| HookAction::Program {
+        let program = not_empty("exec", program)?;
+        return Ok(HookAction::Program {
             program,
             args,
             place,
         });
     }
-    if let Some(script) = entry.bash {
-        return not_empty("bash", script).map(|script| HookAction::Script { script, place });
+    let of_this_system = if cfg!(target_os = "macos") {
+        ("osx", entry.osx)
+    } else {
+        ("linux", entry.linux)
+    };
+    for (member, script) in [("bash", entry.bash), of_this_system] {
+        if let Some(script) = script {
+            let script = not_empty(member, script)?;
+            return Ok(HookAction::Script { script, place });
+        }
     }
     let Some(command) = entry.command else {
-        return Err(if entry.powershell.is_some() {
-            "it has only `powershell`, which does not run on this system".to_owned()
+        return Err(if only_elsewhere {
+            Unusable::NotHere("it has commands for other systems only".to_owned())
         } else {
-            "it needs one of `bash`, `command` and `exec`".to_owned()
+            "it needs one of `bash`, `command` and `exec`".into()
         });
     };
     let command = not_empty("command", command)?;
@@ -195,19 +284,24 @@ fn not_empty(member: &str, text: String) -> Result<String, String> {
     Ok(text)
 }
 
-fn http(kind: HookKind, entry: HookEntry) -> Result<HookAction, String> {
+fn http(context: EntryContext<'_>, entry: HookEntry) -> Result<HookAction, Unusable> {
+    let kind = context.kind;
     let url = entry.url.ok_or("`url` is missing")?;
     let encrypted = url.starts_with("https://");
     if !encrypted && !is_local(&url) {
-        return Err(format!("`url` has to begin with https://, not `{url}`"));
+        return Err(format!("`url` has to begin with https://, not `{url}`").into());
     }
     if !encrypted && kind.is_guard() {
-        return Err(format!(
-            "`url` of a {kind} hook has to begin with https://: its answer can allow a tool call"
-        ));
+        let why = "has to begin with https://: its answer can allow a tool call";
+        return Err(format!("`url` of a {kind} hook {why}").into());
     }
     if !encrypted && !entry.allowed_env_vars.is_empty() {
-        return Err("with `allowedEnvVars` the `url` has to begin with https://".to_owned());
+        return Err("with `allowedEnvVars` the `url` has to begin with https://".into());
+    }
+    if !encrypted && context.local_http == LocalHttp::Refused {
+        return Err(Unusable::NotHere(format!(
+            "`url` has to begin with https://; to allow addresses of this machine, set {LOCAL_HTTP_VARIABLE}=1"
+        )));
     }
     Ok(HookAction::Http {
         url,
@@ -237,18 +331,20 @@ pub(super) fn is_local(url: &str) -> bool {
                 .is_ok_and(|address: Ipv6Addr| address.is_loopback()))
 }
 
-fn timeout(value: Option<&Value>) -> Result<Duration, String> {
+fn timeout_of(value: Option<&Value>, notices: &mut Vec<String>) -> Result<Duration, String> {
     let Some(value) = value else {
         return Ok(DEFAULT_TIMEOUT);
     };
     let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
-    let timeout = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    timeout
-        .filter(|timeout| *timeout <= LONGEST_TIMEOUT)
-        .ok_or_else(|| {
-            let most = LONGEST_TIMEOUT.as_secs();
-            format!("the timeout has to be a number of seconds above 0 and up to {most}")
-        })
+    let seconds = seconds.ok_or("the timeout has to be a number of seconds above 0")?;
+    let timeout = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    if timeout > LONGEST_TIMEOUT {
+        let most = LONGEST_TIMEOUT.as_secs();
+        notices.push(format!(
+            "the timeout of {seconds} is in seconds; the longest possible one, {most} seconds, is used"
+        ));
+    }
+    Ok(timeout.min(LONGEST_TIMEOUT))
 }
 
 fn on_failure(text: Option<&str>) -> Result<Option<OnFailure>, String> {

@@ -76,8 +76,8 @@ const ALIASES: [(&str, HookKind, PayloadForm); 2] = [
     ),
 ];
 
-/// Claude's events that nothing in loopd corresponds to.
-const WITHOUT_COUNTERPART: [&str; 19] = [
+/// Events of Claude and of Copilot that nothing in loopd corresponds to.
+const WITHOUT_COUNTERPART: [&str; 23] = [
     "ConfigChange",
     "CwdChanged",
     "DirectoryAdded",
@@ -97,12 +97,16 @@ const WITHOUT_COUNTERPART: [&str; 19] = [
     "TaskCreated",
     "TeammateIdle",
     "UserPromptExpansion",
+    "WorktreeCreate",
+    "WorktreeRemove",
+    "postResult",
+    "prePRDescription",
 ];
 
 /// A name that is no kind of hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum UnknownKind {
-    /// Claude has this event and loopd does not.
+    /// Others have this event and loopd does not.
     WithoutCounterpart,
     /// The name is unknown; this one is the nearest.
     Nearest(&'static str),

@@ -1,5 +1,7 @@
 //! Which tool, agent or notification a hook is for.
 
+use std::fmt;
+
 use regex::Regex;
 
 use super::kind::PayloadForm;
@@ -64,6 +66,23 @@ impl HookMatcher {
             Self::Every => true,
             Self::Names(names) => names.iter().any(|name| name == subject),
             Self::Pattern { pattern, .. } => pattern.is_match(subject),
+        }
+    }
+}
+
+impl fmt::Display for HookMatcher {
+    /// Writes the matcher as files have it; nothing if the hook runs every time.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Every => Ok(()),
+            Self::Names(names) => f.write_str(&names.join("|")),
+            Self::Pattern { pattern, .. } => {
+                let text = pattern.as_str();
+                let inner = text
+                    .strip_prefix("^(?:")
+                    .and_then(|it| it.strip_suffix(")$"));
+                f.write_str(inner.unwrap_or(text))
+            }
         }
     }
 }

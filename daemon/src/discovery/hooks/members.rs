@@ -15,8 +15,13 @@ impl<'text> Members<'text> {
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&'text RawValue> {
-        let mut named = self.0.iter().filter(|(member, _)| member == name);
-        named.next().map(|(_, value)| *value)
+        self.all(name).next()
+    }
+
+    /// Returns the values of every member of a name.
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &'text RawValue> {
+        let named = self.0.iter().filter(move |(member, _)| member == name);
+        named.map(|(_, value)| *value)
     }
 }
 

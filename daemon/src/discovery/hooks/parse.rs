@@ -6,12 +6,14 @@
 use std::path::Path;
 
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use super::definition::{HookDefinition, HookOrigin};
-use super::entry;
+use super::definition::{HookDefinition, HookSource};
+use super::entry::{self, EntryContext, LocalHttp, Unusable};
 use super::kind::{HookKind, PayloadForm, UnknownKind};
 use super::members::{FileText, Members};
 use crate::discovery::Problem;
+use crate::discovery::content_hash::ContentHash;
 
 /// The maximum number of hooks in one file.
 const MOST_HOOKS: usize = 500;
@@ -25,58 +27,65 @@ pub enum HookFile {
     Settings,
 }
 
+/// A text of hooks, and by which rules it is read.
+#[derive(Debug, Clone, Copy)]
+pub struct HookText<'a> {
+    pub path: &'a Path,
+    pub text: &'a str,
+    pub file: HookFile,
+    pub source: &'a HookSource,
+    pub local_http: LocalHttp,
+}
+
 /// What a file says.
 #[derive(Debug, Default)]
 pub struct HookFileContent {
     pub hooks: Vec<HookDefinition>,
     pub problems: Vec<Problem>,
     /// The settings turn off the hooks of all files but those of the machine's owner.
-    pub all_disabled: bool,
+    pub disables_all: bool,
 }
 
 /// Reads the text of a file.
-pub fn parse(path: &Path, text: &str, file: HookFile, origin: HookOrigin) -> HookFileContent {
+pub fn parse(given: &HookText<'_>) -> HookFileContent {
     let mut content = HookFileContent::default();
-    let original = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let original = given.text.strip_prefix('\u{feff}').unwrap_or(given.text);
     // Comments become blanks.
     let mut json = original.to_owned();
     if let Err(error) = json_strip_comments::strip(&mut json) {
         let what = format!("is not valid JSON: {error}");
-        content.problems.push(Problem::new(path, what));
+        content.problems.push(Problem::new(given.path, what));
         return content;
     }
     let mut reader = Reader {
-        path,
+        given: *given,
         text: FileText {
             original,
             json: &json,
         },
-        origin,
-        dropped: false,
+        has_mistake: false,
         content,
     };
-    if let Err(problem) = reader.read(file) {
+    if let Err(problem) = reader.read() {
         reader.content.hooks.clear();
         reader.content.problems.push(problem);
-    } else if file == HookFile::Settings && reader.dropped {
+    } else if given.file == HookFile::Settings && reader.has_mistake {
         reader.content.hooks.clear();
         let what = "none of its hooks is used, because settings with a mistake in one hook are not \
                     used in part; a file of hooks only is";
-        reader.content.problems.push(Problem::new(path, what));
+        reader.content.problems.push(Problem::new(given.path, what));
     }
     reader.content
 }
 
 struct Reader<'a> {
-    path: &'a Path,
+    given: HookText<'a>,
     text: FileText<'a>,
-    origin: HookOrigin,
-    /// An entry had a mistake.
-    dropped: bool,
+    has_mistake: bool,
     content: HookFileContent,
 }
 
-/// What the entries of one list have in common.
+/// The entries of a file that have one kind and, in a group, one matcher.
 struct List<'a> {
     kind: HookKind,
     form: PayloadForm,
@@ -85,37 +94,34 @@ struct List<'a> {
 
 impl<'a> Reader<'a> {
     /// Reads the whole file. An error means that none of it can be used.
-    fn read(&mut self, file: HookFile) -> Result<(), Problem> {
+    fn read(&mut self) -> Result<(), Problem> {
         let members = Members::read(self.text.json).map_err(|error| {
             let line = self.text.line_of_error(&error);
             let what = format!("is not valid JSON: {}", entry::without_place(&error));
-            Problem::at(self.path, line, what)
+            Problem::at(self.given.path, line, what)
         })?;
-        if let Some(version) = members.get("version").filter(|_| file == HookFile::Own)
+        let own = self.given.file == HookFile::Own;
+        if let Some(version) = members.get("version").filter(|_| own)
             && version.get() != "1"
         {
             let what = format!("has version {}; only version 1 is known", version.get());
             return Err(self.problem(version, what));
         }
-        let disabled = match members
-            .get("disableAllHooks")
-            .map(|value| (value, value.get()))
-        {
-            None | Some((_, "false" | "null")) => false,
-            Some((_, "true")) => true,
-            Some((value, _)) => {
-                return Err(self.problem(value, "`disableAllHooks` has to be true or false"));
-            }
+        let is_off = match members.get("disableAllHooks") {
+            None => false,
+            Some(value) => match value.get() {
+                "false" | "null" => false,
+                "true" => true,
+                _ => {
+                    return Err(self.problem(value, "`disableAllHooks` has to be true or false"));
+                }
+            },
         };
-        if disabled {
-            self.content.all_disabled = file == HookFile::Settings;
-            return Ok(());
+        let mut blocks = members.all("hooks").peekable();
+        if own && blocks.peek().is_none() {
+            self.report_missing_block(&members);
         }
-        let blocks = members.0.iter().filter(|(name, _)| name == "hooks");
-        for (_, block) in blocks {
-            if block.get() == "null" {
-                continue;
-            }
+        for block in blocks.filter(|block| block.get() != "null") {
             let kinds = Members::read(block.get()).map_err(|_| {
                 self.problem(
                     block,
@@ -126,7 +132,27 @@ impl<'a> Reader<'a> {
                 self.list(name, list)?;
             }
         }
+        if is_off {
+            self.content.disables_all = !own;
+            for hook in &mut self.content.hooks {
+                hook.off = Some(self.given.path.to_owned());
+            }
+        }
         Ok(())
+    }
+
+    /// Says why a file of hooks brings none.
+    fn report_missing_block(&mut self, members: &Members<'a>) {
+        let outside = members.0.iter();
+        let mut outside = outside.filter(|(name, _)| HookKind::named(name).is_ok());
+        let problem = match outside.next() {
+            Some((name, list)) => {
+                let what = format!("`{name}` is not used: it has to be inside of `hooks`");
+                self.problem(list, what)
+            }
+            None => Problem::new(self.given.path, "has no `hooks`"),
+        };
+        self.content.problems.push(problem);
     }
 
     /// Reads the hooks of one kind.
@@ -136,7 +162,7 @@ impl<'a> Reader<'a> {
         let (kind, form) = match HookKind::named(name) {
             Ok(found) => found,
             Err(unknown) => {
-                self.drop(list, describe_unknown(name, &unknown));
+                self.report(list, describe_unknown(name, &unknown));
                 return Ok(());
             }
         };
@@ -164,17 +190,18 @@ impl<'a> Reader<'a> {
             self.drop(group, "`hooks` of a group has to be a list of hooks");
             return Ok(());
         };
-        let matcher = match members
-            .get("matcher")
-            .map(|value| serde_json::from_str(value.get()))
-        {
-            None => String::new(),
-            Some(Ok(matcher)) => matcher,
-            Some(Err(_)) => {
-                self.drop(group, "`matcher` of a group has to be text");
-                return Ok(());
+        let mut matcher = String::new();
+        if let Some(value) = members.get("matcher").filter(|it| it.get() != "null") {
+            match serde_json::from_str(value.get()) {
+                Ok(text) => matcher = text,
+                Err(_) => {
+                    let what = "the hooks of this group are not used: its `matcher` has to be text \
+                                like \"Edit|Write\"";
+                    self.drop(value, what);
+                    return Ok(());
+                }
             }
-        };
+        }
         for (name, value) in &members.0 {
             if !matches!(name.as_str(), "hooks" | "matcher" | "description") {
                 self.report(
@@ -205,20 +232,27 @@ impl<'a> Reader<'a> {
     ) -> Result<(), Problem> {
         if self.content.hooks.len() == MOST_HOOKS {
             let what = format!("has more than {MOST_HOOKS} hooks and is not used");
-            return Err(Problem::new(self.path, what));
+            return Err(Problem::new(self.given.path, what));
         }
         let line = self.text.line_of(item);
-        match entry::read(list.kind, list.form, list.matcher, item.get()) {
+        let context = EntryContext {
+            kind: list.kind,
+            form: list.form,
+            matcher: list.matcher,
+            local_http: self.given.local_http,
+        };
+        match entry::read(context, item.get()) {
             Ok(read) => {
                 for (name, value) in &members.0 {
                     if !entry::MEMBERS.contains(&name.as_str()) {
                         self.report(value, format!("`{name}` is not known and not used"));
                     }
                 }
-                if let Some(notice) = read.notice {
+                for notice in read.notices {
                     self.report(item, notice);
                 }
-                self.content.hooks.push(HookDefinition {
+                let said: Value = serde_json::from_str(item.get()).unwrap_or_default();
+                let mut hook = HookDefinition {
                     kind: list.kind,
                     form: list.form,
                     matcher: read.matcher,
@@ -229,29 +263,42 @@ impl<'a> Reader<'a> {
                     in_background: read.in_background,
                     once: read.once,
                     status_message: read.status_message,
-                    origin: self.origin,
-                    file: self.path.to_owned(),
+                    source: self.given.source.clone(),
+                    file: self.given.path.to_owned(),
                     line,
-                });
+                    hash: ContentHash::default(),
+                    named_files: Vec::new(),
+                    off: None,
+                };
+                hook.hash = ContentHash::of_json(&json!({
+                    "event": hook.kind_name(), "matcher": list.matcher, "hook": said,
+                }));
+                self.content.hooks.push(hook);
             }
-            Err(what) => self.drop(item, format!("this {} hook is not used: {what}", list.kind)),
+            Err(unusable) => {
+                let what = format!("this {} hook is not used: {}", list.kind, unusable.why());
+                match unusable {
+                    Unusable::Mistake(_) => self.drop(item, what),
+                    Unusable::NotHere(_) => self.report(item, what),
+                }
+            }
         }
         Ok(())
     }
 
     fn problem(&self, value: &RawValue, what: impl Into<String>) -> Problem {
-        Problem::at(self.path, self.text.line_of(value), what)
+        Problem::at(self.given.path, self.text.line_of(value), what)
     }
 
-    /// Reports something that changes nothing.
+    /// Reports something that is no mistake in a hook.
     fn report(&mut self, value: &RawValue, what: impl Into<String>) {
         let problem = self.problem(value, what);
         self.content.problems.push(problem);
     }
 
-    /// Reports an entry that is not used.
+    /// Reports a hook that is not used because of a mistake.
     fn drop(&mut self, value: &RawValue, what: impl Into<String>) {
-        self.dropped = true;
+        self.has_mistake = true;
         self.report(value, what);
     }
 }

@@ -1,15 +1,17 @@
 //! Files of hooks as people write them, and what is read from each.
 
 mod claude;
+mod hashes;
 mod mistakes;
 mod native;
+mod sources;
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use super::*;
 
-/// Reads a file of hooks and shows what was found: a line per hook, then a line per problem.
+/// Reads a file of hooks.
 fn own(text: &str) -> String {
     show(text, HookFile::Own)
 }
@@ -20,16 +22,24 @@ fn settings(text: &str) -> String {
 }
 
 fn show(text: &str, file: HookFile) -> String {
-    let content = parse(Path::new("f"), text, file, HookOrigin::Project);
+    let content = parse(&HookText {
+        path: Path::new("f"),
+        text,
+        file,
+        source: &HookSource::own(HookOrigin::User),
+        local_http: LocalHttp::Allowed,
+    });
+    show_content(&content)
+}
+
+/// Shows what was found: a line per hook, then a line per problem.
+fn show_content(content: &HookFileContent) -> String {
     let mut shown = String::new();
-    if content.all_disabled {
+    if content.disables_all {
         shown.push_str("all hooks disabled\n");
     }
     for hook in &content.hooks {
-        let name = match hook.form {
-            PayloadForm::Native => hook.kind.native_name(),
-            PayloadForm::Claude => hook.kind.claude_name(),
-        };
+        let name = hook.kind_name();
         let _ = write!(shown, "{}: {name} ", hook.line);
         match &hook.matcher {
             HookMatcher::Every => {}
@@ -72,7 +82,11 @@ fn show(text: &str, file: HookFile) -> String {
         if let Some(on_failure) = hook.on_failure {
             let _ = write!(shown, " on failure {on_failure:?}");
         }
-        let flags = [(hook.in_background, " in background"), (hook.once, " once")];
+        let flags = [
+            (hook.in_background, " in background"),
+            (hook.once, " once"),
+            (hook.off.is_some(), " off"),
+        ];
         for (_, flag) in flags.iter().filter(|(set, _)| *set) {
             shown.push_str(flag);
         }

@@ -1,7 +1,7 @@
 //! The names that Claude's format gives to tools.
 
 /// Tool, its names in Claude's format; the first is the one that payloads carry.
-const NAMES: [(&str, &[&str]); 14] = [
+const NAMES: [(&str, &[&str]); 15] = [
     ("apply_patch", &["Edit"]),
     ("ask_user", &["AskUserQuestion"]),
     ("bash", &["Bash"]),
@@ -16,6 +16,7 @@ const NAMES: [(&str, &[&str]); 14] = [
     ("update_todo", &["TodoWrite"]),
     ("view", &["Read"]),
     ("web_fetch", &["WebFetch"]),
+    ("web_search", &["WebSearch"]),
 ];
 
 /// Returns the names that a tool has in Claude's format; none if it has only its own.

@@ -124,15 +124,21 @@ fn members_that_are_not_known_are_named() {
 
 #[test]
 fn timeouts_out_of_bounds() {
-    for timeout in ["0", "-1", "1e9", "\"10\"", "null"] {
+    let wrong = "! f, line 1: this preToolUse hook is not used: the timeout has to be a number of seconds above 0";
+    // Some people write milliseconds. A guard with a long timeout is better than none.
+    let long = "1: preToolUse bash `a` 3600s\n\
+                ! f, line 1: the timeout of 60000 is in seconds; the longest possible one, 3600 seconds, is used";
+    let table = [
+        ("0", wrong),
+        ("-1", wrong),
+        ("\"10\"", wrong),
+        ("null", "1: preToolUse bash `a`"),
+        ("60000", long),
+    ];
+    for (timeout, expected) in table {
         let text = format!(
             "{{\"version\":1,\"hooks\":{{\"preToolUse\":[{{\"bash\":\"a\",\"timeoutSec\":{timeout}}}]}}}}"
         );
-        let expected = if timeout == "null" {
-            "1: preToolUse bash `a`"
-        } else {
-            "! f, line 1: this preToolUse hook is not used: the timeout has to be a number of seconds above 0 and up to 3600"
-        };
         assert_eq!(own(&text), expected, "{timeout}");
     }
 }
@@ -183,7 +189,7 @@ fn types_that_are_not_supported() {
     );
     assert_eq!(
         said("PreToolUse", "{\"powershell\":\"x\"}"),
-        "! f, line 1: this preToolUse hook is not used: it has only `powershell`, which does not run on this system"
+        "! f, line 1: this preToolUse hook is not used: it has commands for other systems only"
     );
     assert_eq!(
         said("PreToolUse", "{\"exec\":\"x\",\"bash\":\"y\"}"),
@@ -204,5 +210,49 @@ fn types_that_are_not_supported() {
     assert_eq!(
         said("PreToolUse", "{\"command\":\"x\",\"onFailure\":\"open\"}"),
         "! f, line 1: this preToolUse hook is not used: `onFailure` has to be `continue` or `block`, not `open`"
+    );
+}
+
+#[test]
+fn what_only_others_can_run_leaves_the_rest_of_the_settings_alone() {
+    let text = "{\"hooks\":{\n\"Stop\":[{\"hooks\":[{\"type\":\"agent\",\"prompt\":\"x\"}]}],\n\
+                \"TaskCompleted\":[],\n\"PreToolUse\":[{\"matcher\":\"(\",\"hooks\":[{\"command\":\"a\"}]},\n\
+                {\"hooks\":[{\"command\":\"b\"}]}]}}";
+    assert_eq!(
+        settings(text),
+        "5: PreToolUse bash `b`\n\
+         ! f, line 2: this agentStop hook is not used: the type `agent` is not supported; the types are `command`, `http` and `prompt`\n\
+         ! f, line 3: nothing in loopd corresponds to the event `TaskCompleted`: its hooks never run\n\
+         ! f, line 4: this preToolUse hook is not used: `matcher` is no regular expression: unclosed group"
+    );
+}
+
+#[test]
+fn a_matcher_that_is_no_text() {
+    let text = "{\"hooks\":{\"PostToolUse\":[\n{\"matcher\":{\"tools\":[\"Write\"]},\"hooks\":[{\"command\":\"a\"}]},\n{\"hooks\":[{\"command\":\"b\"}]}]}}";
+    assert_eq!(
+        own(text),
+        "3: PostToolUse bash `b`\n\
+         ! f, line 2: the hooks of this group are not used: its `matcher` has to be text like \"Edit|Write\""
+    );
+    assert!(settings(text).ends_with("a file of hooks only is"));
+}
+
+#[test]
+fn kinds_outside_of_the_block() {
+    assert_eq!(
+        own("{\n\"PreToolUse\":[{\"command\":\"a\"}]}"),
+        "! f, line 2: `PreToolUse` is not used: it has to be inside of `hooks`"
+    );
+    assert_eq!(own("{\"version\":1}"), "! f: has no `hooks`");
+}
+
+#[test]
+fn a_guard_nobody_waits_for() {
+    let text = r#"{"hooks":{"PreToolUse":[{"command":"a","async":true}]}}"#;
+    assert_eq!(
+        own(text),
+        "1: PreToolUse bash `a` in background\n\
+         ! f, line 1: this preToolUse hook cannot deny anything: with `async` nobody waits for its answer"
     );
 }

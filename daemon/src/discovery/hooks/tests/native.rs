@@ -107,13 +107,16 @@ fn a_byte_order_mark_is_read_over() {
 #[test]
 fn the_file_can_turn_itself_off() {
     let text = r#"{"version":1,"disableAllHooks":true,"hooks":{"preToolUse":[{"bash":"x"}]}}"#;
-    assert_eq!(own(text), "");
+    assert_eq!(own(text), "1: preToolUse bash `x` off");
 }
 
 #[test]
 fn settings_can_turn_all_hooks_off() {
     let text = r#"{"model":"gpt-5","disableAllHooks":true,"hooks":{"preToolUse":[{"bash":"x"}]}}"#;
-    assert_eq!(settings(text), "all hooks disabled");
+    assert_eq!(
+        settings(text),
+        "all hooks disabled\n1: preToolUse bash `x` off"
+    );
 }
 
 #[test]
@@ -147,4 +150,14 @@ fn a_kind_that_occurs_twice_counts_twice() {
 fn the_spelling_of_the_kind_selects_the_form() {
     let text = r#"{"version":1,"hooks":{"PreToolUse":[{"bash":"a","matcher":"Bash|Edit"}]}}"#;
     assert_eq!(own(text), "1: PreToolUse for Bash or Edit bash `a`");
+}
+
+#[test]
+fn a_command_per_system() {
+    let text = r#"{"hooks":{"PostToolUse":[{"type":"command","command":"npm run lint","windows":"npm.cmd run lint","linux":"./lint.sh","osx":"./lint.sh"},{"windows":"x.cmd"}]}}"#;
+    assert_eq!(
+        own(text),
+        "1: PostToolUse bash `./lint.sh`\n\
+         ! f, line 1: this postToolUse hook is not used: it has commands for other systems only"
+    );
 }

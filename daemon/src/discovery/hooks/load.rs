@@ -1,0 +1,272 @@
+//! Reads the hooks of all places.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use crate::discovery::agents::{AgentDefinition, AgentOrigin};
+use crate::discovery::content_hash::ContentHash;
+use crate::discovery::files::FolderReader;
+use crate::discovery::{OWN_FOLDER, Problem};
+
+use super::definition::{HookDefinition, HookOrigin, HookSource};
+use super::entry::LocalHttp;
+use super::named_files;
+use super::parse::{HookFile, HookFileContent, HookText, parse};
+use super::places::HookPlaces;
+
+/// The most bytes in all files together.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// The files of hooks in a folder of a project.
+const PROJECT_SETTINGS: [&str; 4] = [
+    ".github/copilot/settings.json",
+    ".github/copilot/settings.local.json",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+];
+/// The files of hooks in a plugin.
+const PLUGIN_FILES: [&str; 2] = ["hooks.json", "hooks/hooks.json"];
+
+/// The hooks that were found, in the order of their origins, and what is wrong with their files.
+#[derive(Debug, Default)]
+pub struct LoadedHooks {
+    pub hooks: Vec<HookDefinition>,
+    pub notices: Vec<Problem>,
+    /// Settings of the project that turn off the user's hooks, too. They count only in a folder that
+    /// is trusted with them.
+    pub switches: Vec<HookSwitch>,
+}
+
+/// `disableAllHooks` in the settings of a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookSwitch {
+    pub file: PathBuf,
+    pub folder: PathBuf,
+    pub hash: ContentHash,
+}
+
+/// Reads the hooks. Blocks on the disk, within bounds, and only reads.
+pub fn load(places: &HookPlaces) -> LoadedHooks {
+    let mut loader = Loader {
+        local_http: places.local_http,
+        room: MOST_BYTES,
+        seen: HashSet::new(),
+        disabled_by: None,
+        found: LoadedHooks::default(),
+    };
+    loader.policy(places);
+    loader.user(places);
+    for folder in &places.projects {
+        loader.project(folder);
+    }
+    for plugin in &places.plugins {
+        loader.plugin(plugin, places);
+    }
+    let Loader {
+        mut found,
+        disabled_by,
+        ..
+    } = loader;
+    if let Some(root) = places.projects.first() {
+        for hook in &mut found.hooks {
+            named_files::include(hook, root);
+        }
+    }
+    let of_project = found.switches.first().map(|switch| switch.file.clone());
+    for hook in &mut found.hooks {
+        let is_off = match (hook.source.origin, &hook.source.folder) {
+            (HookOrigin::Policy, _) => None,
+            (_, None) => disabled_by.clone(),
+            (_, Some(_)) => disabled_by.clone().or_else(|| of_project.clone()),
+        };
+        hook.off = hook.off.take().or(is_off);
+    }
+    found
+}
+
+/// Reads the hooks of an agent's definition.
+pub fn of_agent(agent: &AgentDefinition, local_http: LocalHttp, root: &Path) -> HookFileContent {
+    let (Some(hooks), Some(path)) = (&agent.hooks, &agent.path) else {
+        return HookFileContent::default();
+    };
+    let of_project = agent.origin == AgentOrigin::Project || path.starts_with(root);
+    let source = HookSource {
+        origin: HookOrigin::Agent,
+        folder: of_project.then(|| folder_of_agent(path, root)),
+        plugin: None,
+    };
+    let text = serde_json::json!({ "hooks": hooks }).to_string();
+    let mut content = parse(&HookText {
+        path,
+        text: &text,
+        file: HookFile::Own,
+        source: &source,
+        local_http,
+    });
+    // What was read is no text of the file, so that its lines say nothing.
+    for problem in &mut content.problems {
+        problem.line = None;
+        problem.what = format!("`hooks` of the agent `{}`: {}", agent.name, problem.what);
+    }
+    for hook in &mut content.hooks {
+        named_files::include(hook, root);
+    }
+    content
+}
+
+/// Returns the folder of a project that an agent's file belongs to: `x` for `x/.github/agents/a.md`.
+fn folder_of_agent(path: &Path, root: &Path) -> PathBuf {
+    let folder = path.ancestors().nth(3);
+    folder
+        .filter(|it| it.starts_with(root))
+        .unwrap_or(root)
+        .to_owned()
+}
+
+struct Loader {
+    local_http: LocalHttp,
+    /// How many bytes may still be read.
+    room: usize,
+    /// The files that were read. One that two places name counts for the first.
+    seen: HashSet<PathBuf>,
+    /// The settings of the user that turn off all hooks but those of policy.
+    disabled_by: Option<PathBuf>,
+    found: LoadedHooks,
+}
+
+impl Loader {
+    fn policy(&mut self, places: &HookPlaces) {
+        let source = HookSource::own(HookOrigin::Policy);
+        for folder in &places.policy.folders {
+            for path in self.json_files(&FolderReader::own(), folder) {
+                match places.policy.text(&path) {
+                    Ok(text) => {
+                        self.content(&path, &text, HookFile::Own, &source);
+                    }
+                    Err(problem) => self.found.notices.push(problem),
+                }
+            }
+        }
+        // Nobody can turn off a policy, not even its own file.
+        for hook in &mut self.found.hooks {
+            hook.off = None;
+        }
+    }
+
+    fn user(&mut self, places: &HookPlaces) {
+        let source = HookSource::own(HookOrigin::User);
+        let reader = FolderReader::own();
+        for home in &places.user.homes {
+            for path in self.json_files(&reader, &home.join("hooks")) {
+                self.file(&reader, &path, HookFile::Own, &source);
+            }
+        }
+        let own = places.user.homes.iter();
+        let own = own.map(|home| home.join("settings.json"));
+        let settings: Vec<PathBuf> = own.chain(places.user.settings.iter().cloned()).collect();
+        for path in settings {
+            if self.file(&reader, &path, HookFile::Settings, &source) {
+                self.disabled_by.get_or_insert(path);
+            }
+        }
+    }
+
+    fn project(&mut self, folder: &Path) {
+        let source = HookSource {
+            origin: HookOrigin::Project,
+            folder: Some(folder.to_owned()),
+            plugin: None,
+        };
+        let reader = FolderReader::within(folder);
+        for below in [".github/hooks".to_owned(), format!("{OWN_FOLDER}/hooks")] {
+            for path in self.json_files(&reader, &folder.join(below)) {
+                self.file(&reader, &path, HookFile::Own, &source);
+            }
+        }
+        for below in PROJECT_SETTINGS {
+            let path = folder.join(below);
+            if self.file(&reader, &path, HookFile::Settings, &source) {
+                let hash = ContentHash::of([b"disableAllHooks".as_slice(), below.as_bytes()]);
+                self.found.switches.push(HookSwitch {
+                    file: path,
+                    folder: folder.to_owned(),
+                    hash,
+                });
+            }
+        }
+    }
+
+    fn plugin(&mut self, plugin: &Path, places: &HookPlaces) {
+        let root = places.projects.first();
+        let of_project = root.is_some_and(|root| plugin.starts_with(root));
+        let source = HookSource {
+            origin: HookOrigin::Plugin,
+            folder: of_project.then(|| plugin.to_owned()),
+            plugin: Some(plugin.to_owned()),
+        };
+        let reader = FolderReader::within(plugin);
+        for below in PLUGIN_FILES {
+            self.file(&reader, &plugin.join(below), HookFile::Own, &source);
+        }
+    }
+
+    /// Lists the files of hooks in a folder, in the order of their names.
+    fn json_files(&mut self, reader: &FolderReader, folder: &Path) -> Vec<PathBuf> {
+        match reader.entries(folder) {
+            Ok(mut entries) => {
+                entries.retain(|path| path.extension().is_some_and(|it| it == "json"));
+                entries
+            }
+            Err(problem) => {
+                self.found.notices.push(problem);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Reads a file, if there is one. Returns whether it turns off the hooks of other files.
+    fn file(
+        &mut self,
+        reader: &FolderReader,
+        path: &Path,
+        file: HookFile,
+        source: &HookSource,
+    ) -> bool {
+        if let Ok(real) = path.canonicalize()
+            && !self.seen.insert(real)
+        {
+            return false;
+        }
+        match reader.text(path) {
+            Ok(None) => false,
+            Ok(Some(text)) => self.content(path, &text, file, source),
+            Err(problem) => {
+                self.found.notices.push(problem);
+                false
+            }
+        }
+    }
+
+    /// Reads the text of a file. Returns whether it turns off the hooks of other files.
+    fn content(&mut self, path: &Path, text: &str, file: HookFile, source: &HookSource) -> bool {
+        let Some(left) = self.room.checked_sub(text.len()) else {
+            let what = format!(
+                "is not read: the files of hooks take more than {} MiB together",
+                MOST_BYTES / 1024 / 1024
+            );
+            self.found.notices.push(Problem::new(path, what));
+            return false;
+        };
+        self.room = left;
+        let content = parse(&HookText {
+            path,
+            text,
+            file,
+            source,
+            local_http: self.local_http,
+        });
+        self.found.hooks.extend(content.hooks);
+        self.found.notices.extend(content.problems);
+        content.disables_all
+    }
+}

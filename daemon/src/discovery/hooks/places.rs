@@ -1,0 +1,114 @@
+//! Where hooks are looked for.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::entry::{LOCAL_HTTP_VARIABLE, LocalHttp};
+use super::policy::PolicyFolders;
+
+/// The most folders of a project that are searched, from the session's folder up.
+const MOST_FOLDERS: usize = 32;
+
+/// The places that are searched for hooks.
+#[derive(Debug, Clone, Default)]
+pub struct HookPlaces {
+    pub policy: PolicyFolders,
+    pub user: UserHookPlaces,
+    /// The folders of the project, its root first.
+    pub projects: Vec<PathBuf>,
+    /// The roots of the plugins in use.
+    pub plugins: Vec<PathBuf>,
+    pub local_http: LocalHttp,
+}
+
+/// The user's own places; none if they are left out.
+#[derive(Debug, Clone, Default)]
+pub struct UserHookPlaces {
+    /// Folders with `hooks/*.json` and `settings.json`.
+    pub homes: Vec<PathBuf>,
+    /// Settings of other programs.
+    pub settings: Vec<PathBuf>,
+}
+
+impl UserHookPlaces {
+    /// Returns the places of the user with this environment.
+    pub fn of(env: &BTreeMap<String, String>, home: &Path) -> Self {
+        let variable = |name: &str| env.get(name).filter(|value| !value.is_empty());
+        let user = variable("HOME").map(PathBuf::from);
+        let copilot = variable("COPILOT_HOME").map(PathBuf::from);
+        let copilot = copilot.or_else(|| Some(user.as_ref()?.join(".copilot")));
+        Self {
+            homes: copilot.into_iter().chain([home.to_owned()]).collect(),
+            settings: user
+                .into_iter()
+                .map(|user| user.join(".claude/settings.json"))
+                .collect(),
+        }
+    }
+}
+
+impl HookPlaces {
+    /// Returns all places for a session that works in `cwd`, except plugins. `root` is the root of
+    /// its project.
+    pub fn of(env: &BTreeMap<String, String>, home: &Path, cwd: &Path, root: &Path) -> Self {
+        Self {
+            policy: PolicyFolders::default(),
+            user: UserHookPlaces::of(env, home),
+            projects: project_folders(cwd, root),
+            plugins: Vec::new(),
+            local_http: match env.get(LOCAL_HTTP_VARIABLE).map(String::as_str) {
+                Some("1") => LocalHttp::Allowed,
+                _ => LocalHttp::Refused,
+            },
+        }
+    }
+}
+
+/// Returns the folders from the root of a project down to `cwd`.
+fn project_folders(cwd: &Path, root: &Path) -> Vec<PathBuf> {
+    let inside = cwd
+        .ancestors()
+        .take_while(|folder| folder.starts_with(root));
+    let mut folders: Vec<PathBuf> = inside.take(MOST_FOLDERS).map(Path::to_owned).collect();
+    if folders.last().is_none_or(|last| last != root) {
+        folders.push(root.to_owned());
+    }
+    folders.reverse();
+    folders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_go_from_the_root_down() {
+        let folders = |cwd: &str, root: &str| -> Vec<String> {
+            let folders = project_folders(Path::new(cwd), Path::new(root));
+            let shown = folders.iter().map(|folder| folder.display().to_string());
+            shown.collect()
+        };
+        assert_eq!(folders("/a/b/c", "/a"), ["/a", "/a/b", "/a/b/c"]);
+        assert_eq!(folders("/a", "/a"), ["/a"]);
+        let deep = format!("/a{}", "/x".repeat(100));
+        let found = folders(&deep, "/a");
+        assert_eq!(found.first().map(String::as_str), Some("/a"));
+        assert_eq!(found.last(), Some(&deep));
+        assert_eq!(found.len(), MOST_FOLDERS + 1);
+    }
+
+    #[test]
+    fn the_users_places() {
+        let of = |env: &[(&str, &str)]| {
+            let env = env.iter();
+            let env = env.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            UserHookPlaces::of(&env.collect(), Path::new("/l"))
+        };
+        let usual = of(&[("HOME", "/u")]);
+        assert_eq!(usual.homes, [Path::new("/u/.copilot"), Path::new("/l")]);
+        assert_eq!(usual.settings, [Path::new("/u/.claude/settings.json")]);
+        let named = of(&[("HOME", "/u"), ("COPILOT_HOME", "/c")]);
+        assert_eq!(named.homes, [Path::new("/c"), Path::new("/l")]);
+        assert_eq!(of(&[]).homes, [Path::new("/l")]);
+    }
+}

@@ -1,0 +1,88 @@
+//! When the hash of a hook changes.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::super::*;
+
+/// Returns the hash of the one hook in a project whose file has this text.
+fn hash(root: &Path, text: &str) -> String {
+    let file = root.join(".github/hooks/a.json");
+    fs::create_dir_all(file.parent().expect("a folder")).expect("the folder is made");
+    fs::write(&file, text).expect("the file is written");
+    let places = HookPlaces {
+        projects: vec![root.to_owned()],
+        ..HookPlaces::default()
+    };
+    let loaded = load(&places);
+    let [hook] = loaded.hooks.as_slice() else {
+        panic!("{loaded:?}");
+    };
+    hook.hash.to_string()
+}
+
+#[test]
+fn every_member_counts_and_nothing_else() {
+    let root = TempDir::new().expect("a folder");
+    let hash = |text: &str| hash(root.path(), text);
+    let first = hash(r#"{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"command":"a"}]}]}}"#);
+    let same = hash(
+        "{ // why\n\"version\":1,\"hooks\":{\"PreToolUse\":[{\"hooks\":[{ \"command\" : \"a\" }],\"matcher\":\"Bash\"}]}}",
+    );
+    assert_eq!(first, same);
+    for other in [
+        r#"{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"command":"b"}]}]}}"#,
+        r#"{"hooks":{"PreToolUse":[{"matcher":"Edit","hooks":[{"command":"a"}]}]}}"#,
+        r#"{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"command":"a","timeout":9}]}]}}"#,
+        r#"{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"command":"a","env":{"A":"1"}}]}]}}"#,
+        r#"{"hooks":{"PostToolUse":[{"matcher":"Bash","hooks":[{"command":"a"}]}]}}"#,
+        r#"{"hooks":{"preToolUse":[{"matcher":"Bash","command":"a"}]}}"#,
+    ] {
+        assert_ne!(first, hash(other), "{other}");
+    }
+}
+
+#[test]
+fn the_scripts_that_a_command_names_count() {
+    let root = TempDir::new().expect("a folder");
+    let scripts = root.path().join("tools");
+    fs::create_dir_all(&scripts).expect("the folder is made");
+    for command in [
+        r#""bash":"./tools/g.sh""#,
+        r#""bash":"bash tools/g.sh --strict""#,
+        r#""command":"\"$CLAUDE_PROJECT_DIR\"/tools/g.sh""#,
+        r#""command":"${CLAUDE_PROJECT_DIR}/tools/g.sh | tee log""#,
+        r#""command":"$CLAUDE_PROJECT_DIR/tools/g.sh""#,
+        r#""bash":"./g.sh","cwd":"tools""#,
+        r#""exec":"sh","args":["tools/g.sh"]"#,
+    ] {
+        let text = format!("{{\"hooks\":{{\"preToolUse\":[{{{command}}}]}}}}");
+        let _ = fs::remove_file(scripts.join("g.sh"));
+        let without = hash(root.path(), &text);
+        fs::write(scripts.join("g.sh"), "exit 2").expect("the script is written");
+        let with = hash(root.path(), &text);
+        fs::write(scripts.join("g.sh"), "exit 0").expect("the script is written");
+        let changed = hash(root.path(), &text);
+        assert_ne!(without, with, "{command}");
+        assert_ne!(with, changed, "{command}");
+        fs::write(scripts.join("g.sh"), "exit 2").expect("the script is written");
+        assert_eq!(hash(root.path(), &text), with, "{command}");
+    }
+}
+
+#[test]
+fn files_outside_of_the_project_do_not_count() {
+    let root = TempDir::new().expect("a folder");
+    let outside = root.path().join("guard.sh");
+    let project = root.path().join("app");
+    fs::create_dir_all(&project).expect("the folder is made");
+    let text = format!(
+        "{{\"hooks\":{{\"preToolUse\":[{{\"bash\":\"{} ../guard.sh\"}}]}}}}",
+        outside.display()
+    );
+    let before = hash(&project, &text);
+    fs::write(&outside, "exit 2").expect("the script is written");
+    assert_eq!(before, hash(&project, &text));
+}
