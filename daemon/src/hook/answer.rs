@@ -74,5 +74,8 @@ pub(super) fn cut(text: &str) -> String {
         end -= 1;
     }
     let kept = text.get(..end).unwrap_or_default();
-    format!("{kept}\n[{} more bytes of a hook are left out]", text.len() - end)
+    format!(
+        "{kept}\n[{} more bytes of a hook are left out]",
+        text.len() - end
+    )
 }

@@ -227,7 +227,13 @@ fn judge(
 }
 
 fn ended(how: &str, errors: &str) -> String {
-    let last: String = errors.lines().last().unwrap_or_default().chars().take(300).collect();
+    let last: String = errors
+        .lines()
+        .last()
+        .unwrap_or_default()
+        .chars()
+        .take(300)
+        .collect();
     if last.is_empty() {
         how.to_owned()
     } else {
@@ -322,7 +328,14 @@ mod tests {
         use PayloadForm::{Claude, Native};
         let table = [
             (PreToolUse, Native, "", "", Exit::Code(0), "{}"),
-            (PreToolUse, Native, " {\"a\":1}\n", "", Exit::Code(0), "{\"a\":1}"),
+            (
+                PreToolUse,
+                Native,
+                " {\"a\":1}\n",
+                "",
+                Exit::Code(0),
+                "{\"a\":1}",
+            ),
             (
                 PreToolUse,
                 Native,
@@ -339,7 +352,14 @@ mod tests {
                 Exit::Code(0),
                 "failed: its answer is not one JSON object but begins with `checked`",
             ),
-            (SessionStart, Claude, "be kind", "", Exit::Code(0), "text be kind"),
+            (
+                SessionStart,
+                Claude,
+                "be kind",
+                "",
+                Exit::Code(0),
+                "text be kind",
+            ),
             (
                 SessionStart,
                 Native,
@@ -348,8 +368,22 @@ mod tests {
                 Exit::Code(0),
                 "failed: its answer is not one JSON object but begins with `be kind`",
             ),
-            (PreToolUse, Claude, "", "no way", Exit::Code(2), "refused no way"),
-            (PreToolUse, Claude, "no way", "", Exit::Code(2), "refused no way"),
+            (
+                PreToolUse,
+                Claude,
+                "",
+                "no way",
+                Exit::Code(2),
+                "refused no way",
+            ),
+            (
+                PreToolUse,
+                Claude,
+                "no way",
+                "",
+                Exit::Code(2),
+                "refused no way",
+            ),
             (
                 PreToolUse,
                 Native,

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use futures::future::join_all;
 use loopd_proto::event::Ephemeral;
@@ -290,5 +289,4 @@ impl HookContext {
     pub(super) fn count_progress(&self) -> usize {
         self.progress.fetch_add(1, Ordering::Relaxed) + 1
     }
-
 }

@@ -66,9 +66,8 @@ impl HookContext {
 
     async fn guard_once(&self, input: &HookInput) -> Result<GuardEnd, GuardIsAbsent> {
         let outcomes = self.dispatch(input).await;
-        let absent = |result: &Result<HookOutput, HookFailure>| {
-            matches!(result, Err(HookFailure::Absent))
-        };
+        let absent =
+            |result: &Result<HookOutput, HookFailure>| matches!(result, Err(HookFailure::Absent));
         if outcomes.iter().any(|outcome| absent(&outcome.result)) && !self.cancel.is_cancelled() {
             for outcome in outcomes {
                 self.close(outcome, false);
@@ -131,7 +130,11 @@ fn named(mut answer: GuardAnswer, kind: HookKind, source: &HandlerName) -> Guard
     if let HookVerdict::Deny(denial) = &mut answer.verdict
         && denial.told.is_empty()
     {
-        denial.told = format!("Denied by {kind} hook {}: {}", source.shown(), denial.reason);
+        denial.told = format!(
+            "Denied by {kind} hook {}: {}",
+            source.shown(),
+            denial.reason
+        );
         denial.reason = denied_text(kind, &denial.reason);
     }
     answer
@@ -157,7 +160,12 @@ fn read_guard(kind: HookKind, output: &HookOutput) -> Result<GuardAnswer, String
     if let Some(reason) = &output.refused {
         let written = output.text_of("permissionDecisionReason")?;
         let written = written.or(output.text_of("message")?);
-        let refused = deny(Some(reason).filter(|it| !it.is_empty()).map(String::as_str).or(written));
+        let refused = deny(
+            Some(reason)
+                .filter(|it| !it.is_empty())
+                .map(String::as_str)
+                .or(written),
+        );
         answer.verdict = match answer.verdict {
             // The exit code says the same as the answer.
             HookVerdict::Deny(_) if written.is_some() => answer.verdict,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::client::Client;
 use super::input::HookInput;
+use crate::client::Client;
 use crate::discovery::hooks::{HookDefinition, HookKind, MatchSubject, claude_names};
 
 /// The hooks in force in a session. A sub-agent has those of its parents and its own.
@@ -60,7 +60,11 @@ impl FileHook {
 
     /// Names the hook for people: its file and line.
     pub fn name(&self) -> String {
-        format!("{}:{}", self.definition.file.display(), self.definition.line)
+        format!(
+            "{}:{}",
+            self.definition.file.display(),
+            self.definition.line
+        )
     }
 
     /// Whether the hook may have something to say about a subject of this kind.

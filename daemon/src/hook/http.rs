@@ -54,12 +54,14 @@ fn request(
     allowed_env: &[String],
     payload: &Value,
 ) -> Result<HttpRequest, HookFailure> {
-    let wrong = |what: &str, why: String| HookFailure::failed(format!("{what} cannot be used: {why}"));
+    let wrong =
+        |what: &str, why: String| HookFailure::failed(format!("{what} cannot be used: {why}"));
     // Headers may hold the variables that the hook names, secrets included, and no others.
     let allowed = |(name, _): &(&String, &String)| allowed_env.contains(name);
     let visible = env.iter().filter(allowed);
-    let visible: BTreeMap<String, String> =
-        visible.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let visible: BTreeMap<String, String> = visible
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
     let mut map = HeaderMap::new();
     let json = ("content-type".to_owned(), "application/json".to_owned());
     for (name, value) in std::iter::once((&json.0, &json.1)).chain(headers) {

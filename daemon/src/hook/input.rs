@@ -118,7 +118,10 @@ impl HookInput {
         for (name, value) in native {
             match (name.as_str(), value) {
                 ("toolName", Value::String(tool)) => {
-                    members.insert("tool_name".to_owned(), json!(claude_names(&tool).first().copied().unwrap_or(&tool)));
+                    members.insert(
+                        "tool_name".to_owned(),
+                        json!(claude_names(&tool).first().copied().unwrap_or(&tool)),
+                    );
                 }
                 ("toolArgs", value) => {
                     members.insert("tool_input".to_owned(), value);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// What a hook gave back.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct HookOutput {
+pub(super) struct HookOutput {
     /// The members of its answer; empty if it has nothing to say.
     pub members: Map<String, Value>,
     /// A command ended with exit code 2, which means no. The text is why.
@@ -37,7 +37,7 @@ impl HookOutput {
 
 /// Why there is no answer of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HookFailure {
+pub(super) enum HookFailure {
     /// The client that has to answer is not there.
     Absent,
     Failed(String),

@@ -69,7 +69,10 @@ impl HookContext {
                     match modified {
                         Ok((modified, block)) => Ok((
                             modified.cloned(),
-                            block.into_iter().chain(output.context()).collect::<Vec<_>>(),
+                            block
+                                .into_iter()
+                                .chain(output.context())
+                                .collect::<Vec<_>>(),
                             output.is_set("suppressOutput"),
                         )),
                         Err(wrong) => Err(wrong),
@@ -122,7 +125,8 @@ impl HookContext {
         }
         if !added.is_empty() {
             let guidance = cut(&added.join("\n\n"));
-            end.context.push(texts::failure_guidance(&call.name, &guidance));
+            end.context
+                .push(texts::failure_guidance(&call.name, &guidance));
         }
     }
 }

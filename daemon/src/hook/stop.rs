@@ -153,7 +153,9 @@ impl HookContext {
         match output.text_of("errorHandling")? {
             None | Some("abort" | "skip") => Ok(ErrorHandling::AsUsual),
             Some("retry") => {
-                let wanted = output.member("retryCount").and_then(serde_json::Value::as_u64);
+                let wanted = output
+                    .member("retryCount")
+                    .and_then(serde_json::Value::as_u64);
                 Ok(ErrorHandling::Retry(wanted.unwrap_or(1).min(MOST_RETRIES)))
             }
             Some(other) => Err(format!(

@@ -280,11 +280,7 @@ impl Actor {
 }
 
 /// Calls the model; hooks may have a failed call repeated.
-async fn hooked_call(
-    input: ModelCallInput,
-    context: &HookContext,
-    reporter: &Reporter,
-) -> Command {
+async fn hooked_call(input: ModelCallInput, context: &HookContext, reporter: &Reporter) -> Command {
     let mut tries = 0;
     loop {
         let called = model_call::call(input.clone()).await;

@@ -11,11 +11,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{Done, Message, SessionError};
 use super::actor::Actor;
 use super::clients::attach::DetachReason;
 use super::journal::Outgoing;
 use super::work::Work;
+use super::{Done, Message, SessionError};
 use crate::client::ClientId;
 use crate::discovery::hooks::HookKind;
 use crate::hook::{FileHook, HookAgent, HookContext, HookInput, Hooks, Transcript, review_kind};
@@ -117,7 +117,10 @@ impl Actor {
         let (start, prompts) = match &self.state.subagent {
             Some(own) => {
                 let name = Some(own.profile.agent_type.as_str());
-                (self.has_hooks(HookKind::SubagentStart, name) && is_new, false)
+                (
+                    self.has_hooks(HookKind::SubagentStart, name) && is_new,
+                    false,
+                )
             }
             None => (
                 self.has_hooks(HookKind::SessionStart, None),
@@ -244,7 +247,12 @@ impl Actor {
     pub(super) fn ask_stop(&self, turn: TurnKey) -> Work {
         let context = self.hook_context();
         let blocks = self.state.run().map_or(0, |run| run.stop_blocks);
-        let answer = self.state.history.last_text().unwrap_or_default().to_owned();
+        let answer = self
+            .state
+            .history
+            .last_text()
+            .unwrap_or_default()
+            .to_owned();
         let crashed = turn.clone();
         Work::new(
             async move {
@@ -271,7 +279,11 @@ impl Actor {
     }
 
     /// Returns what shows the result of a call to the hooks, if there are any for it.
-    pub(super) fn reviewer(&self, call: &ToolCall, outcome: Option<&CallOutcome>) -> Option<HookContext> {
+    pub(super) fn reviewer(
+        &self,
+        call: &ToolCall,
+        outcome: Option<&CallOutcome>,
+    ) -> Option<HookContext> {
         let kinds = match outcome {
             Some(outcome) => [review_kind(outcome)?, HookKind::PostToolUseFailure],
             None => [HookKind::PostToolUse, HookKind::PostToolUseFailure],
@@ -293,7 +305,9 @@ impl Actor {
         let mut calls = self.state.calls();
         let call = calls.find(|call| call.waits_for(request));
         let call = call.map(|call| call.call.clone());
-        let context = call.as_ref().and_then(|call| self.reviewer(call, Some(outcome)));
+        let context = call
+            .as_ref()
+            .and_then(|call| self.reviewer(call, Some(outcome)));
         let (Some(call), Some(context)) = (call, context) else {
             return Some((command, reply));
         };
@@ -406,7 +420,11 @@ impl Notice {
             _ => return None,
         };
         let data = serde_json::from_str::<Line>(&event.line).ok()?.data;
-        let text = |path: &str| data.pointer(path).and_then(Value::as_str).map(str::to_owned);
+        let text = |path: &str| {
+            data.pointer(path)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
         let (kind, message) = match event.kind {
             "permission.requested" if data.get("resolvedByHook").is_some() => return None,
             "permission.requested" => {

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use loopd_proto::event::Ephemeral;
 use loopd_proto::event::session::UsageInfo;
 use loopd_proto::event::turn::{
     MessageDelta, MessageStart, ModelCallStart, ReasoningDelta, StreamingDelta, TurnRetry,
 };
-use loopd_proto::event::{self, Ephemeral, Head};
 use loopd_proto::id::{EventId, MessageId, SessionId};
 
 use super::route::{Route, failure};
 use super::strip_images;
-use crate::client::Class;
-use crate::publish::{Audience, OutgoingEvent};
+use crate::publish::{Audience, say};
 use crate::services::Services;
 use loopd_kernel::command::{Command, ModelReplied};
 use loopd_kernel::context::estimate_tokens;
@@ -28,6 +27,7 @@ const DEFAULT_CONTEXT: u64 = 128_000;
 /// How many bytes arrive between two progress events.
 const PROGRESS_STEP: u64 = 4 * 1024;
 
+#[derive(Clone)]
 pub struct ModelCallInput {
     pub turn: TurnKey,
     pub request: ModelRequest,

@@ -4,6 +4,7 @@
 //! A story plays in a daemon of its own; the session that people see is named after the story.
 
 mod changed_queue;
+mod changed_rules;
 
 use std::panic::AssertUnwindSafe;
 
@@ -35,6 +36,10 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         (
             "late-permission",
             changed_queue::late_permission().boxed_local(),
+        ),
+        (
+            "changed-rules",
+            changed_rules::changed_rules().boxed_local(),
         ),
         ("settings", settings().boxed_local()),
         ("managed", managed().boxed_local()),

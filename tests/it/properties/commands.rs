@@ -171,6 +171,8 @@ pub(super) fn prepared(messages: &[PendingMessage], ends: Preparation) -> Comman
                 model: "model".to_owned(),
                 reasoning_effort: None,
                 system: "the system".to_owned(),
+                context: Vec::new(),
+                ended: Vec::new(),
             })
         }
     }
@@ -263,6 +265,7 @@ pub(super) fn assessed(turn: &TurnKey, call: &ToolCall, assessment: Assessment) 
         },
         ahead: Ahead::Shell,
         can_ask: !matches!(assessment, A::NeedsPermissionAndNobodyAnswers),
+        hooks: loopd_kernel::hook::HookVerdict::None,
     })
 }
 

@@ -92,10 +92,12 @@ impl World {
             now: Timestamp(1_700_000_000_000),
             attended: self.attended,
             bypass: false,
+            home: "/home/user/.loopd",
             tool_origin: &|_| Some(ToolOrigin::Client),
             inherited: &|| None,
             runs_command: &|_| self.attended,
             top: None,
+            hooks: loopd_kernel::hook::HookNeeds::NONE,
             ids: &mut fresh,
         };
         let decision = match decide(&self.state, command, &mut env) {

@@ -171,14 +171,26 @@ pub(super) fn permission(
         return decision;
     }
     // A rule may have come into force while the hooks were asked.
-    if let Verdict::Deny(rules) = judge(&env.permissions(state), &state.cwd, &asked.request) {
+    if let Verdict::Deny(rules) = judge(
+        &env.permissions(state),
+        env.whereabouts(state),
+        &asked.request,
+    ) {
         let outcome = CallOutcome::failure("denied", texts::denied_by_rules(&rules));
         finish_into(state, turn, call, outcome, &mut decision, env);
         return decision;
     }
     match verdict {
         HookVerdict::None | HookVerdict::Ask(_) => {
-            ask_person(state, turn, call, asked.request, asked.can_ask, &mut decision, env);
+            ask_person(
+                state,
+                turn,
+                call,
+                asked.request,
+                asked.can_ask,
+                &mut decision,
+                env,
+            );
         }
         HookVerdict::Allow => {
             answered_by_hook(&asked, PermissionOutcome::Approved {}, &mut decision, env);

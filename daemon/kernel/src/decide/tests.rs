@@ -20,6 +20,7 @@ use self::given::Given;
 use crate::apply::apply;
 use crate::command::{Command, DecideEnv, Decision, Refusal, Step};
 use crate::decide::decide;
+use crate::hook::HookNeeds;
 use crate::state::State;
 
 /// The functions that tables use.
@@ -88,6 +89,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
         now: NOW,
         attended: given.attended,
         bypass: given.bypass,
+        home: "/home/user/.loopd",
         tool_origin: &|_| {
             given
                 .has_client_tools
@@ -96,6 +98,12 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
         inherited: &|| given.inherited.clone(),
         runs_command: &|_| given.has_commands,
         top: None,
+        hooks: HookNeeds {
+            guard: &|_| given.guarded,
+            permission: &|_| given.guarded,
+            stop: given.guarded,
+            most_stop_blocks: 2,
+        },
         ids: &mut ids,
     };
     decide(state, command, &mut env)

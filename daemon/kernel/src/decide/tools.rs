@@ -8,8 +8,8 @@ use loopd_proto::id::{RequestId, ToolCallId};
 use loopd_proto::permission::{PermissionPrompt, PermissionRequest};
 
 use super::abort::INTERRUPT_CODE;
-use super::{hooks, tasks};
 use super::turn::{self, Stop};
+use super::{hooks, tasks};
 use crate::command::{
     Assessed, CallNeed, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect,
 };
@@ -52,17 +52,19 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
         }
     };
     let permissions = env.permissions(state);
-    let granted = Grant::by_rules(&permissions, &state.cwd, permission);
+    let granted = Grant::by_rules(&permissions, env.whereabouts(state), permission);
     let granted = match (granted, &assessed.hooks) {
         // A hook wants a person to decide, whatever the rules allow.
         (Ok(grant), HookVerdict::Ask(why)) => Err(NotGranted {
             verdict: Verdict::Ask,
-            request: grant.into_request().unwrap_or_else(|| PermissionRequest::Hook {
-                tool_call_id: Some(call.call.id.clone()),
-                tool_name: call.call.name.clone(),
-                tool_args: Some(call.call.arguments.clone()),
-                hook_message: why.clone(),
-            }),
+            request: grant
+                .into_request()
+                .unwrap_or_else(|| PermissionRequest::Hook {
+                    tool_call_id: Some(call.call.id.clone()),
+                    tool_name: call.call.name.clone(),
+                    tool_args: Some(call.call.arguments.clone()),
+                    hook_message: why.clone(),
+                }),
         }),
         // A hook answers in the place of a person, where no person has to be asked.
         (
@@ -71,7 +73,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
                 request,
             }),
             HookVerdict::Allow,
-        ) if !managed::wants_a_person(&permissions, &state.cwd, &request) => {
+        ) if !managed::wants_a_person(&permissions, env.whereabouts(state), &request) => {
             Ok(Grant::by_person(request))
         }
         (granted, _) => granted,
@@ -97,8 +99,9 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             return finish(state, turn, call, outcome, env);
         }
         Err(NotGranted { request, .. }) => {
-            let for_a_person = managed::wants_a_person(&permissions, &state.cwd, &request)
-                || matches!(assessed.hooks, HookVerdict::Ask(_));
+            let for_a_person =
+                managed::wants_a_person(&permissions, env.whereabouts(state), &request)
+                    || matches!(assessed.hooks, HookVerdict::Ask(_));
             if (env.hooks.permission)(&call.call) && !for_a_person {
                 decision.run(Effect::AskHooks(HookPermission {
                     turn: turn.key.clone(),
@@ -135,12 +138,12 @@ pub(super) fn ask_person(
         return finish_into(state, turn, call, outcome, decision, env);
     }
     let permissions = env.permissions(state);
-    let request = if protected::is_written(&permissions, &state.cwd, &request) {
+    let request = if protected::is_written(&permissions, env.whereabouts(state), &request) {
         request.for_once()
     } else {
         request
     };
-    let permission = if managed::wants_a_person(&permissions, &state.cwd, &request) {
+    let permission = if managed::wants_a_person(&permissions, env.whereabouts(state), &request) {
         request.for_a_person()
     } else {
         request
@@ -306,7 +309,10 @@ pub(super) fn complete(
 ) {
     // A call that never started is shown all the same before its result.
     if let Some(call) = turn.call(id)
-        && matches!(call.stage, CallStage::Requested | CallStage::Guarding { .. })
+        && matches!(
+            call.stage,
+            CallStage::Requested | CallStage::Guarding { .. }
+        )
         && !decision.starts(id)
     {
         decision.store(hooks::started(turn, &call.call));

@@ -23,8 +23,14 @@ fn stages() -> Vec<(&'static str, CallStage)> {
                 request: request.clone(),
             },
         ),
-        ("user_input", CallStage::UserInput { request }),
+        (
+            "user_input",
+            CallStage::UserInput {
+                request: request.clone(),
+            },
+        ),
         ("recorded", CallStage::Recorded { rejected: false }),
+        ("guarding", CallStage::Guarding { request }),
     ]
 }
 
@@ -37,6 +43,7 @@ fn name(stage: &CallStage) -> &'static str {
 fn event(name: &str) -> CallEvent {
     let request = request();
     match name {
+        "guard wanted" => CallEvent::GuardWanted { request },
         "intended" => CallEvent::Intended,
         "permission asked" => CallEvent::PermissionRequested { request },
         "permission decided" => CallEvent::PermissionCompleted,
@@ -51,27 +58,44 @@ fn event(name: &str) -> CallEvent {
 fn an_event_moves_a_call_on_or_changes_nothing() {
     // Each row has an event and the stage that it leads to from each stage. A dash means no change.
     let table = [
-        ("intended", ["intended", "-", "-", "-", "-", "-", "-"]),
+        (
+            "guard wanted",
+            ["guarding", "-", "-", "-", "-", "-", "-", "-"],
+        ),
+        (
+            "intended",
+            ["intended", "-", "-", "-", "-", "-", "-", "intended"],
+        ),
         (
             "permission asked",
-            ["asking", "asking", "-", "-", "-", "-", "-"],
+            ["asking", "asking", "-", "-", "-", "-", "-", "-"],
         ),
         (
             "permission decided",
-            ["-", "-", "decided", "-", "-", "-", "-"],
+            ["-", "-", "decided", "-", "-", "-", "-", "-"],
         ),
         (
             "client asked",
-            ["external", "external", "-", "external", "-", "-", "-"],
+            ["external", "external", "-", "external", "-", "-", "-", "-"],
         ),
         (
             "user asked",
-            ["user_input", "user_input", "-", "user_input", "-", "-", "-"],
+            [
+                "user_input",
+                "user_input",
+                "-",
+                "user_input",
+                "-",
+                "-",
+                "-",
+                "-",
+            ],
         ),
         (
             "recorded",
             [
                 "recorded", "recorded", "recorded", "recorded", "recorded", "recorded", "-",
+                "recorded",
             ],
         ),
     ];
@@ -87,6 +111,7 @@ fn an_event_moves_a_call_on_or_changes_nothing() {
 fn every_stage_accepts_its_own_reports_and_no_late_ones() {
     use CallReport as R;
     let table = [
+        (R::Guarded, vec!["requested", "guarding"]),
         (R::Assessed, vec!["requested", "intended"]),
         (R::PermissionDecided, vec!["asking"]),
         (R::ClientAnswered, vec!["external"]),

@@ -62,10 +62,12 @@ impl World {
             now: Timestamp(1),
             attended: self.attended,
             bypass: false,
+            home: "/home/user/.loopd",
             tool_origin: &|_| Some(crate::tool_call::ToolOrigin::BuiltIn),
             inherited: &|| None,
             runs_command: &|_| false,
             top: None,
+            hooks: crate::hook::HookNeeds::NONE,
             ids: &mut fresh,
         };
         let decision = decide(&self.state, command, &mut env).unwrap();
@@ -101,10 +103,12 @@ impl World {
             now: Timestamp(1),
             attended: self.attended,
             bypass: false,
+            home: "/home/user/.loopd",
             tool_origin: &|_| Some(crate::tool_call::ToolOrigin::BuiltIn),
             inherited: &|| None,
             runs_command: &|_| false,
             top: None,
+            hooks: crate::hook::HookNeeds::NONE,
             ids: &mut fresh,
         };
         decide(&self.state, command, &mut env).err()
@@ -126,6 +130,8 @@ impl World {
             model: "m".to_owned(),
             reasoning_effort: None,
             system: "s".to_owned(),
+            context: Vec::new(),
+            ended: Vec::new(),
         }));
     }
 

@@ -25,6 +25,7 @@ pub(crate) struct Given {
     pub(super) inherited: Option<Permissions>,
     pub(super) has_client_tools: bool,
     pub(super) has_commands: bool,
+    pub(super) guarded: bool,
 }
 
 impl Given {
@@ -54,6 +55,12 @@ impl Given {
     /// The same in a sub-agent with these permissions of its parents.
     pub(crate) fn inheriting(mut self, permissions: &Value) -> Self {
         self.inherited = Some(super::when::data(permissions.clone()));
+        self
+    }
+
+    /// The same with hooks of all kinds, which may block the end of the loop twice.
+    pub(crate) fn with_hooks(mut self) -> Self {
+        self.guarded = true;
         self
     }
 
@@ -88,6 +95,7 @@ pub(crate) fn nothing() -> Given {
         inherited: None,
         has_client_tools: true,
         has_commands: false,
+        guarded: false,
     }
 }
 

@@ -8,7 +8,7 @@ use loopd_proto::event::{Durable, Ephemeral};
 use crate::command::{Decision, Effect, Step};
 use crate::history::Entry;
 use crate::questions::Asks;
-use crate::state::{Phase, Stage, State};
+use crate::state::{Phase, Stage, State, Turn};
 use crate::tool_call::CallStage;
 
 pub(super) fn of_state(state: &State) {
@@ -50,6 +50,7 @@ pub(super) fn of_state(state: &State) {
         CallStage::Asking { request } => Some(("permission", request.as_str())),
         CallStage::External { request } => Some(("client tool", request.as_str())),
         CallStage::UserInput { request } => Some(("user input", request.as_str())),
+        CallStage::Guarding { request } => Some(("guard", request.as_str())),
         CallStage::Requested
         | CallStage::Intended
         | CallStage::Decided
@@ -61,6 +62,7 @@ pub(super) fn of_state(state: &State) {
             Asks::Permission(_) => "permission",
             Asks::ClientTool(_) => "client tool",
             Asks::UserInput(_) => "user input",
+            Asks::Guard => "guard",
             Asks::Elicitation(_) => return None,
         };
         Some((kind, question.request.as_str()))
@@ -144,7 +146,27 @@ fn fits(effect: &Effect, after: &State) {
                 "{effect:?}"
             );
         }
-        Effect::Assess { turn, call } | Effect::Run { turn, call, .. } => {
+        Effect::Guard { turn, call } => {
+            let running = after.turn_named(turn).filter(|it| !it.aborting);
+            let call = running.and_then(|it| it.call(&call.id));
+            let waits = |stage: &CallStage| stage.expects(crate::tool_call::CallReport::Guarded);
+            assert!(call.is_some_and(|it| waits(&it.stage)), "{effect:?}");
+        }
+        Effect::AskHooks(asked) => {
+            let running = after.turn_named(&asked.turn).filter(|it| !it.aborting);
+            let call = running.and_then(|it| it.call(&asked.call));
+            assert!(
+                call.is_some_and(|it| it.stage == CallStage::Intended),
+                "{effect:?}"
+            );
+        }
+        Effect::AskStop(key) => {
+            assert!(
+                after.turn_named(key).is_some_and(Turn::has_answered),
+                "{effect:?}"
+            );
+        }
+        Effect::Assess { turn, call, .. } | Effect::Run { turn, call, .. } => {
             let running = after.turn_named(turn).filter(|it| !it.aborting);
             let call = running.and_then(|it| it.call(&call.id));
             let intended =

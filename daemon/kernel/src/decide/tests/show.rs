@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::given::Given;
 use crate::command::{AbortOutcome, Answer, Decision, Effect, RememberScope, Step};
+use crate::hook::HookVerdict;
 use crate::state::{Phase, Stage, State, TurnKey};
 use crate::tasks::TaskStatus;
 use crate::texts;
@@ -212,6 +213,7 @@ fn beside(label: &str, ids: Vec<String>) -> Option<String> {
 fn stage(stage: &CallStage) -> &'static str {
     match stage {
         CallStage::Requested => "requested",
+        CallStage::Guarding { .. } => "guarding",
         CallStage::Intended => "started",
         CallStage::Asking { .. } => "asking",
         CallStage::Decided => "decided",
@@ -228,9 +230,22 @@ fn shown_effect(effect: &Effect) -> String {
             format!("prepare {}", list(ids))
         }
         Effect::CallModel(key) => format!("call model {}", turn(key)),
-        Effect::Assess { turn: key, call } => {
-            format!("assess {} {} {}", turn(key), call.id, call.name)
+        Effect::Assess {
+            turn: key,
+            call,
+            hooks,
+        } => {
+            let hooks = match hooks {
+                HookVerdict::None => "",
+                HookVerdict::Allow => " hooks allow",
+                HookVerdict::Ask(_) => " hooks ask",
+                HookVerdict::Deny(_) => " hooks deny",
+            };
+            format!("assess {} {} {}{hooks}", turn(key), call.id, call.name)
         }
+        Effect::Guard { turn: key, call } => format!("guard {} {}", turn(key), call.id),
+        Effect::AskHooks(asked) => format!("ask hooks {} {}", turn(&asked.turn), asked.call),
+        Effect::AskStop(key) => format!("ask stop {}", turn(key)),
         Effect::Run {
             turn: key,
             call,

@@ -20,6 +20,7 @@ use super::given::idle;
 use crate::command::{
     AgentChoice, AgentPick, AgentSources, Assessed, Command, Create, Resume, Send,
 };
+use crate::hook::Guarded;
 
 /// Data in the form that clients send and logs hold.
 #[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
@@ -42,6 +43,12 @@ impl From<Resume> for Command {
 impl From<Send> for Command {
     fn from(send: Send) -> Self {
         Self::Send(send)
+    }
+}
+
+impl From<Guarded> for Command {
+    fn from(guarded: Guarded) -> Self {
+        Self::Guarded(Box::new(guarded))
     }
 }
 

@@ -18,10 +18,10 @@ use tokio::sync::oneshot;
 use crate::client::{Class, Notice, NoticeContent};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::publish::say;
 use crate::redaction::{Pieces, Redaction};
 use crate::session::SessionHandle;
 use crate::tool::{bash, shell_output};
-use crate::publish::say;
 use loopd_exec::process::Signal;
 use loopd_exec::shells::{ShellError, SignalOutcome};
 use loopd_exec::terminal::{CommandEnd, CommandRun, CommandState};
@@ -274,7 +274,13 @@ async fn show(
         tool_call_id: call.clone(),
         partial_output,
     });
-    say(&context.app.services.clock, &audience, session.id(), tip, &event);
+    say(
+        &context.app.services.clock,
+        &audience,
+        session.id(),
+        tip,
+        &event,
+    );
 }
 
 pub(super) async fn cancel_user_requested(

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::data;
 use super::turn::turn;
 use crate::command::{Assessed, CallNeed, CallOutcome, Command, CompletionRef};
+use crate::hook::{Guarded, HookDenial, HookPermission, HookVerdict, StopAnswered};
 use crate::tool_call::{Ahead, ToolOrigin, UserQuestion};
 
 /// The call `a` needs no permission.
@@ -31,6 +32,7 @@ fn assessed(call: &str, need: CallNeed) -> Assessed {
         need,
         ahead: Ahead::Nothing,
         can_ask: true,
+        hooks: HookVerdict::None,
     }
 }
 
@@ -49,6 +51,12 @@ impl Assessed {
     /// The call could use a shell that is opened ahead.
     pub(crate) fn wanting_a_shell(mut self) -> Self {
         self.ahead = Ahead::Shell;
+        self
+    }
+
+    /// The hooks have given this verdict.
+    pub(crate) fn after_hooks(mut self, hooks: HookVerdict) -> Self {
+        self.hooks = hooks;
         self
     }
 
@@ -100,4 +108,48 @@ pub(crate) fn failed_in_other_words() -> CallOutcome {
     let mut outcome = failed("broken");
     outcome.result.detailed_content = Some("for people".to_owned());
     outcome
+}
+
+/// The hooks have decided about the call.
+pub(crate) fn guarded(call: &str, verdict: HookVerdict) -> Guarded {
+    Guarded {
+        turn: turn(0),
+        call: call.into(),
+        verdict,
+        arguments: None,
+        context: Vec::new(),
+        ended: Vec::new(),
+    }
+}
+
+/// A hook denies, with one text for the model and one for people.
+pub(crate) fn denies() -> HookVerdict {
+    HookVerdict::Deny(HookDenial {
+        reason: "no".to_owned(),
+        told: "for people".to_owned(),
+    })
+}
+
+/// The hooks have answered what the rules would ask a person about the call `a`.
+pub(crate) fn hooks_answered(request: Value, verdict: HookVerdict) -> Command {
+    Command::HooksAnswered {
+        asked: Box::new(HookPermission {
+            turn: turn(0),
+            call: "a".into(),
+            request: data(request),
+            origin: ToolOrigin::BuiltIn,
+            can_ask: true,
+        }),
+        verdict,
+        ended: Vec::new(),
+    }
+}
+
+/// The hooks were told that the loop is about to end.
+pub(crate) fn stop_answered(block: Option<&str>) -> Command {
+    Command::StopAnswered(StopAnswered {
+        turn: turn(0),
+        block: block.map(str::to_owned),
+        ended: Vec::new(),
+    })
 }

@@ -137,6 +137,8 @@ pub(crate) fn prepared_for(model: &str, system: &str, ids: &[&str]) -> Command {
         model: model.to_owned(),
         reasoning_effort: None,
         system: system.to_owned(),
+        context: Vec::new(),
+        ended: Vec::new(),
     })
 }
 
