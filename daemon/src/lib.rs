@@ -36,6 +36,8 @@ pub mod tool;
 
 pub mod subagent;
 
+pub mod trust;
+
 pub mod approvals;
 pub mod discovery;
 
