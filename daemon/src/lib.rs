@@ -39,6 +39,8 @@ pub mod tool;
 
 pub mod subagent;
 
+pub mod trust;
+
 pub mod approvals;
 pub mod discovery;
 

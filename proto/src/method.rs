@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, command, daemon, discovery, event_log, history, host, inference, launch, metadata,
-    model, options, pending, permission, process, provider, queue, server, session, settings,
-    shell, stored, task, tool, ui, usage, workspace, worktree,
+    agent, command, daemon, discovery, event_log, history, hook_list, host, inference, launch,
+    metadata, model, options, pending, permission, process, provider, queue, server, session,
+    settings, shell, stored, task, tool, trust, ui, usage, workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -88,6 +88,12 @@ methods! {
     "loopd.worktreeList" LoopdWorktreeList(server::NoParams) -> worktree::WorktreeList;
     /// Removes a worktree that no agent uses; a changed one only when forced.
     "loopd.worktreeRemove" LoopdWorktreeRemove(worktree::WorktreeRemoveParams) -> ();
+    /// Lists the hooks of files for sessions of a directory, and whether each runs.
+    "loopd.hooks.list" LoopdHooksList(hook_list::HookListParams) -> hook_list::HookList;
+    /// Shows what the project around a folder would bring: hooks, agents, MCP servers, permissions.
+    "loopd.trust.show" LoopdTrustShow(trust::TrustShowParams) -> trust::TrustShown;
+    /// Trusts a project with exactly what was shown.
+    "loopd.trust.set" LoopdTrustSet(trust::TrustSetParams) -> trust::TrustChanged;
 
     /// Creates a session and attaches the caller.
     "session.create" SessionCreate(SessionCreateParams) -> SessionOpened;

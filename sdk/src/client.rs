@@ -8,11 +8,13 @@ use loopd_proto::id::SessionId;
 use loopd_proto::method::{self, Method};
 use loopd_proto::params::daemon::DaemonStatus;
 use loopd_proto::params::discovery::{FileProblem, ProblemsParams};
+use loopd_proto::params::hook_list::{HookList, HookListParams};
 use loopd_proto::params::model::Model;
 use loopd_proto::params::model::{Choice, ChoiceParams};
 use loopd_proto::params::process::Process;
 use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::{ListFilter, ListParams, Metadata};
+use loopd_proto::params::trust::{TrustChanged, TrustSetParams, TrustShowParams, TrustShown};
 use loopd_proto::params::worktree::{Worktree, WorktreeRemoveParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -145,6 +147,27 @@ impl Client {
         let (id, force) = (id.into(), true);
         self.call::<method::LoopdWorktreeRemove>(&WorktreeRemoveParams { id, force })
             .await
+    }
+
+    /// Lists the hooks of files for sessions in a directory; this client's when `None`.
+    pub async fn hooks(&self, cwd: Option<String>) -> Result<HookList, Error> {
+        self.call::<method::LoopdHooksList>(&HookListParams { cwd })
+            .await
+    }
+
+    /// Shows what the project around a folder would bring; this client's directory when `None`.
+    pub async fn trust_show(&self, path: Option<String>) -> Result<TrustShown, Error> {
+        self.call::<method::LoopdTrustShow>(&TrustShowParams { path })
+            .await
+    }
+
+    /// Trusts a project with what was shown. Fails if it brings something else by now.
+    pub async fn trust(&self, shown: &TrustShown) -> Result<TrustChanged, Error> {
+        let params = TrustSetParams {
+            path: shown.path.clone(),
+            hash: shown.hash.clone(),
+        };
+        self.call::<method::LoopdTrustSet>(&params).await
     }
 
     /// Stops the daemon and closes this client. Running turns are cut short; sessions stay stored.

@@ -51,6 +51,7 @@ pub use loopd_proto::id::{AgentId, MessageId, RequestId, SessionId, TaskId};
 pub use loopd_proto::params::command::{CommandInfo, Invoked};
 pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
 pub use loopd_proto::params::discovery::FileProblem;
+pub use loopd_proto::params::hook_list::{HookActionKind, HookList, ListedHook, ListedHookState};
 pub use loopd_proto::params::model::Choice;
 pub use loopd_proto::params::process::{Process, ProcessClass, ProcessState};
 pub use loopd_proto::params::queue::{Pending as PendingItems, PendingItem};
@@ -58,6 +59,7 @@ pub use loopd_proto::params::session::{Interrupted, ListFilter, Metadata, SendMo
 pub use loopd_proto::params::task::{
     AgentInfo, AnswerRead, Progress, ShellInfo, Status as TaskStatus, TaskInfo, TaskNode, TaskRead,
 };
+pub use loopd_proto::params::trust::{TrustChanged, TrustItem, TrustItemKind, TrustShown};
 pub use loopd_proto::params::ui::UserInputResponse;
 pub use loopd_proto::params::worktree::{Worktree, WorktreeContents, WorktreeUse};
 pub use loopd_proto::permission::{PermissionDecision, PermissionRequest, PermissionRule};

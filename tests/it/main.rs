@@ -67,6 +67,7 @@ mod strangers;
 mod subagents;
 mod tasks;
 mod tool_stages;
+mod trust;
 mod turns;
 mod unattended;
 mod uncommitted;

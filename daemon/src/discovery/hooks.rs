@@ -13,8 +13,6 @@ mod named_files;
 mod parse;
 mod places;
 mod policy;
-#[cfg(test)]
-mod tests;
 mod tool_names;
 
 pub use definition::{
@@ -22,9 +20,18 @@ pub use definition::{
 };
 pub use entry::{LOCAL_HTTP_VARIABLE, LocalHttp};
 pub use kind::{HookKind, MatchSubject, PayloadForm};
-pub use load::{HookSwitch, LoadedHooks, load, of_agent};
+pub use load::{HookSwitch, LoadedHooks, folder_of_agent, load, of_agent};
 pub use matcher::HookMatcher;
 pub use parse::{HookFile, HookFileContent, HookText, parse};
-pub use places::{HookPlaces, UserHookPlaces};
+pub use places::{HookPlaces, PROJECT_SETTINGS, UserHookPlaces};
 pub use policy::PolicyFolders;
 pub use tool_names::claude_names;
+
+#[cfg(test)]
+#[expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::let_underscore_must_use,
+    reason = "a failed step fails the test"
+)]
+mod tests;

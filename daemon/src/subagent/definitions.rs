@@ -18,10 +18,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loopd_proto::session::{CustomAgent, SessionOptions};
+use loopd_store::{Store, StoreError};
 
 use crate::approvals;
 use crate::discovery::agents::{self, AgentDefinition, AgentMode, AgentOrigin};
-use crate::discovery::{Host, Problem};
+use crate::discovery::{Host, Problem, hooks};
+use crate::trust::{TrustedContent, hash_of_agent};
 
 pub use settings::AgentSettings;
 pub use start::{AskedBy, StartRefusal};
@@ -39,8 +41,43 @@ pub struct RosterInput {
     /// The agents of the client.
     pub custom: Vec<CustomAgent>,
     pub excluded_builtins: Vec<String>,
-    /// Whether the user trusts the folders of the project.
-    pub trusted: bool,
+    /// What the user trusts of the project.
+    pub trust: ProjectTrust,
+}
+
+/// Which agents of a project the user trusts.
+#[derive(Debug, Clone, Default)]
+pub enum ProjectTrust {
+    #[default]
+    None,
+    /// Those that say what they said when the user trusted the folder.
+    Content {
+        root: PathBuf,
+        content: TrustedContent,
+    },
+    /// All: a client or an earlier version trusted the folder as a whole.
+    All,
+}
+
+impl ProjectTrust {
+    /// Reads what the user trusts of the project that `cwd` belongs to.
+    pub async fn read(store: &dyn Store, cwd: &Path) -> Result<Self, StoreError> {
+        let root = project_root(cwd);
+        if approvals::is_trusted(store, &root.to_string_lossy()).await? {
+            return Ok(Self::All);
+        }
+        let content = TrustedContent::read(store).await?;
+        Ok(Self::Content { root, content })
+    }
+
+    fn covers(&self, agent: &AgentDefinition) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Content { root, content } => hooks::folder_of_agent(agent, root)
+                .is_some_and(|folder| content.covers(&folder, &hash_of_agent(agent))),
+        }
+    }
 }
 
 impl RosterInput {
@@ -48,8 +85,13 @@ impl RosterInput {
     /// project and the user count only if the session discovers configuration; those of a client or
     /// a plugin always count.
     ///
-    /// `trusted` says whether the user trusts [`project_root`] of `cwd`.
-    pub fn of_session(options: &SessionOptions, cwd: &Path, host: Host, trusted: bool) -> Self {
+    /// `trust` is what the user trusts of the project that `cwd` belongs to.
+    pub fn of_session(
+        options: &SessionOptions,
+        cwd: &Path,
+        host: Host,
+        trust: ProjectTrust,
+    ) -> Self {
         let discovers = options.enable_config_discovery == Some(true);
         let mut projects = Vec::new();
         if discovers {
@@ -68,7 +110,7 @@ impl RosterInput {
                 .collect(),
             custom: options.custom_agents.clone().unwrap_or_default(),
             excluded_builtins: options.excluded_builtin_agents.clone().unwrap_or_default(),
-            trusted,
+            trust,
         }
     }
 }
@@ -120,7 +162,7 @@ pub fn load(input: &RosterInput) -> Roster {
     let mut found = agents::discover(&folders);
     roster.problems.append(&mut found.problems);
     for mut agent in found.items {
-        if agent.origin == AgentOrigin::Project && !input.trusted {
+        if agent.origin == AgentOrigin::Project && !input.trust.covers(&agent) {
             if let Some(problem) = trust::replaces_builtin(&agent) {
                 roster.problems.push(problem);
                 continue;

@@ -18,7 +18,7 @@ use super::route::Route;
 use crate::client::Client;
 use crate::discovery::Host;
 use crate::hook::{HookContext, PromptEnd};
-use crate::subagent::definitions::{self, RosterInput};
+use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
 use loopd_kernel::command::{ModelFailure, Prepared, PreparedMessage};
 
 /// How long a client may take to rewrite sections.
@@ -208,7 +208,12 @@ async fn agent_prompt(input: &PrepareInput, name: &str) -> Option<String> {
             .map(PathBuf::from),
     };
     // Trust decides what may run and which permissions are granted; a prompt does neither.
-    let agents = RosterInput::of_session(&input.options, Path::new(&input.cwd), host, false);
+    let agents = RosterInput::of_session(
+        &input.options,
+        Path::new(&input.cwd),
+        host,
+        ProjectTrust::None,
+    );
     let reading = tokio::task::spawn_blocking(move || definitions::load(&agents)).await;
     match reading {
         Ok(roster) => roster.get(name).map(|agent| agent.prompt.clone()),

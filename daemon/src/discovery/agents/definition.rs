@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use loopd_proto::params::discovery::AgentSource;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The definition of an agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +49,37 @@ impl AgentDefinition {
     /// Returns the name to show to people.
     pub fn shown_name(&self) -> &str {
         self.display_name.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Returns what it may run or be granted, by the member that says so. A folder has to be trusted
+    /// for these. Permission modes that only restrict need no trust: without them the agent could do
+    /// more.
+    pub fn powers(&self) -> Vec<(&'static str, Value)> {
+        let said = |member, value: Option<Value>| value.map(|value| (member, value));
+        let required = Some(&self.required_mcp_servers).filter(|servers| !servers.is_empty());
+        let mode = self.permission_mode.filter(|mode| mode.grants());
+        let powers = [
+            said("hooks", self.hooks.clone()),
+            said("mcpServers", self.mcp_servers.clone()),
+            said("requiredMcpServers", required.map(|servers| json!(servers))),
+            said("permissionMode", mode.map(|mode| json!(mode))),
+            said("memory", self.memory.map(|memory| json!(memory))),
+            said(
+                "isolation",
+                self.isolation.map(|isolation| json!(isolation)),
+            ),
+        ];
+        powers.into_iter().flatten().collect()
+    }
+
+    /// Removes what [`Self::powers`] returns.
+    pub fn remove_powers(&mut self) {
+        self.hooks = None;
+        self.mcp_servers = None;
+        self.required_mcp_servers.clear();
+        self.permission_mode = self.permission_mode.filter(|mode| !mode.grants());
+        self.memory = None;
+        self.isolation = None;
     }
 }
 

@@ -136,6 +136,15 @@ pub struct HookCondition {
     pub pattern: Option<String>,
 }
 
+impl fmt::Display for HookCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.pattern {
+            Some(pattern) => write!(f, "{}({pattern})", self.tool),
+            None => f.write_str(&self.tool),
+        }
+    }
+}
+
 /// Who wrote a hook. The order is the order in which hooks are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum HookOrigin {

@@ -12,20 +12,10 @@ use super::definition::{HookDefinition, HookOrigin, HookSource};
 use super::entry::LocalHttp;
 use super::named_files;
 use super::parse::{HookFile, HookFileContent, HookText, parse};
-use super::places::HookPlaces;
+use super::places::{HookPlaces, PLUGIN_FILES, PROJECT_SETTINGS};
 
 /// The most bytes in all files together.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
-
-/// The files of hooks in a folder of a project.
-const PROJECT_SETTINGS: [&str; 4] = [
-    ".github/copilot/settings.json",
-    ".github/copilot/settings.local.json",
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-];
-/// The files of hooks in a plugin.
-const PLUGIN_FILES: [&str; 2] = ["hooks.json", "hooks/hooks.json"];
 
 /// The hooks that were found, in the order of their origins, and what is wrong with their files.
 #[derive(Debug, Default)]
@@ -35,6 +25,16 @@ pub struct LoadedHooks {
     /// Settings of the project that turn off the user's hooks, too. They count only in a folder that
     /// is trusted with them.
     pub switches: Vec<HookSwitch>,
+}
+
+impl From<HookFileContent> for LoadedHooks {
+    fn from(content: HookFileContent) -> Self {
+        Self {
+            hooks: content.hooks,
+            notices: content.problems,
+            switches: Vec::new(),
+        }
+    }
 }
 
 /// `disableAllHooks` in the settings of a project.
@@ -89,10 +89,10 @@ pub fn of_agent(agent: &AgentDefinition, local_http: LocalHttp, root: &Path) -> 
     let (Some(hooks), Some(path)) = (&agent.hooks, &agent.path) else {
         return HookFileContent::default();
     };
-    let of_project = agent.origin == AgentOrigin::Project || path.starts_with(root);
+    let folder = folder_of_agent(agent, root);
     let source = HookSource {
         origin: HookOrigin::Agent,
-        folder: of_project.then(|| folder_of_agent(path, root)),
+        folder,
         plugin: None,
     };
     let text = serde_json::json!({ "hooks": hooks }).to_string();
@@ -114,13 +114,24 @@ pub fn of_agent(agent: &AgentDefinition, local_http: LocalHttp, root: &Path) -> 
     content
 }
 
-/// Returns the folder of a project that an agent's file belongs to: `x` for `x/.github/agents/a.md`.
-fn folder_of_agent(path: &Path, root: &Path) -> PathBuf {
-    let folder = path.ancestors().nth(3);
-    folder
-        .filter(|it| it.starts_with(root))
-        .unwrap_or(root)
-        .to_owned()
+/// Returns the folder that has to be trusted with an agent, if its file is part of a project: `x` for
+/// `x/.github/agents/a.md`, and the plugin for `plugin/agents/a.md`.
+pub fn folder_of_agent(agent: &AgentDefinition, root: &Path) -> Option<PathBuf> {
+    let real = agent.path.as_deref()?.canonicalize().ok()?;
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let depth = match agent.origin {
+        AgentOrigin::Project => 3,
+        AgentOrigin::Plugin => 2,
+        AgentOrigin::Client | AgentOrigin::User | AgentOrigin::BuiltIn => return None,
+    };
+    let folder = real.ancestors().nth(depth);
+    let inside = folder.filter(|folder| folder.starts_with(&root));
+    match (inside, agent.origin) {
+        (Some(folder), _) => Some(folder.to_owned()),
+        // A link led elsewhere in the project.
+        (None, AgentOrigin::Project) => Some(root),
+        (None, _) => None,
+    }
 }
 
 struct Loader {
@@ -197,6 +208,8 @@ impl Loader {
     }
 
     fn plugin(&mut self, plugin: &Path, places: &HookPlaces) {
+        let real = plugin.canonicalize();
+        let plugin = real.as_deref().unwrap_or(plugin);
         let root = places.projects.first();
         let of_project = root.is_some_and(|root| plugin.starts_with(root));
         let source = HookSource {

@@ -94,6 +94,7 @@ fn last_line(text: &str) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::expect_used, reason = "a failed step fails the test")]
 mod tests {
     use super::*;
 

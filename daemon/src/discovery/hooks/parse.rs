@@ -192,15 +192,13 @@ impl<'a> Reader<'a> {
         };
         let mut matcher = String::new();
         if let Some(value) = members.get("matcher").filter(|it| it.get() != "null") {
-            match serde_json::from_str(value.get()) {
-                Ok(text) => matcher = text,
-                Err(_) => {
-                    let what = "the hooks of this group are not used: its `matcher` has to be text \
-                                like \"Edit|Write\"";
-                    self.drop(value, what);
-                    return Ok(());
-                }
-            }
+            let Ok(text) = serde_json::from_str(value.get()) else {
+                let what = "the hooks of this group are not used: its `matcher` has to be text like \
+                            \"Edit|Write\"";
+                self.drop(value, what);
+                return Ok(());
+            };
+            matcher = text;
         }
         for (name, value) in &members.0 {
             if !matches!(name.as_str(), "hooks" | "matcher" | "description") {

@@ -3,8 +3,20 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::discovery::OWN_FOLDER;
+
 use super::entry::{LOCAL_HTTP_VARIABLE, LocalHttp};
 use super::policy::PolicyFolders;
+
+/// The settings with a block of hooks in a folder of a project.
+pub const PROJECT_SETTINGS: [&str; 4] = [
+    ".github/copilot/settings.json",
+    ".github/copilot/settings.local.json",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+];
+/// The files of hooks in a plugin.
+pub(super) const PLUGIN_FILES: [&str; 2] = ["hooks.json", "hooks/hooks.json"];
 
 /// The most folders of a project that are searched, from the session's folder up.
 const MOST_FOLDERS: usize = 32;
@@ -49,18 +61,40 @@ impl UserHookPlaces {
 
 impl HookPlaces {
     /// Returns all places for a session that works in `cwd`, except plugins. `root` is the root of
-    /// its project.
+    /// its project. Folders are known without links, so that trust does not depend on the spelling.
     pub fn of(env: &BTreeMap<String, String>, home: &Path, cwd: &Path, root: &Path) -> Self {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         Self {
             policy: PolicyFolders::default(),
             user: UserHookPlaces::of(env, home),
-            projects: project_folders(cwd, root),
+            projects: project_folders(&real(cwd), &real(root)),
             plugins: Vec::new(),
             local_http: match env.get(LOCAL_HTTP_VARIABLE).map(String::as_str) {
                 Some("1") => LocalHttp::Allowed,
                 _ => LocalHttp::Refused,
             },
         }
+    }
+}
+
+impl HookPlaces {
+    /// Returns whether there is any file to read. This is much cheaper than reading.
+    pub fn has_files(&self) -> bool {
+        let users = self.user.homes.iter();
+        let users = users.flat_map(|home| [home.join("hooks"), home.join("settings.json")]);
+        let projects = self.projects.iter().flat_map(|folder| {
+            let own = format!("{OWN_FOLDER}/hooks");
+            let folders = [".github/hooks".to_owned(), own];
+            let below = folders
+                .into_iter()
+                .chain(PROJECT_SETTINGS.map(str::to_owned));
+            below.map(|below| folder.join(below)).collect::<Vec<_>>()
+        });
+        let plugins = self.plugins.iter();
+        let plugins = plugins.flat_map(|plugin| PLUGIN_FILES.map(|file| plugin.join(file)));
+        let all = self.policy.folders.iter().cloned().chain(users);
+        let all = all.chain(self.user.settings.iter().cloned());
+        all.chain(projects).chain(plugins).any(|path| path.exists())
     }
 }
 

@@ -10,6 +10,7 @@ mod discovery_problems;
 mod event_log;
 mod family;
 mod history;
+mod hook_list;
 mod host;
 mod inference;
 mod launch;
@@ -47,6 +48,7 @@ mod task_tree;
 mod tasks;
 mod tool_result;
 mod tools;
+mod trust;
 mod ui;
 mod usage;
 mod workspace;
@@ -110,6 +112,9 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::LoopdProcessList, _, _>(process::list)?;
     table.bind::<m::LoopdWorktreeList, _, _>(worktree::list)?;
     table.bind::<m::LoopdWorktreeRemove, _, _>(worktree::remove)?;
+    table.bind::<m::LoopdHooksList, _, _>(hook_list::list)?;
+    table.bind::<m::LoopdTrustShow, _, _>(trust::show)?;
+    table.bind::<m::LoopdTrustSet, _, _>(trust::set)?;
 
     table.bind::<m::SessionCreate, _, _>(session_create::create)?;
     table.bind::<m::SessionResume, _, _>(session_resume::resume)?;

@@ -8,8 +8,7 @@ use loopd_proto::session::SessionOptions;
 use loopd_store::Store;
 use parking_lot::Mutex;
 
-use super::{Roster, RosterInput};
-use crate::approvals;
+use super::{ProjectTrust, Roster, RosterInput};
 use crate::discovery::Host;
 use crate::discovery::agents::AgentOrigin;
 
@@ -54,13 +53,11 @@ pub(crate) struct RosterRefresh {
 }
 
 impl RosterRefresh {
-    async fn is_trusted(&self) -> bool {
-        let root = super::project_root(&self.cwd);
-        let root = root.to_string_lossy().into_owned();
-        let trusted = approvals::is_trusted(self.store.as_ref(), &root).await;
-        trusted.unwrap_or_else(|error| {
+    async fn trust(&self) -> ProjectTrust {
+        let trust = ProjectTrust::read(self.store.as_ref(), &self.cwd).await;
+        trust.unwrap_or_else(|error| {
             tracing::warn!(%error, "whether a folder is trusted could not be read; it is not");
-            false
+            ProjectTrust::None
         })
     }
 
@@ -70,7 +67,7 @@ impl RosterRefresh {
             home: self.home.clone(),
             user: self.user.clone(),
         };
-        let mut input = RosterInput::of_session(&self.options, &self.cwd, host, false);
+        let mut input = RosterInput::of_session(&self.options, &self.cwd, host, ProjectTrust::None);
         input.plugins.extend(self.plugins.iter().cloned());
         let Some(mut found) = look(input.clone()).await else {
             return Vec::new();
@@ -79,9 +76,9 @@ impl RosterRefresh {
         let defined = found
             .custom()
             .any(|agent| agent.origin == AgentOrigin::Project);
-        if defined && self.is_trusted().await {
+        if defined {
             let trusted = RosterInput {
-                trusted: true,
+                trust: self.trust().await,
                 ..input
             };
             found = look(trusted).await.unwrap_or(found);

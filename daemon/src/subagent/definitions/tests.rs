@@ -198,10 +198,10 @@ fn agents_of_an_untrusted_folder_cannot_run_or_grant_anything() {
     assert_eq!(told.len(), 1, "{told:?}");
     let all =
         "`hooks`, `mcpServers`, `requiredMcpServers`, `permissionMode`, `memory`, `isolation`";
-    for word in ["a.md", all, "folderTrust.addTrusted"] {
+    for word in ["a.md", all, "loop trust"] {
         assert!(told.concat().contains(word), "{told:?}");
     }
-    input.trusted = true;
+    input.trust = ProjectTrust::All;
     let roster = load(&input);
     assert_eq!(roster.problems(), []);
     let agent = roster.get("a").unwrap();

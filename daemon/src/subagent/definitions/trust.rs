@@ -4,9 +4,13 @@
 use std::path::Path;
 
 use crate::discovery::Problem;
-use crate::discovery::agents::{AgentDefinition, AgentMode, PermissionMode};
+use crate::discovery::agents::{AgentDefinition, AgentMode};
 
 use super::{builtin, is_same};
+
+/// How a person trusts a folder.
+const HOW: &str = "look at what the folder brings and trust it with `loop trust` (or \
+                   session.permissions.folderTrust.addTrusted)";
 
 /// Returns a problem if an agent would replace a built-in one that people select by name. Such an
 /// agent is left out: a person who selects `plan` must not get the agent of an untrusted folder.
@@ -15,8 +19,8 @@ pub(super) fn replaces_builtin(agent: &AgentDefinition) -> Option<Problem> {
     let ours =
         primary.find(|own| own.mode == AgentMode::Primary && is_same(&own.name, &agent.name))?;
     let what = format!(
-        "the agent `{}` has the name of the built-in `{}` and is left out, because this folder is not trusted; rename it, or \
-         trust the folder with session.permissions.folderTrust.addTrusted if you know who wrote it",
+        "the agent `{}` has the name of the built-in `{}` and is left out, because this folder is not trusted with it; rename \
+         it, or {HOW}",
         agent.name, ours.name
     );
     let file = agent.path.as_deref().unwrap_or(Path::new(&agent.name));
@@ -24,32 +28,16 @@ pub(super) fn replaces_builtin(agent: &AgentDefinition) -> Option<Problem> {
 }
 
 /// Removes what needs trust from an agent; the problem says what that was and how to keep it.
-///
-/// Permission modes that only restrict stay: without them the agent could do more.
 pub(super) fn restrict(agent: &mut AgentDefinition) -> Option<Problem> {
-    let mut dropped = Vec::new();
-    let mut note = |was_there: bool, member: &'static str| {
-        if was_there {
-            dropped.push(member);
-        }
-    };
-    note(agent.hooks.take().is_some(), "hooks");
-    note(agent.mcp_servers.take().is_some(), "mcpServers");
-    let required = std::mem::take(&mut agent.required_mcp_servers);
-    note(!required.is_empty(), "requiredMcpServers");
-    if agent.permission_mode.is_some_and(PermissionMode::grants) {
-        agent.permission_mode = None;
-        note(true, "permissionMode");
-    }
-    note(agent.memory.take().is_some(), "memory");
-    note(agent.isolation.take().is_some(), "isolation");
-    if dropped.is_empty() {
+    let powers = agent.powers();
+    if powers.is_empty() {
         return None;
     }
+    agent.remove_powers();
+    let members: Vec<&str> = powers.into_iter().map(|(member, _)| member).collect();
     let what = format!(
-        "`{}` of the agent `{}` is left out, because this folder is not trusted; \
-         trust it with session.permissions.folderTrust.addTrusted if you know who wrote it",
-        dropped.join("`, `"),
+        "`{}` of the agent `{}` is left out, because this folder is not trusted with it; {HOW}",
+        members.join("`, `"),
         agent.name
     );
     let file = agent.path.as_deref().unwrap_or(Path::new(&agent.name));

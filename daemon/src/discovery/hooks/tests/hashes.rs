@@ -59,7 +59,8 @@ fn the_scripts_that_a_command_names_count() {
         r#""exec":"sh","args":["tools/g.sh"]"#,
     ] {
         let text = format!("{{\"hooks\":{{\"preToolUse\":[{{{command}}}]}}}}");
-        let _ = fs::remove_file(scripts.join("g.sh"));
+        fs::write(scripts.join("g.sh"), "").expect("the script is written");
+        fs::remove_file(scripts.join("g.sh")).expect("the script is removed");
         let without = hash(root.path(), &text);
         fs::write(scripts.join("g.sh"), "exit 2").expect("the script is written");
         let with = hash(root.path(), &text);

@@ -10,12 +10,11 @@ use loopd_proto::params::session::Of;
 use loopd_proto::session::SessionOptions;
 
 use super::discover::{describe, host, look};
-use crate::approvals;
 use crate::discovery::agents::{AgentDefinition, AgentOrigin};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::{SessionError, SessionHandle};
-use crate::subagent::definitions::{self, Roster, RosterInput, ToolOrigin, is_same};
+use crate::subagent::definitions::{self, ProjectTrust, Roster, RosterInput, ToolOrigin, is_same};
 use loopd_kernel::command::{AgentChoice, AgentPick, AgentSources, Command, LogLevel, Refusal};
 
 /// How many times an agent is looked up if the agents of the session change during the lookup.
@@ -52,8 +51,8 @@ async fn present(context: &Context, session: &SessionHandle) -> Result<Present, 
     let (options, cwd, current, user, plugins, sources) = seen.await?;
     let mut host = host(context);
     host.user = user.or(host.user);
-    let trusted = is_trusted(context, &cwd).await?;
-    let mut input = RosterInput::of_session(&options, &cwd, host, trusted);
+    let trust = trust(context, &cwd).await?;
+    let mut input = RosterInput::of_session(&options, &cwd, host, trust);
     input.plugins.extend(plugins);
     Ok(Present {
         roster: look(move || definitions::load(&input)).await?,
@@ -66,10 +65,9 @@ async fn present(context: &Context, session: &SessionHandle) -> Result<Present, 
     })
 }
 
-async fn is_trusted(context: &Context, cwd: &Path) -> Result<bool, RpcError> {
+async fn trust(context: &Context, cwd: &Path) -> Result<ProjectTrust, RpcError> {
     let store = context.app.services.store.as_ref();
-    let project = definitions::project_root(cwd);
-    Ok(approvals::is_trusted(store, &project.to_string_lossy()).await?)
+    Ok(ProjectTrust::read(store, cwd).await?)
 }
 
 fn custom(roster: &Roster) -> Agents {
@@ -144,8 +142,8 @@ pub(super) async fn wanted(
     let Some(name) = &options.agent else {
         return Ok(None);
     };
-    let trusted = is_trusted(context, cwd).await?;
-    let mut input = RosterInput::of_session(options, cwd, host(context), trusted);
+    let trust = trust(context, cwd).await?;
+    let mut input = RosterInput::of_session(options, cwd, host(context), trust);
     input.plugins.extend(context.connection.launch().plugins());
     let roster = look(move || definitions::load(&input)).await?;
     let agent = named(&roster, name)

@@ -6,11 +6,10 @@ use loopd_proto::params::discovery::{FileProblem, Problems, ProblemsParams};
 use loopd_proto::session::SessionOptions;
 
 use super::discover::{host, look, places, shown};
-use crate::approvals;
 use crate::discovery::{Problem, instructions, mcp, skills};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::subagent::definitions::{self, RosterInput};
+use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
 
 pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Problems, RpcError> {
     let named = params.working_directory.map(|path| vec![path]);
@@ -23,14 +22,15 @@ pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Pro
     let host = host(&context);
     let project = definitions::project_root(&cwd);
     let store = context.app.services.store.as_ref();
-    let trusted = approvals::is_trusted(store, &project.to_string_lossy()).await?;
+    let trust = ProjectTrust::read(store, &cwd).await?;
     let options = SessionOptions {
         enable_config_discovery: Some(true),
         ..SessionOptions::default()
     };
-    let mut agents = RosterInput::of_session(&options, &cwd, host.clone(), trusted);
+    let mut agents = RosterInput::of_session(&options, &cwd, host.clone(), trust);
     agents.plugins.extend(launch.plugins());
-    let found = look(move || {
+    let hooks = super::hook_list::load(&context, &cwd).await;
+    let mut found = look(move || {
         let mut projects: Vec<PathBuf> = vec![cwd, project];
         // The root of a project is often the folder itself.
         projects.dedup();
@@ -44,12 +44,13 @@ pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Pro
         problems
     })
     .await?;
+    found.extend(hooks.notices);
     Ok(Problems {
         problems: found.iter().map(describe).collect(),
     })
 }
 
-fn describe(problem: &Problem) -> FileProblem {
+pub(super) fn describe(problem: &Problem) -> FileProblem {
     FileProblem {
         file: shown(&problem.file),
         line: problem.line,

@@ -11,6 +11,7 @@ use super::permission_policy::change;
 use crate::approvals::{self, locate};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::trust::{self, TrustedContent};
 use loopd_kernel::command::{Answer, Command, PermissionChange};
 
 pub(super) async fn resolve(
@@ -58,8 +59,14 @@ pub(super) async fn apply(
 pub(super) async fn is_trusted(context: Context, params: PathParams) -> Result<Trusted, RpcError> {
     context.session(&params.session_id)?;
     let store = context.app.services.store.as_ref();
+    if approvals::is_trusted(store, &params.path).await? {
+        return Ok(Trusted { trusted: true });
+    }
+    let trusted = TrustedContent::read(store).await?;
+    // A folder that does not exist brings nothing that could be trusted.
+    let content = super::trust::content(&context, &params.path).await.ok();
     Ok(Trusted {
-        trusted: approvals::is_trusted(store, &params.path).await?,
+        trusted: content.is_some_and(|content| trusted.covers_all(&content)),
     })
 }
 
@@ -67,5 +74,10 @@ pub(super) async fn add_trusted(context: Context, params: PathParams) -> Result<
     context.session(&params.session_id)?;
     let store = context.app.services.store.as_ref();
     approvals::trust_folder(store, &params.path).await?;
+    // Hooks are trusted one by one: those that are there now.
+    if let Ok(content) = super::trust::content(&context, &params.path).await {
+        let folder = context.connection.launch().cwd.join(&params.path);
+        trust::record(store, &content.below(&folder)).await?;
+    }
     Ok(Success::YES)
 }

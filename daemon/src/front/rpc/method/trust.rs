@@ -1,0 +1,90 @@
+//! Our own methods about what a folder would bring into its sessions, and whether the user trusts it.
+
+use loopd_proto::params::trust::{
+    TrustChanged, TrustItem, TrustItemKind, TrustSetParams, TrustShowParams, TrustShown,
+};
+
+use super::discover::{look, shown};
+use super::discovery_problems::describe;
+use crate::discovery::hooks::HookPlaces;
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use crate::trust::{
+    self, ContentItem, ContentKind, ProjectContent, ProjectLookup, TrustedContent, project_root,
+};
+
+pub(super) async fn show(
+    context: Context,
+    params: TrustShowParams,
+) -> Result<TrustShown, RpcError> {
+    let content = content(&context, params.path.as_deref().unwrap_or(".")).await?;
+    let trusted = TrustedContent::read(context.app.services.store.as_ref()).await?;
+    Ok(TrustShown {
+        path: shown(&content.root),
+        hash: content.hash().to_string(),
+        trusted: trusted.covers_all(&content),
+        items: content.items.iter().map(|it| item(it, &trusted)).collect(),
+        problems: content.problems.iter().map(describe).collect(),
+    })
+}
+
+pub(super) async fn set(
+    context: Context,
+    params: TrustSetParams,
+) -> Result<TrustChanged, RpcError> {
+    let content = content(&context, &params.path).await?;
+    let now = content.hash();
+    if now.as_str() != params.hash {
+        return Err(RpcError::Failed(format!(
+            "nothing was trusted: {} brings something else by now ({now}) than what was shown ({}); \
+             look at it again with `loop trust`",
+            content.root.display(),
+            params.hash
+        )));
+    }
+    trust::record(context.app.services.store.as_ref(), &content).await?;
+    Ok(TrustChanged {
+        path: shown(&content.root),
+        items: content.items.len(),
+    })
+}
+
+/// Reads what the project around a folder would bring.
+pub(super) async fn content(context: &Context, path: &str) -> Result<ProjectContent, RpcError> {
+    let launch = context.connection.launch();
+    let folder = launch.cwd.join(path);
+    let home = context.app.services.home.clone();
+    let env = launch.env.clone();
+    let plugins = launch.plugins();
+    let read = look(move || {
+        if !folder.is_dir() {
+            return Err(folder);
+        }
+        let cwd = folder.canonicalize().unwrap_or(folder);
+        let root = project_root(&cwd);
+        let mut places = HookPlaces::of(&env, &home, &cwd, &root);
+        places.plugins = plugins;
+        Ok(ProjectContent::read(&ProjectLookup { places, root, cwd }))
+    });
+    read.await?.map_err(|folder| {
+        RpcError::InvalidParams(format!("path: {} is no folder", folder.display()))
+    })
+}
+
+fn item(item: &ContentItem, trusted: &TrustedContent) -> TrustItem {
+    TrustItem {
+        kind: match item.kind {
+            ContentKind::Hook => TrustItemKind::Hook,
+            ContentKind::Agent => TrustItemKind::Agent,
+            ContentKind::McpServer => TrustItemKind::McpServer,
+            ContentKind::Permissions => TrustItemKind::Permissions,
+            ContentKind::HookSwitch => TrustItemKind::HookSwitch,
+        },
+        file: shown(&item.file),
+        line: item.line,
+        name: item.name.clone(),
+        detail: item.detail.clone(),
+        trusted: trusted.covers(&item.folder, &item.hash),
+        hash: item.hash.to_string(),
+    }
+}

@@ -1,0 +1,96 @@
+//! What a project would bring into its sessions, and whether the user trusts it with exactly that.
+//!
+//! Trust belongs to content. Each hook, agent, MCP server and set of permissions has a hash; trusting
+//! a folder records the hashes of what it holds at that moment. What is new or changed is not used
+//! until the folder is trusted again. The record lives in the store, one fact per folder.
+
+mod content;
+mod hooks;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use loopd_store::{Store, StoreError};
+use serde::{Deserialize, Serialize};
+
+use crate::approvals;
+use crate::discovery::content_hash::ContentHash;
+
+pub use content::{ContentItem, ContentKind, ProjectContent, ProjectLookup, hash_of_agent};
+pub use hooks::{GatedHook, GatedHooks, HookState, load_hooks};
+
+const SCOPE: &str = "trusted-content";
+
+/// The fact of one folder.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct TrustedFolder {
+    hashes: BTreeSet<ContentHash>,
+}
+
+/// What the user trusts: folders, and what each may bring.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TrustedContent(BTreeMap<PathBuf, BTreeSet<ContentHash>>);
+
+impl TrustedContent {
+    /// Reads the record. A fact that cannot be read trusts nothing.
+    pub async fn read(store: &dyn Store) -> Result<Self, StoreError> {
+        let facts = store.facts(SCOPE).await?.into_iter();
+        let folders = facts.map(|(folder, value)| {
+            let trusted: TrustedFolder = serde_json::from_value(value).unwrap_or_default();
+            (PathBuf::from(folder), trusted.hashes)
+        });
+        Ok(Self(folders.collect()))
+    }
+
+    /// Returns whether a folder may bring what has this hash.
+    pub fn covers(&self, folder: &Path, hash: &ContentHash) -> bool {
+        self.0
+            .get(folder)
+            .is_some_and(|hashes| hashes.contains(hash))
+    }
+
+    /// Returns whether the user ever trusted a folder with some content.
+    pub fn knows(&self, folder: &Path) -> bool {
+        self.0.contains_key(folder)
+    }
+
+    /// Returns whether a project brings nothing else than what the user trusts it with.
+    pub fn covers_all(&self, content: &ProjectContent) -> bool {
+        let mut items = content.items.iter();
+        self.knows(&content.root) && items.all(|item| self.covers(&item.folder, &item.hash))
+    }
+}
+
+/// Trusts a project with exactly this content, and no longer with what it brought before.
+pub async fn record(store: &dyn Store, content: &ProjectContent) -> Result<(), StoreError> {
+    let mut folders: BTreeMap<&Path, TrustedFolder> = BTreeMap::new();
+    for folder in &content.folders {
+        folders.insert(folder, TrustedFolder::default());
+    }
+    for item in &content.items {
+        let folder = folders.entry(&item.folder).or_default();
+        folder.hashes.insert(item.hash.clone());
+    }
+    for (folder, trusted) in folders {
+        let value = serde_json::to_value(&trusted).unwrap_or_default();
+        let folder = folder.to_string_lossy();
+        store.put_fact(SCOPE, &folder, Some(value)).await?;
+    }
+    Ok(())
+}
+
+/// Returns the root of the project that a folder belongs to, without links.
+pub fn project_root(folder: &Path) -> PathBuf {
+    let real = folder.canonicalize();
+    approvals::locate(real.as_deref().unwrap_or(folder))
+        .key
+        .into()
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failed step fails the test"
+)]
+mod tests;

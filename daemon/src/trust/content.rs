@@ -1,0 +1,224 @@
+//! Reads what a project would bring: hooks, agents, MCP servers, permissions.
+
+use std::path::{Path, PathBuf};
+
+use loopd_proto::params::discovery::McpSource;
+use serde_json::{Value, json};
+
+use crate::discovery::agents::{self, AgentDefinition};
+use crate::discovery::content_hash::ContentHash;
+use crate::discovery::hooks::{self, HookDefinition, HookPlaces, PROJECT_SETTINGS};
+use crate::discovery::{Host, Problem, mcp};
+use crate::regular_file;
+
+/// The largest settings that are read.
+const LARGEST_SETTINGS: u64 = 1024 * 1024;
+
+/// What can be brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ContentKind {
+    Hook,
+    /// An agent: its name, which may be one of ours, and its powers. What it is told does not count.
+    Agent,
+    McpServer,
+    /// Permissions in settings.
+    Permissions,
+    /// A setting that turns off the user's own hooks.
+    HookSwitch,
+}
+
+/// One thing that needs trust.
+#[derive(Debug, Clone)]
+pub struct ContentItem {
+    pub kind: ContentKind,
+    /// The folder that it belongs to.
+    pub folder: PathBuf,
+    pub file: PathBuf,
+    pub line: Option<usize>,
+    pub name: String,
+    /// What it does, in a few words.
+    pub detail: String,
+    pub hash: ContentHash,
+}
+
+/// What a project would bring.
+#[derive(Debug, Clone)]
+pub struct ProjectContent {
+    pub root: PathBuf,
+    /// The folders that were searched, the root first.
+    pub folders: Vec<PathBuf>,
+    pub items: Vec<ContentItem>,
+    pub problems: Vec<Problem>,
+}
+
+/// Where to look for what a project brings.
+#[derive(Debug, Clone)]
+pub struct ProjectLookup {
+    pub places: HookPlaces,
+    pub root: PathBuf,
+    pub cwd: PathBuf,
+}
+
+impl ProjectContent {
+    /// Reads everything. Blocks on the disk, within the bounds of `discovery`, and only reads.
+    pub fn read(lookup: &ProjectLookup) -> Self {
+        let ProjectLookup { places, root, cwd } = lookup;
+        let mut content = Self {
+            root: root.clone(),
+            folders: places.projects.clone(),
+            items: Vec::new(),
+            problems: Vec::new(),
+        };
+        content.add_hooks(places);
+        content.add_agents(places, root, cwd);
+        for folder in &places.projects {
+            content.add_servers(folder);
+            content.add_permissions(folder);
+        }
+        content
+    }
+
+    /// Returns one hash of everything, for a person who says what was looked at.
+    pub fn hash(&self) -> ContentHash {
+        let mut parts: Vec<String> = self
+            .items
+            .iter()
+            .map(|item| format!("{}\n{}", item.folder.display(), item.hash))
+            .collect();
+        parts.sort_unstable();
+        ContentHash::of(parts.iter().map(String::as_bytes))
+    }
+
+    /// Returns what a folder of the project brings, without the folders above it.
+    #[must_use]
+    pub fn below(mut self, folder: &Path) -> Self {
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        self.folders.retain(|it| it.starts_with(&folder));
+        self.items.retain(|item| item.folder.starts_with(&folder));
+        self
+    }
+
+    fn add_hooks(&mut self, places: &HookPlaces) {
+        let loaded = hooks::load(places);
+        let of_project = |problem: &Problem| {
+            let mut folders = places.projects.iter().chain(&places.plugins);
+            folders.any(|folder| problem.file.starts_with(folder))
+        };
+        let problems = loaded.notices.into_iter();
+        self.problems.extend(problems.filter(of_project));
+        self.items.extend(loaded.hooks.iter().filter_map(of_hook));
+        let switches = loaded.switches.into_iter().map(|switch| ContentItem {
+            kind: ContentKind::HookSwitch,
+            folder: switch.folder,
+            file: switch.file,
+            line: None,
+            name: "disableAllHooks".to_owned(),
+            detail: "turns off your own hooks in this project, policy excepted".to_owned(),
+            hash: switch.hash,
+        });
+        self.items.extend(switches);
+    }
+
+    fn add_agents(&mut self, places: &HookPlaces, root: &Path, cwd: &Path) {
+        let mut projects = vec![cwd.to_owned(), root.to_owned()];
+        projects.dedup();
+        let mut folders = agents::folders(None, &projects);
+        folders.extend(agents::plugin_folders(&places.plugins));
+        let found = agents::discover(&folders);
+        self.problems.extend(found.problems);
+        for agent in &found.items {
+            let Some(folder) = hooks::folder_of_agent(agent, root) else {
+                continue;
+            };
+            let powers = agent.powers().into_iter();
+            let powers = powers.filter(|(member, _)| *member != "hooks");
+            let powers: Vec<String> = powers
+                .map(|(member, value)| format!("{member}: {value}"))
+                .collect();
+            self.items.push(ContentItem {
+                kind: ContentKind::Agent,
+                folder,
+                file: agent.path.clone().unwrap_or_default(),
+                line: None,
+                name: agent.name.clone(),
+                detail: powers.join(", "),
+                hash: hash_of_agent(agent),
+            });
+            let own = hooks::of_agent(agent, places.local_http, root);
+            self.problems.extend(own.problems);
+            self.items.extend(own.hooks.iter().filter_map(of_hook));
+        }
+    }
+
+    fn add_servers(&mut self, folder: &Path) {
+        let found = mcp::discover(&Host::default(), Some(folder));
+        self.problems.extend(found.problems);
+        let servers = found.items.into_iter();
+        let servers = servers.filter(|server| server.source == McpSource::Workspace);
+        self.items.extend(servers.map(|server| {
+            let config = Value::Object(server.config);
+            let word = |member: &str| config.get(member).and_then(Value::as_str);
+            let args = config.get("args").and_then(Value::as_array);
+            let args = args.into_iter().flatten().filter_map(Value::as_str);
+            let command: Vec<&str> = word("command").into_iter().chain(args).collect();
+            ContentItem {
+                kind: ContentKind::McpServer,
+                folder: folder.to_owned(),
+                file: server.path,
+                line: None,
+                detail: word("url").map_or_else(|| command.join(" "), str::to_owned),
+                hash: ContentHash::of_json(&json!({"server": server.name, "config": config})),
+                name: server.name,
+            }
+        }));
+    }
+
+    fn add_permissions(&mut self, folder: &Path) {
+        for below in PROJECT_SETTINGS {
+            let file = folder.join(below);
+            let Some(permissions) = permissions_of(&file) else {
+                continue;
+            };
+            self.items.push(ContentItem {
+                kind: ContentKind::Permissions,
+                folder: folder.to_owned(),
+                line: None,
+                name: "permissions".to_owned(),
+                detail: permissions.to_string(),
+                hash: ContentHash::of_json(&json!({"file": below, "permissions": permissions})),
+                file,
+            });
+        }
+    }
+}
+
+/// Returns the hash of an agent's name and of what it may run or be granted.
+pub fn hash_of_agent(agent: &AgentDefinition) -> ContentHash {
+    ContentHash::of_json(&json!({"agent": agent.name, "powers": agent.powers()}))
+}
+
+fn of_hook(hook: &HookDefinition) -> Option<ContentItem> {
+    let folder = hook.source.folder.clone()?;
+    let matcher = hook.matcher.to_string();
+    let matcher = Some(matcher).filter(|matcher| !matcher.is_empty());
+    let matcher = matcher.map(|matcher| format!(" ({matcher})"));
+    Some(ContentItem {
+        kind: ContentKind::Hook,
+        folder,
+        file: hook.file.clone(),
+        line: Some(hook.line),
+        name: format!("{}{}", hook.kind_name(), matcher.unwrap_or_default()),
+        detail: hook.action.to_string(),
+        hash: hook.hash.clone(),
+    })
+}
+
+/// Returns the permissions of settings. Settings that cannot be read were reported with their hooks.
+fn permissions_of(file: &Path) -> Option<Value> {
+    let text = regular_file::read_text(file, LARGEST_SETTINGS).ok()?;
+    let mut json = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
+    json_strip_comments::strip(&mut json).ok()?;
+    let mut settings: Value = serde_json::from_str(&json).ok()?;
+    let permissions = settings.get_mut("permissions").map(Value::take)?;
+    permissions.is_object().then_some(permissions)
+}

@@ -1,0 +1,73 @@
+//! Our own methods about hooks of files.
+
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use super::discovery::FileProblem;
+
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub struct HookListParams {
+    /// The directory of the session that the hooks would be for; that of the launch when absent.
+    pub cwd: Option<String>,
+}
+
+/// The hooks for sessions of a directory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HookList {
+    /// In the order of their origins: policy, user, project, plugins.
+    pub hooks: Vec<ListedHook>,
+    /// What is wrong with files, and which hooks do not run for want of trust.
+    pub problems: Vec<FileProblem>,
+}
+
+/// A hook of a file.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedHook {
+    /// The name of the event as the file spells it.
+    pub event: String,
+    /// `policy`, `user`, `project`, `plugin` or `agent`.
+    pub origin: String,
+    pub file: String,
+    pub line: usize,
+    /// What it is for: tools, agents, notifications; every time when absent.
+    pub matcher: Option<String>,
+    /// The condition on the call.
+    #[serde(rename = "if")]
+    pub condition: Option<String>,
+    pub action: HookActionKind,
+    /// The script, the program with its arguments, the address or the prompt.
+    pub command: String,
+    /// The files of the project that the command names, and that are trusted with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    pub timeout_sec: f64,
+    pub state: ListedHookState,
+    /// Why it does not run, and what to do.
+    pub why: Option<String>,
+    pub hash: String,
+    /// How often it ran since the daemon started.
+    pub runs: Option<u64>,
+    /// How long its last run took, in milliseconds.
+    pub last_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HookActionKind {
+    Command,
+    Http,
+    Prompt,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ListedHookState {
+    Runs,
+    /// Its folder is not trusted with it.
+    Untrusted,
+    /// A `disableAllHooks` turns it off.
+    Off,
+}
