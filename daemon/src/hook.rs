@@ -6,6 +6,7 @@
 //! session goes on.
 
 mod answer;
+mod cell;
 mod command;
 mod context;
 mod guard;
@@ -18,6 +19,7 @@ mod result;
 mod stop;
 mod transcript;
 
+pub use cell::{HookCell, HookLookup, places_of};
 pub use context::{HookAgent, HookContext, HookOutcome};
 pub use guard::GuardEnd;
 pub use handlers::{FileHook, Hooks};

@@ -61,6 +61,9 @@ pub struct SessionOptions {
     /// Whether configuration on disk (agents, skills, instructions, MCP servers) is used in addition to
     /// what the client names; off by default.
     pub enable_config_discovery: Option<bool>,
+    /// Whether hooks in files are used; as `enable_config_discovery` when absent. The hooks of whoever
+    /// owns the machine are always used.
+    pub enable_file_hooks: Option<bool>,
     /// Directories whose instructions the model gets in addition to those of the project.
     pub instruction_directories: Option<Vec<String>>,
     /// Leaves out the instructions of the project and of the user.
@@ -107,6 +110,7 @@ impl SessionOptions {
             ask_user_disabled,
             agent,
             enable_config_discovery,
+            enable_file_hooks,
             instruction_directories,
             skip_custom_instructions,
             session_limits,

@@ -16,7 +16,7 @@ pub struct Hooks {
     /// Whether a client's hooks guard the session, be the client there or not.
     pub guarded_by_client: bool,
     /// The hooks of files, those of whoever owns the machine first.
-    pub files: Arc<[Arc<FileHook>]>,
+    pub files: Vec<Arc<FileHook>>,
 }
 
 /// A hook of a file, and how often it ran.

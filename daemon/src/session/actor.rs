@@ -210,6 +210,7 @@ impl Actor {
             Message::Attach(attachment) => {
                 let pending = attachment.pending;
                 self.attach(*attachment).await;
+                self.look_for_hooks().await;
                 self.guards_changed().await;
                 self.warn_of_broken_agents();
                 match pending {

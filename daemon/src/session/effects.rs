@@ -13,11 +13,12 @@ use tokio::sync::mpsc;
 use super::Message;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
+use super::hooks::report_notices;
 use super::subagents::roster::RosterLookup;
 use super::toolset::Toolset;
 use super::work::Work;
 use crate::discovery::hooks::HookKind;
-use crate::hook::{ErrorHandling, HookContext};
+use crate::hook::{ErrorHandling, HookContext, HookLookup};
 use crate::subagent::CancelledBy;
 use crate::turn::model_call::{self, ModelCallInput};
 use crate::turn::prepare::{self, PrepareInput};
@@ -166,6 +167,7 @@ impl Actor {
     fn prepare(&mut self, messages: Vec<loopd_proto::event::fact::PendingMessage>) -> Work {
         self.running
             .take_headers(messages.iter().map(|message| &message.id));
+        let hook_lookup = self.hook_lookup();
         let tools = self.toolset();
         let client_tools = tools.client_names();
         let gone = self.running.tools_gone(&client_tools);
@@ -186,7 +188,7 @@ impl Actor {
             tool_names: tools.names().map(str::to_owned).collect(),
             transformers: self.clients.all().cloned().collect(),
             route: self.route(),
-            hooks: self.prompt_hooks(),
+            hooks: self.prompt_hooks(hook_lookup.is_some()),
         };
         if !input.messages.is_empty() {
             // A notification does not tell the model about tools; the next message does.
@@ -194,13 +196,14 @@ impl Actor {
         }
         let roster_lookup = self.roster_lookup();
         let cancel = self.running.turn();
+        let reporter = self.reporter();
         let ids: Vec<MessageId> = input.messages.iter().map(|m| m.id.clone()).collect();
         let messages = ids.clone();
         Work::new(
             async move {
                 tokio::select! {
                     () = cancel.cancelled() => None,
-                    outcome = prepared(input, roster_lookup) => Some(match outcome {
+                    outcome = prepared(input, roster_lookup, hook_lookup, reporter) => Some(match outcome {
                         Ok(prepared) => Command::Prepared(prepared),
                         Err(failure) => Command::PrepareFailed { messages: ids, failure },
                     }),
@@ -316,9 +319,18 @@ fn grace(turn: TurnKey, time: Duration) -> Work {
 
 /// Prepares messages while the sub-agent definitions are looked up.
 async fn prepared(
-    input: PrepareInput,
+    mut input: PrepareInput,
     roster_lookup: Option<RosterLookup>,
+    hook_lookup: Option<HookLookup>,
+    reporter: Reporter,
 ) -> Result<Prepared, ModelFailure> {
+    if let Some(lookup) = hook_lookup {
+        let cell = lookup.cell.clone();
+        report_notices(lookup.run().await, &reporter).await;
+        if let Some(hooks) = &mut input.hooks {
+            hooks.context.hooks.files = cell.hooks();
+        }
+    }
     let looked_up = async {
         if let Some(roster_lookup) = roster_lookup {
             roster_lookup.run().await;

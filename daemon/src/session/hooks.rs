@@ -1,7 +1,7 @@
 //! Hooks in a session: which are in force, and the effects that ask them.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,14 +13,19 @@ use tokio::sync::oneshot;
 
 use super::actor::Actor;
 use super::clients::attach::DetachReason;
+use super::effects::Reporter;
 use super::journal::Outgoing;
 use super::work::Work;
 use super::{Done, Message, SessionError};
 use crate::client::ClientId;
-use crate::discovery::hooks::HookKind;
-use crate::hook::{FileHook, HookAgent, HookContext, HookInput, Hooks, Transcript, review_kind};
+use crate::discovery::hooks::{HookKind, HookMatcher, LocalHttp, of_agent};
+use crate::hook::{
+    HookAgent, HookCell, HookContext, HookInput, HookLookup, Hooks, Transcript, places_of,
+    review_kind,
+};
+use crate::trust;
 use crate::turn::prepare::PromptHooks;
-use loopd_kernel::command::{CallOutcome, Command};
+use loopd_kernel::command::{CallOutcome, Command, LogLevel};
 use loopd_kernel::hook::{Guarded, HookPermission, HookVerdict, StopAnswered};
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::state::TurnKey;
@@ -34,10 +39,12 @@ const END_WAIT: Duration = Duration::from_secs(10);
 /// What a session knows of its hooks.
 pub(super) struct SessionHooks {
     /// The hooks of files, those of parents included.
-    pub(super) files: Arc<[Arc<FileHook>]>,
+    pub(super) files: HookCell,
     /// Whether a client's hooks guard the session at the top.
     pub(super) guarded_above: bool,
     transcript: Transcript,
+    /// Whether the hooks are those of a parent and below.
+    pub(super) inherited: bool,
     /// Whether the hooks know that the session, or the sub-agent, has begun.
     pub(super) begun: bool,
     /// Whether the hooks know that the session ends.
@@ -49,9 +56,10 @@ pub(super) struct SessionHooks {
 impl SessionHooks {
     pub(super) fn new(transcript: Transcript) -> Self {
         Self {
-            files: Arc::new([]),
+            files: HookCell::default(),
             guarded_above: false,
             transcript,
+            inherited: false,
             begun: false,
             ended: false,
             asking: HashSet::new(),
@@ -67,7 +75,7 @@ impl Actor {
         Hooks {
             clients: answering.map(|it| it.client.clone()).collect(),
             guarded_by_client: self.is_guarded_by_client(),
-            files: self.hooks.files.clone(),
+            files: self.hooks.files.hooks(),
         }
     }
 
@@ -112,7 +120,7 @@ impl Actor {
     }
 
     /// Returns the hooks around prompts, if there are any.
-    pub(super) fn prompt_hooks(&mut self) -> Option<PromptHooks> {
+    pub(super) fn prompt_hooks(&mut self, looks: bool) -> Option<PromptHooks> {
         let is_new = self.state.totals.user_requests == 0;
         let (start, prompts) = match &self.state.subagent {
             Some(own) => {
@@ -128,8 +136,9 @@ impl Actor {
                     || self.has_hooks(HookKind::UserPromptTransformed, None),
             ),
         };
-        let begins = start && !self.hooks.begun;
-        if !begins && !prompts {
+        // What a lookup finds may be for any of them.
+        let begins = (start || looks) && !self.hooks.begun;
+        if !begins && !prompts && !looks {
             return None;
         }
         self.hooks.begun = true;
@@ -137,6 +146,68 @@ impl Actor {
             context: self.hook_context(),
             begins: begins.then_some(if is_new { "new" } else { "resume" }),
         })
+    }
+
+    /// Returns a lookup of the hooks in files; `None` if there are none. A sub-agent has the hooks of
+    /// its parents.
+    pub(super) fn hook_lookup(&self) -> Option<HookLookup> {
+        if self.subagents.is_child() {
+            return None;
+        }
+        let launch = self.clients.launch()?;
+        let options = &self.state.options;
+        let wants = options
+            .enable_file_hooks
+            .unwrap_or(options.enable_config_discovery == Some(true));
+        let named = options
+            .plugin_directories
+            .iter()
+            .flatten()
+            .map(PathBuf::from);
+        let plugins = launch.plugins().into_iter().chain(named).collect();
+        let cwd = Path::new(&self.state.cwd);
+        let places = places_of(launch.env(), &self.services.home, cwd, wants, plugins);
+        let cell = self.hooks.files.clone();
+        (places.has_files() || !cell.is_empty()).then(|| HookLookup {
+            cell,
+            store: self.services.store.clone(),
+            places,
+        })
+    }
+
+    /// Looks for hooks when a client attaches to a session that is at work: nothing of that work may
+    /// go on without them.
+    pub(super) async fn look_for_hooks(&mut self) {
+        if !self.state.is_busy() || self.hooks.begun {
+            return;
+        }
+        if let Some(lookup) = self.hook_lookup() {
+            report_notices(lookup.run().await, &self.reporter()).await;
+        }
+    }
+
+    /// Adds the hooks of the agent's own definition, below those of its parents.
+    pub(super) fn take_agent_hooks(&mut self) {
+        let Some(own) = &self.state.subagent else {
+            return;
+        };
+        let roster = self.subagents.roster();
+        let Some(agent) = roster.get(&own.profile.agent_type) else {
+            return;
+        };
+        if agent.hooks.is_none() {
+            return;
+        }
+        let root = trust::project_root(Path::new(&self.state.cwd));
+        let mut content = of_agent(agent, LocalHttp::Refused, &root);
+        for hook in &mut content.hooks {
+            // The agent's own stop is the stop of a sub-agent.
+            if hook.kind == HookKind::AgentStop {
+                hook.kind = HookKind::SubagentStop;
+                hook.matcher = HookMatcher::Every;
+            }
+        }
+        self.hooks.files.set(content.hooks);
     }
 
     /// Tells the hooks what people are notified of by committed events.
@@ -396,6 +467,22 @@ impl Actor {
             mailbox.send(detach).await.ok();
         });
         true
+    }
+}
+
+/// Reports what is wrong with files of hooks.
+pub(super) async fn report_notices(notices: Vec<String>, reporter: &Reporter) {
+    for message in notices {
+        reporter
+            .report(Command::Log {
+                level: LogLevel::Warning,
+                kind: "hook_file".to_owned(),
+                message,
+                url: None,
+                tip: None,
+                stored: false,
+            })
+            .await;
     }
 }
 

@@ -68,6 +68,7 @@ impl<'de> Deserialize<'de> for OptionsParams {
             excluded_builtin_agents: Option<Vec<String>>,
             ask_user_disabled: Option<bool>,
             skip_custom_instructions: Option<bool>,
+            enable_file_hooks: Option<bool>,
             session_limits: Option<SessionLimits>,
         }
         let object = Box::<RawValue>::deserialize(deserializer)?;
@@ -90,6 +91,7 @@ impl<'de> Deserialize<'de> for OptionsParams {
                     excluded_builtin_agents: same.excluded_builtin_agents,
                     ask_user_disabled: same.ask_user_disabled,
                     skip_custom_instructions: same.skip_custom_instructions,
+                    enable_file_hooks: same.enable_file_hooks,
                     session_limits: same.session_limits,
                     ..SessionOptions::default()
                 },

@@ -86,6 +86,7 @@ impl SessionOptions {
             ask_user_disabled "askUserDisabled",
             agent "agent",
             enable_config_discovery "enableConfigDiscovery",
+            enable_file_hooks "enableFileHooks",
             instruction_directories "instructionDirectories",
             skip_custom_instructions "skipCustomInstructions",
             session_limits "sessionLimits",

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::child::{Beginning, is_at_work, status};
 use super::tree::Tree;
+use crate::hook::HookCell;
 use crate::publish::Upstream;
 use crate::session::actor::Actor;
 use crate::session::clients::SharedClients;
@@ -36,6 +37,10 @@ pub(in crate::session) struct Inheritance {
     pub(in crate::session) streaming: bool,
     /// The sub-agents that may be started.
     pub(in crate::session) roster: Arc<Roster>,
+    /// The hooks of files, which hold for all below.
+    pub(in crate::session) hooks: HookCell,
+    /// Whether a client's hooks guard the session at the top.
+    pub(in crate::session) guarded_by_client: bool,
     /// Counts how often the parent has handed down changes; the higher number is the newer one.
     generation: u64,
 }
@@ -159,6 +164,12 @@ impl Actor {
             parent.permissions = inheritance.permissions;
         }
         self.subagents.roster.set(inheritance.roster);
+        if !self.hooks.inherited {
+            self.hooks.inherited = true;
+            self.hooks.files = inheritance.hooks.below();
+        }
+        self.take_agent_hooks();
+        self.hooks.guarded_above = inheritance.guarded_by_client;
         self.tie_audience(inheritance.streaming);
         self.hand_down();
     }
@@ -251,6 +262,8 @@ impl Actor {
             },
             streaming: streaming.unwrap_or(true),
             roster: self.subagents.roster(),
+            hooks: self.hooks.files.clone(),
+            guarded_by_client: self.state.guarded_by_client || self.hooks.guarded_above,
             generation: self.subagents.handed_down,
         }
     }

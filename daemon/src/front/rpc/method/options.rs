@@ -68,9 +68,8 @@ fn is_so_already(name: &str, value: &Value) -> bool {
     match name {
         // Sub-agents always run on this machine, and no skills are built in.
         "customAgentsLocalOnly" | "includedBuiltinSkills" => true,
-        // The daemon has no co-author trailer, no schedule tool, no file hooks, and gives the
-        // model no skills.
-        "coauthorEnabled" | "manageScheduleEnabled" | "enableFileHooks" | "enableSkills" => {
+        // The daemon has no co-author trailer, no schedule tool, and gives the model no skills.
+        "coauthorEnabled" | "manageScheduleEnabled" | "enableSkills" => {
             *value == Value::Bool(false)
         }
         "skipEmbeddingRetrieval" => *value == Value::Bool(true),

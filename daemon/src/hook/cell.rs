@@ -1,0 +1,119 @@
+//! The hooks of files of one session, shared with its sub-agents: what the session finds later holds
+//! for them, too.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use loopd_store::Store;
+use parking_lot::Mutex;
+
+use super::handlers::FileHook;
+use crate::discovery::content_hash::ContentHash;
+use crate::discovery::hooks::{HookDefinition, HookPlaces};
+use crate::trust;
+
+/// The hooks of files of a session.
+#[derive(Clone, Default)]
+pub struct HookCell(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    parent: Option<HookCell>,
+    own: Mutex<Own>,
+}
+
+#[derive(Default)]
+struct Own {
+    hooks: Vec<Arc<FileHook>>,
+    /// What people were told about the files.
+    told: Vec<String>,
+}
+
+impl HookCell {
+    /// Makes the cell of a sub-agent: it has the hooks of its parents, and its own beside them.
+    #[must_use]
+    pub fn below(&self) -> Self {
+        Self(Arc::new(Inner {
+            parent: Some(self.clone()),
+            own: Mutex::default(),
+        }))
+    }
+
+    /// Returns the hooks in force, those of parents first.
+    pub fn hooks(&self) -> Vec<Arc<FileHook>> {
+        let parent = self.0.parent.as_ref();
+        let mut hooks = parent.map(Self::hooks).unwrap_or_default();
+        hooks.extend(self.0.own.lock().hooks.iter().cloned());
+        hooks
+    }
+
+    pub fn is_empty(&self) -> bool {
+        let parent = self.0.parent.as_ref();
+        parent.is_none_or(Self::is_empty) && self.0.own.lock().hooks.is_empty()
+    }
+
+    /// Takes the hooks that were found. One that was there before keeps its counts.
+    pub fn set(&self, found: impl IntoIterator<Item = HookDefinition>) {
+        let mut own = self.0.own.lock();
+        let before = std::mem::take(&mut own.hooks);
+        own.hooks = found
+            .into_iter()
+            .map(|definition| {
+                let is_same = |hook: &&Arc<FileHook>| is_same(&hook.definition, &definition);
+                let known = before.iter().find(is_same).cloned();
+                known.unwrap_or_else(|| Arc::new(FileHook::new(definition)))
+            })
+            .collect();
+    }
+
+    /// Returns those of the notices that nobody was told yet.
+    fn new_notices(&self, notices: Vec<String>) -> Vec<String> {
+        let mut own = self.0.own.lock();
+        let told = std::mem::replace(&mut own.told, notices.clone());
+        notices
+            .into_iter()
+            .filter(|it| !told.contains(it))
+            .collect()
+    }
+}
+
+fn is_same(one: &HookDefinition, other: &HookDefinition) -> bool {
+    let place = |hook: &HookDefinition| -> (ContentHash, usize) { (hook.hash.clone(), hook.line) };
+    one.file == other.file && place(one) == place(other)
+}
+
+/// Looks for hooks in files.
+pub struct HookLookup {
+    pub cell: HookCell,
+    pub store: Arc<dyn Store>,
+    pub places: HookPlaces,
+}
+
+impl HookLookup {
+    /// Looks. Returns what is wrong with files and was not told before.
+    pub async fn run(self) -> Vec<String> {
+        let gated = trust::load_hooks(self.store.as_ref(), self.places).await;
+        self.cell.set(gated.running().cloned());
+        let notices = gated.notices.iter().map(ToString::to_string);
+        self.cell.new_notices(notices.collect())
+    }
+}
+
+/// Returns the places that are searched for a session: all of them, or those of whoever owns the
+/// machine only.
+pub fn places_of(
+    env: &std::collections::BTreeMap<String, String>,
+    home: &Path,
+    cwd: &Path,
+    wants_files: bool,
+    plugins: Vec<std::path::PathBuf>,
+) -> HookPlaces {
+    if wants_files {
+        HookPlaces {
+            plugins,
+            ..HookPlaces::of(env, home, cwd, &trust::project_root(cwd))
+        }
+    } else {
+        HookPlaces::default()
+    }
+}
