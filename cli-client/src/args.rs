@@ -64,6 +64,18 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "RULE", value_parser = crate::allow::parse)]
     pub(crate) allow_tool: Vec<loopd_sdk::PermissionRule>,
 
+    /// Deny something in this session, whatever else allows it, also --yolo: the same rules as
+    /// --allow-tool, except `look`.
+    ///
+    /// `shell(rm)` denies every command line that runs rm, however it is wrapped; `read(PATH)` and
+    /// `write(PATH)` deny files and folders to all tools.
+    #[arg(long, global = true, value_name = "RULE", value_parser = crate::allow::parse_denied)]
+    pub(crate) deny_tool: Vec<loopd_sdk::PermissionRule>,
+
+    /// Do not run the hooks of your files and of this project. Hooks of whoever owns the machine run.
+    #[arg(long, global = true)]
+    pub(crate) no_hooks: bool,
+
     /// Allow everything without asking, also writing to `.git` and other protected files.
     #[arg(long, global = true)]
     pub(crate) yolo: bool,

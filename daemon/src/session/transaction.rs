@@ -114,7 +114,10 @@ impl Actor {
             matches!(
                 step,
                 Step::Store(
-                    Durable::Permissions(_) | Durable::RulesChanged(_) | Durable::Configured(_)
+                    Durable::Permissions(_)
+                        | Durable::RulesChanged(_)
+                        | Durable::Configured(_)
+                        | Durable::ClientGuard(_)
                 )
             )
         };

@@ -26,6 +26,8 @@ pub enum PermissionChange {
     },
     /// Adds these approved rules.
     Approve(Vec<PermissionRule>),
+    /// Adds these rules that deny.
+    Deny(Vec<PermissionRule>),
     AddDirectory(String),
     SetPrimaryDirectory(String),
     /// Removes everything that people approved.

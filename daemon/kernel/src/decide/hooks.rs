@@ -14,7 +14,7 @@ use super::abort::INTERRUPT_CODE;
 use super::tools::{ask_person, finish_into, open_call, permitted};
 use super::turn::{end_turn, next_turn};
 use super::{queue, rest};
-use crate::command::{CallOutcome, DecideEnv, Decision, Effect};
+use crate::command::{Answer, CallOutcome, DecideEnv, Decision, Effect};
 use crate::hook::{Guarded, HookPermission, HookVerdict, StopAnswered};
 use crate::model::ToolCall;
 use crate::policy::grant::Grant;
@@ -144,9 +144,13 @@ pub(super) fn guards_changed(state: &State) -> Decision {
 
 /// Records whether a client's hooks guard the session.
 pub(super) fn client_guard(state: &State, by_client: bool) -> Decision {
-    let mut decision = Decision::default();
-    if state.guarded_by_client != by_client {
+    let changed = state.guarded_by_client != by_client;
+    let mut decision = Decision::answering(Answer::Accepted(changed));
+    if changed {
         decision.store(Durable::ClientGuard(ClientGuard { by_client }));
+        if !by_client {
+            decision.steps.extend(guards_changed(state).steps);
+        }
     }
     decision
 }
