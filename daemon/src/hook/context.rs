@@ -13,6 +13,7 @@ use loopd_proto::id::{EventId, SessionId};
 use serde_json::Value;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::command::{self, HookCommand};
 use super::handlers::{FileHook, Hooks};
@@ -24,6 +25,7 @@ use crate::client::{AskError, Client};
 use crate::discovery::hooks::{HookAction, HookKind, OnFailure};
 use crate::launch::Launch;
 use crate::publish::{Audience, say};
+use crate::redaction::Redaction;
 use crate::services::Services;
 
 /// The surroundings of a session, as its hooks need them.
@@ -49,6 +51,10 @@ pub struct HookContext {
     /// Ends commands of hooks with the turn.
     pub cancel: CancellationToken,
     pub progress: Arc<AtomicUsize>,
+    /// The secrets that events must not show.
+    pub redaction: Redaction,
+    /// Runs the hooks that nobody waits for.
+    pub background: TaskTracker,
 }
 
 /// The sub-agent that an event happens in.
@@ -110,7 +116,12 @@ impl HookContext {
     /// Asks all hooks of the event, those of whoever owns the machine first, then clients, then the
     /// others. The order of the answers is the order of the hooks.
     pub async fn dispatch(&self, input: &HookInput) -> Vec<HookOutcome> {
-        let files: Vec<_> = self.hooks.files_for(input).filter(|it| it.take()).collect();
+        let files = self.hooks.files_for(input).filter(|hook| hook.take());
+        let (beside, files): (Vec<_>, Vec<_>) =
+            files.partition(|hook| hook.definition.in_background);
+        for hook in beside {
+            self.run_beside(hook.clone(), input.clone());
+        }
         let claude = files
             .iter()
             .any(|hook| input.names_transcript(Some(hook.definition.form)));
@@ -128,6 +139,20 @@ impl HookContext {
             outcomes.push(self.absent(input));
         }
         outcomes
+    }
+
+    /// Runs a hook that nobody waits for. Its commands end with the session.
+    fn run_beside(&self, hook: Arc<FileHook>, input: HookInput) {
+        let mut context = self.clone();
+        // It goes on when the turn is stopped.
+        context.cancel = CancellationToken::new();
+        self.background.spawn(async move {
+            let outcome = context.run(&hook, &input).await;
+            if let Err(failure) = &outcome.result {
+                context.warn_of(input.kind, &outcome.source, failure.cause());
+            }
+            context.close(outcome, false);
+        });
     }
 
     fn absent(&self, input: &HookInput) -> HookOutcome {
@@ -234,7 +259,12 @@ impl HookContext {
         mut end: HookEnd,
     ) -> HookOutcome {
         match &result {
-            Ok(output) => end.output = output.shown(),
+            Ok(output) => {
+                end.output = output.shown();
+                if let Some(message) = output.member("systemMessage").and_then(Value::as_str) {
+                    self.warn("hook_message", format!("{}: {message}", source.shown()));
+                }
+            }
             Err(failure) => {
                 end.success = false;
                 end.error = Some(HookError {
@@ -276,6 +306,30 @@ impl HookContext {
     }
 
     pub(super) fn say(&self, event: &Ephemeral) {
+        let mut event = event.clone();
+        match &mut event {
+            Ephemeral::HookStart(start) => {
+                if let Some(input) = &mut start.input {
+                    self.redaction.clean_value(input);
+                }
+            }
+            Ephemeral::HookEnd(end) => {
+                if let Some(output) = &mut end.output {
+                    self.redaction.clean_value(output);
+                }
+                if let Some(error) = &mut end.error {
+                    error.message = self.redaction.clean(&error.message).into_owned();
+                }
+            }
+            Ephemeral::HookProgress(progress) => {
+                progress.message = self.redaction.clean(&progress.message).into_owned();
+            }
+            Ephemeral::SessionWarning(warning) => {
+                warning.message = self.redaction.clean(&warning.message).into_owned();
+            }
+            _ => {}
+        }
+        let event = &event;
         say(
             &self.services.clock,
             &self.audience,

@@ -10,6 +10,7 @@ use loopd_proto::id::ToolCallId;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
 
 use super::actor::Actor;
 use super::clients::attach::DetachReason;
@@ -49,6 +50,8 @@ pub(super) struct SessionHooks {
     pub(super) begun: bool,
     /// Whether the hooks know that the session ends.
     ended: bool,
+    /// The hooks that the session does not wait for.
+    background: TaskTracker,
     /// The calls that hooks are being asked about.
     asking: HashSet<ToolCallId>,
 }
@@ -62,6 +65,7 @@ impl SessionHooks {
             inherited: false,
             begun: false,
             ended: false,
+            background: TaskTracker::new(),
             asking: HashSet::new(),
         }
     }
@@ -116,6 +120,8 @@ impl Actor {
             services: self.services.clone(),
             cancel: self.running.turn(),
             progress: Arc::default(),
+            redaction: self.redaction(),
+            background: self.hooks.background.clone(),
         }
     }
 
@@ -545,6 +551,7 @@ fn crashed_guard(turn: TurnKey, call: ToolCallId) -> Command {
                 .to_owned(),
             told: "Denied: asking the hooks crashed inside the daemon; this is a bug of loopd"
                 .to_owned(),
+            stops: false,
         }),
         arguments: None,
         context: Vec::new(),

@@ -103,6 +103,10 @@ impl Actor {
             Durable::TaskNoted(it) => Durable::TaskNoted(self.masked(it, made)),
             Durable::TaskAnswered(it) => Durable::TaskAnswered(self.masked(it, made)),
             Durable::TaskEnded(it) => Durable::TaskEnded(self.masked(it, made)),
+            Durable::HookEnd(it) => Durable::HookEnd(self.masked(it, made)),
+            Durable::ContextAdded(it) => Durable::ContextAdded(self.masked(it, made)),
+            Durable::StopBlocked(it) => Durable::StopBlocked(self.masked(it, made)),
+            Durable::Reminded(it) => Durable::Reminded(self.masked(it, made)),
             other => other,
         }
     }

@@ -53,9 +53,7 @@ pub(super) fn guarded(state: &State, guarded: Guarded, env: &DecideEnv<'_>) -> D
             finish_into(state, turn, call, outcome, &mut decision, env);
         }
         HookVerdict::Deny(denial) => {
-            let mut outcome = CallOutcome::failure("denied", denial.reason);
-            outcome.result.detailed_content = Some(denial.told);
-            finish_into(state, turn, call, outcome, &mut decision, env);
+            finish_into(state, turn, call, denial.outcome(), &mut decision, env);
         }
         hooks @ (HookVerdict::None | HookVerdict::Allow | HookVerdict::Ask(_)) => {
             decision.run(Effect::Assess {
@@ -204,12 +202,10 @@ pub(super) fn permission(
         HookVerdict::Deny(denial) => {
             let denied = PermissionOutcome::DeniedByPermissionRequestHook {
                 message: Some(denial.told.clone()),
-                interrupt: None,
+                interrupt: denial.stops.then_some(true),
             };
             answered_by_hook(&asked, denied, &mut decision, env);
-            let mut outcome = CallOutcome::failure("denied", denial.reason);
-            outcome.result.detailed_content = Some(denial.told);
-            finish_into(state, turn, call, outcome, &mut decision, env);
+            finish_into(state, turn, call, denial.outcome(), &mut decision, env);
         }
     }
     decision

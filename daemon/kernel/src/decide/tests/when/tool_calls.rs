@@ -127,6 +127,7 @@ pub(crate) fn denies() -> HookVerdict {
     HookVerdict::Deny(HookDenial {
         reason: "no".to_owned(),
         told: "for people".to_owned(),
+        stops: false,
     })
 }
 
