@@ -44,6 +44,7 @@ mod pending;
 mod permissions;
 mod policy;
 mod properties;
+mod protected_home;
 mod providers;
 mod questions;
 mod queue;

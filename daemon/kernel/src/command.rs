@@ -26,6 +26,7 @@ use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
 pub use super::effect::{Effect, EffectStart, RememberScope};
+use super::policy::Whereabouts;
 use super::state::{State, TurnKey};
 use super::tool_call::{Ahead, ToolOrigin, UserQuestion};
 
@@ -48,6 +49,8 @@ pub struct DecideEnv<'a> {
     pub attended: bool,
     /// Whether the launch of this session allows everything without asking.
     pub bypass: bool,
+    /// The home of the daemon.
+    pub home: &'a str,
     /// Returns where the tool of this name runs; `None` if the model is not offered it.
     pub tool_origin: &'a dyn Fn(&str) -> Option<ToolOrigin>,
     /// Returns what a sub-agent may do by its parent's permissions; `None` in any other session.
@@ -71,6 +74,14 @@ impl DecideEnv<'_> {
             own.to_mut().approve_all = true;
         }
         own
+    }
+
+    /// Returns where the session works, for the rules about files.
+    pub(crate) fn whereabouts<'s>(&'s self, state: &'s State) -> Whereabouts<'s> {
+        Whereabouts {
+            cwd: &state.cwd,
+            home: Some(self.home),
+        }
     }
 
     pub fn message(&mut self) -> MessageId {

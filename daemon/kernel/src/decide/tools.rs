@@ -51,7 +51,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
         }
     };
     let permissions = env.permissions(state);
-    match Grant::by_rules(&permissions, &state.cwd, permission) {
+    match Grant::by_rules(&permissions, env.whereabouts(state), permission) {
         Ok(grant) => {
             make_ready(assessed.ahead, &mut decision);
             permitted(
@@ -72,12 +72,13 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             return finish(state, turn, call, outcome, env);
         }
         Err(NotGranted { request, .. }) if assessed.can_ask => {
-            let request = if protected::is_written(&permissions, &state.cwd, &request) {
+            let at = env.whereabouts(state);
+            let request = if protected::is_written(&permissions, at, &request) {
                 request.for_once()
             } else {
                 request
             };
-            let permission = if managed::wants_a_person(&permissions, &state.cwd, &request) {
+            let permission = if managed::wants_a_person(&permissions, at, &request) {
                 request.for_a_person()
             } else {
                 request
