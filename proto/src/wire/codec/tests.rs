@@ -135,8 +135,8 @@ fn an_endless_header_is_refused() {
     assert_eq!(error.unwrap(), "the header block is longer than 8192 bytes");
 }
 
-#[test]
-fn frames_end_at_the_limit() {
+#[tokio::test]
+async fn frames_end_at_the_limit() {
     let fits = format!("\"{}\"", "x".repeat(98));
     check(
         format!("Content-Length: 100\r\n\r\n{fits}").as_bytes(),
