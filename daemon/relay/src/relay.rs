@@ -13,13 +13,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
+use loopd_proto::build_id;
 use loopd_proto::daemon_connection::{CreateHome, DaemonTarget};
 use loopd_proto::params::launch::{JoinTransport, LaunchParams, LaunchState};
+use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use crate::front::transport::{local_socket, stdio, tcp};
-use crate::{build_id, shutdown};
+use crate::{announce, shutdown, stdio, tcp};
 use link::{End, Link};
 use upstream::Upstream;
 
@@ -30,6 +31,8 @@ const MOST_SILENT: usize = 256;
 pub struct RelayOptions {
     pub home: PathBuf,
     pub socket: PathBuf,
+    /// The user that this process acts for.
+    pub user: u32,
     pub cwd: PathBuf,
     pub env: BTreeMap<String, String>,
     pub auth_token_env: Option<String>,
@@ -46,8 +49,17 @@ pub enum RelayTransport {
     Tcp { port: u16 },
 }
 
-/// Runs until the client or the daemon is gone, or a signal stops the relay.
-pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
+/// Runs until the client or the daemon is gone, or a signal stops the relay. One thread is enough to
+/// move bytes.
+pub fn run(options: RelayOptions) -> anyhow::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(serve(options));
+    // A blocking read of stdin may still hang; it must not keep the process alive.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn serve(options: RelayOptions) -> anyhow::Result<()> {
     // The signal handler comes first, so that a signal during the start stops the relay, too.
     let stopped = shutdown::signal();
     let params = LaunchParams {
@@ -65,7 +77,7 @@ pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
     let target = DaemonTarget {
         home: options.home,
         socket: options.socket,
-        user: local_socket::user(),
+        user: options.user,
         program,
         create_home: CreateHome::WithParents,
     };
@@ -85,10 +97,7 @@ pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
             let listener = tcp::Tcp::bind(port)
                 .await
                 .context("the TCP port cannot be opened")?;
-            crate::front::transport::announce(&format!(
-                "loopd listening on port {}",
-                listener.port()
-            ))?;
+            announce(&format!("loopd listening on port {}", listener.port()))?;
             watch(&upstream, stopped, accept_all(listener, &upstream)).await?
         }
     };
