@@ -48,10 +48,7 @@ pub struct HookDefinition {
 impl HookDefinition {
     /// Returns the name of the kind as the file spells it.
     pub fn kind_name(&self) -> &'static str {
-        match self.form {
-            PayloadForm::Native => self.kind.native_name(),
-            PayloadForm::Claude => self.kind.claude_name(),
-        }
+        self.kind.name_in(self.form)
     }
 }
 
