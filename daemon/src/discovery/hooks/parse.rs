@@ -273,12 +273,14 @@ impl<'a> Reader<'a> {
                     file: self.given.path.to_owned(),
                     line,
                     hash: ContentHash::default(),
+                    said: ContentHash::default(),
                     named_files: Vec::new(),
                     off: None,
                 };
-                hook.hash = ContentHash::of_json(&json!({
+                hook.said = ContentHash::of_json(&json!({
                     "event": hook.kind_name(), "matcher": list.matcher, "hook": said,
                 }));
+                hook.hash = hook.said.clone();
                 self.content.hooks.push(hook);
             }
             Err(unusable) => {
