@@ -31,6 +31,7 @@ mod file_tools;
 mod forks;
 mod full_disk;
 mod golden_logs;
+mod hook_files;
 mod incomplete;
 mod joiners;
 mod killed_commands;

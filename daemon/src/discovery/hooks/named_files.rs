@@ -70,6 +70,21 @@ pub(super) fn include(hook: &mut HookDefinition, root: &Path) {
     hook.named_files = files;
 }
 
+/// Returns whether the files that a hook names still hold what they held when the hook was loaded.
+/// What runs a hook asks right before: a script may have been changed since.
+pub fn is_unchanged(hook: &HookDefinition, root: &Path) -> bool {
+    if hook.source.folder.is_none() {
+        return true;
+    }
+    let mut now = HookDefinition {
+        hash: hook.said.clone(),
+        named_files: Vec::new(),
+        ..hook.clone()
+    };
+    include(&mut now, root);
+    now.hash == hook.hash
+}
+
 /// Returns what the command consists of, as far as a word may name a file.
 fn words(action: &HookAction) -> Option<(Vec<&str>, &HookPlace)> {
     match action {
