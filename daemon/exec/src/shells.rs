@@ -30,6 +30,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::process::{Lifetime, Processes};
+use crate::sandbox::Sandbox;
 use crate::terminal::{Backend, CloseMode, CommandStartError, OutputFilters, Shell, ShellSpec};
 use loopd_kernel::command::{Command, TaskEnd};
 use loopd_kernel::state::State;
@@ -67,6 +68,8 @@ pub struct CommandContext {
     pub backend: Backend,
     pub cwd: PathBuf,
     pub env: BTreeMap<String, String>,
+    /// Confines the command; a shell keeps the one that it was opened with.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// A command to run.
@@ -252,6 +255,7 @@ impl Shells {
             session: setup.session.clone(),
             lifetime,
             label,
+            sandbox: context.sandbox.clone(),
         }
     }
 

@@ -83,6 +83,7 @@ impl Actor {
             backend: self.shell_backend(),
             cwd: self.state.cwd.clone().into(),
             env: self.child_environment(),
+            sandbox: None,
         }
     }
 

@@ -104,6 +104,7 @@ impl ToolContext {
             backend: self.backend,
             cwd: self.cwd.clone(),
             env: self.env.clone(),
+            sandbox: None,
         }
     }
 }

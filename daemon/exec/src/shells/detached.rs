@@ -293,6 +293,7 @@ impl Shells {
             },
             session: Some(setup.session.clone()),
             label: order.command.clone(),
+            sandbox: order.context.sandbox.clone(),
         };
         let spawned = setup.processes.spawn(spawn).await;
         spawned.map_err(ShellError::Spawn)
