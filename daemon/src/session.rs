@@ -11,6 +11,7 @@ mod effects;
 mod files;
 pub mod join;
 mod journal;
+mod plan;
 pub mod provide;
 mod questions;
 mod redact;

@@ -42,6 +42,7 @@ mod options;
 mod own_files;
 mod pending;
 mod permissions;
+mod plan_mode;
 mod policy;
 mod properties;
 mod providers;

@@ -4,6 +4,7 @@ pub(crate) mod queue;
 mod runs;
 
 use loopd_proto::attachment::Attachment;
+use loopd_proto::event::agent::Stance;
 use loopd_proto::event::fact::{LoopOutcome, NamedBy};
 use loopd_proto::event::session::{CodeChanges, WorkContext};
 use loopd_proto::event::tool::{ToolComplete, ToolStart};
@@ -98,8 +99,12 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::AgentSelected(selected) => {
             state.agent = Some(selected.agent_name.clone());
             state.agent_tools.clone_from(&selected.tools);
+            state.agent_stance = selected.stance.unwrap_or_default();
         }
-        Durable::AgentDeselected(_) => (state.agent, state.agent_tools) = (None, None),
+        Durable::AgentDeselected(_) => {
+            (state.agent, state.agent_tools) = (None, None);
+            state.agent_stance = Stance::default();
+        }
         Durable::UserMessage(message) => {
             state.totals.user_requests += 1;
             state.remember(Entry::User(parts(message)));
@@ -237,11 +242,13 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::Unqueued(unqueued) => runs::remove(state, &unqueued.ids),
         Durable::Asked(asked) => {
             use loopd_proto::event::fact::Asked;
-            if let Asked::UserInput(question) = asked
-                && let Some(call) = &question.tool_call_id
-                && let Some(call) = turn_call(state, call)
-            {
-                let request = question.request_id.clone();
+            let call = match asked {
+                Asked::UserInput(question) => question.tool_call_id.as_ref(),
+                Asked::ExitPlanMode(plan) => Some(&plan.tool_call_id),
+                Asked::Elicitation(_) => None,
+            };
+            if let Some(call) = call.and_then(|call| turn_call(state, call)) {
+                let request = asked.request_id().clone();
                 call.advance(CallEvent::UserAsked { request });
             }
             let asks = Asks::from(asked);

@@ -9,6 +9,7 @@ mod answer;
 mod form;
 mod life;
 mod limits;
+mod plan;
 mod queue;
 mod settings;
 mod tasks;
@@ -122,6 +123,11 @@ pub fn decide(
             answer,
             freeform,
         } => Ok(answer::user_input(state, &request, answer, freeform, env)),
+        Command::AnswerExitPlanMode {
+            request,
+            answer,
+            edited,
+        } => Ok(plan::answered(state, &request, answer, edited, env)),
         Command::Elicit {
             request,
             message,

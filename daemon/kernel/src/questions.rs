@@ -5,7 +5,7 @@
 //! are shown the stored event at the position of the question.
 
 use loopd_proto::event::ask::{ElicitationRequested, UserInputRequested};
-use loopd_proto::event::fact::Asked;
+use loopd_proto::event::fact::{Asked, PlanAsked};
 use loopd_proto::id::{RequestId, Seq};
 use loopd_proto::permission::PermissionRequest;
 
@@ -37,6 +37,8 @@ pub enum Asks {
     UserInput(Box<UserInputRequested>),
     /// A person has to fill in a form. No tool call waits for it.
     Elicitation(Box<ElicitationRequested>),
+    /// A person has to approve a plan.
+    ExitPlanMode(Box<PlanAsked>),
 }
 
 impl Questions {
@@ -56,7 +58,10 @@ impl Questions {
     pub fn forms(&self) -> impl Iterator<Item = &ElicitationRequested> {
         self.iter().filter_map(|question| match &question.asks {
             Asks::Elicitation(form) => Some(&**form),
-            Asks::Permission(_) | Asks::ClientTool(_) | Asks::UserInput(_) => None,
+            Asks::Permission(_)
+            | Asks::ClientTool(_)
+            | Asks::UserInput(_)
+            | Asks::ExitPlanMode(_) => None,
         })
     }
 
@@ -64,7 +69,21 @@ impl Questions {
     pub fn user_inputs(&self) -> impl Iterator<Item = &UserInputRequested> {
         self.iter().filter_map(|question| match &question.asks {
             Asks::UserInput(asked) => Some(&**asked),
-            Asks::Permission(_) | Asks::ClientTool(_) | Asks::Elicitation(_) => None,
+            Asks::Permission(_)
+            | Asks::ClientTool(_)
+            | Asks::Elicitation(_)
+            | Asks::ExitPlanMode(_) => None,
+        })
+    }
+
+    /// Returns the plans that wait for approval.
+    pub fn plans(&self) -> impl Iterator<Item = &PlanAsked> {
+        self.iter().filter_map(|question| match &question.asks {
+            Asks::ExitPlanMode(plan) => Some(&**plan),
+            Asks::Permission(_)
+            | Asks::ClientTool(_)
+            | Asks::UserInput(_)
+            | Asks::Elicitation(_) => None,
         })
     }
 
@@ -98,7 +117,10 @@ impl Asks {
     fn is_form(&self) -> bool {
         match self {
             Self::Elicitation(_) => true,
-            Self::Permission(_) | Self::ClientTool(_) | Self::UserInput(_) => false,
+            Self::Permission(_)
+            | Self::ClientTool(_)
+            | Self::UserInput(_)
+            | Self::ExitPlanMode(_) => false,
         }
     }
 
@@ -106,7 +128,10 @@ impl Asks {
     pub fn permission(&self) -> Option<&PermissionRequest> {
         match self {
             Self::Permission(permission) => Some(permission),
-            Self::ClientTool(_) | Self::UserInput(_) | Self::Elicitation(_) => None,
+            Self::ClientTool(_)
+            | Self::UserInput(_)
+            | Self::Elicitation(_)
+            | Self::ExitPlanMode(_) => None,
         }
     }
 }
@@ -116,6 +141,7 @@ impl From<&Asked> for Asks {
         match asked {
             Asked::UserInput(asked) => Self::UserInput(Box::new(asked.clone())),
             Asked::Elicitation(form) => Self::Elicitation(Box::new(form.clone())),
+            Asked::ExitPlanMode(plan) => Self::ExitPlanMode(Box::new(plan.clone())),
         }
     }
 }

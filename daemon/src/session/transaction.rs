@@ -111,7 +111,12 @@ impl Actor {
             matches!(
                 step,
                 Step::Store(
-                    Durable::Permissions(_) | Durable::RulesChanged(_) | Durable::Configured(_)
+                    Durable::Permissions(_)
+                        | Durable::RulesChanged(_)
+                        | Durable::Configured(_)
+                        | Durable::ModeChanged(_)
+                        | Durable::AgentSelected(_)
+                        | Durable::AgentDeselected(_)
                 )
             )
         };
@@ -175,6 +180,7 @@ impl Actor {
         self.storage.hold_back(&mut effects);
         self.start_all(effects);
         if transaction.hands_down {
+            self.follow_planning();
             self.hand_down();
         }
         if !self.state.is_busy() {

@@ -19,6 +19,7 @@ use crate::client::Client;
 use crate::discovery::Host;
 use crate::subagent::definitions::{self, RosterInput};
 use loopd_kernel::command::{ModelFailure, Prepared, PreparedMessage};
+use loopd_kernel::policy::planning::Planning;
 
 /// How long a client may take to rewrite sections.
 const TRANSFORM_WAIT: Duration = Duration::from_secs(30);
@@ -31,6 +32,7 @@ pub struct PrepareInput {
     pub options: SessionOptions,
     pub agent: Option<String>,
     pub mode: Mode,
+    pub planning: Planning,
     pub model: Option<String>,
     pub reasoning_effort: Option<String>,
     /// The profile, if the session is a sub-agent.
@@ -88,6 +90,7 @@ async fn system_message(input: &PrepareInput, model: &str) -> String {
         model,
         tool_names: &input.tool_names,
         mode: input.mode,
+        planning: input.planning,
         agent_prompt: match &input.profile {
             Some(profile) => Some(profile.prompt.as_str()),
             None => agent_prompt.as_deref(),

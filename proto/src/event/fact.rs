@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::attachment::Attachment;
-use crate::event::ask::{ElicitationRequested, UserInputRequested};
+use crate::event::ask::{ElicitationRequested, ExitPlanModeRequested, UserInputRequested};
 use crate::event::session::TokenMetrics;
 use crate::event::turn::Delivered;
-use crate::id::{MessageId, RequestId};
+use crate::id::{MessageId, RequestId, ToolCallId};
 use crate::permission::{PermissionRule, Permissions};
-use crate::session::SessionOptions;
+use crate::session::{Mode, SessionOptions};
 
 /// The session's configuration, without secrets, as of now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,6 +102,8 @@ pub struct PendingMessage {
     #[serde(default)]
     pub attachments: Vec<Attachment>,
     pub agent_mode: Option<String>,
+    /// The mode that the session switches to when the message begins its turn.
+    pub switches_to: Option<Mode>,
     pub source: Option<String>,
     pub delivery: Delivered,
     /// The client that sent the message.
@@ -189,6 +191,20 @@ pub struct Unqueued {
 pub enum Asked {
     UserInput(UserInputRequested),
     Elicitation(ElicitationRequested),
+    ExitPlanMode(PlanAsked),
+}
+
+/// The model asks to leave plan mode, and its call waits for the answer.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanAsked {
+    #[serde(flatten)]
+    pub asked: ExitPlanModeRequested,
+    pub tool_call_id: ToolCallId,
+    /// Whether the plan came with the call and becomes the session's plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_new: bool,
 }
 
 impl Asked {
@@ -196,6 +212,7 @@ impl Asked {
         match self {
             Self::UserInput(asked) => &asked.request_id,
             Self::Elicitation(asked) => &asked.request_id,
+            Self::ExitPlanMode(plan) => &plan.asked.request_id,
         }
     }
 }

@@ -94,6 +94,8 @@ impl World {
             bypass: false,
             tool_origin: &|_| Some(ToolOrigin::Client),
             inherited: &|| None,
+            planning: loopd_kernel::policy::planning::Planning::No,
+            plan_file: &String::new,
             runs_command: &|_| self.attended,
             top: None,
             ids: &mut fresh,

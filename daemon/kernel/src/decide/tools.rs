@@ -5,16 +5,17 @@ use loopd_proto::event::fact::Asked;
 use loopd_proto::event::tool::{ExternalToolRequested, ToolComplete, ToolError, ToolResult};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{RequestId, ToolCallId};
-use loopd_proto::permission::PermissionPrompt;
+use loopd_proto::permission::{PermissionPrompt, PermissionRequest};
 
 use super::abort::INTERRUPT_CODE;
+use super::plan;
 use super::tasks;
 use super::turn::{self, Stop};
 use crate::command::{
     Assessed, CallNeed, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect,
 };
 use crate::policy::grant::{Grant, NotGranted};
-use crate::policy::{Verdict, managed, protected};
+use crate::policy::{Verdict, managed, planning, protected};
 use crate::state::{State, Turn, TurnKey};
 use crate::texts;
 use crate::tool_call::{Ahead, CallReport, CallState, ToolOrigin, UserQuestion};
@@ -36,6 +37,9 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             ask_user(&call.call.id, question, &mut decision, env);
             return decision;
         }
+        CallNeed::Approval(proposal) => {
+            return plan::propose(state, turn, call, proposal, env);
+        }
         CallNeed::Nothing => None,
         CallNeed::Permission(permission) => {
             let permission = permission.for_call(&call.call.id);
@@ -50,8 +54,15 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             })
         }
     };
+    if let Some(outcome) = refused_while_planning(state, call, permission.as_ref(), env) {
+        return finish(state, turn, call, outcome, env);
+    }
     let permissions = env.permissions(state);
-    match Grant::by_rules(&permissions, &state.cwd, permission) {
+    let mut granted = Grant::by_rules(&permissions, &state.cwd, permission);
+    if env.planning(state).is_on() {
+        granted = planning::weigh(granted, assessed.claim, &(env.plan_file)());
+    }
+    match granted {
         Ok(grant) => {
             make_ready(assessed.ahead, &mut decision);
             permitted(
@@ -97,6 +108,22 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
     decision
 }
 
+/// Returns the result of a call that plan mode refuses.
+fn refused_while_planning(
+    state: &State,
+    call: &CallState,
+    request: Option<&PermissionRequest>,
+    env: &DecideEnv<'_>,
+) -> Option<CallOutcome> {
+    let planning = env.planning(state);
+    let refuses = |request| planning::refuses(request, &(env.plan_file)());
+    if !planning.is_on() || !request.is_some_and(refuses) {
+        return None;
+    }
+    let text = texts::refused_while_planning(planning, &call.call.name);
+    Some(CallOutcome::failure("denied", text))
+}
+
 fn make_ready(ahead: Ahead, decision: &mut Decision) {
     match ahead {
         Ahead::Nothing => {}
@@ -117,6 +144,10 @@ pub(super) fn permitted(
     decision: &mut Decision,
     env: &mut DecideEnv<'_>,
 ) {
+    // Plan mode may have begun while a person was asked.
+    if let Some(outcome) = refused_while_planning(state, call, grant.request(), env) {
+        return finish_into(state, turn, call, outcome, decision, env);
+    }
     match origin {
         ToolOrigin::BuiltIn => {
             decision.run(Effect::Run {

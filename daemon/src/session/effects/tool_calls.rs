@@ -13,6 +13,7 @@ use loopd_kernel::command::{Assessed, CallNeed, CallOutcome, Command};
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::policy;
 use loopd_kernel::policy::grant::Grant;
+use loopd_kernel::policy::planning::ToolClaim;
 use loopd_kernel::policy::restrict::EffectivePermissions;
 use loopd_kernel::state::TurnKey;
 use loopd_kernel::texts;
@@ -31,6 +32,9 @@ impl Actor {
         let origin = tool
             .as_ref()
             .map_or(ToolOrigin::BuiltIn, ResolvedTool::origin);
+        let claim = tool
+            .as_ref()
+            .map_or(ToolClaim::Nothing, ResolvedTool::claim);
         let call = self.running.with_arguments(call);
         let effective = self.effective_permissions();
         // Only a call that runs compares its grant with what the request showed.
@@ -55,6 +59,7 @@ impl Actor {
                     call: call.id,
                     origin,
                     need,
+                    claim,
                     ahead,
                     can_ask,
                 }))
@@ -73,6 +78,8 @@ impl Actor {
             scratch: self.services.scratch_folder(&self.state.id),
             guarded: policy::guarded(&effective.permissions).into(),
             open_shells: ShellLookup::new(self.shells.clone()),
+            plan_file: self.services.plan_file(&self.state.id).into(),
+            planning: effective.planning,
             redaction,
         }
     }

@@ -60,7 +60,7 @@ pub(super) fn of_state(state: &State) {
         let kind = match question.asks {
             Asks::Permission(_) => "permission",
             Asks::ClientTool(_) => "client tool",
-            Asks::UserInput(_) => "user input",
+            Asks::UserInput(_) | Asks::ExitPlanMode(_) => "user input",
             Asks::Elicitation(_) => return None,
         };
         Some((kind, question.request.as_str()))
