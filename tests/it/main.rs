@@ -44,6 +44,7 @@ mod options;
 mod own_files;
 mod pending;
 mod permissions;
+mod plan_mode;
 mod policy;
 mod properties;
 mod protected_home;

@@ -49,12 +49,25 @@ impl Actor {
             self.redaction().clean_in_place(result);
             return command;
         }
+        if let Command::AnswerExitPlanMode {
+            edited: Some(plan), ..
+        } = &mut command
+        {
+            self.redaction().clean_in_place(plan);
+            return command;
+        }
         let outcome = match &mut command {
             Command::ToolFinished { outcome, .. }
             | Command::AnswerTool { outcome, .. }
             | Command::UserCommandEnded { outcome, .. } => outcome,
             Command::Assessed(assessed) => match &mut assessed.need {
                 CallNeed::Refused(outcome) => outcome,
+                CallNeed::Approval(plan) => {
+                    let redaction = self.redaction();
+                    redaction.clean_in_place(&mut plan.summary);
+                    redaction.clean_in_place(&mut plan.content);
+                    return command;
+                }
                 CallNeed::Nothing | CallNeed::Permission(_) | CallNeed::Answer(_) => {
                     return command;
                 }

@@ -68,6 +68,7 @@ impl Fixture {
             session: SessionId::from(Ulid::generate()),
             lifetime: Lifetime::Turn,
             label: "test".to_owned(),
+            sandbox: None,
         }
     }
 
