@@ -38,7 +38,7 @@ pub use config::SessionConfig;
 pub use connect_options::{ConnectOptions, DaemonPaths, StartPolicy, environment};
 pub use error::Error;
 pub use events::Events;
-pub use handler::{PermissionAsked, Tool, ToolInvocation, ToolOutput, UserInput};
+pub use handler::{PermissionAsked, PlanProposed, Tool, ToolInvocation, ToolOutput, UserInput};
 pub use queue::{KeepsWaiting, Stopped};
 pub use session::{Message, Session};
 pub use turn::{Reply, Turn, Wait};
@@ -52,6 +52,7 @@ pub use loopd_proto::params::command::{CommandInfo, Invoked};
 pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
 pub use loopd_proto::params::discovery::FileProblem;
 pub use loopd_proto::params::model::Choice;
+pub use loopd_proto::params::pending::{ExitPlanMode, PlanAction};
 pub use loopd_proto::params::process::{Process, ProcessClass, ProcessState};
 pub use loopd_proto::params::queue::{Pending as PendingItems, PendingItem};
 pub use loopd_proto::params::session::{Interrupted, ListFilter, Metadata, SendMode};
@@ -61,7 +62,7 @@ pub use loopd_proto::params::task::{
 pub use loopd_proto::params::ui::UserInputResponse;
 pub use loopd_proto::params::worktree::{Worktree, WorktreeContents, WorktreeUse};
 pub use loopd_proto::permission::{PermissionDecision, PermissionRequest, PermissionRule};
-pub use loopd_proto::session::SessionOptions;
+pub use loopd_proto::session::{Mode, SessionOptions};
 
 /// The version of the wire protocol this client speaks.
 pub const PROTOCOL_VERSION: u32 = loopd_proto::PROTOCOL_VERSION;

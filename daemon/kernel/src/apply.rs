@@ -245,7 +245,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             let call = match asked {
                 Asked::UserInput(question) => question.tool_call_id.as_ref(),
                 Asked::ExitPlanMode(plan) => Some(&plan.tool_call_id),
-                Asked::Elicitation(_) => None,
+                Asked::Elicitation(_) | Asked::AutoModeSwitch(_) => None,
             };
             if let Some(call) = call.and_then(|call| turn_call(state, call)) {
                 let request = asked.request_id().clone();
@@ -278,11 +278,11 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
     }
     // A call knows the request that it waits for. Once the call waits no more, its question closes.
     if !state.questions.is_empty() {
-        let calls = match &state.phase {
-            Phase::Turn(turn) => turn.calls(),
-            Phase::Idle | Phase::Preparing(_) | Phase::Commanding(_) => &[],
+        let turn = match &state.phase {
+            Phase::Turn(turn) => Some(turn),
+            Phase::Idle | Phase::Preparing(_) | Phase::Commanding(_) => None,
         };
-        state.questions.keep_awaited_by(calls);
+        state.questions.keep_awaited_by(turn);
     }
 }
 

@@ -9,6 +9,7 @@ mod answer;
 mod form;
 mod life;
 mod limits;
+mod model_switch;
 mod plan;
 mod queue;
 mod settings;
@@ -128,6 +129,9 @@ pub fn decide(
             answer,
             edited,
         } => Ok(plan::answered(state, &request, answer, edited, env)),
+        Command::AnswerAutoModeSwitch { request, response } => {
+            Ok(model_switch::answered(state, &request, response, env))
+        }
         Command::Elicit {
             request,
             message,

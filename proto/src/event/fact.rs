@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::attachment::Attachment;
-use crate::event::ask::{ElicitationRequested, ExitPlanModeRequested, UserInputRequested};
+use crate::event::ask::{
+    AutoModeSwitchRequested, ElicitationRequested, ExitPlanModeRequested, UserInputRequested,
+};
 use crate::event::session::TokenMetrics;
 use crate::event::turn::Delivered;
 use crate::id::{MessageId, RequestId, ToolCallId};
@@ -192,6 +194,7 @@ pub enum Asked {
     UserInput(UserInputRequested),
     Elicitation(ElicitationRequested),
     ExitPlanMode(PlanAsked),
+    AutoModeSwitch(AutoModeSwitchRequested),
 }
 
 /// The model asks to leave plan mode, and its call waits for the answer.
@@ -213,6 +216,7 @@ impl Asked {
             Self::UserInput(asked) => &asked.request_id,
             Self::Elicitation(asked) => &asked.request_id,
             Self::ExitPlanMode(plan) => &plan.asked.request_id,
+            Self::AutoModeSwitch(asked) => &asked.request_id,
         }
     }
 }

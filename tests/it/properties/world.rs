@@ -94,6 +94,7 @@ impl World {
             bypass: false,
             tool_origin: &|_| Some(ToolOrigin::Client),
             inherited: &|| None,
+            can_switch_model: false,
             planning: loopd_kernel::policy::planning::Planning::No,
             plan_file: &String::new,
             runs_command: &|_| self.attended,

@@ -25,6 +25,7 @@ pub(crate) struct Given {
     pub(super) inherited: Option<Permissions>,
     pub(super) has_client_tools: bool,
     pub(super) has_commands: bool,
+    pub(super) can_switch_model: bool,
 }
 
 impl Given {
@@ -54,6 +55,12 @@ impl Given {
     /// The same in a sub-agent with these permissions of its parents.
     pub(crate) fn inheriting(mut self, permissions: &Value) -> Self {
         self.inherited = Some(super::when::data(permissions.clone()));
+        self
+    }
+
+    /// The same with a client that can be asked for another model.
+    pub(crate) fn asking_for_models(mut self) -> Self {
+        self.can_switch_model = true;
         self
     }
 
@@ -88,6 +95,7 @@ pub(crate) fn nothing() -> Given {
         inherited: None,
         has_client_tools: true,
         has_commands: false,
+        can_switch_model: false,
     }
 }
 
