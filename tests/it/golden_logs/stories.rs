@@ -5,6 +5,7 @@
 
 mod changed_queue;
 mod changed_rules;
+mod modes;
 
 use std::panic::AssertUnwindSafe;
 
@@ -41,6 +42,8 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
             "changed-rules",
             changed_rules::changed_rules().boxed_local(),
         ),
+        ("plan-mode", modes::plan_mode().boxed_local()),
+        ("rate-limited", modes::rate_limited().boxed_local()),
         ("settings", settings().boxed_local()),
         ("managed", managed().boxed_local()),
         ("shells", shells().boxed_local()),
