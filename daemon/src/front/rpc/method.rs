@@ -104,6 +104,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::LoopdProcessList, _, _>(process::list)?;
     table.bind::<m::LoopdWorktreeList, _, _>(worktree::list)?;
     table.bind::<m::LoopdWorktreeRemove, _, _>(worktree::remove)?;
+    table.bind::<m::HooksDiscover, _, _>(hook_list::discover)?;
     table.bind::<m::LoopdHooksList, _, _>(hook_list::list)?;
     table.bind::<m::LoopdTrustShow, _, _>(trust::show)?;
     table.bind::<m::LoopdTrustSet, _, _>(trust::set)?;
