@@ -30,6 +30,7 @@ mod file_tools;
 mod forks;
 mod full_disk;
 mod golden_logs;
+mod hooks;
 mod incomplete;
 mod joiners;
 mod killed_commands;

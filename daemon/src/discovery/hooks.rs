@@ -22,6 +22,7 @@ pub use entry::{LOCAL_HTTP_VARIABLE, LocalHttp};
 pub use kind::{HookKind, MatchSubject, PayloadForm};
 pub use load::{HookSwitch, LoadedHooks, folder_of_agent, load, of_agent};
 pub use matcher::HookMatcher;
+pub use named_files::is_as_trusted;
 pub use parse::{HookFile, HookFileContent, HookText, parse};
 pub use places::{HookPlaces, PROJECT_SETTINGS, UserHookPlaces};
 pub use policy::PolicyFolders;

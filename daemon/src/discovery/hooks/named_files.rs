@@ -25,6 +25,7 @@ pub(super) fn include(hook: &mut HookDefinition, root: &Path) {
     let Some(folder) = hook.source.folder.clone() else {
         return;
     };
+    hook.root = Some(root.to_owned());
     let Some((words, place)) = words(&hook.action) else {
         return;
     };
@@ -68,6 +69,18 @@ pub(super) fn include(hook: &mut HookDefinition, root: &Path) {
         .collect();
     hook.hash = ContentHash::of(parts);
     hook.named_files = files;
+}
+
+/// Returns whether a hook and the files that it names still have the hash that it was loaded with.
+pub fn is_as_trusted(hook: &HookDefinition) -> bool {
+    let Some(root) = &hook.root else {
+        return true;
+    };
+    let mut again = hook.clone();
+    again.hash = hook.said.clone();
+    again.named_files.clear();
+    include(&mut again, root);
+    again.hash == hook.hash
 }
 
 /// Returns what the command consists of, as far as a word may name a file.

@@ -265,12 +265,15 @@ impl<'a> Reader<'a> {
                     file: self.given.path.to_owned(),
                     line,
                     hash: ContentHash::default(),
+                    said: ContentHash::default(),
+                    root: None,
                     named_files: Vec::new(),
                     off: None,
                 };
                 hook.hash = ContentHash::of_json(&json!({
                     "event": hook.kind_name(), "matcher": list.matcher, "hook": said,
                 }));
+                hook.said = hook.hash.clone();
                 self.content.hooks.push(hook);
             }
             Err(unusable) => {
