@@ -53,6 +53,15 @@ pub(crate) fn parse(text: &str) -> Result<PermissionRule, String> {
     Ok(PermissionRule { kind, argument })
 }
 
+/// Parses a rule that denies.
+pub(crate) fn parse_denied(text: &str) -> Result<PermissionRule, String> {
+    let rule = parse(text)?;
+    if rule.kind == "look" {
+        return Err("`look` can only be allowed; deny `shell` or a command instead".to_owned());
+    }
+    Ok(rule)
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {

@@ -167,7 +167,8 @@ pub(crate) fn describe(request: &PermissionRequest) -> String {
             tool_name,
             ..
         } => format!("call {tool_name} of {server_name}"),
-        PermissionRequest::CustomTool { tool_name, .. } => format!("call {tool_name}"),
+        PermissionRequest::CustomTool { tool_name, .. }
+        | PermissionRequest::Hook { tool_name, .. } => format!("call {tool_name}"),
     };
     for_person(&text)
 }
@@ -179,6 +180,9 @@ fn remedy(request: &PermissionRequest) -> String {
             can_offer_session_approval: false,
             ..
         } => "everything with --yolo; no rule covers a protected file".to_owned(),
+        PermissionRequest::Hook { .. } => {
+            "it at a terminal; a hook wants a person to decide".to_owned()
+        }
         _ => format!(
             "it with --allow-tool '{}', or everything with --yolo",
             for_person(&rule(request))
@@ -206,7 +210,8 @@ fn rule(request: &PermissionRequest) -> String {
             tool_name,
             ..
         } => format!("mcp({server_name}/{tool_name})"),
-        PermissionRequest::CustomTool { tool_name, .. } => format!("custom-tool({tool_name})"),
+        PermissionRequest::CustomTool { tool_name, .. }
+        | PermissionRequest::Hook { tool_name, .. } => format!("custom-tool({tool_name})"),
     }
 }
 
@@ -223,13 +228,14 @@ fn can_hold_for_session(request: &PermissionRequest) -> bool {
         PermissionRequest::Read { .. }
         | PermissionRequest::Mcp { .. }
         | PermissionRequest::CustomTool { .. } => true,
-        PermissionRequest::Url { .. } => false,
+        PermissionRequest::Url { .. } | PermissionRequest::Hook { .. } => false,
     }
 }
 
 fn warning(request: &PermissionRequest) -> Option<&str> {
     match request {
         PermissionRequest::Shell { warning, .. } => warning.as_deref(),
+        PermissionRequest::Hook { hook_message, .. } => hook_message.as_deref(),
         PermissionRequest::Write { .. }
         | PermissionRequest::Read { .. }
         | PermissionRequest::Url { .. }

@@ -61,6 +61,9 @@ impl App {
     fn config(&self) -> SessionConfig {
         let mut config = SessionConfig::new().client_name("loop");
         config.options.enable_config_discovery = Some(true);
+        if self.options.no_hooks {
+            config.options.enable_file_hooks = Some(false);
+        }
         config.options.model.clone_from(&self.options.model);
         with_handlers(
             config,
@@ -104,7 +107,8 @@ impl App {
         mut rules: Vec<loopd_sdk::PermissionRule>,
     ) -> anyhow::Result<()> {
         rules.extend(self.options.allow_tool.iter().cloned());
-        if rules.is_empty() {
+        let deny = self.options.deny_tool.clone();
+        if rules.is_empty() && deny.is_empty() {
             return Ok(());
         }
         let params = ModifyRulesParams {
@@ -113,6 +117,7 @@ impl App {
             add: rules,
             remove: Vec::new(),
             remove_all: false,
+            deny,
         };
         session.call::<PermissionsModifyRules>(&params).await?;
         Ok(())

@@ -64,6 +64,18 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "RULE", value_parser = crate::allow::parse)]
     pub(crate) allow_tool: Vec<loopd_sdk::PermissionRule>,
 
+    /// Deny something in this session, whatever else allows it, also --yolo: the same rules as
+    /// --allow-tool, except `look`.
+    ///
+    /// `shell(rm)` denies every command line that runs rm, however it is wrapped; `read(PATH)` and
+    /// `write(PATH)` deny files and folders to all tools.
+    #[arg(long, global = true, value_name = "RULE", value_parser = crate::allow::parse_denied)]
+    pub(crate) deny_tool: Vec<loopd_sdk::PermissionRule>,
+
+    /// Do not run the hooks of your files and of this project. Hooks of whoever owns the machine run.
+    #[arg(long, global = true)]
+    pub(crate) no_hooks: bool,
+
     /// Allow everything without asking, also writing to `.git` and other protected files.
     #[arg(long, global = true)]
     pub(crate) yolo: bool,
@@ -89,6 +101,40 @@ pub(crate) enum Verb {
     Worktrees {
         #[command(subcommand)]
         what: Option<WorktreesVerb>,
+    },
+    /// List the hooks for sessions in a directory.
+    ///
+    /// Hooks are commands, addresses and prompts that run at points of a session: before a tool runs,
+    /// when the agent stops, and so on. They are read from files of whoever owns the machine (policy),
+    /// of yours, of the project and of plugins. The list shows each one's file and line, its event,
+    /// what it is for, what it runs, and whether it runs or why not. Below it stands what is wrong
+    /// with the files.
+    ///
+    /// Hooks of a project run only if you trust the project with them: see `loop trust`.
+    Hooks {
+        /// The directory; without it, this one.
+        directory: Option<std::path::PathBuf>,
+    },
+    /// Show what a folder would bring into its sessions, and trust it with exactly that.
+    ///
+    /// A project can bring hooks, agents with powers of their own, MCP servers and permissions.
+    /// Hooks, and the powers of its agents, are used only if you trust the project with them. What is
+    /// new or changed later, also in a script that a hook runs, is not used until you look again.
+    ///
+    /// On a terminal you are asked. Elsewhere, print what there is with --show, and repeat the hash
+    /// that it prints: `loop trust --yes HASH`. If something has changed in between, nothing is
+    /// trusted.
+    ///
+    /// With --json, the list is one JSON object.
+    Trust {
+        /// A folder of the project; without it, this one.
+        directory: Option<std::path::PathBuf>,
+        /// Only show what the folder would bring, and the hash of it.
+        #[arg(long, conflicts_with = "yes")]
+        show: bool,
+        /// Trust the folder without asking, if what it brings has this hash.
+        #[arg(long, value_name = "HASH")]
+        yes: Option<String>,
     },
     /// Show the tasks of a session, or act on one of them.
     ///

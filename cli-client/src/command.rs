@@ -4,12 +4,14 @@ mod attach;
 mod daemon;
 mod doctor;
 mod events;
+mod hooks;
 mod prompt;
 mod ps;
 mod queue;
 mod resume;
 mod sessions;
 mod tasks;
+mod trust;
 mod worktrees;
 
 use crate::app::App;
@@ -23,6 +25,12 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Verb::Sessions) => sessions::run(&app).await,
         Some(Verb::Ps) => ps::run(&app).await,
         Some(Verb::Worktrees { what }) => worktrees::run(&app, what).await,
+        Some(Verb::Hooks { directory }) => hooks::run(&app, directory.as_deref()).await,
+        Some(Verb::Trust {
+            directory,
+            show,
+            yes,
+        }) => trust::run(&app, directory.as_deref(), show, yes.as_deref()).await,
         Some(Verb::Tasks {
             session,
             once,
@@ -46,4 +54,11 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
 /// Returns the prompt with what stdin adds; `None` for a conversation.
 fn prompt_or_stdin(app: &App, prompt: Option<String>) -> anyhow::Result<Option<String>> {
     with_stdin(prompt, |line| app.terminal.notice(line))
+}
+
+/// Returns a line about a file that cannot be used, or not in full.
+fn problem_line(problem: &loopd_sdk::FileProblem) -> String {
+    let line = problem.line.map(|line| format!(":{line}"));
+    let line = line.unwrap_or_default();
+    crate::terminal::sanitize(&format!("{}{line}: {}", problem.file, problem.message))
 }

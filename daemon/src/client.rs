@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use loopd_proto::event::ask::UserInputRequested;
+use loopd_proto::event::ask::{ExitPlanModeRequested, UserInputRequested};
 use loopd_proto::id::{Seq, SessionId};
+use loopd_proto::params::pending::ExitPlanMode;
 use loopd_proto::params::shell::{ShellExit, ShellOutput};
 use loopd_proto::params::ui::UserInputResponse;
 use loopd_proto::time::Timestamp;
@@ -56,6 +57,9 @@ pub trait Client: CarryingClient {
         session: &SessionId,
         question: &UserInputRequested,
     ) -> Asking<UserInputResponse>;
+
+    /// Asks the user whether plan mode may end.
+    fn ask_plan(&self, session: &SessionId, plan: &ExitPlanModeRequested) -> Asking<ExitPlanMode>;
 
     /// Asks for a token of a provider that the client defined.
     fn ask_token(&self, session: &SessionId, provider: &str) -> Asking<String>;

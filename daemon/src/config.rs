@@ -313,9 +313,24 @@ impl ConfigFile {
             } else {
                 ""
             };
-            format!("line {line}: {message}{hint}")
+            let key = named_on(text, line).map_or_else(String::new, |key| format!("`{key}`: "));
+            // Some messages name the key already.
+            let key = if message.contains(key.trim_end_matches(": ")) {
+                String::new()
+            } else {
+                key
+            };
+            format!("line {line}: {key}{message}{hint}")
         })
     }
+}
+
+/// Returns the key that a line sets. What is no plain name is not shown: it may be a secret.
+fn named_on(text: &str, line: usize) -> Option<&str> {
+    let line = text.lines().nth(line.checked_sub(1)?)?;
+    let key = line.split_once('=')?.0.trim();
+    let is_plain = |it: char| it.is_ascii_lowercase() || it == '_';
+    (!key.is_empty() && key.len() <= 40 && key.chars().all(is_plain)).then_some(key)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use loopd::launch::{Launch, LaunchOptions, private_variables};
 use loopd_exec::process;
 use loopd_exec::sys;
 use loopd_model::secret::{self, Secret};
+use loopd_proto::daemon_connection::check_timeouts;
 use loopd_proto::home_paths;
 use loopd_relay::tcp::Tcp;
 use loopd_relay::{RelayOptions, RelayTransport, announce, shutdown, stdio};
@@ -90,6 +91,7 @@ fn run(mut args: Args, env: BTreeMap<String, String>) -> anyhow::Result<()> {
         args.headless || args.server,
         "nothing to do: start it with `loopd serve`, or let an SDK start it with --headless (see loopd --help)"
     );
+    check_timeouts(&env)?;
     let cwd = std::env::current_dir().context("the current directory cannot be read")?;
     let token = (!args.stdio).then(|| connection_token(&env)).transpose()?;
     if args.private {

@@ -18,6 +18,9 @@ use loopd_kernel::model::ToolSpec;
 use loopd_model::model_lists::ModelLists;
 use loopd_model::replay::RecordingLock;
 
+/// The name of the file with a session's plan, in the session's folder.
+pub const PLAN: &str = "plan.md";
+
 /// What sessions need from the daemon.
 pub struct Services {
     pub store: Arc<dyn Store>,
@@ -42,6 +45,13 @@ impl Services {
     /// Returns the folder of a session; it is created when the first file is stored in it.
     pub fn session_folder(&self, id: &SessionId) -> PathBuf {
         self.home.join("session-state").join(id.as_str())
+    }
+
+    /// Returns the file with a session's plan, without links, as requests to write it name it.
+    pub fn plan_file(&self, id: &SessionId) -> String {
+        let folder = self.session_folder(id);
+        let folder = folder.canonicalize().unwrap_or(folder);
+        folder.join(PLAN).to_string_lossy().into_owned()
     }
 
     /// Returns the folder for large outputs of a session.

@@ -12,6 +12,7 @@ mod files;
 mod hooks;
 pub mod join;
 mod journal;
+mod plan;
 pub mod provide;
 mod questions;
 mod redact;

@@ -12,6 +12,7 @@ mod create;
 mod diff;
 pub(crate) mod disk;
 mod edit;
+pub mod exit_plan_mode;
 #[cfg(test)]
 mod fixture;
 mod glob;
@@ -26,7 +27,7 @@ mod view;
 mod walk;
 mod web_fetch;
 
-pub use context::{AssessContext, ShellLookup, ToolContext};
+pub use context::{AssessContext, ShellLookup, ToolContext, sandbox_folder};
 pub use web_fetch::Web;
 
 use futures::future::BoxFuture;
@@ -40,7 +41,7 @@ use loopd_proto::permission::PermissionRequest;
 use loopd_kernel::command::CompletionRef;
 use loopd_kernel::policy::grant::Grant;
 use loopd_kernel::tasks::Task;
-use loopd_kernel::tool_call::UserQuestion;
+use loopd_kernel::tool_call::{PlanProposal, UserQuestion};
 
 /// How a tool call ended. The model reads successes and failures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,6 +138,8 @@ pub enum Need {
     PermissionForShell(PermissionRequest),
     /// Nothing runs; the user's answer to this question is the result.
     Answer(UserQuestion),
+    /// Nothing runs; the user's answer to this plan is the result.
+    Approval(PlanProposal),
     /// The arguments are invalid. Nothing runs, and the model gets this outcome.
     Refused(Outcome),
 }
@@ -149,6 +152,8 @@ pub trait Tool: Send + Sync + 'static {
     const DESCRIPTION: &'static str;
     /// Whether the tool is offered only where commands run on a terminal.
     const NEEDS_TERMINAL: bool = false;
+    /// Whether the tool writes files. It is not offered in plan mode.
+    const WRITES: bool = false;
     /// Whether a call mostly waits for sub-agents, whose work is counted on its own.
     const WAITS_FOR_AGENTS: bool = false;
 
@@ -171,6 +176,7 @@ pub trait DynTool: Send + Sync + 'static {
     fn description(&self) -> &str;
     fn parameters(&self) -> Value;
     fn needs_terminal(&self) -> bool;
+    fn writes(&self) -> bool;
     fn waits_for_agents(&self) -> bool;
     fn need<'a>(&'a self, args: &'a Value, context: &'a AssessContext) -> BoxFuture<'a, Need>;
     fn run<'a>(
@@ -196,6 +202,10 @@ impl<T: Tool> DynTool for T {
 
     fn needs_terminal(&self) -> bool {
         T::NEEDS_TERMINAL
+    }
+
+    fn writes(&self) -> bool {
+        T::WRITES
     }
 
     fn parameters(&self) -> Value {

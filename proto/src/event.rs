@@ -136,6 +136,8 @@ events! {
         "external_tool.completed" => ExternalToolCompleted(ask::Completed),
         "user_input.requested" => UserInputRequested(ask::UserInputRequested),
         "user_input.completed" => UserInputCompleted(ask::UserInputCompleted),
+        "exit_plan_mode.requested" => ExitPlanModeRequested(ask::ExitPlanModeRequested),
+        "exit_plan_mode.completed" => ExitPlanModeCompleted(ask::ExitPlanModeCompleted),
         "elicitation.requested" => ElicitationRequested(ask::ElicitationRequested),
         "elicitation.completed" => ElicitationCompleted(ask::ElicitationCompleted),
         "hook.start" => HookStart(hook::HookStart),

@@ -224,6 +224,7 @@ pub struct ClientOffer {
     pub commands: Option<Vec<ClientCommand>>,
     pub request_permission: bool,
     pub request_user_input: bool,
+    pub request_exit_plan_mode: bool,
     pub request_elicitation: bool,
     pub hooks: bool,
     /// Our own member: the client only observes. The session keeps its launch and does not resume
@@ -246,6 +247,21 @@ pub struct ClientTool {
     pub overrides_built_in_tool: bool,
     #[serde(default)]
     pub skip_permission: bool,
+    /// Our own member: the tool changes nothing, so that it needs no permission in plan mode.
+    #[serde(default)]
+    pub read_only: bool,
+    /// What the app notes about its tool. With `"loopd.readOnly": true` in it the tool is read-only:
+    /// the official SDKs send no members that they do not know.
+    #[serde(default)]
+    pub metadata: Option<Value>,
+}
+
+impl ClientTool {
+    /// Whether the tool says that it changes nothing.
+    pub fn only_reads(&self) -> bool {
+        let noted = |metadata: &Value| metadata.get("loopd.readOnly") == Some(&Value::Bool(true));
+        self.read_only || self.metadata.as_ref().is_some_and(noted)
+    }
 }
 
 /// A slash command that runs in the client.

@@ -10,6 +10,7 @@ use loopd_proto::permission::PermissionDecision;
 use loopd_proto::session::{ClientOffer, SessionOptions};
 
 use crate::handler::{Handlers, PermissionAsked, PermissionHandling, Tool, UserInput};
+use crate::hooks::Hooks;
 
 /// The options of a session, and the handlers that this client offers to it.
 #[derive(Clone, Default)]
@@ -98,6 +99,13 @@ impl SessionConfig {
         self
     }
 
+    /// Sets the hooks of this process for the session and all agents below it.
+    #[must_use]
+    pub fn hooks(mut self, hooks: Hooks) -> Self {
+        self.handlers.hooks = hooks;
+        self
+    }
+
     /// Returns what the daemon has to know about the handlers.
     pub(crate) fn offer(&self) -> ClientOffer {
         let tools: Vec<_> = self
@@ -112,7 +120,7 @@ impl SessionConfig {
             request_permission: !matches!(self.handlers.permissions, PermissionHandling::None),
             request_user_input: self.handlers.user_input.is_some(),
             request_elicitation: false,
-            hooks: false,
+            hooks: !self.handlers.hooks.is_empty(),
             observer: false,
         }
     }

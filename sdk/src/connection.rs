@@ -25,6 +25,7 @@ use loopd_proto::wire::{
 use serde::Deserialize;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -332,6 +333,66 @@ where
 /// Handles the notifications and requests of the daemon.
 struct Incoming(Weak<Shared>);
 
+/// The request with which the daemon asks a hook. The reply has its output.
+const HOOK: &str = "hooks.invoke";
+
+impl Incoming {
+    fn run_hook(&self, request: Request) -> BoxFuture<'static, Reply> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Asked {
+            session_id: SessionId,
+            hook_type: String,
+            input: Value,
+        }
+        #[derive(Serialize)]
+        struct Answer {
+            output: Option<Value>,
+        }
+        let id = request.id.clone();
+        let failed =
+            move |code: i32, why: String| Reply::error(&id, ErrorObject::new(code.into(), why));
+        let params = request.params.as_ref().map_or("{}", |raw| raw.get());
+        let asked: Asked = match serde_json::from_str(params) {
+            Ok(asked) => asked,
+            Err(error) => {
+                let refused = failed(code::INVALID_PARAMS, plain(&error));
+                return futures::future::ready(refused).boxed();
+            }
+        };
+        let session = self
+            .0
+            .upgrade()
+            .and_then(|it| it.session(&asked.session_id));
+        let Some(session) = session else {
+            // An answer without output would let a guarded call pass.
+            let refused = failed(code::FAILED, "the session is not open here".to_owned());
+            return futures::future::ready(refused).boxed();
+        };
+        let running = session
+            .config
+            .handlers
+            .hooks
+            .run(&asked.hook_type, asked.input);
+        let id = request.id;
+        async move {
+            match running {
+                None => Reply::result(&id, &Answer { output: None }),
+                Some(running) => match running.await {
+                    Ok(output) => Reply::result(
+                        &id,
+                        &Answer {
+                            output: Some(output),
+                        },
+                    ),
+                    Err(why) => failed(code::FAILED, why),
+                },
+            }
+        }
+        .boxed()
+    }
+}
+
 /// The request with which the daemon asks the user a question. The reply is the answer.
 const USER_INPUT: &str = "userInput.request";
 
@@ -341,6 +402,9 @@ impl Service for Incoming {
             let error = ErrorObject::new(code.into(), why);
             futures::future::ready(Reply::error(&request.id, error)).boxed()
         };
+        if request.method == HOOK {
+            return self.run_hook(request);
+        }
         if request.method != USER_INPUT {
             let why = format!("Unhandled method {}", request.method);
             return refused(code::METHOD_NOT_FOUND, why);

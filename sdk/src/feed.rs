@@ -327,7 +327,8 @@ fn tool_call_of(request: &PermissionRequest) -> Option<&ToolCallId> {
         | PermissionRequest::Read { tool_call_id, .. }
         | PermissionRequest::Url { tool_call_id, .. }
         | PermissionRequest::Mcp { tool_call_id, .. }
-        | PermissionRequest::CustomTool { tool_call_id, .. } => tool_call_id.as_ref(),
+        | PermissionRequest::CustomTool { tool_call_id, .. }
+        | PermissionRequest::Hook { tool_call_id, .. } => tool_call_id.as_ref(),
     }
 }
 

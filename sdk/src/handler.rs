@@ -19,6 +19,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::config::Tools;
+use crate::hooks::Hooks;
 
 type Decide = dyn Fn(PermissionAsked) -> BoxFuture<'static, PermissionDecision> + Send + Sync;
 type Answer = dyn Fn(UserInput) -> BoxFuture<'static, UserInputResponse> + Send + Sync;
@@ -30,6 +31,7 @@ pub(crate) struct Handlers {
     pub(crate) tools: Tools,
     pub(crate) permissions: PermissionHandling,
     pub(crate) user_input: Option<Arc<Answer>>,
+    pub(crate) hooks: Hooks,
 }
 
 /// How this client treats permission requests.

@@ -28,6 +28,7 @@ mod error;
 mod events;
 mod feed;
 mod handler;
+pub mod hooks;
 mod queue;
 mod session;
 mod tasks;
@@ -39,6 +40,7 @@ pub use connect_options::{ConnectOptions, DaemonPaths, StartPolicy, environment}
 pub use error::Error;
 pub use events::Events;
 pub use handler::{PermissionAsked, Tool, ToolInvocation, ToolOutput, UserInput};
+pub use hooks::Hooks;
 pub use queue::{KeepsWaiting, Stopped};
 pub use session::{Message, Session};
 pub use turn::{Reply, Turn, Wait};

@@ -244,7 +244,8 @@ proptest! {
         steps in proptest::collection::vec(step(), 3),
         request in request(),
     ) {
-        let mut parent = EffectivePermissions { permissions, may_ask };
+        let planning = loopd_kernel::policy::planning::Planning::No;
+        let mut parent = EffectivePermissions { permissions, may_ask, planning };
         let mut parent_cwd = cwd;
         // What an agent does in its own copy stands for what its parent does in its own place.
         let mut in_a_copy = false;

@@ -10,6 +10,6 @@ mod http;
 mod permission;
 mod prompts;
 mod stop;
-mod support;
+pub(crate) mod support;
 mod tree;
 mod two_clients;

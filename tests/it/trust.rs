@@ -121,6 +121,9 @@ async fn a_changed_or_new_hook_does_not_run_until_it_is_trusted_again() {
     let work = daemon.work();
     write(work, ".github/hooks/guard.json", HOOK);
     write(work, "guard.sh", "exit 2");
+    let shown = client.call("loopd.trust.show", json!({})).await;
+    let detail = shown["items"][0]["detail"].as_str().unwrap();
+    assert_eq!(detail, "./guard.sh [with the content of guard.sh]");
     trust(&client).await;
     assert_eq!(states(&client).await, ["runs"]);
 
@@ -154,6 +157,48 @@ async fn a_changed_or_new_hook_does_not_run_until_it_is_trusted_again() {
     let another = r#"{"hooks":{"agentStop":[{"bash":"x"}]}}"#;
     write(work, ".loopd/hooks/new.json", another);
     assert_eq!(states(&client).await, ["runs", "untrusted"]);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_folder_inside_of_a_project_is_trusted_with_the_folders_above_it() {
+    let daemon = Daemon::playing([]).await;
+    let client = daemon.client();
+    let work = daemon.work();
+    std::fs::create_dir(work.join(".git")).unwrap();
+    write(work, ".github/hooks/guard.json", HOOK);
+    write(
+        work,
+        "sub/.claude/settings.json",
+        r#"{"hooks":{"Stop":[{"command":"x"}]}}"#,
+    );
+    write(
+        work,
+        "other/.claude/settings.json",
+        r#"{"hooks":{"Stop":[{"command":"y"}]}}"#,
+    );
+    let in_folder = async |folder: &str| {
+        let params = json!({"cwd": daemon.file(folder)});
+        let listed = client.call("loopd.hooks.list", params).await;
+        let hooks = listed["hooks"].as_array().unwrap().iter();
+        let shown = hooks.map(|hook| format!("{} {}", hook["command"], hook["state"]));
+        shown.collect::<Vec<_>>().join(", ").replace('"', "")
+    };
+    let sub = json!({"path": "sub"});
+    let shown = client.call("loopd.trust.show", sub).await;
+    assert_eq!(shown["root"], json!(work.canonicalize().unwrap()));
+    let params = json!({"path": shown["path"], "hash": shown["hash"]});
+    assert_eq!(client.call("loopd.trust.set", params).await["items"], 2);
+    assert_eq!(in_folder("sub").await, "./guard.sh runs, x runs");
+    assert_eq!(in_folder("other").await, "./guard.sh runs, y untrusted");
+    // Trusting another folder of the project takes nothing from the first one.
+    let shown = client
+        .call("loopd.trust.show", json!({"path": "other"}))
+        .await;
+    let params = json!({"path": shown["path"], "hash": shown["hash"]});
+    client.call("loopd.trust.set", params).await;
+    assert_eq!(in_folder("other").await, "./guard.sh runs, y runs");
+    assert_eq!(in_folder("sub").await, "./guard.sh runs, x runs");
     daemon.finish().await;
 }
 

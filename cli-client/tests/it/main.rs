@@ -26,4 +26,6 @@ mod sessions;
 mod tasks;
 #[cfg(unix)]
 mod terminal;
+#[cfg(unix)]
+mod trust;
 mod worktrees;

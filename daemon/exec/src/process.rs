@@ -63,6 +63,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::keep_alive::KeepAlive;
+use crate::sandbox::{Sandbox, SandboxError};
 
 #[cfg(target_os = "linux")]
 pub use ancestry::PeerOrigin;
@@ -184,6 +185,8 @@ pub struct Spawn {
     pub session: Option<SessionId>,
     /// The text in the process list.
     pub label: String,
+    /// Confines the command and all that it starts; `None` leaves it free.
+    pub sandbox: Option<Sandbox>,
 }
 
 impl Spawn {
@@ -210,6 +213,8 @@ pub enum SpawnError {
     Log { log: PathBuf, source: io::Error },
     #[error("a command whose output goes to a log has to be detached, and the other way round")]
     LogWithoutDetached,
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
     #[error("the process that holds commands could not be started: {0}")]
     Holder(#[source] io::Error),
     #[error("the daemon is ending and starts nothing any more")]
@@ -316,6 +321,9 @@ impl Processes {
         }
         if self.0.ending.load(Ordering::Acquire) {
             return Err(SpawnError::Ending);
+        }
+        if let Some(sandbox) = &spawn.sandbox {
+            sandbox.prepare(&mut spawn.env)?;
         }
         let length = record::shortened(&spawn.label).len();
         spawn.label.truncate(length);

@@ -30,6 +30,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::process::{Lifetime, Processes};
+use crate::sandbox::Sandbox;
 use crate::terminal::{Backend, CloseMode, CommandStartError, OutputFilters, Shell, ShellSpec};
 use loopd_kernel::command::{Command, TaskEnd};
 use loopd_kernel::state::State;
@@ -67,6 +68,8 @@ pub struct CommandContext {
     pub backend: Backend,
     pub cwd: PathBuf,
     pub env: BTreeMap<String, String>,
+    /// Confines the command; a shell keeps the one that it was opened with.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// A command to run.
@@ -167,8 +170,18 @@ impl Shells {
             }
             table.detached.remove(&id);
         }
-        if let Some(slot) = table.slots.get(&id) {
-            return Ok((id, slot.clone()));
+        let sandboxed = order.context.sandbox.is_some();
+        match table.slots.get(&id) {
+            Some(slot) if sandboxed && !slot.sandboxed => {
+                let others = table.not_sandboxed();
+                return Err(ShellError::NotSandboxed { id, others });
+            }
+            // Plan mode has ended, and its shells with it.
+            Some(slot) if slot.sandboxed && !sandboxed => {
+                table.slots.remove(&id);
+            }
+            Some(slot) => return Ok((id, slot.clone())),
+            None => {}
         }
         if table.slots.len() >= MAX_SHELLS && !table.make_room() {
             return Err(ShellError::TooManyShells { limit: MAX_SHELLS });
@@ -178,7 +191,7 @@ impl Shells {
             (Some(_), _) | (None, RunIn::Background) => Retention::UntilClosed,
         };
         let waiting = self.0.setup.processes.keep_alive().waiting();
-        let slot = Arc::new(ShellSlot::new(retention, waiting));
+        let slot = Arc::new(ShellSlot::new(retention, sandboxed, waiting));
         table.slots.insert(id.clone(), slot.clone());
         table.closed.forget(&id);
         Ok((id, slot))
@@ -252,6 +265,7 @@ impl Shells {
             session: setup.session.clone(),
             lifetime,
             label,
+            sandbox: context.sandbox.clone(),
         }
     }
 
@@ -366,6 +380,31 @@ impl Shells {
             }
         };
         Ok(status)
+    }
+
+    /// The open shells that do not run in a sandbox.
+    pub fn not_sandboxed(&self) -> Vec<ShellId> {
+        self.table().not_sandboxed()
+    }
+
+    /// Closes the shells that run in a sandbox and stops their commands.
+    pub fn close_sandboxed(&self) {
+        let table = self.table();
+        let sandboxed = table.slots.iter().filter(|(_, slot)| slot.sandboxed);
+        let ids: Vec<ShellId> = sandboxed.map(|(id, _)| id.clone()).collect();
+        drop(table);
+        if ids.is_empty() {
+            return;
+        }
+        let shells = self.clone();
+        self.0.tasks.spawn(async move {
+            for id in ids {
+                let reason = CloseReason::PlanModeEnded;
+                // A shell without a command is only closed.
+                shells.stop(&id, reason).await.ok();
+                shells.close_slot(&id, reason, Retention::UntilClosed);
+            }
+        });
     }
 
     /// All commands: attached ones by shell id, then detached ones by shell id.

@@ -237,3 +237,53 @@ pub(crate) fn own_terminal_on_stdin(
     }
     Ok(())
 }
+
+/// Runs a step in a child before it becomes the program.
+#[cfg(target_os = "linux")]
+#[expect(
+    unsafe_code,
+    reason = "only the child itself can give up what it may do"
+)]
+pub(crate) fn before_exec(
+    command: &mut std::process::Command,
+    step: impl Fn() -> std::io::Result<()> + Send + Sync + 'static,
+) {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: only a keeper calls this, which has one thread (`SingleThread`): no other thread can
+    // hold a lock in the copy, so that the step may even allocate.
+    unsafe { command.pre_exec(step) };
+}
+
+/// The version of Landlock that this kernel has. Fails with `ENOSYS` if it has none, and with
+/// `EOPNOTSUPP` if it was switched off when the system was started.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "no library tells the version")]
+pub(crate) fn landlock_version() -> std::io::Result<i64> {
+    const VERSION: libc::c_uint = 1;
+    let none = std::ptr::null::<libc::c_void>();
+    // SAFETY: with this flag the call reads no memory and changes nothing.
+    match unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, none, 0_usize, VERSION) } {
+        version if version >= 0 => Ok(version),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// Whether this kernel can answer a system call with an error on behalf of a filter.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "no library asks the kernel that")]
+pub(crate) fn can_filter_system_calls() -> std::io::Result<()> {
+    let action = libc::SECCOMP_RET_ERRNO;
+    // SAFETY: the kernel reads the number, which lives here, and changes nothing.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_GET_ACTION_AVAIL,
+            0,
+            &raw const action,
+        )
+    };
+    match answer {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}

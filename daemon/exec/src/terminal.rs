@@ -45,6 +45,7 @@ use std::sync::Arc;
 use loopd_proto::id::SessionId;
 
 use crate::process::{Lifetime, Processes, SpawnError};
+use crate::sandbox::Sandbox;
 
 pub use keys::{InputError, TypedInput, parse_input};
 pub use output::{
@@ -78,6 +79,8 @@ pub struct ShellSpec {
     pub lifetime: Lifetime,
     /// The text in the process list.
     pub label: String,
+    /// Confines bash and all that it starts.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// How a shell is closed.

@@ -4,6 +4,7 @@ pub(crate) mod queue;
 mod runs;
 
 use loopd_proto::attachment::Attachment;
+use loopd_proto::event::agent::Stance;
 use loopd_proto::event::fact::{LoopOutcome, NamedBy};
 use loopd_proto::event::session::{CodeChanges, WorkContext};
 use loopd_proto::event::tool::{ToolComplete, ToolStart};
@@ -99,8 +100,12 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::AgentSelected(selected) => {
             state.agent = Some(selected.agent_name.clone());
             state.agent_tools.clone_from(&selected.tools);
+            state.agent_stance = selected.stance.unwrap_or_default();
         }
-        Durable::AgentDeselected(_) => (state.agent, state.agent_tools) = (None, None),
+        Durable::AgentDeselected(_) => {
+            (state.agent, state.agent_tools) = (None, None);
+            state.agent_stance = Stance::default();
+        }
         Durable::UserMessage(message) => {
             state.totals.user_requests += 1;
             state.remember(Entry::User(parts(message)));
@@ -257,6 +262,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                     .map(|call| (call, CallEvent::UserAsked { request })),
                 Asked::Guard(wanted) => {
                     Some((&wanted.tool_call_id, CallEvent::GuardWanted { request }))
+                }
+                Asked::ExitPlanMode(plan) => {
+                    Some((&plan.tool_call_id, CallEvent::UserAsked { request }))
                 }
                 Asked::Elicitation(_) => None,
             };

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 
 use ulid::Ulid;
 
+use loopd_proto::event::agent::Stance;
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{ClientRef, NamedBy};
 use loopd_proto::event::hook::HookEnd;
@@ -19,6 +20,7 @@ use loopd_proto::event::task::ShellWaiting;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, ToolCallId};
 use loopd_proto::params::options::OptionsPatch;
+use loopd_proto::params::pending::ExitPlanMode;
 use loopd_proto::params::permission::ApprovalMode;
 use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::permission::{PermissionDecision, PermissionRequest, Permissions};
@@ -29,8 +31,10 @@ use serde_json::Value;
 pub use super::effect::{Effect, EffectStart, RememberScope};
 use super::hook::{Guarded, HookNeeds, HookPermission, HookVerdict, StopAnswered};
 use super::policy::Whereabouts;
+use super::policy::planning::{Planning, ToolClaim};
+use super::policy::restrict::keep_to_looking;
 use super::state::{State, TurnKey};
-use super::tool_call::{Ahead, ToolOrigin, UserQuestion};
+use super::tool_call::{Ahead, PlanProposal, ToolOrigin, UserQuestion};
 
 pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
 pub use life::{AdoptAsSubagent, Create, Resume};
@@ -57,6 +61,10 @@ pub struct DecideEnv<'a> {
     pub tool_origin: &'a dyn Fn(&str) -> Option<ToolOrigin>,
     /// Returns what a sub-agent may do by its parent's permissions; `None` in any other session.
     pub inherited: &'a dyn Fn() -> Option<Permissions>,
+    /// Whether the sessions above this one let it only look and plan.
+    pub planning: Planning,
+    /// Returns the path of the session's plan, as requests to write it name it.
+    pub plan_file: &'a dyn Fn() -> String,
     /// Returns whether an attached client runs the slash command of this name.
     pub runs_command: &'a dyn Fn(&str) -> bool,
     /// The session at the top, while this session is a live sub-agent of it.
@@ -76,6 +84,9 @@ impl DecideEnv<'_> {
         if self.bypass && !own.approve_all {
             own.to_mut().approve_all = true;
         }
+        if state.agent_stance == Stance::Plan {
+            keep_to_looking(own.to_mut());
+        }
         own
     }
 
@@ -85,6 +96,11 @@ impl DecideEnv<'_> {
             cwd: &state.cwd,
             home: Some(self.home),
         }
+    }
+
+    /// Returns whether the session only looks and plans.
+    pub(crate) fn planning(&self, state: &State) -> Planning {
+        Planning::of(state).below(self.planning)
     }
 
     pub fn message(&mut self) -> MessageId {
@@ -210,6 +226,12 @@ pub enum Command {
         answer: String,
         freeform: bool,
     },
+    AnswerExitPlanMode {
+        request: RequestId,
+        answer: ExitPlanMode,
+        /// The plan as it is now, if it is another one than was asked about.
+        edited: Option<String>,
+    },
     Elicit {
         request: RequestId,
         message: String,
@@ -300,6 +322,8 @@ pub struct Assessed {
     /// Where the tool comes from. The origin says who runs the call once it is permitted.
     pub origin: ToolOrigin,
     pub need: CallNeed,
+    /// What the tool says about itself.
+    pub claim: ToolClaim,
     /// What may be prepared early, unless the call is refused.
     pub ahead: Ahead,
     /// Whether an attached client answers permission questions, or no client is attached at all.
@@ -314,6 +338,8 @@ pub enum CallNeed {
     Permission(PermissionRequest),
     /// The call is a question to the user. The answer is its result.
     Answer(UserQuestion),
+    /// The call asks to leave plan mode. The answer is its result.
+    Approval(PlanProposal),
     Refused(CallOutcome),
 }
 

@@ -10,6 +10,7 @@ mod form;
 mod hooks;
 mod life;
 mod limits;
+mod plan;
 mod queue;
 mod settings;
 mod tasks;
@@ -134,6 +135,11 @@ pub fn decide(
             answer,
             freeform,
         } => Ok(answer::user_input(state, &request, answer, freeform, env)),
+        Command::AnswerExitPlanMode {
+            request,
+            answer,
+            edited,
+        } => Ok(plan::answered(state, &request, answer, edited, env)),
         Command::Elicit {
             request,
             message,

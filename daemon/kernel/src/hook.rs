@@ -5,8 +5,10 @@ use loopd_proto::id::ToolCallId;
 use loopd_proto::permission::PermissionRequest;
 use serde_json::Value;
 
+use crate::command::CallOutcome;
 use crate::model::ToolCall;
 use crate::state::TurnKey;
+use crate::texts;
 use crate::tool_call::ToolOrigin;
 
 /// The kind of the failure of a message that hooks do not let through.
@@ -32,6 +34,22 @@ pub struct HookDenial {
     pub reason: String,
     /// The text for people, which names the hook and how to go on.
     pub told: String,
+    /// Whether the agent stops here, as it does when a person rejects a call.
+    pub stops: bool,
+}
+
+impl HookDenial {
+    /// Returns the result of the call.
+    pub(crate) fn outcome(self) -> CallOutcome {
+        let code = if self.stops {
+            texts::REJECTED_CODE
+        } else {
+            "denied"
+        };
+        let mut outcome = CallOutcome::failure(code, self.reason);
+        outcome.result.detailed_content = Some(self.told);
+        outcome
+    }
 }
 
 impl HookVerdict {
@@ -42,6 +60,7 @@ impl HookVerdict {
             (Self::Deny(one), Self::Deny(other)) => Self::Deny(HookDenial {
                 reason: joined(one.reason, &other.reason),
                 told: joined(one.told, &other.told),
+                stops: one.stops || other.stops,
             }),
             (Self::Deny(denial), _) | (_, Self::Deny(denial)) => Self::Deny(denial),
             (Self::Ask(Some(one)), Self::Ask(Some(other))) => Self::Ask(Some(joined(one, &other))),
@@ -127,6 +146,7 @@ mod tests {
         HookVerdict::Deny(HookDenial {
             reason: text.to_owned(),
             told: text.to_owned(),
+            stops: false,
         })
     }
 

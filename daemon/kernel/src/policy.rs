@@ -3,13 +3,15 @@
 //! Deny rules win over everything, then come the allow rules; what is left is asked about. The
 //! order of rules never matters. `policy/shell.rs` matches rules with commands and `policy/url.rs`
 //! with URLs. `policy/managed.rs` holds the settings above a session's own rules.
-//! `policy/protected.rs` names the files that are asked about whatever the rules allow.
+//! `policy/protected.rs` names the files that are asked about whatever the rules allow, and
+//! `policy/planning.rs` is plan mode.
 //! `policy/verdict.rs` combines the verdicts of several judges, and `policy/grant.rs` is the
 //! resulting right to run.
 
 mod denied_files;
 pub mod grant;
 pub mod managed;
+pub mod planning;
 pub(crate) mod protected;
 pub mod restrict;
 pub mod shell;

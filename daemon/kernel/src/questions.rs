@@ -5,7 +5,7 @@
 //! are shown the stored event at the position of the question.
 
 use loopd_proto::event::ask::{ElicitationRequested, UserInputRequested};
-use loopd_proto::event::fact::Asked;
+use loopd_proto::event::fact::{Asked, PlanAsked};
 use loopd_proto::id::{RequestId, Seq};
 use loopd_proto::permission::PermissionRequest;
 
@@ -39,6 +39,8 @@ pub enum Asks {
     Elicitation(Box<ElicitationRequested>),
     /// The client whose hooks guard the session has to decide about a call.
     Guard,
+    /// A person has to approve a plan.
+    ExitPlanMode(Box<PlanAsked>),
 }
 
 impl Questions {
@@ -58,7 +60,11 @@ impl Questions {
     pub fn forms(&self) -> impl Iterator<Item = &ElicitationRequested> {
         self.iter().filter_map(|question| match &question.asks {
             Asks::Elicitation(form) => Some(&**form),
-            Asks::Permission(_) | Asks::ClientTool(_) | Asks::UserInput(_) | Asks::Guard => None,
+            Asks::Permission(_)
+            | Asks::ClientTool(_)
+            | Asks::UserInput(_)
+            | Asks::ExitPlanMode(_)
+            | Asks::Guard => None,
         })
     }
 
@@ -66,7 +72,23 @@ impl Questions {
     pub fn user_inputs(&self) -> impl Iterator<Item = &UserInputRequested> {
         self.iter().filter_map(|question| match &question.asks {
             Asks::UserInput(asked) => Some(&**asked),
-            Asks::Permission(_) | Asks::ClientTool(_) | Asks::Elicitation(_) | Asks::Guard => None,
+            Asks::Permission(_)
+            | Asks::ClientTool(_)
+            | Asks::Elicitation(_)
+            | Asks::ExitPlanMode(_)
+            | Asks::Guard => None,
+        })
+    }
+
+    /// Returns the plans that wait for approval.
+    pub fn plans(&self) -> impl Iterator<Item = &PlanAsked> {
+        self.iter().filter_map(|question| match &question.asks {
+            Asks::ExitPlanMode(plan) => Some(&**plan),
+            Asks::Permission(_)
+            | Asks::ClientTool(_)
+            | Asks::UserInput(_)
+            | Asks::Elicitation(_)
+            | Asks::Guard => None,
         })
     }
 
@@ -100,7 +122,11 @@ impl Asks {
     fn is_form(&self) -> bool {
         match self {
             Self::Elicitation(_) => true,
-            Self::Permission(_) | Self::ClientTool(_) | Self::UserInput(_) | Self::Guard => false,
+            Self::Permission(_)
+            | Self::ClientTool(_)
+            | Self::UserInput(_)
+            | Self::ExitPlanMode(_)
+            | Self::Guard => false,
         }
     }
 
@@ -108,7 +134,11 @@ impl Asks {
     pub fn permission(&self) -> Option<&PermissionRequest> {
         match self {
             Self::Permission(permission) => Some(permission),
-            Self::ClientTool(_) | Self::UserInput(_) | Self::Elicitation(_) | Self::Guard => None,
+            Self::ClientTool(_)
+            | Self::UserInput(_)
+            | Self::Elicitation(_)
+            | Self::ExitPlanMode(_)
+            | Self::Guard => None,
         }
     }
 }
@@ -119,6 +149,7 @@ impl From<&Asked> for Asks {
             Asked::UserInput(asked) => Self::UserInput(Box::new(asked.clone())),
             Asked::Elicitation(form) => Self::Elicitation(Box::new(form.clone())),
             Asked::Guard(_) => Self::Guard,
+            Asked::ExitPlanMode(plan) => Self::ExitPlanMode(Box::new(plan.clone())),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use loopd_proto::event::agent::SubagentIdentity;
+use loopd_proto::event::agent::{Stance, SubagentIdentity};
 use loopd_proto::event::fact::{ClientRef, LoopOutcome, PendingCommand, PendingMessage, QueueItem};
 use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkContext};
 use loopd_proto::event::task::WorkUsage;
@@ -35,6 +35,8 @@ pub struct State {
     pub agent: Option<String>,
     /// The tools that this agent had when it was selected. `None` means all tools.
     pub agent_tools: Option<Vec<String>>,
+    /// How this agent treats calls that need a permission.
+    pub agent_stance: Stance,
     pub permissions: Permissions,
     /// Whether a client's hooks guard the session. Then no call runs that they were not asked about.
     pub guarded_by_client: bool,
@@ -252,6 +254,7 @@ impl State {
             reasoning_effort: None,
             agent: None,
             agent_tools: None,
+            agent_stance: Stance::default(),
             permissions: Permissions::default(),
             guarded_by_client: false,
             added_context: Vec::new(),

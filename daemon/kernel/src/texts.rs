@@ -3,10 +3,13 @@
 //! Recorded conversations contain them. If a sentence changes, old recordings no longer match.
 
 mod notice;
+mod planning;
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule};
 
 pub(crate) use notice::task_rested;
+pub(crate) use planning::{not_in_plan_mode, plan_approved, plan_rejected, still_running};
+pub use planning::{plan_mode, refused_while_planning};
 
 use crate::tasks::Task;
 

@@ -15,6 +15,7 @@
 //! A stage with nothing to do stores nothing. So a call that runs because the rules allow it looks
 //! in the log like a call that is still being judged: both are [`CallStage::Intended`].
 
+use loopd_proto::event::ask::PlanAction;
 use loopd_proto::id::RequestId;
 use loopd_proto::permission::PermissionRequest;
 
@@ -302,6 +303,18 @@ pub struct UserQuestion {
     pub text: String,
     pub choices: Option<Vec<String>>,
     pub allow_freeform: bool,
+}
+
+/// A plan for which the model wants to leave plan mode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanProposal {
+    pub summary: String,
+    /// The plan in full.
+    pub content: String,
+    /// Whether the plan came with the call and becomes the session's plan.
+    pub is_new: bool,
+    pub actions: Vec<PlanAction>,
+    pub recommended: PlanAction,
 }
 
 /// What may be prepared for a call while its intent is being stored or a person decides.

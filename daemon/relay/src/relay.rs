@@ -8,7 +8,7 @@
 mod link;
 mod upstream;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,14 +17,15 @@ use loopd_proto::build_id;
 use loopd_proto::daemon_connection::{CreateHome, DaemonTarget};
 use loopd_proto::params::launch::{JoinTransport, LaunchParams, LaunchState};
 use tokio::runtime::Builder;
-use tokio::sync::Semaphore;
+use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
 use crate::{announce, shutdown, stdio, tcp};
 use link::{End, Link};
 use upstream::Upstream;
 
-/// How many TCP clients may be connected that have sent nothing yet.
+/// How many TCP clients may be connected that have sent nothing yet. One more takes the place of
+/// the one that has been silent for longest, so that silent clients keep nobody out.
 const MOST_SILENT: usize = 256;
 
 /// The options that the relay was started with.
@@ -130,26 +131,36 @@ async fn watch(
 
 async fn accept_all(listener: tcp::Tcp, upstream: &Arc<Upstream>) -> anyhow::Result<End> {
     let links = TaskTracker::new();
-    let silent = Arc::new(Semaphore::new(MOST_SILENT));
+    // A client drops its receiver when it sends something or leaves.
+    let mut silent: VecDeque<oneshot::Sender<()>> = VecDeque::new();
     let mut number = 0;
     loop {
         let Some(stream) = listener.next().await else {
             continue;
         };
-        let Ok(place) = silent.clone().try_acquire_owned() else {
-            tracing::warn!("a TCP client was refused: {MOST_SILENT} others have sent nothing yet");
-            continue;
-        };
+        silent.retain(|client| !client.is_closed());
+        if silent.len() >= MOST_SILENT
+            && let Some(oldest) = silent.pop_front()
+        {
+            // Fails if the client has just sent something.
+            oldest.send(()).ok();
+        }
+        let (displace, displaced) = oneshot::channel();
+        silent.push_back(displace);
         number += 1;
         let upstream = upstream.clone();
         links.spawn(async move {
             let (input, output) = stream.into_split();
             let link = Link::new(number, JoinTransport::Tcp, input, output);
-            let link = match link.open().await {
+            let opened = tokio::select! {
+                biased;
+                opened = link.open() => opened,
+                _ = displaced => Err(format!("it sent nothing, and {MOST_SILENT} others came after it")),
+            };
+            let link = match opened {
                 Ok(link) => link,
                 Err(reason) => return tracing::info!(reason, "a TCP client was refused"),
             };
-            drop(place);
             match link.run(&upstream).await {
                 Ok(End::Client | End::Daemon) => {}
                 Ok(End::Refused(reason)) => tracing::info!(reason, "a TCP client was refused"),

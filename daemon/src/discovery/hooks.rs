@@ -13,6 +13,7 @@ mod named_files;
 mod parse;
 mod places;
 mod policy;
+mod sample;
 mod tool_names;
 
 pub use definition::{
@@ -22,10 +23,11 @@ pub use entry::{LOCAL_HTTP_VARIABLE, LocalHttp};
 pub use kind::{HookKind, MatchSubject, PayloadForm};
 pub use load::{HookSwitch, LoadedHooks, folder_of_agent, load, of_agent};
 pub use matcher::HookMatcher;
-pub use named_files::is_as_trusted;
+pub use named_files::is_unchanged;
 pub use parse::{HookFile, HookFileContent, HookText, parse};
 pub use places::{HookPlaces, PROJECT_SETTINGS, UserHookPlaces};
 pub use policy::PolicyFolders;
+pub use sample::{claude_payload, sample};
 pub use tool_names::claude_names;
 
 #[cfg(test)]

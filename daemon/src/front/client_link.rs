@@ -6,10 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use loopd_proto::event::ask::UserInputRequested;
+use loopd_proto::event::ask::{ExitPlanModeRequested, PlanAction, UserInputRequested};
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::params::event_log::{LAGGED, Lagged, LaggedSession, cursor_after};
 use loopd_proto::params::inference::{RequestChunk, RequestStart};
+use loopd_proto::params::pending::ExitPlanMode;
 use loopd_proto::params::ui::UserInputResponse;
 use loopd_proto::wire::{
     self, CallError, CloseReason, Closed, LogPlace, Peer, PendingCall, notification,
@@ -112,6 +113,26 @@ impl Client for ClientLink {
             allow_freeform: question.allow_freeform.unwrap_or(true),
         };
         answer(self.peer.start_request("userInput.request", &params)).boxed()
+    }
+
+    fn ask_plan(&self, session: &SessionId, plan: &ExitPlanModeRequested) -> Asking<ExitPlanMode> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            session_id: &'a SessionId,
+            summary: &'a str,
+            plan_content: &'a str,
+            actions: &'a [PlanAction],
+            recommended_action: PlanAction,
+        }
+        let params = Params {
+            session_id: session,
+            summary: &plan.summary,
+            plan_content: &plan.plan_content,
+            actions: &plan.actions,
+            recommended_action: plan.recommended_action,
+        };
+        answer(self.peer.start_request("exitPlanMode.request", &params)).boxed()
     }
 
     fn ask_token(&self, session: &SessionId, provider: &str) -> Asking<String> {

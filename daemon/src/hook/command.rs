@@ -45,6 +45,8 @@ pub(super) async fn run(
         lifetime: Lifetime::Turn,
         session: Some(context.session.clone()),
         label: format!("hook {} {}", definition.kind, definition.action),
+        // A hook is of people, not of the model: plan mode does not confine it.
+        sandbox: None,
     };
     let spawned = context.services.processes.spawn(spawn).await;
     let mut process = spawned.map_err(|error| HookFailure::failed(error.to_string()))?;

@@ -22,9 +22,10 @@ use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
 use super::transcript::Transcript;
 use crate::client::{AskError, Client};
-use crate::discovery::hooks::{HookAction, HookKind, HookOrigin, OnFailure, is_as_trusted};
+use crate::discovery::hooks::{HookAction, HookKind, HookOrigin, OnFailure, is_unchanged};
 use crate::launch::Launch;
 use crate::publish::{Audience, say};
+use crate::redaction::Redaction;
 use crate::services::Services;
 
 /// The most progress lines that people are shown of the hooks of one event.
@@ -53,6 +54,9 @@ pub struct HookContext {
     /// Ends commands of hooks with the turn.
     pub cancel: CancellationToken,
     pub progress: Arc<AtomicUsize>,
+    /// The secrets that events must not show.
+    pub redaction: Redaction,
+    /// Runs the hooks that nobody waits for.
     pub background: BackgroundHandle,
 }
 
@@ -122,19 +126,18 @@ impl HookContext {
     /// Asks all hooks of the event, those of whoever owns the machine first, then clients, then the
     /// others. The order of the answers is the order of the hooks.
     pub async fn dispatch(&self, input: &HookInput) -> Vec<HookOutcome> {
-        let files: Vec<_> = self.hooks.files_for(input).filter(|it| it.take()).collect();
+        let files = self.hooks.files_for(input).filter(|hook| hook.take());
+        let (beside, files): (Vec<_>, Vec<_>) =
+            files.partition(|hook| hook.definition.in_background);
+        for hook in beside {
+            self.start(hook, input);
+        }
         let claude = files
             .iter()
             .any(|hook| input.names_transcript(Some(hook.definition.form)));
         let clients = !self.hooks.clients.is_empty() && input.names_transcript(None);
         if claude || clients {
             self.transcript.update(self.services.store.as_ref()).await;
-        }
-        let (background, files): (Vec<_>, Vec<_>) = files
-            .into_iter()
-            .partition(|hook| hook.definition.in_background);
-        for hook in background {
-            self.start(hook, input);
         }
         let is_policy = |hook: &&Arc<FileHook>| hook.definition.source.origin == HookOrigin::Policy;
         let (policy, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_policy);
@@ -260,11 +263,11 @@ impl HookContext {
     /// Whether a hook that had to be trusted still is what was trusted.
     #[expect(clippy::unused_self, reason = "reads like its siblings")]
     async fn is_as_trusted(&self, hook: &Arc<FileHook>) -> bool {
-        if hook.definition.root.is_none() {
+        let Some(root) = hook.definition.root.clone() else {
             return true;
-        }
+        };
         let hook = hook.clone();
-        let look = tokio::task::spawn_blocking(move || is_as_trusted(&hook.definition));
+        let look = tokio::task::spawn_blocking(move || is_unchanged(&hook.definition, &root));
         look.await.unwrap_or(false)
     }
 
@@ -296,7 +299,12 @@ impl HookContext {
         mut end: HookEnd,
     ) -> HookOutcome {
         match &result {
-            Ok(output) => end.output = output.shown(),
+            Ok(output) => {
+                end.output = output.shown();
+                if let Some(message) = output.member("systemMessage").and_then(Value::as_str) {
+                    self.warn("hook_message", format!("{}: {message}", source.shown()));
+                }
+            }
             Err(failure) => {
                 end.success = false;
                 end.error = Some(HookError {
@@ -338,6 +346,30 @@ impl HookContext {
     }
 
     pub(super) fn say(&self, event: &Ephemeral) {
+        let mut event = event.clone();
+        match &mut event {
+            Ephemeral::HookStart(start) => {
+                if let Some(input) = &mut start.input {
+                    self.redaction.clean_value(input);
+                }
+            }
+            Ephemeral::HookEnd(end) => {
+                if let Some(output) = &mut end.output {
+                    self.redaction.clean_value(output);
+                }
+                if let Some(error) = &mut end.error {
+                    error.message = self.redaction.clean(&error.message).into_owned();
+                }
+            }
+            Ephemeral::HookProgress(progress) => {
+                progress.message = self.redaction.clean(&progress.message).into_owned();
+            }
+            Ephemeral::SessionWarning(warning) => {
+                warning.message = self.redaction.clean(&warning.message).into_owned();
+            }
+            _ => {}
+        }
+        let event = &event;
         say(
             &self.services.clock,
             &self.audience,

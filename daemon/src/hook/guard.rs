@@ -59,6 +59,7 @@ impl HookContext {
                     "a hook changed the arguments, and hooks changed the changed ones again; let only \
                      one hook change them",
                 ),
+                stops: false,
             }));
         }
         Ok(end)
@@ -123,6 +124,7 @@ impl HookContext {
                         source.way_out()
                     ),
                 ),
+                stops: false,
             }),
             ..GuardAnswer::default()
         }
@@ -153,6 +155,7 @@ fn deny(reason: Option<&str>) -> HookVerdict {
     HookVerdict::Deny(HookDenial {
         reason: reason.unwrap_or("No reason provided").to_owned(),
         told: String::new(),
+        stops: false,
     })
 }
 
@@ -164,6 +167,12 @@ fn read_guard(kind: HookKind, output: &HookOutput) -> Result<GuardAnswer, String
     if output.stops() {
         let stop = deny(output.text_of("stopReason")?);
         answer.verdict = answer.verdict.meet(stop);
+    }
+    if let HookVerdict::Deny(denial) = &mut answer.verdict {
+        let decision = output.member("decision");
+        let interrupts = decision.and_then(|it| it.get("interrupt"));
+        denial.stops =
+            output.stops() || output.is_set("interrupt") || interrupts == Some(&Value::Bool(true));
     }
     if let Some(reason) = &output.refused {
         let written = output.text_of("permissionDecisionReason")?;

@@ -52,6 +52,11 @@ impl HookContext {
         let mut reasons = Vec::new();
         for outcome in self.dispatch(&input).await {
             let block = match &outcome.result {
+                Ok(output) if output.member("modifiedResponse").is_some() => Err(
+                    "it wants to change the answer of the agent (`modifiedResponse`), which loopd does \
+                     not let hooks do"
+                        .to_owned(),
+                ),
                 Ok(output) if output.stops() => Ok(None),
                 Ok(output) => reason(output),
                 Err(failure) => Err(failure.cause().to_owned()),

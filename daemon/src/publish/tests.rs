@@ -6,6 +6,7 @@ use futures::future::BoxFuture;
 use loopd_proto::event::ask::UserInputRequested;
 use loopd_proto::params::inference::{RequestChunk, RequestStart};
 use loopd_proto::params::ui::UserInputResponse;
+use serde_json::Value;
 
 use super::*;
 use crate::client::{AskError, Asking, NoticeContent, SectionTexts};
@@ -55,6 +56,10 @@ impl Client for Listener {
     }
 
     fn ask_token(&self, _: &SessionId, _: &str) -> Asking<String> {
+        futures::future::ready(Err(AskError::Gone)).boxed()
+    }
+
+    fn invoke_hook(&self, _: &SessionId, _: &str, _: &Value) -> Asking<Option<Value>> {
         futures::future::ready(Err(AskError::Gone)).boxed()
     }
 

@@ -459,6 +459,8 @@ impl Actor {
                 let subagent = self.state.subagent.as_ref();
                 subagent.map(|_| self.effective_permissions().permissions)
             },
+            planning: self.planning(),
+            plan_file: &|| self.services.plan_file(&self.state.id),
             runs_command: &|name| self.clients.runs_command(name),
             top: self.subagents.parent().map(ParentLink::top),
             hooks: HookNeeds {

@@ -114,6 +114,15 @@ impl Clients {
             .collect()
     }
 
+    /// Returns the clients that can ask their users about a plan.
+    pub(super) fn answering_plans(&self) -> Vec<Arc<dyn Client>> {
+        let attachments = self.attachments.iter();
+        attachments
+            .filter(|attachment| attachment.offer.request_exit_plan_mode)
+            .map(|attachment| attachment.client.clone())
+            .collect()
+    }
+
     /// Lists the slash commands that clients run.
     pub(super) fn commands(&self) -> impl Iterator<Item = &ClientCommand> {
         self.offers()

@@ -71,11 +71,19 @@ impl Actor {
                 grant,
             } => return Some(self.run_call(turn, call, origin, grant)),
             Effect::StartGrace(turn) => return Some(grace(turn, self.grace_time())),
-            Effect::OpenShellAhead => self.shells.open_spare(&self.command_context()),
+            Effect::OpenShellAhead => self.shells.open_spare(&self.agent_command_context()),
             Effect::CancelTurn => self.running.cancel_turn(),
             Effect::AskClients(Asked::UserInput(asked)) => {
                 for client in self.clients.answering_users() {
                     self.ask(&client, &asked);
+                }
+            }
+            Effect::AskClients(Asked::ExitPlanMode(plan)) => {
+                if plan.is_new {
+                    self.keep_plan(&plan.asked.plan_content);
+                }
+                for client in self.clients.answering_plans() {
+                    self.ask_about_plan(&client, &plan.asked);
                 }
             }
             Effect::AskClients(Asked::Elicitation(_) | Asked::Guard(_)) => {
@@ -149,6 +157,7 @@ impl Actor {
             self.clients.attachments(),
             backend,
             self.subagents.roster(),
+            self.planning(),
         )
     }
 
@@ -179,6 +188,7 @@ impl Actor {
             options: self.state.options.clone(),
             agent: self.state.agent.clone(),
             mode: self.state.mode,
+            planning: self.planning(),
             model: self.state.model.clone(),
             reasoning_effort: self.state.reasoning_effort.clone(),
             profile: self.state.subagent.as_ref().map(|own| own.profile.clone()),

@@ -49,9 +49,10 @@ pub(super) struct SessionHooks {
     pub(super) begun: bool,
     /// Whether the hooks know that the session ends.
     ended: bool,
+    /// The hooks that the session does not wait for.
+    background: BackgroundHooks,
     /// The calls that hooks are being asked about, and the clients that are asked.
     asking: HashMap<ToolCallId, Vec<ClientId>>,
-    background: BackgroundHooks,
 }
 
 impl SessionHooks {
@@ -118,6 +119,7 @@ impl Actor {
             services: self.services.clone(),
             cancel: self.running.turn(),
             progress: Arc::default(),
+            redaction: self.redaction(),
             background: self.hooks.background.handle(),
         }
     }
@@ -571,5 +573,6 @@ fn crashed() -> HookVerdict {
     HookVerdict::Deny(HookDenial {
         reason: text.to_owned(),
         told: text.to_owned(),
+        stops: false,
     })
 }

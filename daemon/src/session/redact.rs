@@ -49,12 +49,25 @@ impl Actor {
             self.redaction().clean_in_place(result);
             return command;
         }
+        if let Command::AnswerExitPlanMode {
+            edited: Some(plan), ..
+        } = &mut command
+        {
+            self.redaction().clean_in_place(plan);
+            return command;
+        }
         let outcome = match &mut command {
             Command::ToolFinished { outcome, .. }
             | Command::AnswerTool { outcome, .. }
             | Command::UserCommandEnded { outcome, .. } => outcome,
             Command::Assessed(assessed) => match &mut assessed.need {
                 CallNeed::Refused(outcome) => outcome,
+                CallNeed::Approval(plan) => {
+                    let redaction = self.redaction();
+                    redaction.clean_in_place(&mut plan.summary);
+                    redaction.clean_in_place(&mut plan.content);
+                    return command;
+                }
                 CallNeed::Nothing | CallNeed::Permission(_) | CallNeed::Answer(_) => {
                     return command;
                 }
@@ -103,6 +116,10 @@ impl Actor {
             Durable::TaskNoted(it) => Durable::TaskNoted(self.masked(it, made)),
             Durable::TaskAnswered(it) => Durable::TaskAnswered(self.masked(it, made)),
             Durable::TaskEnded(it) => Durable::TaskEnded(self.masked(it, made)),
+            Durable::HookEnd(it) => Durable::HookEnd(self.masked(it, made)),
+            Durable::ContextAdded(it) => Durable::ContextAdded(self.masked(it, made)),
+            Durable::StopBlocked(it) => Durable::StopBlocked(self.masked(it, made)),
+            Durable::Reminded(it) => Durable::Reminded(self.masked(it, made)),
             other => other,
         }
     }

@@ -9,7 +9,8 @@ use super::{Message, SessionError};
 use crate::config::ShellBackend;
 use crate::redaction::file::FileMasks;
 use crate::services::Services;
-use crate::tool::large_output;
+use crate::tool::{large_output, sandbox_folder};
+use loopd_exec::sandbox::Sandbox;
 use loopd_exec::shells::{CommandContext, Shells, ShellsSetup, TaskLog, TaskLogError};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::command::Command;
@@ -77,12 +78,23 @@ impl Actor {
         }
     }
 
-    /// Returns where a shell command runs now.
+    /// Returns where a shell command of the model runs now.
+    pub(super) fn agent_command_context(&self) -> CommandContext {
+        let planning = self.planning().is_on();
+        let folder = || sandbox_folder(&self.services.scratch_folder(&self.state.id));
+        CommandContext {
+            sandbox: planning.then(|| Sandbox::new(folder())),
+            ..self.command_context()
+        }
+    }
+
+    /// Returns where a shell command of a person runs now. Plan mode does not bind people.
     pub(super) fn command_context(&self) -> CommandContext {
         CommandContext {
             backend: self.shell_backend(),
             cwd: self.state.cwd.clone().into(),
             env: self.child_environment(),
+            sandbox: None,
         }
     }
 

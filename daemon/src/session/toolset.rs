@@ -13,6 +13,7 @@ use crate::subagent::definitions::{self, Roster, ToolOrigin};
 use crate::tool::source::{BuiltInTools, ClientTools, ResolvedTool, ToolSource};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::model::ToolSpec;
+use loopd_kernel::policy::planning::Planning;
 use loopd_kernel::state::State;
 
 /// The tools of a session at one moment.
@@ -20,6 +21,7 @@ pub(super) struct Toolset<'a> {
     state: &'a State,
     built_in: BuiltInTools<'a>,
     client: ClientTools<'a>,
+    planning: Planning,
 }
 
 impl<'a> Toolset<'a> {
@@ -29,6 +31,7 @@ impl<'a> Toolset<'a> {
         attachments: &'a [Attachment],
         backend: Backend,
         roster: Arc<Roster>,
+        planning: Planning,
     ) -> Self {
         let profile = state.subagent.as_ref().map(|own| &own.profile);
         // A sub-agent reports to its parent and asks no users; a fork has its parent's tools.
@@ -46,10 +49,13 @@ impl<'a> Toolset<'a> {
                 specs: &services.tool_specs,
                 backend,
                 can_ask,
+                can_leave_plan_mode: planning == Planning::Mode
+                    && attachments.iter().any(|a| a.offer.request_exit_plan_mode),
                 roster,
                 agents_off: off.map(Vec::as_slice).unwrap_or_default(),
             },
             client: ClientTools::new(offered.flatten()),
+            planning,
         }
     }
 
@@ -89,9 +95,17 @@ impl<'a> Toolset<'a> {
         self.sources().flat_map(|source| {
             let names = source.names().into_iter();
             names
-                .filter(|name| self.is_offered(source, name))
+                .filter(|name| self.is_offered(source, name) && !self.is_hidden(source, name))
                 .map(move |name| (source, name))
         })
+    }
+
+    /// Returns whether plan mode hides this tool. A call of a hidden tool is resolved all the same,
+    /// so that it is refused with the reason.
+    fn is_hidden(&self, source: &dyn ToolSource, name: &str) -> bool {
+        self.planning.is_on()
+            && source.origin() == ToolOrigin::BuiltIn
+            && self.built_in.writes(name)
     }
 
     /// Returns whether the model is offered this tool from this source.

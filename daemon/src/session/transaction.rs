@@ -114,7 +114,13 @@ impl Actor {
             matches!(
                 step,
                 Step::Store(
-                    Durable::Permissions(_) | Durable::RulesChanged(_) | Durable::Configured(_)
+                    Durable::Permissions(_)
+                        | Durable::RulesChanged(_)
+                        | Durable::Configured(_)
+                        | Durable::ClientGuard(_)
+                        | Durable::ModeChanged(_)
+                        | Durable::AgentSelected(_)
+                        | Durable::AgentDeselected(_)
                 )
             )
         };
@@ -180,6 +186,7 @@ impl Actor {
         self.storage.hold_back(&mut effects);
         self.start_all(effects);
         if transaction.hands_down {
+            self.follow_planning();
             self.hand_down();
         }
         if !self.state.is_busy() {

@@ -71,6 +71,8 @@ pub enum PlanRefusal {
     NoFolder(PathBuf),
     #[error("cwd and isolation exclude each other: a worktree has a folder of its own.")]
     FolderAndWorktree,
+    #[error("No agent was started: its worktree would be written. {0} Leave `isolation` out.")]
+    WorktreeWhilePlanning(&'static str),
     #[error(transparent)]
     Model(#[from] ModelRefusal),
     #[error("{}", .0.message)]

@@ -221,6 +221,7 @@ impl ParentSession for House {
                 model: Some("model".to_owned()),
                 reasoning_effort: None,
                 taken: BTreeSet::new(),
+                planning: loopd_kernel::policy::planning::Planning::No,
                 denied: Vec::new(),
                 subagents: None,
                 settings: AgentSettings::default(),

@@ -17,6 +17,7 @@ use super::order::SpawnSpec;
 use super::slots::Slots;
 use loopd_kernel::command::ModelFailure;
 use loopd_kernel::model::ModelInfo;
+use loopd_kernel::policy::planning::Planning;
 use loopd_kernel::tasks::Task;
 
 /// The parent session of sub-agents.
@@ -74,6 +75,8 @@ pub struct ParentSnapshot {
     pub reasoning_effort: Option<String>,
     /// The ids of tasks that are or were in use.
     pub taken: BTreeSet<TaskId>,
+    /// Whether the session only looks and plans.
+    pub planning: Planning,
     /// The rules that deny a permission.
     pub denied: Vec<PermissionRule>,
     /// The clients' settings for single sub-agents.

@@ -15,6 +15,7 @@ use super::order::{Isolation, SubagentOrder, SubagentPlan};
 use super::parent::{ParentSnapshot, ReachableModels};
 use crate::discovery::agents::{self, AgentDefinition, ModelPolicy, PermissionMode};
 use loopd_kernel::model::ModelInfo;
+use loopd_kernel::texts;
 
 /// The definition for calls that name none.
 const GENERAL: &str = "general-purpose";
@@ -66,7 +67,7 @@ async fn named(
     let agent = parent.roster.may_start(wanted, asked_by(order), disabled)?;
     check_rules(parent, &agent.name)?;
     let cwd = folder(parent, order)?;
-    let isolation = isolation(order, agent)?;
+    let isolation = isolation(parent, order, agent)?;
     let choice = model(parent, models, order, agent).await?;
     // A sub-agent always waits for its own sub-agents, so they never run in the background.
     let waits = parent.identity.is_some();
@@ -155,6 +156,7 @@ fn folder(parent: &ParentSnapshot, order: &SubagentOrder) -> Result<PathBuf, Pla
 }
 
 fn isolation(
+    parent: &ParentSnapshot,
     order: &SubagentOrder,
     agent: &AgentDefinition,
 ) -> Result<Option<Isolation>, PlanRefusal> {
@@ -162,6 +164,11 @@ fn isolation(
         agents::Isolation::Worktree => Isolation::Worktree,
     });
     let isolation = order.isolation.or(own);
+    if isolation.is_some() && parent.planning.is_on() {
+        return Err(PlanRefusal::WorktreeWhilePlanning(texts::plan_mode(
+            parent.planning,
+        )));
+    }
     if isolation.is_some() && order.cwd.is_some() {
         return Err(PlanRefusal::FolderAndWorktree);
     }

@@ -36,6 +36,7 @@ pub(super) struct ApplyPatchArgs {
 impl Tool for ApplyPatch {
     type Args = ApplyPatchArgs;
     const NAME: &'static str = "apply_patch";
+    const WRITES: bool = true;
     const DESCRIPTION: &'static str = "Changes one or several files by a patch; either all of it is applied or nothing.\n\
         - Takes a unified diff as git prints it, or a patch in this form:\n\
         *** Begin Patch\n\

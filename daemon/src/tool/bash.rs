@@ -90,6 +90,9 @@ impl Tool for Bash {
         if let Err(outcome) = check(args) {
             return Need::Refused(outcome);
         }
+        if let Err(outcome) = check_sandbox(args, context) {
+            return Need::Refused(outcome);
+        }
         let request = match places::resolved(request(args), &context.cwd).await {
             Ok(request) => request,
             Err(outcome) => return Need::Refused(outcome),
@@ -105,6 +108,9 @@ impl Tool for Bash {
             Ok(wait) => wait,
             Err(outcome) => return outcome,
         };
+        if let Err(outcome) = check_sandbox(&args, context) {
+            return outcome;
+        }
         match grant.request() {
             Some(PermissionRequest::Shell {
                 full_command_text,
@@ -260,6 +266,32 @@ fn check(args: &BashArgs) -> Result<Duration, Outcome> {
             .map(|wait| wait.min(MAX_WAIT))
             .map_err(Outcome::failure),
     }
+}
+
+/// Returns why a command cannot run in the sandbox that plan mode demands.
+fn check_sandbox(args: &BashArgs, context: &AssessContext) -> Result<(), Outcome> {
+    if !context.planning.is_on() {
+        return Ok(());
+    }
+    if let Err(error) = loopd_exec::sandbox::check() {
+        return Err(Outcome::failure(words::no_sandbox(&error)));
+    }
+    if args.detach == Some(true) {
+        return Err(words::refused(&ShellError::DetachedSandbox));
+    }
+    match &args.shell_id {
+        Some(id) => opened_in_sandbox(id, context),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a shell that was opened before plan mode began.
+fn opened_in_sandbox(id: &ShellId, context: &AssessContext) -> Result<(), Outcome> {
+    let others = context.open_shells.not_sandboxed();
+    if context.planning.is_on() && others.contains(id) {
+        return Err(Outcome::failure(words::opened_before(id, &others)));
+    }
+    Ok(())
 }
 
 fn request(args: &BashArgs) -> PermissionRequest {

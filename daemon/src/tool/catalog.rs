@@ -11,6 +11,7 @@ use super::ask_user::AskUser;
 use super::bash::{self, Bash};
 use super::create::Create;
 use super::edit::Edit;
+use super::exit_plan_mode::ExitPlanMode;
 use super::glob::Glob;
 use super::grep::Grep;
 use super::task;
@@ -31,7 +32,7 @@ impl Default for Catalog {
 
 impl Catalog {
     pub fn new() -> Self {
-        let tools: [Arc<dyn DynTool>; 18] = [
+        let tools: [Arc<dyn DynTool>; 19] = [
             Arc::new(Bash),
             Arc::new(bash::Read),
             Arc::new(bash::Write),
@@ -41,6 +42,7 @@ impl Catalog {
             Arc::new(Create),
             Arc::new(Edit),
             Arc::new(AskUser),
+            Arc::new(ExitPlanMode),
             Arc::new(Grep),
             Arc::new(Glob),
             Arc::new(ApplyPatch),

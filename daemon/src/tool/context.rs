@@ -14,9 +14,16 @@ use loopd_proto::id::{ShellId, ToolCallId};
 use super::Web;
 use crate::redaction::Redaction;
 use crate::subagent::{SlotLease, Subagents};
+use loopd_exec::sandbox::Sandbox;
 use loopd_exec::shells::{CommandContext, FoundShell, ShellError, Shells};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::policy::GuardedPaths;
+use loopd_kernel::policy::planning::Planning;
+
+/// Returns the folder to which commands in a sandbox may write, in a session's scratch folder.
+pub fn sandbox_folder(scratch: &Path) -> PathBuf {
+    scratch.join("sandbox")
+}
 
 /// What a tool gets while its call is only assessed. Nothing in it can start or change anything.
 #[derive(Debug, Clone)]
@@ -28,6 +35,10 @@ pub struct AssessContext {
     /// The paths that rules name. A search through a folder leaves out what may not be read.
     pub guarded: Arc<GuardedPaths>,
     pub open_shells: ShellLookup,
+    /// The file with the plan of the session.
+    pub plan_file: PathBuf,
+    /// Whether the session only looks and plans; its commands run in a sandbox then.
+    pub planning: Planning,
     /// The secrets that requests show masked. A grant names what the request showed.
     pub redaction: Redaction,
 }
@@ -45,9 +56,20 @@ impl ShellLookup {
     pub fn find(&self, id: &ShellId) -> Result<FoundShell, ShellError> {
         self.0.find(id)
     }
+
+    /// Returns the open shells that do not run in a sandbox.
+    pub fn not_sandboxed(&self) -> Vec<ShellId> {
+        self.0.not_sandboxed()
+    }
 }
 
 impl AssessContext {
+    /// Returns the sandbox for commands that start now; `None` if they run free.
+    pub fn sandbox(&self) -> Option<Sandbox> {
+        let planning = self.planning.is_on();
+        planning.then(|| Sandbox::new(sandbox_folder(&self.scratch)))
+    }
+
     /// Resolves a path from the model against the working directory, without reading the disk.
     pub fn resolve(&self, path: impl AsRef<Path>) -> PathBuf {
         let mut resolved = self.cwd.clone();
@@ -104,6 +126,7 @@ impl ToolContext {
             backend: self.backend,
             cwd: self.cwd.clone(),
             env: self.env.clone(),
+            sandbox: self.sandbox(),
         }
     }
 }

@@ -28,6 +28,7 @@ pub(super) struct CreateArgs {
 impl Tool for Create {
     type Args = CreateArgs;
     const NAME: &'static str = "create";
+    const WRITES: bool = true;
     const DESCRIPTION: &'static str = "Creates a new file with the given content.\n\
         - Folders that are missing above the file are created too.\n\
         - A file that already exists is never overwritten: change it with the edit tool instead.\n\

@@ -70,6 +70,7 @@ impl EditPiece {
 impl Tool for Edit {
     type Args = EditArgs;
     const NAME: &'static str = "edit";
+    const WRITES: bool = true;
     const DESCRIPTION: &'static str = "Replaces text in an existing file.\n\
         - old_str has to match the file exactly, with all spaces and line breaks, and has to occur exactly once: add lines around it until it does, or set replace_all.\n\
         - Leave out the line numbers that view prints.\n\

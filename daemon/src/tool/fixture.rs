@@ -86,6 +86,8 @@ impl Fixture {
                 scratch: base.join("scratch"),
                 guarded: Arc::default(),
                 open_shells: ShellLookup::new(shells.clone()),
+                plan_file: base.join("plan.md"),
+                planning: loopd_kernel::policy::planning::Planning::No,
                 redaction: crate::redaction::Redaction::default(),
             },
             env,
@@ -158,6 +160,7 @@ impl Fixture {
             Need::Permission(request) | Need::PermissionForShell(request) => {
                 tool.run(&granted(request), args, &self.context).await
             }
+            Need::Approval(plan) => unreachable!("nobody approves {plan:?}"),
             Need::Answer(question) => unreachable!("nobody answers {question:?}"),
             Need::Refused(outcome) => outcome,
         }

@@ -11,11 +11,13 @@ use serde_json::{Value, json};
 
 use super::ask_user::ASK_USER;
 use super::catalog::Catalog;
+use super::exit_plan_mode::EXIT_PLAN_MODE;
 use super::task::TASK;
 use super::{AssessContext, DynTool, Need};
 use crate::subagent::definitions::{self, Roster};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::model::ToolSpec;
+use loopd_kernel::policy::planning::ToolClaim;
 use loopd_kernel::tool_call::ToolOrigin;
 
 /// One source of tools, as it is at one moment.
@@ -39,6 +41,7 @@ pub enum ResolvedTool {
         name: String,
         description: String,
         skip_permission: bool,
+        claim: ToolClaim,
     },
 }
 
@@ -50,14 +53,24 @@ impl ResolvedTool {
         }
     }
 
+    /// Returns what the tool says about itself.
+    pub fn claim(&self) -> ToolClaim {
+        match self {
+            Self::BuiltIn(_) => ToolClaim::Nothing,
+            Self::Client { claim, .. } => *claim,
+        }
+    }
+
     /// Returns what a call of the tool needs before it may run.
     pub async fn need(&self, arguments: &Value, context: &AssessContext) -> Need {
         match self {
             Self::BuiltIn(tool) => tool.need(arguments, context).await,
+            // In plan mode a tool that may change something is asked about all the same.
             Self::Client {
                 skip_permission: true,
+                claim,
                 ..
-            } => Need::Nothing,
+            } if !context.planning.is_on() || *claim == ToolClaim::ReadOnly => Need::Nothing,
             Self::Client {
                 name, description, ..
             } => Need::Permission(PermissionRequest::CustomTool {
@@ -78,6 +91,8 @@ pub struct BuiltInTools<'a> {
     pub backend: Backend,
     /// Whether a client takes questions of the model.
     pub can_ask: bool,
+    /// Whether the session is in plan mode, and a client can be asked to end it.
+    pub can_leave_plan_mode: bool,
     pub roster: Arc<Roster>,
     /// The names of agents that the configuration turns off.
     pub agents_off: &'a [String],
@@ -86,7 +101,14 @@ pub struct BuiltInTools<'a> {
 impl BuiltInTools<'_> {
     fn has(&self, tool: &dyn DynTool) -> bool {
         let can_run = self.backend == Backend::Terminal || !tool.needs_terminal();
-        can_run && (self.can_ask || tool.name() != ASK_USER)
+        can_run
+            && (self.can_ask || tool.name() != ASK_USER)
+            && (self.can_leave_plan_mode || tool.name() != EXIT_PLAN_MODE)
+    }
+
+    /// Returns whether the tool of this name writes files.
+    pub fn writes(&self, name: &str) -> bool {
+        self.catalog.get(name).is_some_and(|tool| tool.writes())
     }
 
     /// Adds to the tool `task` the agents that may be started, so that a model can choose one.
@@ -192,6 +214,11 @@ impl ToolSource for ClientTools<'_> {
             name: tool.name.clone(),
             description: tool.description.clone(),
             skip_permission: tool.skip_permission,
+            claim: if tool.only_reads() {
+                ToolClaim::ReadOnly
+            } else {
+                ToolClaim::Nothing
+            },
         })
     }
 }

@@ -202,13 +202,22 @@ fn of_hook(hook: &HookDefinition) -> Option<ContentItem> {
     let matcher = hook.matcher.to_string();
     let matcher = Some(matcher).filter(|matcher| !matcher.is_empty());
     let matcher = matcher.map(|matcher| format!(" ({matcher})"));
+    let files = hook.named_files.iter().map(|file| {
+        let below = file.strip_prefix(&folder).unwrap_or(file);
+        below.display().to_string()
+    });
+    let files: Vec<String> = files.collect();
+    let mut detail = hook.action.to_string();
+    if !files.is_empty() {
+        detail = format!("{detail} [with the content of {}]", files.join(", "));
+    }
     Some(ContentItem {
         kind: ContentKind::Hook,
         folder,
         file: hook.file.clone(),
         line: Some(hook.line),
         name: format!("{}{}", hook.kind_name(), matcher.unwrap_or_default()),
-        detail: hook.action.to_string(),
+        detail,
         hash: hook.hash.clone(),
     })
 }

@@ -21,6 +21,7 @@ use crate::hook::{HookContext, PromptEnd};
 use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
 use loopd_kernel::command::{ModelFailure, Prepared, PreparedMessage};
 use loopd_kernel::hook::PROMPT_BLOCKED;
+use loopd_kernel::policy::planning::Planning;
 
 /// How long a client may take to rewrite sections.
 const TRANSFORM_WAIT: Duration = Duration::from_secs(30);
@@ -33,6 +34,7 @@ pub struct PrepareInput {
     pub options: SessionOptions,
     pub agent: Option<String>,
     pub mode: Mode,
+    pub planning: Planning,
     pub model: Option<String>,
     pub reasoning_effort: Option<String>,
     /// The profile, if the session is a sub-agent.
@@ -162,6 +164,7 @@ async fn system_message(input: &PrepareInput, model: &str) -> String {
         model,
         tool_names: &input.tool_names,
         mode: input.mode,
+        planning: input.planning,
         agent_prompt: match &input.profile {
             Some(profile) => Some(profile.prompt.as_str()),
             None => agent_prompt.as_deref(),

@@ -4,6 +4,9 @@ use std::fmt::Write as _;
 
 use loopd_proto::session::{Mode, SectionAction, SectionOverride};
 
+use loopd_kernel::policy::planning::Planning;
+use loopd_kernel::texts;
+
 /// What the sections depend on. It has no time and nothing else that changes from call to call,
 /// because an unchanged beginning lets providers reuse their cache.
 pub struct PromptInput<'a> {
@@ -11,6 +14,7 @@ pub struct PromptInput<'a> {
     pub model: &'a str,
     pub tool_names: &'a [String],
     pub mode: Mode,
+    pub planning: Planning,
     pub agent_prompt: Option<&'a str>,
     /// Whether the session is a sub-agent, so that another agent reads its answer.
     pub works_for_another: bool,
@@ -39,7 +43,7 @@ pub fn sections(input: &PromptInput<'_>) -> Sections {
         ("safety", SAFETY.to_owned()),
         ("tool_instructions", TOOLS.to_owned()),
         ("custom_instructions", input.instructions.clone()),
-        ("runtime_instructions", runtime_text(input).to_owned()),
+        ("runtime_instructions", runtime_text(input)),
         ("last_instructions", LAST.to_owned()),
     ];
     if let Some(agent) = input.agent_prompt {
@@ -146,20 +150,17 @@ fn environment(input: &PromptInput<'_>) -> String {
     text
 }
 
-fn runtime_text(input: &PromptInput<'_>) -> &'static str {
-    if input.works_for_another {
-        FOR_ANOTHER
-    } else {
-        mode_text(input.mode)
-    }
-}
-
-fn mode_text(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Interactive => "",
-        Mode::Plan => PLAN_MODE,
+fn runtime_text(input: &PromptInput<'_>) -> String {
+    let own = match input.mode {
+        _ if input.works_for_another => FOR_ANOTHER,
+        Mode::Interactive | Mode::Plan => "",
         Mode::Autopilot => AUTOPILOT_MODE,
-    }
+    };
+    let plan = match texts::plan_mode(input.planning) {
+        "" => String::new(),
+        text => format!("<plan_mode>\n{text}\n</plan_mode>"),
+    };
+    join(own, &plan)
 }
 
 const FOR_ANOTHER: &str = "<delegated_work>\n\
@@ -210,10 +211,6 @@ const TOOLS: &str = "<tool_instructions>\n\
 const LAST: &str = "<last_instructions>\n\
 Keep going until the user's request is answered or you need something that only the user can give.\n\
 </last_instructions>";
-
-const PLAN_MODE: &str = "<plan_mode>\n\
-You are planning: read and search as you like, but change nothing. Finish with a plan that the user can approve.\n\
-</plan_mode>";
 
 const AUTOPILOT_MODE: &str = "<autopilot_mode>\n\
 Nobody is watching closely: make reasonable decisions yourself and go on until the task is complete.\n\

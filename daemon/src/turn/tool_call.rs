@@ -39,6 +39,7 @@ pub fn to_call_need(need: Need) -> (CallNeed, Ahead) {
         Need::Nothing => CallNeed::Nothing,
         Need::Permission(request) => CallNeed::Permission(request),
         Need::Answer(question) => CallNeed::Answer(question),
+        Need::Approval(plan) => CallNeed::Approval(plan),
         Need::Refused(outcome) => CallNeed::Refused(into_call_outcome(outcome, None)),
     };
     (need, Ahead::Nothing)

@@ -1,5 +1,6 @@
 //! Questions to the clients, and how they were closed.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
@@ -53,6 +54,41 @@ pub struct UserInputCompleted {
     pub request_id: RequestId,
     pub answer: Option<String>,
     pub was_freeform: Option<bool>,
+}
+
+/// What follows an approved plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanAction {
+    /// Plan mode ends, and nothing begins.
+    ExitOnly,
+    Interactive,
+    Autopilot,
+    AutopilotFleet,
+}
+
+/// The model asks to leave plan mode.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExitPlanModeRequested {
+    pub request_id: RequestId,
+    pub summary: String,
+    pub plan_content: String,
+    pub actions: Vec<PlanAction>,
+    pub recommended_action: PlanAction,
+    pub model: Option<String>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExitPlanModeCompleted {
+    pub request_id: RequestId,
+    pub approved: Option<bool>,
+    pub selected_action: Option<PlanAction>,
+    pub auto_approve_edits: Option<bool>,
+    pub feedback: Option<String>,
 }
 
 #[skip_serializing_none]

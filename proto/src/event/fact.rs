@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::attachment::Attachment;
-use crate::event::ask::{ElicitationRequested, UserInputRequested};
+use crate::event::ask::{ElicitationRequested, ExitPlanModeRequested, UserInputRequested};
 use crate::event::session::TokenMetrics;
 use crate::event::turn::Delivered;
 use crate::id::{MessageId, RequestId, ToolCallId};
 use crate::permission::{PermissionRule, Permissions};
-use crate::session::SessionOptions;
+use crate::session::{Mode, SessionOptions};
 
 /// The session's configuration, without secrets, as of now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,6 +102,8 @@ pub struct PendingMessage {
     #[serde(default)]
     pub attachments: Vec<Attachment>,
     pub agent_mode: Option<String>,
+    /// The mode that the session switches to when the message begins its turn.
+    pub switches_to: Option<Mode>,
     pub source: Option<String>,
     pub delivery: Delivered,
     /// The client that sent the message.
@@ -192,6 +194,7 @@ pub enum Asked {
     /// The client whose hooks guard the session has to decide about a call; nobody answers its
     /// hooks now.
     Guard(GuardWanted),
+    ExitPlanMode(PlanAsked),
 }
 
 /// A tool call waits for the client whose hooks guard the session.
@@ -202,12 +205,26 @@ pub struct GuardWanted {
     pub tool_call_id: ToolCallId,
 }
 
+/// The model asks to leave plan mode, and its call waits for the answer.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanAsked {
+    #[serde(flatten)]
+    pub asked: ExitPlanModeRequested,
+    pub tool_call_id: ToolCallId,
+    /// Whether the plan came with the call and becomes the session's plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_new: bool,
+}
+
 impl Asked {
     pub fn request_id(&self) -> &RequestId {
         match self {
             Self::UserInput(asked) => &asked.request_id,
             Self::Elicitation(asked) => &asked.request_id,
             Self::Guard(wanted) => &wanted.request_id,
+            Self::ExitPlanMode(plan) => &plan.asked.request_id,
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
+use super::agent::Stance;
 use crate::id::{MessageId, SessionId};
 use crate::session::{Mode, SessionLimits};
 use crate::time::Timestamp;
@@ -216,6 +217,9 @@ pub struct AgentSelected {
     pub agent_name: String,
     pub agent_display_name: String,
     pub tools: Option<Vec<String>>,
+    /// How it treats calls that need a permission; absent if as the session does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stance: Option<Stance>,
 }
 
 #[skip_serializing_none]

@@ -71,3 +71,9 @@ pub enum ListedHookState {
     /// A `disableAllHooks` turns it off.
     Off,
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardLifted {
+    /// Whether a client's hooks guarded the session.
+    pub lifted: bool,
+}

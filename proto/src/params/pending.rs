@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
+pub use crate::event::ask::PlanAction;
 use crate::id::{RequestId, SessionId};
 
 /// The answer of the client's model to a sampling request of an MCP server.
@@ -44,7 +46,8 @@ pub struct ExitPlanModeParams {
 }
 
 /// A person's answer to a plan.
-#[derive(Debug, Clone, Deserialize)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExitPlanMode {
     pub approved: bool,
@@ -56,16 +59,6 @@ pub struct ExitPlanMode {
     pub feedback: Option<String>,
     #[serde(default)]
     pub defer_implementation: bool,
-}
-
-/// What follows an approved plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanAction {
-    ExitOnly,
-    Interactive,
-    Autopilot,
-    AutopilotFleet,
 }
 
 #[derive(Debug, Clone, Deserialize)]

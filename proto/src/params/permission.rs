@@ -101,6 +101,9 @@ pub struct ModifyRulesParams {
     pub remove: Vec<PermissionRule>,
     #[serde(default)]
     pub remove_all: bool,
+    /// Our own member: rules that deny, beside those that the session has.
+    #[serde(default, rename = "loopdDeny", skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<PermissionRule>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]

@@ -15,8 +15,10 @@ pub struct TrustShowParams {
 /// What a project would bring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustShown {
-    /// The root of the project.
+    /// The folder, without links. `loopd.trust.set` takes it.
     pub path: String,
+    /// The root of its project.
+    pub root: String,
     /// The hash of everything below. `loopd.trust.set` takes it.
     pub hash: String,
     /// Whether the user trusts the project with all of it.

@@ -8,6 +8,7 @@
 )]
 
 mod home;
+mod hooks;
 mod lost;
 mod queue;
 mod sessions;

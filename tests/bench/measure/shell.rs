@@ -26,6 +26,7 @@ pub(crate) async fn measure(bench: &mut Bench) -> Vec<Row> {
         session: "bench".into(),
         lifetime: Lifetime::Turn,
         label: "bench".to_owned(),
+        sandbox: None,
     };
     let open = |backend| Shell::open(&processes, backend, spec());
     let mut terminal = open(Backend::Terminal).await.unwrap();

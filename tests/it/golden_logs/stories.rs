@@ -5,6 +5,7 @@
 
 mod changed_queue;
 mod changed_rules;
+mod hooks;
 
 use std::panic::AssertUnwindSafe;
 
@@ -41,6 +42,8 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
             "changed-rules",
             changed_rules::changed_rules().boxed_local(),
         ),
+        ("hooks", hooks::hooks().boxed_local()),
+        ("guard-absent", hooks::guard_absent().boxed_local()),
         ("settings", settings().boxed_local()),
         ("managed", managed().boxed_local()),
         ("shells", shells().boxed_local()),

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// What an app answers to one hook.
-pub(super) enum HookReply {
+pub(crate) enum HookReply {
     /// It has nothing to say.
     Nothing,
     Output(Value),
@@ -26,14 +26,14 @@ struct Asked {
 }
 
 /// An app that answers the hooks of one connection.
-pub(super) struct HookApp {
+pub(crate) struct HookApp {
     asked: Arc<Asked>,
     task: JoinHandle<()>,
 }
 
 impl HookApp {
     /// Answers all hooks of a connection with a function of kind and input.
-    pub(super) fn on(
+    pub(crate) fn on(
         client: &Client,
         mut reply: impl FnMut(&str, &Value) -> HookReply + Send + 'static,
     ) -> Self {

@@ -266,6 +266,7 @@ pub(super) fn assessed(turn: &TurnKey, call: &ToolCall, assessment: Assessment) 
                 })
             }
         },
+        claim: loopd_kernel::policy::planning::ToolClaim::Nothing,
         ahead: Ahead::Shell,
         can_ask: !matches!(assessment, A::NeedsPermissionAndNobodyAnswers),
         hooks: loopd_kernel::hook::HookVerdict::None,

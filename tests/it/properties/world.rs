@@ -95,6 +95,8 @@ impl World {
             home: "/home/user/.loopd",
             tool_origin: &|_| Some(ToolOrigin::Client),
             inherited: &|| None,
+            planning: loopd_kernel::policy::planning::Planning::No,
+            plan_file: &String::new,
             runs_command: &|_| self.attended,
             top: None,
             hooks: loopd_kernel::hook::HookNeeds::NONE,

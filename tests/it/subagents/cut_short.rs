@@ -218,10 +218,6 @@ async fn told_of_aborted_command(command: &str) -> (Daemon, String) {
         .find(|message| message["role"] == "tool")
         .unwrap();
     let text = result["content"].as_str().unwrap().to_owned();
-    let read = session
-        .call("loopd.taskRead", json!({"id": "runner"}))
-        .await;
-    assert!(read.to_string().contains("half of it"), "{read}");
     (daemon, text)
 }
 

@@ -30,6 +30,7 @@ use super::{
     control_socket,
 };
 
+use crate::sandbox::SandboxError;
 use link::HolderLink;
 
 pub(super) use adopt::recover;
@@ -125,6 +126,7 @@ async fn order_command(
         env: environment(spawn.env, &id),
         cwd: spawn.cwd.clone(),
         stdio: pipes.stdio,
+        sandbox: spawn.sandbox.clone(),
         ledger: backend.ledger.path(&id),
         entry: serde_json::to_string(&entry).map_err(|error| SpawnError::Holder(error.into()))?,
     };
@@ -159,6 +161,7 @@ async fn order_command(
                     SpawnError::Terminal { tty, source: error }
                 }
                 (StartStage::Keeper, _) => SpawnError::Holder(error),
+                (StartStage::Sandbox, _) => SandboxError::Failed(error).into(),
                 (StartStage::Program | StartStage::Terminal, _) => SpawnError::Program {
                     program: spawn.program,
                     source: error,

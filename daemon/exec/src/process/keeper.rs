@@ -24,6 +24,7 @@ use super::message::{
 };
 use super::procfs::{ProcessIdentity, own_children};
 use super::{CONTROL, Exit};
+use crate::sandbox::Confinement;
 use crate::sys::single_thread::SingleThread;
 
 /// The signal that makes a keeper send SIGTERM to its command's group. Used by a daemon that has no
@@ -160,6 +161,16 @@ fn start(order: &KeeperOrder, descriptors: Vec<OwnedFd>) -> Result<Pid, (StartSt
             let control = descriptors.next().ok_or_else(|| program(missing()))?;
             terminal(&mut command, tty, &control).map_err(|error| (StartStage::Terminal, error))?;
         }
+    }
+    if let Some(sandbox) = &order.sandbox {
+        // After the terminal: the command has to become the leader of a session first.
+        let tty = match &order.stdio {
+            StdioSource::Terminal(tty) => Some(tty.as_path()),
+            StdioSource::One | StdioSource::Three => None,
+        };
+        let confinement = Confinement::of(sandbox, tty);
+        let confinement = confinement.map_err(|error| (StartStage::Sandbox, error))?;
+        crate::sys::before_exec(&mut command, move || confinement.enter());
     }
     match command.spawn() {
         Ok(child) => Pid::from_raw(child.id().cast_signed()).ok_or_else(|| program(missing())),

@@ -17,6 +17,7 @@ use rustix::net::{
 };
 
 use super::{Exit, Signal};
+use crate::sandbox::{NetworkAccess, Sandbox};
 
 /// The maximum number of descriptors in an order: socket, order file, three pipes.
 const DESCRIPTORS: usize = 5;
@@ -101,6 +102,7 @@ pub(super) struct KeeperOrder {
     pub(super) env: Vec<OsString>,
     pub(super) cwd: PathBuf,
     pub(super) stdio: StdioSource,
+    pub(super) sandbox: Option<Sandbox>,
     /// The command's file in the ledger.
     pub(super) ledger: PathBuf,
     /// The contents of that file as JSON, without pids.
@@ -117,9 +119,15 @@ impl KeeperOrder {
             StdioSource::Terminal(tty) => ("terminal", tty.as_os_str()),
         };
         let count = self.args.len().to_string();
+        let (network, scratch) = match &self.sandbox {
+            None => ("free", OsStr::new("")),
+            Some(Sandbox { scratch, network }) => (network.name(), scratch.as_os_str()),
+        };
         let head = [
             OsStr::new(stdio),
             tty,
+            OsStr::new(network),
+            scratch,
             self.program.as_os_str(),
             self.cwd.as_os_str(),
             self.ledger.as_os_str(),
@@ -158,6 +166,15 @@ impl KeeperOrder {
             "terminal" => StdioSource::Terminal(tty.into()),
             _ => return None,
         };
+        let network = fields.next()?;
+        let scratch = fields.next()?.into();
+        let sandbox = match network.to_str()? {
+            "free" => None,
+            name => Some(Sandbox {
+                scratch,
+                network: NetworkAccess::named(name)?,
+            }),
+        };
         let program = fields.next()?.into();
         let cwd = fields.next()?.into();
         let ledger = fields.next()?.into();
@@ -170,6 +187,7 @@ impl KeeperOrder {
             env: fields.collect(),
             cwd,
             stdio,
+            sandbox,
             ledger,
             entry,
         })
@@ -183,6 +201,7 @@ pub(super) enum StartStage {
     Folder,
     Terminal,
     Program,
+    Sandbox,
 }
 
 /// A message from a keeper to the daemon.
@@ -249,6 +268,7 @@ impl KeeperReport {
                     1 => StartStage::Folder,
                     2 => StartStage::Terminal,
                     3 => StartStage::Program,
+                    4 => StartStage::Sandbox,
                     _ => StartStage::Keeper,
                 },
                 errno: other,

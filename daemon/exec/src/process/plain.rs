@@ -55,6 +55,7 @@ pub(super) async fn spawn(
     inner: &Arc<ProcessesInner>,
     spawn: Spawn,
 ) -> Result<OwnedProcess, SpawnError> {
+    // `Sandbox::prepare` has refused a sandbox on this system already.
     let id = ProcessId::from(inner.clock.id());
     let mut command = Command::new(&spawn.program);
     command

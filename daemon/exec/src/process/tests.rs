@@ -23,6 +23,7 @@ pub(super) fn bash(command: &str) -> Spawn {
         lifetime: Lifetime::Turn,
         session: None,
         label: command.to_owned(),
+        sandbox: None,
     }
 }
 

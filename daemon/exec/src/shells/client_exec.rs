@@ -93,6 +93,7 @@ impl Shells {
             lifetime: Lifetime::Session,
             session: Some(setup.session.clone()),
             label: command.to_owned(),
+            sandbox: context.sandbox.clone(),
         };
         let mut owned = setup
             .processes

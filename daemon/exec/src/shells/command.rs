@@ -58,6 +58,8 @@ pub struct AttachedCommand {
     pub started_at: Timestamp,
     pub run: CommandRun,
     pub backend: Backend,
+    /// Whether the command runs in a sandbox.
+    pub sandboxed: bool,
     run_in: watch::Sender<RunIn>,
     stopped: Mutex<bool>,
 }
@@ -79,6 +81,7 @@ impl AttachedCommand {
             started_at: now,
             run,
             backend: order.context.backend,
+            sandboxed: order.context.sandbox.is_some(),
             run_in: watch::Sender::new(order.run_in),
             stopped: Mutex::new(false),
         }

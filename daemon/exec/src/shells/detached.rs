@@ -187,6 +187,9 @@ impl DetachedCommand {
 impl Shells {
     /// Starts a command that outlives the daemon; the session's log records it before it runs.
     pub async fn detach(&self, order: CommandOrder) -> Result<Arc<DetachedCommand>, ShellError> {
+        if order.context.sandbox.is_some() {
+            return Err(ShellError::DetachedSandbox);
+        }
         let setup = &self.0.setup;
         let started_at = self.0.clock.now();
         let id = self.reserve_detached(&order)?;
@@ -293,6 +296,7 @@ impl Shells {
             },
             session: Some(setup.session.clone()),
             label: order.command.clone(),
+            sandbox: order.context.sandbox.clone(),
         };
         let spawned = setup.processes.spawn(spawn).await;
         spawned.map_err(ShellError::Spawn)

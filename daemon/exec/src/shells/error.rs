@@ -20,6 +20,8 @@ pub enum CloseReason {
     MadeRoom,
     /// It was idle, and nobody was attached to the session for a long time.
     Unattended,
+    /// It was opened in plan mode, which has ended.
+    PlanModeEnded,
     /// It ended with an earlier daemon, or when the session was closed earlier.
     Lost,
 }
@@ -33,6 +35,10 @@ pub enum ShellError {
     Closed { id: ShellId, reason: CloseReason },
     #[error("the shell {0} runs a detached command")]
     Detached(ShellId),
+    #[error("the shell {id} was opened without a sandbox")]
+    NotSandboxed { id: ShellId, others: Vec<ShellId> },
+    #[error("a detached command would outlive its sandbox")]
+    DetachedSandbox,
     #[error("the shell {id} still runs `{command}`")]
     StillBusy { id: ShellId, command: String },
     #[error("{limit} shells are open already")]

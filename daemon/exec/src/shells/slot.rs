@@ -27,6 +27,8 @@ pub(super) struct SlotPermit {
 /// The state of one shell id.
 pub(super) struct ShellSlot {
     pub(super) retention: Retention,
+    /// Whether its shell runs in a sandbox.
+    pub(super) sandboxed: bool,
     /// Keeps the daemon running for a while, because the shell may be used again.
     _waiting: KeepAliveGuard,
     queue: Arc<Semaphore>,
@@ -41,9 +43,10 @@ struct SlotContents {
 }
 
 impl ShellSlot {
-    pub(super) fn new(retention: Retention, waiting: KeepAliveGuard) -> Self {
+    pub(super) fn new(retention: Retention, sandboxed: bool, waiting: KeepAliveGuard) -> Self {
         Self {
             retention,
+            sandboxed,
             _waiting: waiting,
             queue: Arc::new(Semaphore::new(1)),
             contents: Mutex::default(),

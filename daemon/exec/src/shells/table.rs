@@ -45,6 +45,12 @@ impl ShellTable {
         shells.cloned().collect()
     }
 
+    /// The open shells that do not run in a sandbox.
+    pub(super) fn not_sandboxed(&self) -> Vec<ShellId> {
+        let slots = self.slots.iter().filter(|(_, slot)| !slot.sandboxed);
+        slots.map(|(id, _)| id.clone()).collect()
+    }
+
     /// Closes the idle shell whose last command started first; returns whether there was one.
     pub(super) fn make_room(&mut self) -> bool {
         let mut resting: Vec<(_, ShellId)> = self

@@ -70,6 +70,7 @@ impl ProcessShell {
                 lifetime: self.spec.lifetime.clone(),
                 session: Some(self.spec.session.clone()),
                 label: self.spec.label.clone(),
+                sandbox: self.spec.sandbox.clone(),
             })
             .await?;
         let (sender, requests) = mpsc::channel(8);

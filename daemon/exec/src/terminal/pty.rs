@@ -72,6 +72,7 @@ impl PtyShell {
                 lifetime: spec.lifetime.clone(),
                 session: Some(spec.session.clone()),
                 label: spec.label.clone(),
+                sandbox: spec.sandbox.clone(),
             })
             .await?;
         device.close_other_end();

@@ -5,6 +5,7 @@ mod ends;
 mod forged;
 mod process;
 mod programs;
+mod shadowed;
 mod volume;
 
 use std::time::Duration;
@@ -67,6 +68,7 @@ impl Fixture {
             session: SessionId::from(Ulid::generate()),
             lifetime: Lifetime::Turn,
             label: "test".to_owned(),
+            sandbox: None,
         }
     }
 

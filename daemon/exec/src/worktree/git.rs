@@ -199,6 +199,7 @@ impl Git {
             lifetime: Lifetime::Turn,
             session: None,
             label: format!("git, to {}", step.what),
+            sandbox: None,
         };
         let spawned = self.processes.spawn(spawn).await;
         let mut owned = spawned.map_err(WorktreeError::of_start)?;

@@ -28,6 +28,7 @@ impl Command {
             | Self::AnswerPermission { .. }
             | Self::AnswerTool { .. }
             | Self::AnswerUserInput { .. }
+            | Self::AnswerExitPlanMode { .. }
             | Self::AnswerElicitation { .. }
             | Self::CommandHandled { .. }
             | Self::Grant(_)

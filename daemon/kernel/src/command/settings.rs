@@ -3,6 +3,7 @@
 //! Each command says only what changes, so that it can be decided against the current state.
 //! Settings that a command does not name stay as they are.
 
+use loopd_proto::event::agent::Stance;
 use loopd_proto::event::session::AgentSelected;
 use loopd_proto::permission::{Approval, PermissionRule};
 use loopd_proto::session::{CapabilitiesOverride, CustomAgent};
@@ -26,6 +27,8 @@ pub enum PermissionChange {
     },
     /// Adds these approved rules.
     Approve(Vec<PermissionRule>),
+    /// Adds these rules that deny.
+    Deny(Vec<PermissionRule>),
     AddDirectory(String),
     SetPrimaryDirectory(String),
     /// Removes everything that people approved.
@@ -82,6 +85,7 @@ pub struct AgentChoice {
     pub name: String,
     pub display_name: String,
     pub tools: Option<Vec<String>>,
+    pub stance: Stance,
 }
 
 /// An agent, chosen from the agents that a session had at that moment.
@@ -132,6 +136,7 @@ impl From<AgentChoice> for AgentSelected {
             agent_name: choice.name,
             agent_display_name: choice.display_name,
             tools: choice.tools,
+            stance: (choice.stance != Stance::default()).then_some(choice.stance),
         }
     }
 }

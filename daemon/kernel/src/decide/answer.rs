@@ -23,6 +23,7 @@ use crate::command::{
 };
 use crate::policy::grant::Grant;
 use crate::policy::{Verdict, judge};
+use crate::questions::Asks;
 use crate::state::State;
 use crate::texts;
 use crate::tool_call::{CallReport, ToolOrigin};
@@ -228,7 +229,7 @@ pub(super) fn grant(state: &State, grant: &LastingApproval) -> Decision {
     decision
 }
 
-fn allow(
+pub(super) fn allow(
     state: &State,
     decision: &mut Decision,
     approval: Option<&Approval>,
@@ -285,7 +286,10 @@ pub(super) fn user_input(
     freeform: bool,
     env: &DecideEnv<'_>,
 ) -> Decision {
-    let Some((turn, call)) = waiting_call(state, request, CallReport::UserAnswered) else {
+    let question = state.questions.get(request);
+    let is_asked = question.is_some_and(|open| matches!(open.asks, Asks::UserInput(_)));
+    let waiting = waiting_call(state, request, CallReport::UserAnswered);
+    let Some((turn, call)) = waiting.filter(|_| is_asked) else {
         return Decision::answering(Answer::Accepted(false));
     };
     let text = if freeform {

@@ -14,7 +14,7 @@ use super::abort::INTERRUPT_CODE;
 use super::tools::{ask_person, finish_into, open_call, permitted};
 use super::turn::{end_turn, next_turn};
 use super::{queue, rest};
-use crate::command::{CallOutcome, DecideEnv, Decision, Effect};
+use crate::command::{Answer, CallOutcome, DecideEnv, Decision, Effect};
 use crate::hook::{Guarded, HookPermission, HookVerdict, StopAnswered};
 use crate::model::ToolCall;
 use crate::policy::grant::Grant;
@@ -53,9 +53,7 @@ pub(super) fn guarded(state: &State, guarded: Guarded, env: &DecideEnv<'_>) -> D
             finish_into(state, turn, call, outcome, &mut decision, env);
         }
         HookVerdict::Deny(denial) => {
-            let mut outcome = CallOutcome::failure("denied", denial.reason);
-            outcome.result.detailed_content = Some(denial.told);
-            finish_into(state, turn, call, outcome, &mut decision, env);
+            finish_into(state, turn, call, denial.outcome(), &mut decision, env);
         }
         hooks @ (HookVerdict::None | HookVerdict::Allow | HookVerdict::Ask(_)) => {
             decision.run(Effect::Assess {
@@ -144,9 +142,13 @@ pub(super) fn guards_changed(state: &State) -> Decision {
 
 /// Records whether a client's hooks guard the session.
 pub(super) fn client_guard(state: &State, by_client: bool) -> Decision {
-    let mut decision = Decision::default();
-    if state.guarded_by_client != by_client {
+    let changed = state.guarded_by_client != by_client;
+    let mut decision = Decision::answering(Answer::Accepted(changed));
+    if changed {
         decision.store(Durable::ClientGuard(ClientGuard { by_client }));
+        if !by_client {
+            decision.steps.extend(guards_changed(state).steps);
+        }
     }
     decision
 }
@@ -200,12 +202,10 @@ pub(super) fn permission(
         HookVerdict::Deny(denial) => {
             let denied = PermissionOutcome::DeniedByPermissionRequestHook {
                 message: Some(denial.told.clone()),
-                interrupt: None,
+                interrupt: denial.stops.then_some(true),
             };
             answered_by_hook(&asked, denied, &mut decision, env);
-            let mut outcome = CallOutcome::failure("denied", denial.reason);
-            outcome.result.detailed_content = Some(denial.told);
-            finish_into(state, turn, call, outcome, &mut decision, env);
+            finish_into(state, turn, call, denial.outcome(), &mut decision, env);
         }
     }
     decision

@@ -13,7 +13,9 @@ use loopd_proto::event::turn::Delivered;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{MessageId, RequestId};
 use loopd_proto::permission::PermissionRequest;
+use loopd_proto::session::Mode;
 
+use super::settings;
 use crate::apply::queue::insert;
 use crate::command::{Answer, DecideEnv, Decision, Effect, Refusal, Send, SendPlace, Step};
 use crate::policy::{Verdict, managed};
@@ -50,6 +52,7 @@ pub(super) fn send(
         prompt: send.prompt,
         display_prompt: send.display_prompt,
         attachments: send.attachments,
+        switches_to: new_mode(send.agent_mode.as_deref(), state.mode),
         agent_mode: send.agent_mode,
         source: send.source,
         delivery: if steers {
@@ -79,6 +82,26 @@ pub(super) fn send(
     Ok(decision)
 }
 
+/// Returns the mode that a message switches to when its turn begins. A message that names the mode
+/// in which it was sent switches nothing: it must not end a plan mode that begins while it waits.
+fn new_mode(named: Option<&str>, current: Mode) -> Option<Mode> {
+    let mode = match named? {
+        "interactive" => Mode::Interactive,
+        "plan" => Mode::Plan,
+        "autopilot" => Mode::Autopilot,
+        // The message is a command line; the session stays in its mode.
+        _ => return None,
+    };
+    (mode != current).then_some(mode)
+}
+
+/// Switches to the mode that a message asks for, as it begins.
+fn switch_mode(state: &State, decision: &mut Decision, message: &PendingMessage) {
+    if let Some(mode) = message.switches_to.filter(|mode| *mode != state.mode) {
+        settings::change_mode(state, decision, mode);
+    }
+}
+
 /// Adds an item to the queue, and starts on the queue if the loop is idle.
 fn enter(
     state: &State,
@@ -96,7 +119,7 @@ fn enter(
     if !state.is_busy() {
         let mut waiting = state.queue.clone();
         insert(&mut waiting, item, place);
-        take_first(waiting.into_iter(), decision, env);
+        take_first(state, waiting.into_iter(), decision, env);
     }
 }
 
@@ -115,6 +138,7 @@ pub(super) fn answer_late(
         display_prompt: None,
         attachments: Vec::new(),
         agent_mode: None,
+        switches_to: None,
         source: Some("late-permission".to_owned()),
         delivery: if state.is_busy() {
             Delivered::Queued
@@ -170,11 +194,12 @@ pub(super) fn take_next(state: &State, decision: &mut Decision, env: &DecideEnv<
     let late = state.steering.iter().cloned().map(QueueItem::Message);
     let waiting = late.chain(state.queue.iter().cloned());
     let waiting = waiting.filter(|item| !removed.contains(item.id()));
-    take_first(waiting, decision, env)
+    take_first(state, waiting, decision, env)
 }
 
 /// Takes the first item that can be worked on. Slash commands whose clients have left fail.
 fn take_first(
+    state: &State,
     waiting: impl Iterator<Item = QueueItem>,
     decision: &mut Decision,
     env: &DecideEnv<'_>,
@@ -185,7 +210,7 @@ fn take_first(
                 slash::fail_waiting(decision, &command);
             }
             item @ (QueueItem::Command(_) | QueueItem::Message(_)) => {
-                take(decision, item);
+                take(state, decision, item);
                 return true;
             }
         }
@@ -202,14 +227,19 @@ pub(super) fn take_steering(state: &State, decision: &mut Decision) -> bool {
         .store(Durable::Taken(Taken {
             ids: state.steering.iter().map(|m| m.id.clone()).collect(),
         }))
-        .tell(modified())
-        .run(Effect::Prepare {
-            messages: state.steering.clone(),
-        });
+        .tell(modified());
+    // Of several messages the last one that names a mode decides.
+    let mut named = state.steering.iter().rev();
+    if let Some(message) = named.find(|message| message.switches_to.is_some()) {
+        switch_mode(state, decision, message);
+    }
+    decision.run(Effect::Prepare {
+        messages: state.steering.clone(),
+    });
     true
 }
 
-fn take(decision: &mut Decision, item: QueueItem) {
+fn take(state: &State, decision: &mut Decision, item: QueueItem) {
     decision
         .store(Durable::Taken(Taken {
             ids: vec![item.id().clone()],
@@ -217,6 +247,7 @@ fn take(decision: &mut Decision, item: QueueItem) {
         .tell(modified());
     match item {
         QueueItem::Message(message) => {
+            switch_mode(state, decision, &message);
             decision.run(Effect::Prepare {
                 messages: vec![message],
             });

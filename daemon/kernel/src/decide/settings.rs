@@ -15,6 +15,7 @@ use loopd_proto::session::{Mode, SessionOptions};
 
 use crate::command::{AgentPick, Answer, Decision, LogLevel, ModelChoice, Refusal};
 use crate::state::State;
+use crate::texts;
 
 /// Names the session. An automatic name does not replace one that a person gave.
 pub(super) fn name(state: &State, name: String, by: NamedBy) -> Decision {
@@ -36,12 +37,28 @@ pub(super) fn mode(state: &State, mode: Mode, expected: Option<Mode>) -> Decisio
     let changes = mode != state.mode && expected.is_none_or(|expected| expected == state.mode);
     let mut decision = Decision::answering(Answer::Accepted(changes));
     if changes {
-        decision.store(Durable::ModeChanged(ModeChanged {
-            previous_mode: state.mode,
-            new_mode: mode,
-        }));
+        change_mode(state, &mut decision, mode);
     }
     decision
+}
+
+/// The kind of the warning that names the work which goes on when plan mode begins.
+const RUNNING_IN_PLAN_MODE: &str = "plan_mode_running_work";
+
+/// Switches to another mode. What runs when plan mode begins is named to people.
+pub(super) fn change_mode(state: &State, decision: &mut Decision, mode: Mode) {
+    decision.store(Durable::ModeChanged(ModeChanged {
+        previous_mode: state.mode,
+        new_mode: mode,
+    }));
+    let running = (mode == Mode::Plan).then(|| texts::still_running(state.tasks.running()));
+    if let Some(message) = running.flatten() {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: RUNNING_IN_PLAN_MODE.to_owned(),
+            message,
+            url: None,
+        }));
+    }
 }
 
 /// Switches to a model. Capabilities that were stated for the earlier model are replaced.

@@ -96,6 +96,8 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
                 .then_some(crate::tool_call::ToolOrigin::Client)
         },
         inherited: &|| given.inherited.clone(),
+        planning: crate::policy::planning::Planning::No,
+        plan_file: &|| "/home/plan.md".to_owned(),
         runs_command: &|_| given.has_commands,
         top: None,
         hooks: HookNeeds {

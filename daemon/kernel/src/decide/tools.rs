@@ -9,13 +9,13 @@ use loopd_proto::permission::{PermissionPrompt, PermissionRequest};
 
 use super::abort::INTERRUPT_CODE;
 use super::turn::{self, Stop};
-use super::{hooks, tasks};
+use super::{hooks, plan, tasks};
 use crate::command::{
     Assessed, CallNeed, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect,
 };
 use crate::hook::{HookPermission, HookVerdict};
 use crate::policy::grant::{Grant, NotGranted};
-use crate::policy::{Verdict, managed, protected};
+use crate::policy::{Verdict, managed, planning, protected};
 use crate::state::{State, Turn, TurnKey};
 use crate::texts;
 use crate::tool_call::{Ahead, CallReport, CallStage, CallState, ToolOrigin, UserQuestion};
@@ -37,6 +37,9 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             ask_user(&call.call.id, question, &mut decision, env);
             return decision;
         }
+        CallNeed::Approval(proposal) => {
+            return plan::propose(state, turn, call, proposal, env);
+        }
         CallNeed::Nothing => None,
         CallNeed::Permission(permission) => {
             let permission = permission.for_call(&call.call.id);
@@ -51,21 +54,12 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             })
         }
     };
+    if let Some(outcome) = refused_while_planning(state, call, permission.as_ref(), env) {
+        return finish(state, turn, call, outcome, env);
+    }
     let permissions = env.permissions(state);
     let granted = Grant::by_rules(&permissions, env.whereabouts(state), permission);
-    let granted = match (granted, &assessed.hooks) {
-        // A hook wants a person to decide, whatever the rules allow.
-        (Ok(grant), HookVerdict::Ask(why)) => Err(NotGranted {
-            verdict: Verdict::Ask,
-            request: grant
-                .into_request()
-                .unwrap_or_else(|| PermissionRequest::Hook {
-                    tool_call_id: Some(call.call.id.clone()),
-                    tool_name: call.call.name.clone(),
-                    tool_args: Some(call.call.arguments.clone()),
-                    hook_message: why.clone(),
-                }),
-        }),
+    let mut granted = match (granted, &assessed.hooks) {
         // A hook answers in the place of a person, where no person has to be asked.
         (
             Err(NotGranted {
@@ -78,6 +72,14 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
         }
         (granted, _) => granted,
     };
+    let is_planning = env.planning(state).is_on();
+    if is_planning {
+        granted = planning::weigh(granted, assessed.claim, &(env.plan_file)());
+    }
+    // A hook wants a person to decide, whatever else allows the call.
+    if let HookVerdict::Ask(why) = &assessed.hooks {
+        granted = granted.and_then(|grant| Err(confirmed_by_person(call, grant, why.clone())));
+    }
     match granted {
         Ok(grant) => {
             make_ready(assessed.ahead, &mut decision);
@@ -101,7 +103,8 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
         Err(NotGranted { request, .. }) => {
             let for_a_person =
                 managed::wants_a_person(&permissions, env.whereabouts(state), &request)
-                    || matches!(assessed.hooks, HookVerdict::Ask(_));
+                    || matches!(assessed.hooks, HookVerdict::Ask(_))
+                    || is_planning;
             if (env.hooks.permission)(&call.call) && !for_a_person {
                 decision.run(Effect::AskHooks(HookPermission {
                     turn: turn.key.clone(),
@@ -157,6 +160,36 @@ pub(super) fn ask_person(
     }));
 }
 
+/// Returns the request for a person to confirm a call that would run otherwise.
+fn confirmed_by_person(call: &CallState, grant: Grant, why: Option<String>) -> NotGranted {
+    let request = grant.into_request();
+    NotGranted {
+        verdict: Verdict::Ask,
+        request: request.unwrap_or_else(|| PermissionRequest::Hook {
+            tool_call_id: Some(call.call.id.clone()),
+            tool_name: call.call.name.clone(),
+            tool_args: Some(call.call.arguments.clone()),
+            hook_message: why,
+        }),
+    }
+}
+
+/// Returns the result of a call that plan mode refuses.
+fn refused_while_planning(
+    state: &State,
+    call: &CallState,
+    request: Option<&PermissionRequest>,
+    env: &DecideEnv<'_>,
+) -> Option<CallOutcome> {
+    let planning = env.planning(state);
+    let refuses = |request| planning::refuses(request, &(env.plan_file)());
+    if !planning.is_on() || !request.is_some_and(refuses) {
+        return None;
+    }
+    let text = texts::refused_while_planning(planning, &call.call.name);
+    Some(CallOutcome::failure("denied", text))
+}
+
 fn make_ready(ahead: Ahead, decision: &mut Decision) {
     match ahead {
         Ahead::Nothing => {}
@@ -177,6 +210,10 @@ pub(super) fn permitted(
     decision: &mut Decision,
     env: &mut DecideEnv<'_>,
 ) {
+    // Plan mode may have begun while a person was asked.
+    if let Some(outcome) = refused_while_planning(state, call, grant.request(), env) {
+        return finish_into(state, turn, call, outcome, decision, env);
+    }
     match origin {
         ToolOrigin::BuiltIn => {
             decision.run(Effect::Run {

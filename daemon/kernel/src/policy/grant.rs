@@ -41,6 +41,13 @@ impl Grant {
         self.request
     }
 
+    /// Returns a grant to write the session's own plan, in plan mode.
+    pub(super) fn of_own_plan(request: PermissionRequest) -> Self {
+        Self {
+            request: Some(request),
+        }
+    }
+
     /// Returns a grant for a request that a person permitted, or a hook in the place of one.
     pub(crate) fn by_person(request: PermissionRequest) -> Self {
         Self {

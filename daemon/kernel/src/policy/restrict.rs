@@ -7,11 +7,15 @@
 use loopd_proto::event::agent::Stance;
 use loopd_proto::permission::{PermissionRule, Permissions};
 
+use super::planning::Planning;
+
 /// What a session may do without asking, and whether it may ask at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectivePermissions {
     pub permissions: Permissions,
     pub may_ask: bool,
+    /// Whether it only looks and plans.
+    pub planning: Planning,
 }
 
 /// Where an agent works, in relation to its parent.
@@ -43,14 +47,19 @@ pub fn restrict_for_child(
         Stance::Inherit | Stance::NeverAsk => {}
         Stance::Plan => keep_to_looking(&mut permissions),
     }
+    let own = match stance {
+        Stance::Plan => Planning::Agent,
+        Stance::Inherit | Stance::NeverAsk => Planning::No,
+    };
     EffectivePermissions {
         permissions,
         may_ask: parent.may_ask && stance != Stance::NeverAsk,
+        planning: own.below(parent.planning),
     }
 }
 
 /// Removes every permission to change something. Permissions to read stay as they were.
-fn keep_to_looking(permissions: &mut Permissions) {
+pub fn keep_to_looking(permissions: &mut Permissions) {
     if permissions.approves_all() {
         permissions.unrestricted_paths = true;
         permissions.unrestricted_urls = true;

@@ -39,12 +39,12 @@ pub struct HookDefinition {
     /// Changes with everything that the hook does: what its file says of it, and the content of the
     /// files of its project that its command names.
     pub hash: ContentHash,
-    /// The hash of what its file says of it alone.
-    pub(super) said: ContentHash,
     /// The root of the project that it was found in, if it had to be trusted.
     pub root: Option<PathBuf>,
     /// The files that its command names.
     pub named_files: Vec<PathBuf>,
+    /// The hash of what the hook's file says of it, without those files.
+    pub(super) said: ContentHash,
     /// The file whose `disableAllHooks` turns this hook off.
     pub off: Option<PathBuf>,
 }
@@ -52,10 +52,7 @@ pub struct HookDefinition {
 impl HookDefinition {
     /// Returns the name of the kind as the file spells it.
     pub fn kind_name(&self) -> &'static str {
-        match self.form {
-            PayloadForm::Native => self.kind.native_name(),
-            PayloadForm::Claude => self.kind.claude_name(),
-        }
+        self.kind.name_in(self.form)
     }
 }
 
@@ -111,16 +108,48 @@ pub enum HookAction {
 }
 
 impl fmt::Display for HookAction {
-    /// Writes what runs as people would type it.
+    /// Writes what runs as people would type it, and with what.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Script { script, .. } => f.write_str(script),
-            Self::Program { program, args, .. } => {
-                f.write_str(program)?;
-                args.iter().try_for_each(|arg| write!(f, " {arg:?}"))
+            Self::Script { script, place } => {
+                place.fmt_env(f)?;
+                f.write_str(script)?;
+                place.fmt_cwd(f)
             }
-            Self::Http { url, .. } => write!(f, "POST {url}"),
-            Self::Prompt { prompt } => write!(f, "prompt: {prompt}"),
+            Self::Program {
+                program,
+                args,
+                place,
+            } => {
+                place.fmt_env(f)?;
+                f.write_str(program)?;
+                args.iter().try_for_each(|arg| write!(f, " {arg:?}"))?;
+                place.fmt_cwd(f)
+            }
+            Self::Http {
+                url, allowed_env, ..
+            } => {
+                write!(f, "POST {url}")?;
+                match allowed_env.as_slice() {
+                    [] => Ok(()),
+                    variables => write!(f, " (with the variables {})", variables.join(", ")),
+                }
+            }
+            Self::Prompt { prompt } => f.write_str(prompt),
+        }
+    }
+}
+
+impl HookPlace {
+    fn fmt_env(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut env = self.env.iter();
+        env.try_for_each(|(name, value)| write!(f, "{name}={value:?} "))
+    }
+
+    fn fmt_cwd(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cwd {
+            Some(cwd) => write!(f, " (in {})", cwd.display()),
+            None => Ok(()),
         }
     }
 }

@@ -5,13 +5,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use loopd_proto::parse_error::plain;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::definition::{
     DEFAULT_TIMEOUT, HookAction, HookCondition, HookPlace, LONGEST_TIMEOUT, OnFailure,
 };
-use super::kind::{HookKind, PayloadForm};
+use super::kind::{HookKind, MatchSubject, PayloadForm};
 use super::matcher::HookMatcher;
 
 /// The variable of a launch that allows unencrypted addresses of this machine.
@@ -76,23 +77,18 @@ struct HookEntry {
     args: Option<Vec<String>>,
     shell: Option<String>,
     cwd: Option<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
+    env: Option<BTreeMap<String, String>>,
     timeout_sec: Option<Value>,
     timeout: Option<Value>,
     url: Option<String>,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    #[serde(default)]
-    allowed_env_vars: Vec<String>,
+    headers: Option<BTreeMap<String, String>>,
+    allowed_env_vars: Option<Vec<String>>,
     prompt: Option<String>,
     on_failure: Option<String>,
-    #[serde(default, rename = "async")]
-    in_background: bool,
-    #[serde(default)]
-    async_rewake: bool,
-    #[serde(default)]
-    once: bool,
+    #[serde(rename = "async")]
+    in_background: Option<bool>,
+    async_rewake: Option<bool>,
+    once: Option<bool>,
     status_message: Option<String>,
 }
 
@@ -152,40 +148,51 @@ pub(super) struct EntryContext<'a> {
 /// Reads an entry. The error says why it cannot be used.
 pub(super) fn read(context: EntryContext<'_>, text: &str) -> Result<ReadEntry, Unusable> {
     let EntryContext { kind, form, .. } = context;
+    let name = kind.name_in(form);
     let mut json = serde_json::Deserializer::from_str(text);
     let entry: HookEntry = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let member = error.path().to_string();
-        format!("`{member}`: {}", without_place(&error.into_inner()))
+        let text = without_place(error.inner());
+        match error.path().to_string().as_str() {
+            "." => text,
+            member => format!("`{member}`: {text}"),
+        }
     })?;
-    if entry.async_rewake {
+    if entry.async_rewake == Some(true) {
         let why = "`asyncRewake` is not supported; use `async`";
         return Err(Unusable::NotHere(why.to_owned()));
     }
     let mut notices = Vec::new();
-    let mut matcher = context.matcher.or(entry.matcher.as_deref());
-    if kind.subject().is_none() && matcher.is_some_and(|matcher| !matcher.is_empty()) {
-        notices.push(format!(
-            "`matcher` is not used: hooks of {kind} run every time"
-        ));
-        matcher = None;
-    }
-    let matcher = HookMatcher::read(matcher.unwrap_or_default(), form).map_err(|error| {
-        Unusable::NotHere(format!("`matcher` is no regular expression: {error}"))
-    })?;
+    let matcher = context.matcher.or(entry.matcher.as_deref());
+    let matcher = HookMatcher::read(matcher.unwrap_or_default(), form);
+    let matcher = match (kind.subject(), matcher) {
+        (None, Ok(HookMatcher::Every)) => HookMatcher::Every,
+        (None, _) => {
+            notices.push(format!(
+                "`matcher` is not used: hooks of {name} run every time"
+            ));
+            HookMatcher::Every
+        }
+        (Some(_), Ok(matcher)) => matcher,
+        (Some(_), Err(error)) => {
+            let why = format!("its `matcher` cannot be used as a regular expression: {error}");
+            return Err(Unusable::NotHere(why));
+        }
+    };
     let timeout = entry.timeout_sec.as_ref().or(entry.timeout.as_ref());
     let timeout = timeout_of(timeout, &mut notices)?;
-    if entry.in_background && kind.is_guard() {
+    let in_background = entry.in_background == Some(true);
+    if in_background && kind.is_guard() {
         notices.push(format!(
-            "this {kind} hook cannot deny anything: with `async` nobody waits for its answer"
+            "this {name} hook cannot deny anything: with `async` nobody waits for its answer"
         ));
     }
     Ok(ReadEntry {
         matcher,
-        condition: condition(kind, entry.condition.as_deref())?,
+        condition: condition(context, entry.condition.as_deref())?,
         timeout,
         on_failure: on_failure(entry.on_failure.as_deref())?,
-        in_background: entry.in_background,
-        once: entry.once,
+        in_background,
+        once: entry.once == Some(true),
         status_message: entry.status_message.clone(),
         notices,
         action: action(context, entry)?,
@@ -223,7 +230,7 @@ fn action(context: EntryContext<'_>, entry: HookEntry) -> Result<HookAction, Unu
 fn command(entry: HookEntry) -> Result<HookAction, Unusable> {
     let place = HookPlace {
         cwd: entry.cwd.map(PathBuf::from),
-        env: entry.env,
+        env: entry.env.unwrap_or_default(),
     };
     let only_elsewhere = entry.powershell.is_some()
         || entry.windows.is_some()
@@ -293,9 +300,11 @@ fn http(context: EntryContext<'_>, entry: HookEntry) -> Result<HookAction, Unusa
     }
     if !encrypted && kind.is_guard() {
         let why = "has to begin with https://: its answer can allow a tool call";
-        return Err(format!("`url` of a {kind} hook {why}").into());
+        let name = kind.name_in(context.form);
+        return Err(format!("`url` of a {name} hook {why}").into());
     }
-    if !encrypted && !entry.allowed_env_vars.is_empty() {
+    let allowed_env = entry.allowed_env_vars.unwrap_or_default();
+    if !encrypted && !allowed_env.is_empty() {
         return Err("with `allowedEnvVars` the `url` has to begin with https://".into());
     }
     if !encrypted && context.local_http == LocalHttp::Refused {
@@ -305,8 +314,8 @@ fn http(context: EntryContext<'_>, entry: HookEntry) -> Result<HookAction, Unusa
     }
     Ok(HookAction::Http {
         url,
-        headers: entry.headers,
-        allowed_env: entry.allowed_env_vars,
+        headers: entry.headers.unwrap_or_default(),
+        allowed_env,
     })
 }
 
@@ -358,13 +367,17 @@ fn on_failure(text: Option<&str>) -> Result<Option<OnFailure>, String> {
     }
 }
 
-fn condition(kind: HookKind, text: Option<&str>) -> Result<Option<HookCondition>, String> {
+fn condition(
+    context: EntryContext<'_>,
+    text: Option<&str>,
+) -> Result<Option<HookCondition>, String> {
     let Some(text) = text.map(str::trim) else {
         return Ok(None);
     };
-    if kind.subject() != Some(super::kind::MatchSubject::Tool) {
+    if context.kind.subject() != Some(MatchSubject::Tool) {
+        let name = context.kind.name_in(context.form);
         return Err(format!(
-            "`if` is not possible: hooks of {kind} are for no tool"
+            "`if` is not possible: hooks of {name} are for no tool"
         ));
     }
     let (tool, pattern) = match text.split_once('(') {
@@ -385,7 +398,7 @@ fn condition(kind: HookKind, text: Option<&str>) -> Result<Option<HookCondition>
 
 /// Returns what serde says without the line, which counts from the start of the entry.
 pub(super) fn without_place(error: &serde_json::Error) -> String {
-    let text = error.to_string();
+    let text = plain(error);
     match text.rfind(" at line ") {
         Some(end) => text.get(..end).unwrap_or_default().to_owned(),
         None => text,

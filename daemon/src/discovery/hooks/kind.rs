@@ -147,6 +147,14 @@ impl HookKind {
             .map_or("", |(.., claude)| claude)
     }
 
+    /// Returns the name in files of a form.
+    pub fn name_in(self, form: PayloadForm) -> &'static str {
+        match form {
+            PayloadForm::Native => self.native_name(),
+            PayloadForm::Claude => self.claude_name(),
+        }
+    }
+
     /// Returns whether hooks of this kind decide about a tool call. If one fails, the call is denied.
     pub fn is_guard(self) -> bool {
         matches!(

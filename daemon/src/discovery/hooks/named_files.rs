@@ -71,16 +71,19 @@ pub(super) fn include(hook: &mut HookDefinition, root: &Path) {
     hook.named_files = files;
 }
 
-/// Returns whether a hook and the files that it names still have the hash that it was loaded with.
-pub fn is_as_trusted(hook: &HookDefinition) -> bool {
-    let Some(root) = &hook.root else {
+/// Returns whether the files that a hook names still hold what they held when the hook was loaded.
+/// What runs a hook asks right before: a script may have been changed since.
+pub fn is_unchanged(hook: &HookDefinition, root: &Path) -> bool {
+    if hook.source.folder.is_none() {
         return true;
+    }
+    let mut now = HookDefinition {
+        hash: hook.said.clone(),
+        named_files: Vec::new(),
+        ..hook.clone()
     };
-    let mut again = hook.clone();
-    again.hash = hook.said.clone();
-    again.named_files.clear();
-    include(&mut again, root);
-    again.hash == hook.hash
+    include(&mut now, root);
+    now.hash == hook.hash
 }
 
 /// Returns what the command consists of, as far as a word may name a file.

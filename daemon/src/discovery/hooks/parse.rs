@@ -71,8 +71,8 @@ pub fn parse(given: &HookText<'_>) -> HookFileContent {
         reader.content.problems.push(problem);
     } else if given.file == HookFile::Settings && reader.has_mistake {
         reader.content.hooks.clear();
-        let what = "none of its hooks is used, because settings with a mistake in one hook are not \
-                    used in part; a file of hooks only is";
+        let what = "none of its hooks is used: in settings, one mistake drops all hooks; in a file of \
+                    hooks, such as .github/hooks/a.json, it drops only its own";
         reader.content.problems.push(Problem::new(given.path, what));
     }
     reader.content
@@ -95,9 +95,16 @@ struct List<'a> {
 impl<'a> Reader<'a> {
     /// Reads the whole file. An error means that none of it can be used.
     fn read(&mut self) -> Result<(), Problem> {
+        if self.text.json.trim().is_empty() {
+            return Err(Problem::new(self.given.path, "is empty"));
+        }
         let members = Members::read(self.text.json).map_err(|error| {
             let line = self.text.line_of_error(&error);
-            let what = format!("is not valid JSON: {}", entry::without_place(&error));
+            let what = if error.is_data() {
+                "has to be a JSON object".to_owned()
+            } else {
+                format!("is not valid JSON: {}", entry::without_place(&error))
+            };
             Problem::at(self.given.path, line, what)
         })?;
         let own = self.given.file == HookFile::Own;
@@ -144,15 +151,16 @@ impl<'a> Reader<'a> {
     /// Says why a file of hooks brings none.
     fn report_missing_block(&mut self, members: &Members<'a>) {
         let outside = members.0.iter();
-        let mut outside = outside.filter(|(name, _)| HookKind::named(name).is_ok());
-        let problem = match outside.next() {
-            Some((name, list)) => {
-                let what = format!("`{name}` is not used: it has to be inside of `hooks`");
-                self.problem(list, what)
-            }
-            None => Problem::new(self.given.path, "has no `hooks`"),
-        };
-        self.content.problems.push(problem);
+        let outside = outside.filter(|(name, _)| HookKind::named(name).is_ok());
+        let problems = outside.map(|(name, list)| {
+            let what = format!("`{name}` is not used: it has to be inside of `hooks`");
+            self.problem(list, what)
+        });
+        let mut problems: Vec<Problem> = problems.collect();
+        if problems.is_empty() {
+            problems.push(Problem::new(self.given.path, "has no `hooks`"));
+        }
+        self.content.problems.append(&mut problems);
     }
 
     /// Reads the hooks of one kind.
@@ -270,14 +278,15 @@ impl<'a> Reader<'a> {
                     named_files: Vec::new(),
                     off: None,
                 };
-                hook.hash = ContentHash::of_json(&json!({
+                hook.said = ContentHash::of_json(&json!({
                     "event": hook.kind_name(), "matcher": list.matcher, "hook": said,
                 }));
-                hook.said = hook.hash.clone();
+                hook.hash = hook.said.clone();
                 self.content.hooks.push(hook);
             }
             Err(unusable) => {
-                let what = format!("this {} hook is not used: {}", list.kind, unusable.why());
+                let name = list.kind.name_in(list.form);
+                let what = format!("this {name} hook is not used: {}", unusable.why());
                 match unusable {
                     Unusable::Mistake(_) => self.drop(item, what),
                     Unusable::NotHere(_) => self.report(item, what),

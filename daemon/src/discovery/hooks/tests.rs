@@ -118,3 +118,30 @@ fn every_kind_has_its_two_names() {
         assert_eq!(found, kind);
     }
 }
+
+#[test]
+fn what_a_hook_runs_is_shown_with_its_place_and_its_variables() {
+    let text = r#"{"hooks":{"postToolUse":[
+{"bash":"./a.sh","cwd":"tools","env":{"BASH_ENV":"x y"}},{"exec":"sh","args":["-c","a b"]},
+{"type":"http","url":"https://x.example","headers":{"A":"$T"},"allowedEnvVars":["T"]}]}}"#;
+    let content = parse(&HookText {
+        path: Path::new("f"),
+        text,
+        file: HookFile::Own,
+        source: &HookSource::own(HookOrigin::User),
+        local_http: LocalHttp::Refused,
+    });
+    let shown: Vec<String> = content
+        .hooks
+        .iter()
+        .map(|it| it.action.to_string())
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "BASH_ENV=\"x y\" ./a.sh (in tools)",
+            "sh \"-c\" \"a b\"",
+            "POST https://x.example (with the variables T)",
+        ]
+    );
+}

@@ -10,6 +10,7 @@ mod discovery_problems;
 mod event_log;
 mod family;
 mod history;
+mod hook_guard;
 mod hook_list;
 mod host;
 mod inference;
@@ -113,6 +114,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::LoopdWorktreeList, _, _>(worktree::list)?;
     table.bind::<m::LoopdWorktreeRemove, _, _>(worktree::remove)?;
     table.bind::<m::LoopdHooksList, _, _>(hook_list::list)?;
+    table.bind::<m::LoopdHooksLift, _, _>(hook_guard::lift)?;
     table.bind::<m::LoopdTrustShow, _, _>(trust::show)?;
     table.bind::<m::LoopdTrustSet, _, _>(trust::set)?;
 

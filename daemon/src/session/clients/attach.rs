@@ -75,6 +75,7 @@ impl Actor {
             self.show_open_forms(&client);
         }
         let asks = attachment.offer.request_user_input;
+        let approves = attachment.offer.request_exit_plan_mode;
         let brings_commands = attachment.offer.commands.is_some();
         self.clients.attachments.push(attachment);
         // The new client learns the capabilities from its reply, the other clients from an event.
@@ -89,6 +90,9 @@ impl Actor {
         }
         if asks {
             self.ask_late_joiner(&client);
+        }
+        if approves {
+            self.ask_late_joiner_about_plans(&client);
         }
         if newcomer {
             self.show_queued_command(&client);

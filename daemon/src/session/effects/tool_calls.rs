@@ -14,6 +14,7 @@ use loopd_kernel::hook::HookVerdict;
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::policy;
 use loopd_kernel::policy::grant::Grant;
+use loopd_kernel::policy::planning::ToolClaim;
 use loopd_kernel::policy::restrict::EffectivePermissions;
 use loopd_kernel::state::TurnKey;
 use loopd_kernel::texts;
@@ -32,6 +33,9 @@ impl Actor {
         let origin = tool
             .as_ref()
             .map_or(ToolOrigin::BuiltIn, ResolvedTool::origin);
+        let claim = tool
+            .as_ref()
+            .map_or(ToolClaim::Nothing, ResolvedTool::claim);
         let call = self.running.with_arguments(call);
         let effective = self.effective_permissions();
         // Only a call that runs compares its grant with what the request showed.
@@ -56,6 +60,7 @@ impl Actor {
                     call: call.id,
                     origin,
                     need,
+                    claim,
                     ahead,
                     can_ask,
                     hooks,
@@ -75,6 +80,8 @@ impl Actor {
             scratch: self.services.scratch_folder(&self.state.id),
             guarded: policy::guarded(&effective.permissions).into(),
             open_shells: ShellLookup::new(self.shells.clone()),
+            plan_file: self.services.plan_file(&self.state.id).into(),
+            planning: effective.planning,
             redaction,
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use loopd_proto::event::Durable;
-use loopd_proto::event::agent::SubagentIdentity;
+use loopd_proto::event::agent::{Stance, SubagentIdentity};
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::session::SessionOptions;
 use tokio::sync::oneshot;
@@ -21,7 +21,8 @@ use crate::subagent::definitions::Roster;
 use crate::subagent::permissions::ParentPermissions;
 use crate::subagent::{ChildError, SlotLease, Slots};
 use loopd_kernel::command::LastingApproval;
-use loopd_kernel::policy::restrict::EffectivePermissions;
+use loopd_kernel::policy::planning::Planning;
+use loopd_kernel::policy::restrict::{EffectivePermissions, keep_to_looking};
 use loopd_kernel::tasks::Task;
 use loopd_model::client_http::SubagentOrigin;
 
@@ -163,6 +164,7 @@ impl Actor {
             parent.generation = inheritance.generation;
             parent.permissions = inheritance.permissions;
         }
+        self.follow_planning();
         self.subagents.roster.set(inheritance.roster);
         if !self.hooks.inherited {
             self.hooks.inherited = true;
@@ -192,12 +194,16 @@ impl Actor {
         let own = || {
             let mut permissions = self.state.permissions.clone();
             permissions.approve_all |= self.clients.launch().is_some_and(|launch| launch.yolo);
+            if self.state.agent_stance == Stance::Plan {
+                keep_to_looking(&mut permissions);
+            }
             EffectivePermissions {
                 permissions,
                 may_ask: true,
+                planning: self.planning(),
             }
         };
-        match (&self.subagents.parent, &self.state.subagent) {
+        let mut effective = match (&self.subagents.parent, &self.state.subagent) {
             (None, None) => own(),
             // A fork that does not have its profile yet has the permissions of its parent.
             (Some(parent), None) => parent.permissions.effective.clone(),
@@ -209,6 +215,22 @@ impl Actor {
                 };
                 own.for_child(&subagent.profile)
             }
+        };
+        effective.planning = self.planning();
+        effective
+    }
+
+    /// Returns whether this session only looks and plans.
+    pub(in crate::session) fn planning(&self) -> Planning {
+        let parent = self.subagents.parent.as_ref();
+        let above = parent.map(|parent| parent.permissions.effective.planning);
+        Planning::of(&self.state).below(above.unwrap_or_default())
+    }
+
+    /// Closes the shells of plan mode when it has ended.
+    pub(in crate::session) fn follow_planning(&self) {
+        if !self.planning().is_on() {
+            self.shells.close_sandboxed();
         }
     }
 

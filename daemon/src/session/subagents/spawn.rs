@@ -118,6 +118,7 @@ impl Actor {
                 model: state.model.clone().or_else(|| state.options.model.clone()),
                 reasoning_effort: state.reasoning_effort.clone(),
                 taken: state.tasks.ids().cloned().collect(),
+                planning: inheritance.permissions.effective.planning,
                 denied: inheritance.permissions.effective.permissions.denied.clone(),
                 settings: settings.of_session(subagents.as_ref()),
                 subagents,

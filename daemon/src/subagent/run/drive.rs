@@ -154,10 +154,10 @@ impl Subagents {
         // A caller that waits for the run or cancels it learns about its end from the result of its
         // tool call, which marks the end as delivered. After an abort it is marked here.
         let delivered = by == Some(CancelledBy::Abort);
-        let said = [ending.response.as_deref(), ending.cut_calls.as_deref()];
-        let said: Vec<&str> = said.into_iter().flatten().collect();
-        let result =
-            (!said.is_empty()).then(|| kept(&said.join("\n\n"), ending.worktree.as_deref()));
+        let result = ending
+            .response
+            .as_deref()
+            .map(|text| kept(text, ending.worktree.as_deref()));
         let id = run.id.clone();
         let usage = Some(ending.usage.clone());
         let end = |outcome, reason: Option<String>| TaskEnd {

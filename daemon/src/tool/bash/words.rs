@@ -7,6 +7,7 @@ use loopd_proto::id::ShellId;
 
 use super::names::{LIST, READ, RUN, STOP, WRITE};
 use crate::tool::{Outcome, texts};
+use loopd_exec::sandbox::SandboxError;
 use loopd_exec::shells::{
     AttachedCommand, CloseReason, CommandStatus, DetachedCommand, ShellError, WaitOutcome,
 };
@@ -22,6 +23,25 @@ pub(super) const OUTLIVES: &str = "The command goes on when the session and the 
 pub(super) fn directory_changed(asked: &str, here: &str) -> String {
     format!(
         "The working directory changed from {asked} to {here} after this command was asked about. Nothing was run. Run the command again if it is meant for {here}."
+    )
+}
+
+/// The refusal of a detached command in plan mode.
+const DETACHED_WHILE_PLANNING: &str = "Nothing was run: a detached command outlives the session, and in plan mode nothing does. Run it without detach, or leave plan mode first.";
+
+/// The refusal of a shell that was opened before plan mode began.
+pub(super) fn opened_before(id: &ShellId, others: &[ShellId]) -> String {
+    let others: Vec<&str> = others.iter().map(ShellId::as_str).collect();
+    format!(
+        "Nothing was run: the shell \"{id}\" was opened before plan mode began, and what runs in it could change something. Such shells can be used again when plan mode has ended: {}. Use another shellId, or none; {READ} and {STOP} work.",
+        others.join(", ")
+    )
+}
+
+/// The refusal of commands where nothing keeps them from writing.
+pub(super) fn no_sandbox(error: &SandboxError) -> String {
+    format!(
+        "Nothing was run: in plan mode commands run only where they can change nothing, and this machine cannot do that: {error}. Look with the other tools, or call exit_plan_mode when the plan is ready."
     )
 }
 
@@ -199,6 +219,8 @@ pub(super) fn refused(error: &ShellError) -> Outcome {
         ShellError::Detached(id) => format!(
             "The shellId \"{id}\" belongs to a detached command that still runs; it has only a log and takes no input. Use {READ} to see the log, {STOP} to stop it, or another shellId."
         ),
+        ShellError::NotSandboxed { id, others } => opened_before(id, others),
+        ShellError::DetachedSandbox => DETACHED_WHILE_PLANNING.to_owned(),
         ShellError::StillBusy { id, command } => format!(
             "Nothing was run: the shell \"{id}\" still runs `{command}`. Wait for it with {READ}, stop it with {STOP}, or use another shellId."
         ),
@@ -234,6 +256,9 @@ fn closed(id: &ShellId, reason: CloseReason) -> String {
         ),
         CloseReason::Unattended => format!(
             "The shell \"{id}\" is closed: no command ran in it, and no user was there for a long time. Start a new one with {RUN}."
+        ),
+        CloseReason::PlanModeEnded => format!(
+            "The shell \"{id}\" is closed: it was opened in plan mode, which has ended. Start a new one with {RUN}."
         ),
         CloseReason::Lost => format!(
             "The shell \"{id}\" is closed: it ended with an earlier run of the daemon or session, and its output is gone. Check what its command did before running it again with {RUN}."

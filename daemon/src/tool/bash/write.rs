@@ -103,6 +103,7 @@ fn check(
     if let Err(error) = parse_input(&args.input) {
         return Err(Outcome::failure(format!("Nothing was typed: {error}.")));
     }
+    super::opened_in_sandbox(&args.shell_id, context)?;
     let command = match context.open_shells.find(&args.shell_id) {
         Ok(FoundShell::Attached(command)) => command,
         Ok(FoundShell::Detached(command)) => {

@@ -20,6 +20,7 @@ fn an_order_arrives_as_it_was_sent() {
         env: vec!["A=b=c".into(), "EMPTY=".into()],
         cwd: "/tmp".into(),
         stdio: StdioSource::Terminal("/dev/pts/3".into()),
+        sandbox: Some(Sandbox::new("/home/scratch")),
         ledger: "/home/processes/x.json".into(),
         entry: "{}".to_owned(),
     };
@@ -38,6 +39,7 @@ fn an_order_arrives_as_it_was_sent() {
         args: Vec::new(),
         env: Vec::new(),
         stdio: StdioSource::One,
+        sandbox: None,
         ..order.clone()
     };
     assert_eq!(KeeperOrder::read(plain.write().unwrap()), Some(plain));

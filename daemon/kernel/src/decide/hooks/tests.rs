@@ -351,11 +351,29 @@ fn the_log_remembers_that_a_client_guards_the_session() {
         &idle(),
         || Command::SetClientGuard(true),
         "
+        answer yes
         store loopd.client_guard byClient=true
         now idle
         ",
     );
     let guarded = || idle().and(event("loopd.client_guard", json!({ "byClient": true })));
-    ignores(&guarded(), || Command::SetClientGuard(true));
+    declines(&guarded(), || Command::SetClientGuard(true));
     assert!(guarded().state().guarded_by_client);
+}
+
+#[test]
+fn calls_that_wait_for_a_guard_go_on_when_it_is_lifted() {
+    let waiting = requested(&["a"])
+        .and(event("loopd.client_guard", json!({ "byClient": true })))
+        .and(waits_for_guard("a"));
+    check(
+        &waiting,
+        || Command::SetClientGuard(false),
+        "
+        answer yes
+        store loopd.client_guard byClient=false
+        do guard i/0 a
+        now turn i/0 [a:guarding]
+        ",
+    );
 }

@@ -52,6 +52,7 @@ fn rules(change: &PermissionChange) -> Option<(RuleRemoval, &[PermissionRule])> 
         PermissionChange::Approve(add) => Some((RuleRemoval::These(Vec::new()), add)),
         PermissionChange::ApproveAll(_)
         | PermissionChange::Configure(_)
+        | PermissionChange::Deny(_)
         | PermissionChange::UnrestrictUrls(_)
         | PermissionChange::AddDirectory(_)
         | PermissionChange::SetPrimaryDirectory(_)
@@ -113,6 +114,7 @@ fn approves_all(change: &PermissionChange) -> bool {
         PermissionChange::UnrestrictUrls(_)
         | PermissionChange::ModifyRules { .. }
         | PermissionChange::Approve(_)
+        | PermissionChange::Deny(_)
         | PermissionChange::AddDirectory(_)
         | PermissionChange::SetPrimaryDirectory(_)
         | PermissionChange::Reset => false,
@@ -126,6 +128,7 @@ fn make(permissions: &mut Permissions, change: PermissionChange) {
         PermissionChange::Configure(patch) => configure(permissions, *patch),
         // `change_rules` stores these.
         PermissionChange::ModifyRules { .. } | PermissionChange::Approve(_) => {}
+        PermissionChange::Deny(rules) => add_new(&mut permissions.denied, rules),
         PermissionChange::AddDirectory(path) => add_new(&mut permissions.directories, [path]),
         PermissionChange::SetPrimaryDirectory(path) => permissions.primary_directory = Some(path),
         PermissionChange::Reset => {

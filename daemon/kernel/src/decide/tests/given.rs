@@ -187,6 +187,23 @@ pub(crate) fn user_asked() -> Given {
     calls_started(&["a"]).and(question("a"))
 }
 
+/// The session is in plan mode, and one call has started.
+pub(crate) fn planning() -> Given {
+    calls_started(&["a"]).and(event(
+        "session.mode_changed",
+        json!({ "previousMode": "interactive", "newMode": "plan" }),
+    ))
+}
+
+/// The model asks to leave plan mode.
+pub(crate) fn plan_asked() -> Given {
+    planning().and(event(
+        "loopd.asked",
+        json!({ "kind": "exitplanmode", "requestId": "r-a", "summary": "Short", "planContent": "Long",
+            "actions": ["interactive"], "recommendedAction": "interactive", "toolCallId": "a" }),
+    ))
+}
+
 /// Two calls run, and the turn is being aborted.
 pub(crate) fn aborting() -> Given {
     two_calls().and(event("abort", json!({ "reason": "user_initiated" })))

@@ -61,7 +61,7 @@ pub(super) fn of_state(state: &State) {
         let kind = match question.asks {
             Asks::Permission(_) => "permission",
             Asks::ClientTool(_) => "client tool",
-            Asks::UserInput(_) => "user input",
+            Asks::UserInput(_) | Asks::ExitPlanMode(_) => "user input",
             Asks::Guard => "guard",
             Asks::Elicitation(_) => return None,
         };

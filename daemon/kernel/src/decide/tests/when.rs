@@ -63,6 +63,7 @@ fn agent(name: &str) -> AgentChoice {
         name: name.to_owned(),
         display_name: name.to_owned(),
         tools: None,
+        stance: loopd_proto::event::agent::Stance::default(),
     }
 }
 

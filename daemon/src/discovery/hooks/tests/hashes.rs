@@ -74,6 +74,33 @@ fn the_scripts_that_a_command_names_count() {
 }
 
 #[test]
+fn a_script_that_changes_after_loading_is_noticed() {
+    let root = TempDir::new().expect("a folder");
+    let script = root.path().join("g.sh");
+    fs::write(&script, "exit 2").expect("the script is written");
+    let file = root.path().join(".github/hooks/a.json");
+    fs::create_dir_all(file.parent().expect("a folder")).expect("the folder is made");
+    let text = r#"{"hooks":{"preToolUse":[{"bash":"./g.sh"},{"bash":"./none.sh"}]}}"#;
+    fs::write(&file, text).expect("the file is written");
+    let loaded = load(&HookPlaces {
+        projects: vec![root.path().to_owned()],
+        ..HookPlaces::default()
+    });
+    let unchanged = || {
+        let hooks = loaded.hooks.iter();
+        hooks
+            .map(|hook| is_unchanged(hook, root.path()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(unchanged(), [true, true]);
+    fs::write(&script, "exit 0").expect("the script is written");
+    assert_eq!(unchanged(), [false, true]);
+    fs::write(&script, "exit 2").expect("the script is written");
+    fs::write(root.path().join("none.sh"), "exit 0").expect("the script is written");
+    assert_eq!(unchanged(), [true, false]);
+}
+
+#[test]
 fn files_outside_of_the_project_do_not_count() {
     let root = TempDir::new().expect("a folder");
     let outside = root.path().join("guard.sh");

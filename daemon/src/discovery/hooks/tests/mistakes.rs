@@ -13,12 +13,9 @@ fn no_json() {
 
 #[test]
 fn an_empty_file_and_a_list() {
-    assert!(own("").starts_with("! f, line 1: is not valid JSON"));
-    assert!(
-        own("[]").starts_with(
-            "! f, line 1: is not valid JSON: invalid type: sequence, expected an object"
-        )
-    );
+    assert_eq!(own(""), "! f: is empty");
+    assert_eq!(own("// later\n"), "! f: is empty");
+    assert_eq!(own("[]"), "! f, line 1: has to be a JSON object");
 }
 
 #[test]
@@ -85,7 +82,7 @@ fn a_mistake_in_settings_drops_all() {
     assert_eq!(
         settings(text),
         "! f, line 3: this preToolUse hook is not used: `bash` is empty\n\
-         ! f: none of its hooks is used, because settings with a mistake in one hook are not used in part; a file of hooks only is"
+         ! f: none of its hooks is used: in settings, one mistake drops all hooks; in a file of hooks, such as .github/hooks/a.json, it drops only its own"
     );
 }
 
@@ -95,7 +92,7 @@ fn a_matcher_that_is_no_regex() {
     assert_eq!(
         own(text),
         "1: preToolUse bash `b`\n\
-         ! f, line 1: this preToolUse hook is not used: `matcher` is no regular expression: unclosed group"
+         ! f, line 1: this preToolUse hook is not used: its `matcher` cannot be used as a regular expression: unclosed group"
     );
 }
 
@@ -181,35 +178,35 @@ fn types_that_are_not_supported() {
     let said = |kind: &str, entry: &str| own(&format!("{{\"hooks\":{{\"{kind}\":[{entry}]}}}}"));
     assert_eq!(
         said("PreToolUse", "{\"type\":\"agent\",\"prompt\":\"x\"}"),
-        "! f, line 1: this preToolUse hook is not used: the type `agent` is not supported; the types are `command`, `http` and `prompt`"
+        "! f, line 1: this PreToolUse hook is not used: the type `agent` is not supported; the types are `command`, `http` and `prompt`"
     );
     assert_eq!(
         said("Stop", "{\"type\":\"prompt\",\"prompt\":\"x\"}"),
-        "! f, line 1: this agentStop hook is not used: a hook of type `prompt` is only possible for sessionStart"
+        "! f, line 1: this Stop hook is not used: a hook of type `prompt` is only possible for sessionStart"
     );
     assert_eq!(
         said("PreToolUse", "{\"powershell\":\"x\"}"),
-        "! f, line 1: this preToolUse hook is not used: it has commands for other systems only"
+        "! f, line 1: this PreToolUse hook is not used: it has commands for other systems only"
     );
     assert_eq!(
         said("PreToolUse", "{\"exec\":\"x\",\"bash\":\"y\"}"),
-        "! f, line 1: this preToolUse hook is not used: `exec` cannot be combined with `bash`, `powershell` or `command`"
+        "! f, line 1: this PreToolUse hook is not used: `exec` cannot be combined with `bash`, `powershell` or `command`"
     );
     assert_eq!(
         said("PreToolUse", "{\"command\":\"x\",\"asyncRewake\":true}"),
-        "! f, line 1: this preToolUse hook is not used: `asyncRewake` is not supported; use `async`"
+        "! f, line 1: this PreToolUse hook is not used: `asyncRewake` is not supported; use `async`"
     );
     assert_eq!(
         said("Stop", "{\"command\":\"x\",\"if\":\"Bash(ls)\"}"),
-        "! f, line 1: this agentStop hook is not used: `if` is not possible: hooks of agentStop are for no tool"
+        "! f, line 1: this Stop hook is not used: `if` is not possible: hooks of Stop are for no tool"
     );
     assert_eq!(
         said("PreToolUse", "{\"command\":\"x\",\"if\":\"git push\"}"),
-        "! f, line 1: this preToolUse hook is not used: `if` has to be like `Bash(git *)`, not `git push`"
+        "! f, line 1: this PreToolUse hook is not used: `if` has to be like `Bash(git *)`, not `git push`"
     );
     assert_eq!(
         said("PreToolUse", "{\"command\":\"x\",\"onFailure\":\"open\"}"),
-        "! f, line 1: this preToolUse hook is not used: `onFailure` has to be `continue` or `block`, not `open`"
+        "! f, line 1: this PreToolUse hook is not used: `onFailure` has to be `continue` or `block`, not `open`"
     );
 }
 
@@ -221,9 +218,9 @@ fn what_only_others_can_run_leaves_the_rest_of_the_settings_alone() {
     assert_eq!(
         settings(text),
         "5: PreToolUse bash `b`\n\
-         ! f, line 2: this agentStop hook is not used: the type `agent` is not supported; the types are `command`, `http` and `prompt`\n\
+         ! f, line 2: this Stop hook is not used: the type `agent` is not supported; the types are `command`, `http` and `prompt`\n\
          ! f, line 3: nothing in loopd corresponds to the event `TaskCompleted`: its hooks never run\n\
-         ! f, line 4: this preToolUse hook is not used: `matcher` is no regular expression: unclosed group"
+         ! f, line 4: this PreToolUse hook is not used: its `matcher` cannot be used as a regular expression: unclosed group"
     );
 }
 
@@ -235,7 +232,7 @@ fn a_matcher_that_is_no_text() {
         "3: PostToolUse bash `b`\n\
          ! f, line 2: the hooks of this group are not used: its `matcher` has to be text like \"Edit|Write\""
     );
-    assert!(settings(text).ends_with("a file of hooks only is"));
+    assert!(settings(text).ends_with("it drops only its own"));
 }
 
 #[test]
@@ -253,6 +250,6 @@ fn a_guard_nobody_waits_for() {
     assert_eq!(
         own(text),
         "1: PreToolUse bash `a` in background\n\
-         ! f, line 1: this preToolUse hook cannot deny anything: with `async` nobody waits for its answer"
+         ! f, line 1: this PreToolUse hook cannot deny anything: with `async` nobody waits for its answer"
     );
 }

@@ -158,6 +158,6 @@ fn a_command_per_system() {
     assert_eq!(
         own(text),
         "1: PostToolUse bash `./lint.sh`\n\
-         ! f, line 1: this postToolUse hook is not used: it has commands for other systems only"
+         ! f, line 1: this PostToolUse hook is not used: it has commands for other systems only"
     );
 }

@@ -286,6 +286,6 @@ fn an_agent_brings_hooks_of_its_own() {
     };
     assert_eq!(
         problem.what,
-        "`hooks` of the agent `x`: this agentStop hook is not used: `command`: invalid type: integer `5`, expected a string"
+        "`hooks` of the agent `x`: this Stop hook is not used: `command`: invalid type: integer `5`, expected a string"
     );
 }

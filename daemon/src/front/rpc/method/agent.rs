@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use loopd_proto::event::agent::Stance;
 use loopd_proto::params::agent::{ListParams, SelectParams, Selected};
 use loopd_proto::params::discovery::Agents;
 use loopd_proto::params::server::NoResult;
@@ -10,7 +11,7 @@ use loopd_proto::params::session::Of;
 use loopd_proto::session::SessionOptions;
 
 use super::discover::{describe, host, look};
-use crate::discovery::agents::{AgentDefinition, AgentOrigin};
+use crate::discovery::agents::{AgentDefinition, AgentOrigin, PermissionMode};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::{SessionError, SessionHandle};
@@ -200,6 +201,10 @@ fn choice(context: &Context, agent: &AgentDefinition) -> AgentChoice {
         name: agent.name.clone(),
         display_name: agent.shown_name().to_owned(),
         tools: tools(context, agent),
+        stance: match agent.permission_mode {
+            Some(PermissionMode::Plan) => Stance::Plan,
+            Some(_) | None => Stance::Inherit,
+        },
     }
 }
 

@@ -1,7 +1,7 @@
-//! Answers to questions that this daemon does not ask yet, and the handlers that clients register
-//! for such questions.
+//! Answers to plans, answers to questions that this daemon does not ask yet, and the handlers that
+//! clients register for such questions.
 //!
-//! Such a question is never open. Its answer is parsed in full, and the caller learns that it
+//! A question of the latter kind is never open. Its answer is parsed in full, and the caller learns that it
 //! answered nothing. Code that begins to ask one of these questions has to look up its answer here.
 
 use loopd_proto::id::SessionId;
@@ -38,7 +38,12 @@ pub(super) async fn exit_plan_mode(
     context: Context,
     params: ExitPlanModeParams,
 ) -> Result<Success, RpcError> {
-    none_open(&context, &params.session_id)
+    let session = context.session(&params.session_id)?;
+    let file = context.app.services.plan_file(&params.session_id).into();
+    let answered = session.answer_plan(file, params.request_id, params.response);
+    Ok(Success {
+        success: answered.await?,
+    })
 }
 
 pub(super) async fn limits_exhausted(

@@ -64,9 +64,9 @@ pub(super) async fn is_trusted(context: Context, params: PathParams) -> Result<T
     }
     let trusted = TrustedContent::read(store).await?;
     // A folder that does not exist brings nothing that could be trusted.
-    let content = super::trust::content(&context, &params.path).await.ok();
+    let found = super::trust::content(&context, &params.path).await.ok();
     Ok(Trusted {
-        trusted: content.is_some_and(|content| trusted.covers_all(&content)),
+        trusted: found.is_some_and(|found| trusted.covers_all(&found)),
     })
 }
 
@@ -75,9 +75,9 @@ pub(super) async fn add_trusted(context: Context, params: PathParams) -> Result<
     let store = context.app.services.store.as_ref();
     approvals::trust_folder(store, &params.path).await?;
     // Hooks are trusted one by one: those that are there now.
-    if let Ok(content) = super::trust::content(&context, &params.path).await {
+    if let Ok(found) = super::trust::content(&context, &params.path).await {
         let folder = context.connection.launch().cwd.join(&params.path);
-        trust::record(store, &content.below(&folder)).await?;
+        trust::record(store, &found.below(&folder)).await?;
     }
     Ok(Success::YES)
 }

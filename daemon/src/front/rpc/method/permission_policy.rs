@@ -183,6 +183,12 @@ pub(super) async fn modify_rules(
     }
     let mut params = params;
     check_kinds("add", &mut params.add)?;
+    check_kinds("loopdDeny", &mut params.deny)?;
+    // What is denied comes first, so that nothing runs in between.
+    let deny = placed(&context, &session, "loopdDeny", params.deny).await?;
+    if !deny.is_empty() {
+        change(&session, PermissionChange::Deny(deny)).await?;
+    }
     let remove = if params.remove_all {
         RuleRemoval::All
     } else {

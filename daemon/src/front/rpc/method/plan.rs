@@ -11,9 +11,8 @@ use super::workspace::own_folder;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::front::rpc::limit;
+use crate::services::PLAN;
 use loopd_kernel::command::Command;
-
-const PLAN: &str = "plan.md";
 
 /// Returns the folder and the name of the plan.
 fn plan(context: &Context, id: &SessionId) -> Result<(OwnFolder, Inside), FileError> {

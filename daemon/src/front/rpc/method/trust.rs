@@ -17,14 +17,16 @@ pub(super) async fn show(
     context: Context,
     params: TrustShowParams,
 ) -> Result<TrustShown, RpcError> {
-    let content = content(&context, params.path.as_deref().unwrap_or(".")).await?;
+    let found = content(&context, params.path.as_deref().unwrap_or(".")).await?;
     let trusted = TrustedContent::read(context.app.services.store.as_ref()).await?;
+    let folder = found.folders.last().unwrap_or(&found.root);
     Ok(TrustShown {
-        path: shown(&content.root),
-        hash: content.hash().to_string(),
-        trusted: trusted.covers_all(&content),
-        items: content.items.iter().map(|it| item(it, &trusted)).collect(),
-        problems: content.problems.iter().map(describe).collect(),
+        path: shown(folder),
+        root: shown(&found.root),
+        hash: found.hash().to_string(),
+        trusted: trusted.covers_all(&found),
+        items: found.items.iter().map(|it| item(it, &trusted)).collect(),
+        problems: found.problems.iter().map(describe).collect(),
     })
 }
 
@@ -32,20 +34,20 @@ pub(super) async fn set(
     context: Context,
     params: TrustSetParams,
 ) -> Result<TrustChanged, RpcError> {
-    let content = content(&context, &params.path).await?;
-    let now = content.hash();
+    let found = content(&context, &params.path).await?;
+    let now = found.hash();
     if now.as_str() != params.hash {
         return Err(RpcError::Failed(format!(
             "nothing was trusted: {} brings something else by now ({now}) than what was shown ({}); \
              look at it again with `loop trust`",
-            content.root.display(),
+            found.root.display(),
             params.hash
         )));
     }
-    trust::record(context.app.services.store.as_ref(), &content).await?;
+    trust::record(context.app.services.store.as_ref(), &found).await?;
     Ok(TrustChanged {
-        path: shown(&content.root),
-        items: content.items.len(),
+        path: shown(&found.root),
+        items: found.items.len(),
     })
 }
 

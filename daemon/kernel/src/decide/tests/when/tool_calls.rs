@@ -1,5 +1,6 @@
 //! Reports about tool calls.
 
+use loopd_proto::event::ask::PlanAction;
 use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use super::data;
 use super::turn::turn;
 use crate::command::{Assessed, CallNeed, CallOutcome, Command, CompletionRef};
 use crate::hook::{Guarded, HookDenial, HookPermission, HookVerdict, StopAnswered};
-use crate::tool_call::{Ahead, ToolOrigin, UserQuestion};
+use crate::tool_call::{Ahead, PlanProposal, ToolOrigin, UserQuestion};
 
 /// The call `a` needs no permission.
 pub(crate) fn needs_nothing(call: &str) -> Assessed {
@@ -30,6 +31,7 @@ fn assessed(call: &str, need: CallNeed) -> Assessed {
         call: call.into(),
         origin: ToolOrigin::BuiltIn,
         need,
+        claim: crate::policy::planning::ToolClaim::Nothing,
         ahead: Ahead::Nothing,
         can_ask: true,
         hooks: HookVerdict::None,
@@ -75,6 +77,27 @@ pub(crate) fn asks_the_user(call: &str) -> Assessed {
         allow_freeform: true,
     };
     assessed(call, CallNeed::Answer(question))
+}
+
+/// The call asks to leave plan mode.
+pub(crate) fn proposes_a_plan(call: &str) -> Assessed {
+    let proposal = PlanProposal {
+        summary: "Short".to_owned(),
+        content: "Long".to_owned(),
+        is_new: true,
+        actions: vec![PlanAction::Interactive, PlanAction::ExitOnly],
+        recommended: PlanAction::Interactive,
+    };
+    assessed(call, CallNeed::Approval(proposal))
+}
+
+/// A person answers a plan.
+pub(crate) fn answer_plan(request: &str, answer: serde_json::Value) -> Command {
+    Command::AnswerExitPlanMode {
+        request: request.into(),
+        answer: super::data(answer),
+        edited: None,
+    }
 }
 
 pub(crate) fn finished(number: u32, call: &str, outcome: CallOutcome) -> Command {
@@ -127,6 +150,7 @@ pub(crate) fn denies() -> HookVerdict {
     HookVerdict::Deny(HookDenial {
         reason: "no".to_owned(),
         told: "for people".to_owned(),
+        stops: false,
     })
 }
 

@@ -1,0 +1,105 @@
+//! Plan mode: what is refused, who is asked, and how it ends.
+
+use serde_json::json;
+
+use crate::decide::tests::prelude::*;
+
+#[test]
+fn a_plan_is_a_question_to_people() {
+    check(
+        &planning(),
+        || proposes_a_plan("a"),
+        "
+        store loopd.asked kind=exitplanmode requestId=#1 summary=Short planContent=Long actions=[interactive exit_only] recommendedAction=interactive model=gpt toolCallId=a isNew=true
+        tell exit_plan_mode.requested requestId=#1 summary=Short planContent=Long actions=[interactive exit_only] recommendedAction=interactive model=gpt
+        do ask clients #1
+        now turn i/0 [a:asking the user]
+        ",
+    );
+}
+
+#[test]
+fn outside_of_plan_mode_nobody_is_asked() {
+    check(
+        &calls_started(&["a"]),
+        || proposes_a_plan("a"),
+        r#"
+        store tool.execution_complete a failure "The session is not in plan mode, so there is nothing to leave. Go on." turn=0
+        store assistant.turn_end turnId=0
+        store assistant.turn_start i 1
+        do call model i/1
+        now turn i/1 model called
+        "#,
+    );
+}
+
+#[test]
+fn an_approved_plan_ends_plan_mode() {
+    check(
+        &plan_asked(),
+        || answer_plan("r-a", json!({"approved": true})),
+        r#"
+        answer yes
+        store loopd.answered requestId=r-a
+        tell exit_plan_mode.completed requestId=r-a approved=true selectedAction=interactive
+        do withdraw r-a
+        store session.mode_changed previousMode=plan newMode=interactive
+        store tool.execution_complete a "Plan approved! Exited plan mode.\n\nYou are now in interactive mode. Start…" turn=0
+        store assistant.turn_end turnId=0
+        store assistant.turn_start i 1
+        do call model i/1
+        now turn i/1 model called
+        "#,
+    );
+    check(
+        &plan_asked(),
+        || {
+            let answer =
+                json!({"approved": true, "selectedAction": "autopilot", "autoApproveEdits": true});
+            answer_plan("r-a", answer)
+        },
+        r#"
+        answer yes
+        store loopd.answered requestId=r-a
+        tell exit_plan_mode.completed requestId=r-a approved=true selectedAction=autopilot autoApproveEdits=true
+        do withdraw r-a
+        store session.mode_changed previousMode=plan newMode=autopilot
+        store loopd.rules_changed added=[{"kind":"write"}]
+        store tool.execution_complete a "Plan approved! Exited plan mode.\n\nYou are now in autopilot mode. Carry t…" turn=0
+        store assistant.turn_end turnId=0
+        store assistant.turn_start i 1
+        do call model i/1
+        now turn i/1 model called
+        "#,
+    );
+}
+
+#[test]
+fn a_plan_that_is_not_approved_leaves_the_session_in_plan_mode() {
+    check(
+        &plan_asked(),
+        || answer_plan("r-a", json!({"approved": false, "feedback": "smaller"})),
+        r#"
+        answer yes
+        store loopd.answered requestId=r-a
+        tell exit_plan_mode.completed requestId=r-a approved=false feedback=smaller
+        do withdraw r-a
+        store tool.execution_complete a "The plan was not approved, and the session is still in plan mode. Change…" turn=0
+        store assistant.turn_end turnId=0
+        store assistant.turn_start i 1
+        do call model i/1
+        now turn i/1 model called
+        "#,
+    );
+}
+
+#[test]
+fn an_answer_of_another_kind_does_not_count() {
+    declines(&plan_asked(), || choose("r-a", "left"));
+    declines(&user_asked(), || {
+        answer_plan("r-a", json!({"approved": true}))
+    });
+    declines(&plan_asked(), || {
+        answer_plan("r-b", json!({"approved": true}))
+    });
+}

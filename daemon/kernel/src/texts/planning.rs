@@ -1,0 +1,100 @@
+//! What models and people read about plan mode.
+
+use loopd_proto::session::Mode;
+
+use crate::policy::planning::Planning;
+use crate::tasks::Task;
+
+/// Says what plan mode is, to whom it binds, and how it ends.
+pub fn plan_mode(planning: Planning) -> &'static str {
+    match planning {
+        Planning::No => "",
+        Planning::Mode => {
+            "The session is in plan mode: nothing is changed until the user approves a plan. Read, search and run commands that only look; call exit_plan_mode when the plan is ready. Only the user ends plan mode."
+        }
+        Planning::Parent => {
+            "The session that you work for is in plan mode: nothing is changed until the user approves a plan. Read, search and run commands that only look, and report what should be changed. Plan mode ends in that session, with exit_plan_mode or by the user."
+        }
+        Planning::Agent => {
+            "This agent only plans: it changes nothing. Read, search and run commands that only look, and say what should be changed. Another agent has to make the changes."
+        }
+    }
+}
+
+/// The result of a call that plan mode refuses.
+pub fn refused_while_planning(planning: Planning, tool: &str) -> String {
+    format!(
+        "{tool} was not run, because it writes. {}",
+        plan_mode(planning)
+    )
+}
+
+/// Names the work that goes on when plan mode begins.
+pub(crate) fn still_running<'a>(tasks: impl Iterator<Item = &'a Task>) -> Option<String> {
+    let (mut commands, mut agents) = (Vec::new(), Vec::new());
+    for task in tasks {
+        match task.shell() {
+            Some(shell) => commands.push(format!("{} (`{}`)", task.id, shell.command)),
+            None => agents.push(task.id.to_string()),
+        }
+    }
+    let mut text = String::new();
+    if !commands.is_empty() {
+        text.push_str("Plan mode begins, but commands that were started before go on and may change something: ");
+        text.push_str(&commands.join(", "));
+        text.push_str(". Stop them, or wait for their end.");
+    }
+    if !agents.is_empty() {
+        let space = if text.is_empty() { "" } else { " " };
+        text.push_str(space);
+        text.push_str("Agents that work in the background change nothing from now on: ");
+        text.push_str(&agents.join(", "));
+        text.push('.');
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// The answer to a call that would end plan mode where there is none, or by somebody else.
+pub(crate) fn not_in_plan_mode(planning: Planning) -> String {
+    match plan_mode(planning) {
+        "" => "The session is not in plan mode, so there is nothing to leave. Go on.".to_owned(),
+        text => format!("Nobody was asked. {text}"),
+    }
+}
+
+/// The result of a plan that a person approved. Recorded conversations contain the first two
+/// sentences of each kind, and the whole text for the interactive mode.
+pub(crate) fn plan_approved(mode: Mode, waits: bool, edited: Option<&str>) -> String {
+    let next = match mode {
+        _ if waits => {
+            "Do not begin with the changes: the user decides when the work starts. End your turn."
+        }
+        Mode::Interactive | Mode::Plan => {
+            "You are now in interactive mode. Start implementing the plan now, in this same response. Approving the plan is your go-signal, so do not stop to ask whether to proceed or wait for another message."
+        }
+        Mode::Autopilot => {
+            "You are now in autopilot mode. Carry the plan out to its end, and decide by yourself what it leaves open."
+        }
+    };
+    let edited = edited.map(edited_plan).unwrap_or_default();
+    format!("Plan approved! Exited plan mode.\n\n{next}{edited}")
+}
+
+/// The result of a plan that a person did not approve.
+pub(crate) fn plan_rejected(feedback: Option<&str>, edited: Option<&str>) -> String {
+    let feedback = match feedback
+        .map(str::trim)
+        .filter(|feedback| !feedback.is_empty())
+    {
+        Some(feedback) => format!(" The user says: {feedback}"),
+        None => String::new(),
+    };
+    let edited = edited.map(edited_plan).unwrap_or_default();
+    format!(
+        "The plan was not approved, and the session is still in plan mode. Change the plan and ask again with exit_plan_mode.{feedback}{edited}"
+    )
+}
+
+fn edited_plan(plan: &str) -> String {
+    format!("\n\nThe user edited the plan. This is the plan now:\n\n{plan}")
+}

@@ -1,0 +1,114 @@
+//! Shells and plan mode: those from before rest, those of plan mode end with it.
+
+use super::*;
+
+fn in_shell(id: &str, shell: &str, command: &str) -> loopd_tests::script::Call {
+    call(id, "bash", json!({"command": command, "shellId": shell}))
+}
+
+#[tokio::test]
+async fn a_shell_from_before_is_refused_by_name_and_works_again_afterwards() {
+    let daemon = daemon(vec![
+        Turn::user("open").calls([in_shell("a", "old", "word=kept")]),
+        Turn::any().says("opened"),
+        Turn::user("use it").calls([
+            in_shell("b", "old", "echo x > new.txt"),
+            call(
+                "w",
+                "write_bash",
+                json!({"shellId": "old", "input": "x{enter}"}),
+            ),
+            in_shell("c", "new", "echo inside"),
+        ]),
+        Turn::any().says("refused"),
+        Turn::user("again").calls([in_shell("d", "old", "echo $word")]),
+        Turn::any().says("used"),
+    ])
+    .await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.ask("open").await;
+    set(&session, "plan").await;
+    session.ask("use it").await;
+    for id in ["b", "w"] {
+        let told = result_of(&session, id);
+        assert!(
+            told.contains("before plan mode") && told.contains("old"),
+            "{id}: {told}"
+        );
+    }
+    assert!(result_of(&session, "c").contains("inside"));
+    assert!(!daemon.file("new.txt").exists());
+    set(&session, "interactive").await;
+    session.ask("again").await;
+    assert!(result_of(&session, "d").contains("kept"));
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn the_shells_of_plan_mode_end_with_it() {
+    let daemon = daemon(vec![
+        Turn::user("open").calls([
+            in_shell("a", "plan", "word=kept"),
+            call(
+                "s",
+                "bash",
+                json!({"command": "sleep 1000", "mode": "async", "shellId": "sleeper"}),
+            ),
+        ]),
+        Turn::any().says("opened"),
+        Turn::user("use it").calls([
+            call("r", "read_bash", json!({"shellId": "sleeper"})),
+            in_shell("b", "plan", "echo \"[$word]\"; echo x > new.txt"),
+        ]),
+        Turn::any().says("used"),
+    ])
+    .await;
+    let mut session = planning(&daemon).await;
+    session.ask("open").await;
+    set(&session, "interactive").await;
+    let id = session.id.clone();
+    let ended = |state: &loopd_kernel::state::State| state.tasks.running().next().is_none();
+    daemon.until(&id, "the command has ended", ended).await;
+    session.ask("use it").await;
+    let told = result_of(&session, "r");
+    assert!(told.contains("plan mode"), "{told}");
+    let told = result_of(&session, "b");
+    assert!(
+        told.contains("[]") && told.contains("exit code 0"),
+        "{told}"
+    );
+    assert!(daemon.file("new.txt").exists());
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_detached_command_is_refused() {
+    let detached = json!({"command": "echo x > new.txt", "mode": "async", "detach": true});
+    let daemon = daemon(vec![
+        Turn::user("go").calls([call("a", "bash", detached)]),
+        Turn::results(["outlives the session"]).says("ok"),
+    ])
+    .await;
+    let mut session = planning(&daemon).await;
+    session.ask("go").await;
+    assert!(!daemon.file("new.txt").exists());
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn work_that_goes_on_is_named_when_plan_mode_begins() {
+    let sleeper = json!({"command": "sleep 1000", "mode": "async", "shellId": "sleeper"});
+    let daemon = daemon(vec![
+        Turn::user("go").calls([call("a", "bash", sleeper)]),
+        Turn::any().says("started"),
+    ])
+    .await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.ask("go").await;
+    set(&session, "plan").await;
+    let warning = session.next("session.warning").await;
+    assert_eq!(warning["data"]["warningType"], "plan_mode_running_work");
+    let message = warning["data"]["message"].as_str().unwrap();
+    assert!(message.contains("sleeper (`sleep 1000`)"), "{message}");
+    daemon.finish().await;
+}
