@@ -6,6 +6,7 @@
 //! session goes on.
 
 mod answer;
+mod background;
 mod cell;
 mod command;
 mod context;
@@ -19,6 +20,7 @@ mod result;
 mod stop;
 mod transcript;
 
+pub use background::{BackgroundHandle, BackgroundHooks};
 pub use cell::{HookCell, HookLookup, places_of};
 pub use context::{HookAgent, HookContext, HookOutcome};
 pub use guard::GuardEnd;

@@ -74,12 +74,14 @@ impl Upstream {
             "external_tool.",
             "subagent.",
             "model.",
+            "hook.",
         ];
         let own = [
             "user.message",
             "system.message",
             "abort",
             "session.usage_info",
+            "session.warning",
         ];
         event.kind != "assistant.idle"
             && !event.kind.starts_with("subagent.selected")

@@ -27,7 +27,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use floor::Floors;
-use measure::{Bench, Effort, crowd, restart, shell, start, stream, turn};
+use measure::{Bench, Effort, crowd, hooks, restart, shell, start, stream, turn};
 use mock::Mock;
 use table::Row;
 
@@ -50,7 +50,7 @@ fn main() {
             part if !part.starts_with('-') => only.push(part.to_owned()),
             _ => {
                 eprintln!(
-                    "usage: bench [--json] [--quick] [--loopd PATH] [start|turn|shell|stream|crowd|restart]…"
+                    "usage: bench [--json] [--quick] [--loopd PATH] [start|turn|hooks|shell|stream|crowd|restart]…"
                 );
                 std::process::exit(2);
             }
@@ -90,6 +90,9 @@ fn run(program: &Path, effort: Effort, only: &[String]) -> Vec<Row> {
         }
         if wanted("turn") {
             rows.extend(turn::measure(&mut bench).await);
+        }
+        if wanted("hooks") {
+            rows.extend(hooks::measure(&mut bench).await);
         }
         if wanted("shell") {
             rows.extend(shell::measure(&mut bench).await);

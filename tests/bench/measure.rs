@@ -1,6 +1,7 @@
 //! The figures, one file for each kind.
 
 pub(crate) mod crowd;
+pub(crate) mod hooks;
 pub(crate) mod restart;
 pub(crate) mod shell;
 pub(crate) mod start;

@@ -223,7 +223,8 @@ fn is_about(request: &PermissionRequest, folder: &str) -> bool {
         PermissionRequest::Shell { .. }
         | PermissionRequest::Url { .. }
         | PermissionRequest::Mcp { .. }
-        | PermissionRequest::CustomTool { .. } => Vec::new(),
+        | PermissionRequest::CustomTool { .. }
+        | PermissionRequest::Hook { .. } => Vec::new(),
     };
     paths.into_iter().any(|path| within(folder, path))
 }

@@ -33,6 +33,7 @@ mod forks;
 mod full_disk;
 mod golden_logs;
 mod hook_files;
+mod hooks;
 mod incomplete;
 mod joiners;
 mod killed_commands;

@@ -7,6 +7,7 @@ mod detached;
 mod durability;
 mod emptied_home;
 mod full_disk;
+mod hooks;
 mod interrupted;
 mod memory;
 mod overwritten;

@@ -11,6 +11,9 @@ use crate::state::TurnKey;
 use crate::texts;
 use crate::tool_call::ToolOrigin;
 
+/// The kind of the failure of a message that hooks do not let through.
+pub const PROMPT_BLOCKED: &str = "hook_blocked";
+
 /// The verdict of hooks about a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum HookVerdict {

@@ -17,6 +17,9 @@ use crate::tasks::Task;
 pub(crate) const GUARD_ABSENT: &str = "A tool call waits: the hooks of an app guard this session, and no connection answers them now. \
      Resume the session with that app, or let it go on without these hooks with `loop hooks lift`.";
 
+/// What models read in the place of a message that hooks do not let through.
+pub(crate) const PROMPT_BLOCKED: &str = "[A hook keeps this message of the user back.]";
+
 /// What the model is told about a failed call by hooks.
 pub fn failure_guidance(tool: &str, guidance: &str) -> String {
     format!(

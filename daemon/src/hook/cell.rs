@@ -92,10 +92,16 @@ pub struct HookLookup {
 impl HookLookup {
     /// Looks. Returns what is wrong with files and was not told before.
     pub async fn run(self) -> Vec<String> {
+        let cell = self.cell.clone();
+        cell.new_notices(self.load().await)
+    }
+
+    /// Looks, and returns all that is wrong with files; nobody counts as told.
+    pub async fn load(self) -> Vec<String> {
         let gated = trust::load_hooks(self.store.as_ref(), self.places).await;
         self.cell.set(gated.running().cloned());
         let notices = gated.notices().map(ToString::to_string);
-        self.cell.new_notices(notices.collect())
+        notices.collect()
     }
 }
 

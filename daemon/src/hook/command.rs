@@ -1,11 +1,9 @@
 //! Runs the command of a hook: the payload on its standard input, its answer on standard output.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loopd_proto::event::Ephemeral;
-use loopd_proto::event::hook::HookProgress;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -19,9 +17,7 @@ use loopd_exec::process::{Exit, InputPipe, Io, Lifetime, OutputPipe, OwnedProces
 
 /// The most bytes that a hook may print.
 const LONGEST_OUTPUT: usize = 1024 * 1024;
-/// The most progress lines of one hook that people are shown.
-const MOST_PROGRESS: usize = 200;
-/// How long a hook may take to end after it was told to.
+/// How long the output of a hook that has ended is still read, if something holds it open.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// A command to run.
@@ -43,9 +39,10 @@ pub(super) async fn run(
         program: command.program,
         args: command.args.into_iter().map(Into::into).collect(),
         env: environment(context, hook, command.place),
-        cwd: folder(context, command.place),
+        cwd: folder(context, hook, command.place),
         io: Io::Piped,
-        lifetime: Lifetime::Session,
+        // The command ends with whoever waits for it.
+        lifetime: Lifetime::Turn,
         session: Some(context.session.clone()),
         label: format!("hook {} {}", definition.kind, definition.action),
         // A hook is of people, not of the model: plan mode does not confine it.
@@ -53,54 +50,78 @@ pub(super) async fn run(
     };
     let spawned = context.services.processes.spawn(spawn).await;
     let mut process = spawned.map_err(|error| HookFailure::failed(error.to_string()))?;
-    let printed = Printed::of(context, &mut process, payload);
+    let mut printed = Printed::default();
+    let end = end(context, &mut process, payload, &mut printed);
     let ended = tokio::select! {
-        ended = timeout(definition.timeout, printed) => match ended {
-            Ok(Ok(printed)) => {
-                let exit = timeout(GRACE, process.exit()).await;
-                Ok((printed, exit.unwrap_or(Exit::Unknown)))
-            }
-            Ok(Err(failure)) => Err(failure),
-            Err(_) => Err(HookFailure::failed(format!(
+        ended = timeout(definition.timeout, end) => ended.unwrap_or_else(|_| {
+            Err(HookFailure::failed(format!(
                 "it did not end within {} s (`timeoutSec` sets the limit)",
                 definition.timeout.as_secs_f64()
-            ))),
-        },
+            )))
+        }),
         () = context.cancel.cancelled() => {
             Err(HookFailure::failed("the turn was stopped while it ran"))
         }
     };
     // What the command left running ends with it.
     process.kill().await;
-    let (printed, exit) = ended?;
-    judge(definition.kind, definition.form, &printed, exit)
+    judge(definition.kind, definition.form, &printed, ended?)
 }
 
 /// What a command printed, without its progress lines.
 #[derive(Default)]
 struct Printed {
-    output: String,
-    errors: String,
+    output: PrintedText,
+    errors: PrintedText,
 }
 
-impl Printed {
-    async fn of(
-        context: &HookContext,
-        process: &mut OwnedProcess,
-        payload: &Value,
-    ) -> Result<Self, HookFailure> {
-        let input = process.input.take();
-        let payload = payload.to_string();
-        let write = async {
-            if let Some(input) = input {
-                feed(input, &payload).await;
+/// What was read from a stream so far.
+#[derive(Default)]
+struct PrintedText {
+    kept: Vec<u8>,
+    /// The line that has not ended yet.
+    line: Vec<u8>,
+}
+
+impl PrintedText {
+    fn text(&self) -> String {
+        let all = [self.kept.as_slice(), &self.line].concat();
+        String::from_utf8_lossy(&all).into_owned()
+    }
+}
+
+/// Gives a command its input and reads what it prints, until it has ended.
+async fn end(
+    context: &HookContext,
+    process: &mut OwnedProcess,
+    payload: &Value,
+    printed: &mut Printed,
+) -> Result<Exit, HookFailure> {
+    let (input, output) = (process.input.take(), process.output.take());
+    let errors = process.errors.take();
+    let payload = payload.to_string();
+    let write = async {
+        if let Some(input) = input {
+            feed(input, &payload).await;
+        }
+        Ok(())
+    };
+    let output = read(output, &mut printed.output, |line| progress(context, line));
+    let errors = read(errors, &mut printed.errors, |_| false);
+    let exchange = async { tokio::try_join!(write, output, errors) };
+    tokio::pin!(exchange);
+    tokio::select! {
+        exchanged = &mut exchange => {
+            exchanged?;
+            Ok(process.exit().await)
+        }
+        exit = process.exit() => {
+            // What the command left running may hold its output open.
+            if let Ok(exchanged) = timeout(GRACE, exchange).await {
+                exchanged?;
             }
-            Ok(())
-        };
-        let output = read(process.output.take(), |line| progress(context, line));
-        let errors = read(process.errors.take(), |_| false);
-        let ((), output, errors) = tokio::try_join!(write, output, errors)?;
-        Ok(Self { output, errors })
+            Ok(exit)
+        }
     }
 }
 
@@ -114,13 +135,12 @@ async fn feed(mut input: InputPipe, payload: &str) {
 /// Reads a stream to its end, without the lines that `takes` takes.
 async fn read(
     stream: Option<OutputPipe>,
+    printed: &mut PrintedText,
     mut takes: impl FnMut(&str) -> bool,
-) -> Result<String, HookFailure> {
+) -> Result<(), HookFailure> {
     let Some(mut stream) = stream else {
-        return Ok(String::new());
+        return Ok(());
     };
-    let mut kept = Vec::new();
-    let mut line = Vec::new();
     let mut total = 0;
     let mut buffer = vec![0; 16 * 1024];
     loop {
@@ -136,19 +156,19 @@ async fn read(
             break;
         };
         for byte in bytes {
-            line.push(*byte);
+            printed.line.push(*byte);
             if *byte == b'\n' {
+                let line = std::mem::take(&mut printed.line);
                 if !takes(&String::from_utf8_lossy(&line)) {
-                    kept.extend_from_slice(&line);
+                    printed.kept.extend_from_slice(&line);
                 }
-                line.clear();
             }
         }
     }
-    if !takes(&String::from_utf8_lossy(&line)) {
-        kept.extend_from_slice(&line);
+    if takes(&String::from_utf8_lossy(&printed.line)) {
+        printed.line.clear();
     }
-    Ok(String::from_utf8_lossy(&kept).into_owned())
+    Ok(())
 }
 
 /// Shows people a progress line; returns whether the line was one.
@@ -170,12 +190,7 @@ fn progress(context: &HookContext, line: &str) -> bool {
     if parsed.kind != "progress" {
         return false;
     }
-    if context.count_progress() <= MOST_PROGRESS {
-        context.say(&Ephemeral::HookProgress(HookProgress {
-            message: loopd_proto::visible::for_person(&parsed.message),
-            temporary: parsed.temporary,
-        }));
-    }
+    context.show_progress(&parsed.message, parsed.temporary);
     true
 }
 
@@ -186,8 +201,8 @@ fn judge(
     printed: &Printed,
     exit: Exit,
 ) -> Result<HookOutput, HookFailure> {
-    let text = printed.output.trim();
-    let errors = printed.errors.trim();
+    let (text, errors) = (printed.output.text(), printed.errors.text());
+    let (text, errors) = (text.trim(), errors.trim());
     let parsed = || match text {
         "" => Ok(HookOutput::default()),
         text => match serde_json::from_str(text) {
@@ -251,10 +266,18 @@ fn adds_text(kind: HookKind) -> bool {
     )
 }
 
-fn folder(context: &HookContext, place: &HookPlace) -> PathBuf {
-    match &place.cwd {
-        Some(folder) => context.project.join(folder),
-        None => PathBuf::from(&context.cwd),
+/// Returns the root of the project for the hook. One that had to be trusted means the files that it
+/// was trusted with, wherever the agent works.
+fn project<'a>(context: &'a HookContext, hook: &'a FileHook) -> &'a Path {
+    let trusted = hook.definition.root.as_ref();
+    trusted.unwrap_or(&context.project)
+}
+
+fn folder(context: &HookContext, hook: &FileHook, place: &HookPlace) -> PathBuf {
+    match (&place.cwd, &hook.definition.source.folder) {
+        (Some(folder), _) => project(context, hook).join(folder),
+        (None, Some(trusted)) => trusted.clone(),
+        (None, None) => PathBuf::from(&context.cwd),
     }
 }
 
@@ -270,7 +293,7 @@ fn environment(
         let expanded = expand(value, &context.env);
         env.insert(name.clone(), expanded);
     }
-    let project = context.project.display().to_string();
+    let project = project(context, hook).display().to_string();
     env.insert("CLAUDE_PROJECT_DIR".to_owned(), project.clone());
     env.insert("COPILOT_PROJECT_DIR".to_owned(), project);
     if let Some(plugin) = &hook.definition.source.plugin {
@@ -310,9 +333,13 @@ mod tests {
     use super::*;
 
     fn judged(kind: HookKind, form: PayloadForm, output: &str, errors: &str, exit: Exit) -> String {
+        let line = |text: &str| PrintedText {
+            kept: Vec::new(),
+            line: text.as_bytes().to_vec(),
+        };
         let printed = Printed {
-            output: output.to_owned(),
-            errors: errors.to_owned(),
+            output: line(output),
+            errors: line(errors),
         };
         match judge(kind, form, &printed, exit) {
             Ok(output) => match (&output.refused, &output.text) {

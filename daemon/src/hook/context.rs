@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use futures::future::join_all;
+use futures::future::{Either, join_all};
 use loopd_proto::event::Ephemeral;
-use loopd_proto::event::hook::{HookEnd, HookError, HookStart};
+use loopd_proto::event::hook::{HookEnd, HookError, HookProgress, HookStart};
 use loopd_proto::event::session::Warning;
 use loopd_proto::id::{EventId, SessionId};
 use serde_json::Value;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
+use super::background::BackgroundHandle;
 use super::command::{self, HookCommand};
 use super::handlers::{FileHook, Hooks};
 use super::http;
@@ -22,11 +22,14 @@ use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
 use super::transcript::Transcript;
 use crate::client::{AskError, Client};
-use crate::discovery::hooks::{HookAction, HookKind, OnFailure};
+use crate::discovery::hooks::{HookAction, HookKind, HookOrigin, OnFailure, is_unchanged};
 use crate::launch::Launch;
 use crate::publish::{Audience, say};
 use crate::redaction::Redaction;
 use crate::services::Services;
+
+/// The most progress lines that people are shown of the hooks of one event.
+const MOST_PROGRESS: usize = 200;
 
 /// The surroundings of a session, as its hooks need them.
 #[derive(Clone)]
@@ -54,7 +57,7 @@ pub struct HookContext {
     /// The secrets that events must not show.
     pub redaction: Redaction,
     /// Runs the hooks that nobody waits for.
-    pub background: TaskTracker,
+    pub background: BackgroundHandle,
 }
 
 /// The sub-agent that an event happens in.
@@ -69,6 +72,13 @@ pub struct HookOutcome {
     pub(super) source: HandlerName,
     pub(super) result: Result<HookOutput, HookFailure>,
     end: HookEnd,
+}
+
+impl HookOutcome {
+    /// Whether the client that was asked is not there.
+    pub(super) fn is_absent(&self) -> bool {
+        matches!(self.result, Err(HookFailure::Absent))
+    }
 }
 
 /// Which hook said something.
@@ -120,7 +130,7 @@ impl HookContext {
         let (beside, files): (Vec<_>, Vec<_>) =
             files.partition(|hook| hook.definition.in_background);
         for hook in beside {
-            self.run_beside(hook.clone(), input.clone());
+            self.start(hook, input);
         }
         let claude = files
             .iter()
@@ -129,30 +139,18 @@ impl HookContext {
         if claude || clients {
             self.transcript.update(self.services.store.as_ref()).await;
         }
+        let is_policy = |hook: &&Arc<FileHook>| hook.definition.source.origin == HookOrigin::Policy;
+        let (policy, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_policy);
+        let run = |hook: &'_ Arc<FileHook>| Either::Right(self.run(hook.clone(), input));
         let clients = self.hooks.clients.iter();
-        let clients = clients.map(|client| futures::future::Either::Left(self.ask(client, input)));
-        let files = files
-            .into_iter()
-            .map(|hook| futures::future::Either::Right(self.run(hook, input)));
-        let mut outcomes = join_all(clients.chain(files)).await;
+        let clients = clients.map(|client| Either::Left(self.ask(client, input)));
+        let policy = policy.into_iter().map(run);
+        let files = files.into_iter().map(run);
+        let mut outcomes = join_all(policy.chain(clients).chain(files)).await;
         if input.kind.is_guard() && self.hooks.lacks_guard() {
             outcomes.push(self.absent(input));
         }
         outcomes
-    }
-
-    /// Runs a hook that nobody waits for. Its commands end with the session.
-    fn run_beside(&self, hook: Arc<FileHook>, input: HookInput) {
-        let mut context = self.clone();
-        // It goes on when the turn is stopped.
-        context.cancel = CancellationToken::new();
-        self.background.spawn(async move {
-            let outcome = context.run(&hook, &input).await;
-            if let Err(failure) = &outcome.result {
-                context.warn_of(input.kind, &outcome.source, failure.cause());
-            }
-            context.close(outcome, false);
-        });
     }
 
     fn absent(&self, input: &HookInput) -> HookOutcome {
@@ -185,20 +183,51 @@ impl HookContext {
         self.ended(HandlerName::Client, answer, end)
     }
 
-    async fn run(&self, hook: &FileHook, input: &HookInput) -> HookOutcome {
+    /// Starts a hook that nobody waits for.
+    fn start(&self, hook: &Arc<FileHook>, input: &HookInput) {
+        let Some(place) = self.background.place() else {
+            let name = hook.name();
+            let message = format!("{name} was not started: too many hooks run in the background.");
+            self.warn("hook_failed", message);
+            return;
+        };
+        let context = Self {
+            cancel: self.background.end(),
+            ..self.clone()
+        };
+        let (hook, input) = (hook.clone(), input.clone());
+        self.background.start(async move {
+            let _place = place;
+            let outcome = context.run(hook, &input).await;
+            if let Err(failure) = &outcome.result {
+                context.warn_of(input.kind, &outcome.source, failure.cause());
+            }
+            context.close(outcome, false);
+        });
+    }
+
+    /// Runs a hook of a file, unless the files that it names have changed since it was trusted.
+    async fn run(&self, hook: Arc<FileHook>, input: &HookInput) -> HookOutcome {
         let definition = &hook.definition;
         let clock = &self.services.clock;
         let payload = input.for_file(definition.form, self, clock.now());
         let end = self.begin(input, &payload);
         let started = clock.instant();
+        if let Some(message) = &definition.status_message {
+            self.show_progress(message, Some(true));
+        }
         let result = match &definition.action {
+            _ if !self.is_as_trusted(&hook).await => Err(HookFailure::failed(
+                "a file that its command names has changed since it was trusted; to look and to \
+                 trust again: loop trust",
+            )),
             HookAction::Script { script, place } => {
                 let command = HookCommand {
                     program: "bash".into(),
                     args: vec!["-c".to_owned(), script.clone()],
                     place,
                 };
-                command::run(self, hook, command, &payload).await
+                command::run(self, &hook, command, &payload).await
             }
             HookAction::Program {
                 program,
@@ -210,13 +239,13 @@ impl HookContext {
                     args: args.clone(),
                     place,
                 };
-                command::run(self, hook, command, &payload).await
+                command::run(self, &hook, command, &payload).await
             }
             HookAction::Http {
                 url,
                 headers,
                 allowed_env,
-            } => http::post(self, hook, url, headers, allowed_env, &payload).await,
+            } => http::post(self, &hook, url, headers, allowed_env, &payload).await,
             // The prompt is what the hook has to say.
             HookAction::Prompt { prompt } => Ok(HookOutput {
                 text: Some(prompt.clone()),
@@ -229,6 +258,17 @@ impl HookContext {
             on_failure: definition.on_failure,
         };
         self.ended(name, result, end)
+    }
+
+    /// Whether a hook that had to be trusted still is what was trusted.
+    #[expect(clippy::unused_self, reason = "reads like its siblings")]
+    async fn is_as_trusted(&self, hook: &Arc<FileHook>) -> bool {
+        let Some(root) = hook.definition.root.clone() else {
+            return true;
+        };
+        let hook = hook.clone();
+        let look = tokio::task::spawn_blocking(move || is_unchanged(&hook.definition, &root));
+        look.await.unwrap_or(false)
     }
 
     fn begin(&self, input: &HookInput, payload: &Value) -> HookEnd {
@@ -339,8 +379,13 @@ impl HookContext {
         );
     }
 
-    /// Counts a progress line; returns how many there were.
-    pub(super) fn count_progress(&self) -> usize {
-        self.progress.fetch_add(1, Ordering::Relaxed) + 1
+    /// Shows people what a hook does now, up to a number of times.
+    pub(super) fn show_progress(&self, message: &str, temporary: Option<bool>) {
+        if self.progress.fetch_add(1, Ordering::Relaxed) < MOST_PROGRESS {
+            self.say(&Ephemeral::HookProgress(HookProgress {
+                message: loopd_proto::visible::for_person(message),
+                temporary,
+            }));
+        }
     }
 }

@@ -67,9 +67,13 @@ impl HookContext {
 
     async fn guard_once(&self, input: &HookInput) -> Result<GuardEnd, GuardIsAbsent> {
         let outcomes = self.dispatch(input).await;
-        let absent =
-            |result: &Result<HookOutput, HookFailure>| matches!(result, Err(HookFailure::Absent));
-        if outcomes.iter().any(|outcome| absent(&outcome.result)) && !self.cancel.is_cancelled() {
+        // A client that left is missed only if no other client has answered.
+        let (absent, present): (Vec<_>, Vec<_>) = outcomes
+            .iter()
+            .filter(|outcome| outcome.source == HandlerName::Client)
+            .partition(|outcome| outcome.is_absent());
+        let answered = !present.is_empty();
+        if !absent.is_empty() && !answered && !self.cancel.is_cancelled() {
             for outcome in outcomes {
                 self.close(outcome, false);
             }
@@ -77,6 +81,10 @@ impl HookContext {
         }
         let mut end = GuardEnd::default();
         for outcome in outcomes {
+            if answered && outcome.is_absent() {
+                self.close(outcome, false);
+                continue;
+            }
             let read = match &outcome.result {
                 Ok(output) => read_guard(input.kind, output).map_err(HookFailure::Failed),
                 Err(failure) => Err(failure.clone()),

@@ -1,6 +1,6 @@
 //! Hooks in a session: which are in force, and the effects that ask them.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,6 @@ use loopd_proto::id::ToolCallId;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
-use tokio_util::task::TaskTracker;
 
 use super::actor::Actor;
 use super::clients::attach::DetachReason;
@@ -21,13 +20,13 @@ use super::{Done, Message, SessionError};
 use crate::client::ClientId;
 use crate::discovery::hooks::{HookKind, HookMatcher, LocalHttp, of_agent};
 use crate::hook::{
-    HookAgent, HookCell, HookContext, HookInput, HookLookup, Hooks, Transcript, places_of,
-    review_kind,
+    BackgroundHooks, HookAgent, HookCell, HookContext, HookInput, HookLookup, Hooks, Transcript,
+    places_of, review_kind,
 };
 use crate::trust;
 use crate::turn::prepare::PromptHooks;
 use loopd_kernel::command::{CallOutcome, Command, LogLevel};
-use loopd_kernel::hook::{Guarded, HookPermission, HookVerdict, StopAnswered};
+use loopd_kernel::hook::{Guarded, HookDenial, HookPermission, HookVerdict, StopAnswered};
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::state::TurnKey;
 
@@ -51,9 +50,9 @@ pub(super) struct SessionHooks {
     /// Whether the hooks know that the session ends.
     ended: bool,
     /// The hooks that the session does not wait for.
-    background: TaskTracker,
-    /// The calls that hooks are being asked about.
-    asking: HashSet<ToolCallId>,
+    background: BackgroundHooks,
+    /// The calls that hooks are being asked about, and the clients that are asked.
+    asking: HashMap<ToolCallId, Vec<ClientId>>,
 }
 
 impl SessionHooks {
@@ -65,8 +64,8 @@ impl SessionHooks {
             inherited: false,
             begun: false,
             ended: false,
-            background: TaskTracker::new(),
-            asking: HashSet::new(),
+            asking: HashMap::new(),
+            background: BackgroundHooks::default(),
         }
     }
 }
@@ -121,7 +120,7 @@ impl Actor {
             cancel: self.running.turn(),
             progress: Arc::default(),
             redaction: self.redaction(),
-            background: self.hooks.background.clone(),
+            background: self.hooks.background.handle(),
         }
     }
 
@@ -181,14 +180,20 @@ impl Actor {
         })
     }
 
-    /// Looks for hooks when a client attaches to a session that is at work: nothing of that work may
-    /// go on without them.
+    /// Looks for hooks when a client attaches before a prompt has looked: nothing that is at work, and
+    /// no sub-agent that the client starts or lets go on, may run without them.
     pub(super) async fn look_for_hooks(&mut self) {
-        if !self.state.is_busy() || self.hooks.begun {
+        if self.hooks.begun {
             return;
         }
-        if let Some(lookup) = self.hook_lookup() {
+        let Some(lookup) = self.hook_lookup() else {
+            return;
+        };
+        if self.state.is_busy() {
             report_notices(lookup.run().await, &self.reporter()).await;
+        } else {
+            // The next prompt tells what is wrong with files.
+            lookup.load().await;
         }
     }
 
@@ -241,10 +246,12 @@ impl Actor {
 
     /// Asks the hooks about a call before it starts.
     pub(super) fn guard(&mut self, turn: TurnKey, call: ToolCall) -> Option<Work> {
-        if !self.hooks.asking.insert(call.id.clone()) {
+        if self.hooks.asking.contains_key(&call.id) {
             return None;
         }
         let context = self.hook_context();
+        let asked = context.hooks.clients.iter().map(|client| client.id());
+        self.hooks.asking.insert(call.id.clone(), asked.collect());
         let (failed_turn, failed_call) = (turn.clone(), call.id.clone());
         Some(
             Work::new(
@@ -283,7 +290,15 @@ impl Actor {
                 }
             }
             Command::GuardAbsent { call, .. } => {
-                self.hooks.asking.remove(call);
+                let asked = self.hooks.asking.remove(call).unwrap_or_default();
+                let mut answering = self.hooks().clients.into_iter();
+                if answering.any(|client| !asked.contains(&client.id())) {
+                    // Another client came while those were asked that have left now.
+                    let reporter = self.reporter();
+                    self.running.spawn(async move {
+                        reporter.report(Command::GuardsChanged).await;
+                    });
+                }
             }
             _ => {}
         }
@@ -313,7 +328,7 @@ impl Actor {
             },
             move || Command::HooksAnswered {
                 asked: Box::new(unanswered),
-                verdict: HookVerdict::None,
+                verdict: crashed(),
                 ended: Vec::new(),
             },
         )
@@ -546,15 +561,18 @@ fn crashed_guard(turn: TurnKey, call: ToolCallId) -> Command {
     Command::Guarded(Box::new(Guarded {
         turn,
         call,
-        verdict: HookVerdict::Deny(loopd_kernel::hook::HookDenial {
-            reason: "Denied: asking the hooks crashed inside the daemon; this is a bug of loopd"
-                .to_owned(),
-            told: "Denied: asking the hooks crashed inside the daemon; this is a bug of loopd"
-                .to_owned(),
-            stops: false,
-        }),
+        verdict: crashed(),
         arguments: None,
         context: Vec::new(),
         ended: Vec::new(),
     }))
+}
+
+fn crashed() -> HookVerdict {
+    let text = "Denied: asking the hooks crashed inside the daemon; this is a bug of loopd";
+    HookVerdict::Deny(HookDenial {
+        reason: text.to_owned(),
+        told: text.to_owned(),
+        stops: false,
+    })
 }

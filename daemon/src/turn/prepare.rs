@@ -20,6 +20,7 @@ use crate::discovery::Host;
 use crate::hook::{HookContext, PromptEnd};
 use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
 use loopd_kernel::command::{ModelFailure, Prepared, PreparedMessage};
+use loopd_kernel::hook::PROMPT_BLOCKED;
 use loopd_kernel::policy::planning::Planning;
 
 /// How long a client may take to rewrite sections.
@@ -144,7 +145,7 @@ fn blocked(why: &str) -> ModelFailure {
         why.trim()
     };
     ModelFailure {
-        kind: "hook_blocked".to_owned(),
+        kind: PROMPT_BLOCKED.to_owned(),
         code: None,
         message: format!("A userPromptSubmitted hook does not let this prompt through: {why}"),
         status: None,

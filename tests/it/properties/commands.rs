@@ -45,7 +45,10 @@ impl Work {
             Effect::Assess { .. } => Some(Self::Assessment),
             Effect::Run { .. } => Some(Self::ToolCall),
             Effect::StartGrace(_) => Some(Self::Grace),
-            Effect::OpenShellAhead
+            Effect::Guard { .. }
+            | Effect::AskHooks(_)
+            | Effect::AskStop(_)
+            | Effect::OpenShellAhead
             | Effect::CancelTurn
             | Effect::AskClients(_)
             | Effect::Withdraw(_)

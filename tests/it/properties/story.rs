@@ -97,11 +97,14 @@ fn effect_name(effect: &Effect) -> String {
             format!("Prepare {prompts:?}")
         }
         Effect::CallModel(turn) => format!("CallModel for turn {}", turn.number),
-        Effect::Assess { turn, call: of } => call("Assess", of, &turn.number),
+        Effect::Assess { turn, call: of, .. } => call("Assess", of, &turn.number),
         Effect::Run { turn, call: of, .. } => call("Run", of, &turn.number),
         Effect::StartGrace(turn) => format!("StartGrace for turn {}", turn.number),
         Effect::AskClients(asked) => format!("AskClients {}", asked.request_id()),
-        Effect::OpenShellAhead
+        Effect::Guard { .. }
+        | Effect::AskHooks(_)
+        | Effect::AskStop(_)
+        | Effect::OpenShellAhead
         | Effect::CancelTurn
         | Effect::Withdraw(_)
         | Effect::Resolve { .. }

@@ -150,7 +150,7 @@ impl World {
     }
 
     fn start(&mut self, effect: Effect) {
-        if let Effect::Assess { turn, call } | Effect::Run { turn, call, .. } = &effect {
+        if let Effect::Assess { turn, call, .. } | Effect::Run { turn, call, .. } = &effect {
             let stage = match &effect {
                 Effect::Run { .. } => "run",
                 _ => "assessment",
@@ -215,7 +215,7 @@ impl World {
     /// Whether the effect is for a call without a result. The daemon reports each effect once; late
     /// reports are those of calls that have their result by then.
     fn is_of_open_call(&self, effect: &Effect) -> bool {
-        let (Effect::Assess { turn, call } | Effect::Run { turn, call, .. }) = effect else {
+        let (Effect::Assess { turn, call, .. } | Effect::Run { turn, call, .. }) = effect else {
             return false;
         };
         let turn = self.state.turn_named(turn);

@@ -17,9 +17,10 @@ use loopd_proto::id::{MessageId, ToolCallId};
 use super::{limits, model_switch, queue, rest, tasks};
 use crate::answer_cut::AnswerCut;
 use crate::command::{DecideEnv, Decision, Effect, ModelFailure, ModelReplied, Prepared};
-use crate::hook::HookVerdict;
+use crate::hook::{HookVerdict, PROMPT_BLOCKED};
 use crate::model::{Finish, ToolCall};
 use crate::state::{Phase, Preparing, Stage, State, Turn, TurnKey};
+use crate::texts;
 
 /// How much of the first message becomes the session's title.
 const TITLE_CHARS: usize = 200;
@@ -121,18 +122,29 @@ pub(super) fn prepare_failed(
     let Some(preparing) = preparing(state, messages.iter()) else {
         return decision;
     };
-    deliver_unanswered(&mut decision, preparing);
+    let transformed = (failure.kind == PROMPT_BLOCKED).then_some(texts::PROMPT_BLOCKED);
+    deliver_as(&mut decision, preparing, transformed);
     fail(state, &mut decision, failure, env);
     decision
 }
 
 /// Puts messages into the conversation that no model call will answer.
 pub(super) fn deliver_unanswered(decision: &mut Decision, preparing: &Preparing) {
+    deliver_as(decision, preparing, None);
+}
+
+/// Does the same; `transformed` is what models read in the place of the messages.
+fn deliver_as(decision: &mut Decision, preparing: &Preparing, transformed: Option<&str>) {
     if preparing.messages.is_empty() {
         return;
     }
     for message in &preparing.messages {
-        decision.store(Durable::UserMessage(as_sent(message)));
+        let mut event = as_sent(message);
+        if let Some(transformed) = transformed {
+            event.transformed_content = Some(transformed.to_owned());
+            event.attachments = None;
+        }
+        decision.store(Durable::UserMessage(event));
     }
     decision.store(Durable::Unqueued(fact::Unqueued {
         ids: preparing.messages.iter().map(|m| m.id.clone()).collect(),

@@ -25,6 +25,7 @@ pub(super) fn include(hook: &mut HookDefinition, root: &Path) {
     let Some(folder) = hook.source.folder.clone() else {
         return;
     };
+    hook.root = Some(root.to_owned());
     let Some((words, place)) = words(&hook.action) else {
         return;
     };

@@ -274,6 +274,7 @@ impl<'a> Reader<'a> {
                     line,
                     hash: ContentHash::default(),
                     said: ContentHash::default(),
+                    root: None,
                     named_files: Vec::new(),
                     off: None,
                 };

@@ -71,7 +71,7 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
             let role = last.map(|message| message["role"].clone());
             is_called && role.is_some_and(|role| role == "user" || role == "tool")
         }
-        Effect::Assess { turn, call } | Effect::Run { turn, call, .. } => {
+        Effect::Assess { turn, call, .. } | Effect::Run { turn, call, .. } => {
             let turn = after.turn_named(turn).filter(|it| !it.aborting);
             let call = turn.and_then(|it| it.call(&call.id));
             call.is_some_and(|it| matches!(it.stage, CallStage::Intended | CallStage::Decided))
@@ -81,6 +81,8 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
         Effect::Withdraw(request) | Effect::Resolve { request, .. } => {
             after.questions.get(request).is_none()
         }
+        // No hooks are in force in these lives.
+        Effect::Guard { .. } | Effect::AskHooks(_) | Effect::AskStop(_) => false,
         Effect::OpenShellAhead
         | Effect::CancelTurn
         | Effect::Remember(..)

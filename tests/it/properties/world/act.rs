@@ -155,7 +155,9 @@ impl World {
 
     fn take_call(&mut self, kind: Work, pick: Pick) -> Option<(&TurnKey, &ToolCall)> {
         match self.take(kind, pick)? {
-            Effect::Assess { turn, call } | Effect::Run { turn, call, .. } => Some((turn, call)),
+            Effect::Assess { turn, call, .. } | Effect::Run { turn, call, .. } => {
+                Some((turn, call))
+            }
             other => unreachable!("{other:?}"),
         }
     }

@@ -1,0 +1,57 @@
+//! What hooks leave in a log.
+
+use loopd_tests::Turn;
+use serde_json::json;
+
+use super::{Log, bash, end, session, started, take};
+use crate::hooks::support::{HookApp, HookReply};
+
+/// Hooks of a client change a prompt, arguments and results, deny a call, answer a permission and
+/// keep the loop from ending.
+pub(super) async fn hooks() -> Vec<Log> {
+    let daemon = started([
+        Turn::user("go").calls([bash("changed", "echo one"), bash("denied", "echo two")]),
+        Turn::any().says("done"),
+        Turn::user("test it").says("tested"),
+    ])
+    .await;
+    let mut session = session(&daemon, "hooks", json!({"hooks": true})).await;
+    let _app = HookApp::on(session.client(), |kind, input| {
+        let command = input["toolArgs"]["command"].as_str();
+        HookReply::Output(match (kind, command) {
+            ("sessionStart", _) => json!({"additionalContext": "Be brief."}),
+            ("userPromptSubmitted", _) => json!({"modifiedPrompt": "go on"}),
+            ("preToolUse", Some("echo one")) => {
+                json!({"modifiedArgs": {"command": "echo three", "description": "another"},
+                       "additionalContext": "It was changed."})
+            }
+            ("preToolUse", Some("echo two")) => {
+                json!({"permissionDecision": "deny", "permissionDecisionReason": "not this"})
+            }
+            ("permissionRequest", _) => json!({"behavior": "allow"}),
+            ("postToolUse", _) => json!({"modifiedResult": {"textResultForLlm": "four"}}),
+            ("agentStop", _) if input["stopBlocks"] == 0 => {
+                json!({"decision": "block", "reason": "test it"})
+            }
+            _ => return HookReply::Nothing,
+        })
+    });
+    session.ask("go").await;
+    end(daemon).await
+}
+
+/// A call waits for the client whose hooks guard the session.
+pub(super) async fn guard_absent() -> Vec<Log> {
+    let daemon = started([Turn::user("go").calls([bash("waits", "touch made")])]).await;
+    let guard = session(&daemon, "guard-absent", json!({"hooks": true})).await;
+    let offer = json!({"requestPermission": true});
+    let mut other = daemon.client().resume(&guard.id, offer).await;
+    guard.client().vanish().await;
+    other.send("go").await;
+    other.next("session.warning").await;
+    let logs = take(&daemon).await;
+    other.call("session.abort", json!({})).await;
+    other.next("session.idle").await;
+    daemon.finish().await;
+    logs
+}

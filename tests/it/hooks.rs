@@ -1,0 +1,15 @@
+//! Hooks of clients and of files, over the wire: what each kind may change, and that a guard that is
+//! absent or fails never lets a call through.
+
+mod absent;
+mod calls;
+mod commands;
+mod cost;
+mod edited;
+mod http;
+mod permission;
+mod prompts;
+mod stop;
+pub(crate) mod support;
+mod tree;
+mod two_clients;
