@@ -9,7 +9,7 @@ use crate::discovery::files::FolderReader;
 use crate::discovery::{OWN_FOLDER, Problem};
 
 use super::definition::{HookDefinition, HookOrigin, HookSource};
-use super::entry::LocalHttp;
+use super::local_http::LocalHttp;
 use super::named_files;
 use super::parse::{HookFile, HookFileContent, HookText, parse};
 use super::places::{HookPlaces, PLUGIN_FILES, PROJECT_SETTINGS};
@@ -67,7 +67,7 @@ pub fn load(places: &HookPlaces) -> LoadedHooks {
         disabled_by,
         ..
     } = loader;
-    if let Some(root) = places.projects.first() {
+    if let Some(root) = places.root() {
         for hook in &mut found.hooks {
             named_files::include(hook, root);
         }
@@ -210,7 +210,7 @@ impl Loader {
     fn plugin(&mut self, plugin: &Path, places: &HookPlaces) {
         let real = plugin.canonicalize();
         let plugin = real.as_deref().unwrap_or(plugin);
-        let root = places.projects.first();
+        let root = places.root();
         let of_project = root.is_some_and(|root| plugin.starts_with(root));
         let source = HookSource {
             origin: HookOrigin::Plugin,

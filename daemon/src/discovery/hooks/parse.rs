@@ -3,14 +3,15 @@
 //! All three have an object `hooks` of lists by kind. A list of Copilot's format holds hooks; one of
 //! Claude's format holds groups of a matcher and its hooks. A list may hold both.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::definition::{HookDefinition, HookSource};
-use super::entry::{self, EntryContext, LocalHttp, Unusable};
+use super::entry::{self, EntryContext, Unusable};
 use super::kind::{HookKind, PayloadForm, UnknownKind};
+use super::local_http::LocalHttp;
 use super::members::{FileText, Members};
 use crate::discovery::Problem;
 use crate::discovery::content_hash::ContentHash;
@@ -275,6 +276,7 @@ impl<'a> Reader<'a> {
                     hash: ContentHash::default(),
                     said: ContentHash::default(),
                     named_files: Vec::new(),
+                    root: PathBuf::new(),
                     off: None,
                 };
                 hook.said = ContentHash::of_json(&json!({

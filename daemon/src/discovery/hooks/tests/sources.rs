@@ -47,6 +47,7 @@ impl Disk {
                 settings: vec![user.join(".claude/settings.json")],
             },
             projects: vec![self.path("app"), self.path("app/sub")],
+            root: Some(self.path("app")),
             plugins: vec![self.path("plugin"), self.path("app/tools/plugin")],
             local_http: LocalHttp::Refused,
         }
@@ -208,6 +209,22 @@ fn a_project_turns_off_its_own_hooks_and_asks_for_the_users() {
             "switch app/.claude/settings.json",
         ]
     );
+}
+
+#[test]
+fn a_plugin_inside_of_the_project_needs_trust_although_the_project_is_not_searched() {
+    let disk = Disk::new();
+    disk.hook("plugin/hooks.json");
+    disk.hook("app/tools/plugin/hooks.json");
+    let mut places = disk.places();
+    places.projects.clear();
+    let loaded = load(&places);
+    let folders: Vec<_> = loaded
+        .hooks
+        .iter()
+        .map(|hook| &hook.source.folder)
+        .collect();
+    assert_eq!(folders, [&None, &Some(disk.path("app/tools/plugin"))]);
 }
 
 #[test]
