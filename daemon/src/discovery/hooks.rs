@@ -21,7 +21,7 @@ pub use definition::{
     HookAction, HookCondition, HookDefinition, HookOrigin, HookPlace, HookSource, OnFailure,
 };
 pub use kind::{HookKind, MatchSubject, PayloadForm};
-pub use load::{HookSwitch, LoadedHooks, folder_of_agent, load, of_agent};
+pub use load::{HookSwitch, LoadedHooks, folder_of_agent, load, load_file, of_agent};
 pub use local_http::{LOCAL_HTTP_VARIABLE, LocalHttp};
 pub use matcher::HookMatcher;
 pub use named_files::is_unchanged;

@@ -84,6 +84,34 @@ pub fn load(places: &HookPlaces) -> LoadedHooks {
     found
 }
 
+/// Reads one file that a person names, for example to try a hook. Needs no trust: the person chose it.
+pub fn load_file(path: &Path, local_http: LocalHttp) -> HookFileContent {
+    let text = FolderReader::own().text(path);
+    let text = text.and_then(|it| it.ok_or_else(|| Problem::new(path, "does not exist")));
+    let text = match text {
+        Ok(text) => text,
+        Err(problem) => {
+            return HookFileContent {
+                problems: vec![problem],
+                ..HookFileContent::default()
+            };
+        }
+    };
+    let name = path.file_name().unwrap_or_default();
+    let is_settings = name == "settings.json" || name == "settings.local.json";
+    parse(&HookText {
+        path,
+        text: &text,
+        file: if is_settings {
+            HookFile::Settings
+        } else {
+            HookFile::Own
+        },
+        source: &HookSource::own(HookOrigin::User),
+        local_http,
+    })
+}
+
 /// Reads the hooks of an agent's definition.
 pub fn of_agent(agent: &AgentDefinition, local_http: LocalHttp, root: &Path) -> HookFileContent {
     let (Some(hooks), Some(path)) = (&agent.hooks, &agent.path) else {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::definition::{HookDefinition, HookSource};
 use super::entry::{self, EntryContext, Unusable};
-use super::kind::{HookKind, PayloadForm, UnknownKind};
+use super::kind::{HookKind, PayloadForm};
 use super::local_http::LocalHttp;
 use super::members::{FileText, Members};
 use crate::discovery::Problem;
@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
         let (kind, form) = match HookKind::named(name) {
             Ok(found) => found,
             Err(unknown) => {
-                self.report(list, describe_unknown(name, &unknown));
+                self.report(list, unknown.describe(name));
                 return Ok(());
             }
         };
@@ -311,16 +311,5 @@ impl<'a> Reader<'a> {
     fn drop(&mut self, value: &RawValue, what: impl Into<String>) {
         self.has_mistake = true;
         self.report(value, what);
-    }
-}
-
-fn describe_unknown(name: &str, unknown: &UnknownKind) -> String {
-    match unknown {
-        UnknownKind::WithoutCounterpart => {
-            format!("nothing in loopd corresponds to the event `{name}`: its hooks never run")
-        }
-        UnknownKind::Nearest(nearest) => {
-            format!("`{name}` is no kind of hook; did you mean `{nearest}`?")
-        }
     }
 }

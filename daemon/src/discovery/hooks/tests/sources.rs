@@ -283,6 +283,32 @@ fn only_regular_files_of_a_project_are_read() {
 }
 
 #[test]
+fn a_file_that_a_person_names() {
+    let disk = Disk::new();
+    let mistake = "{\"hooks\":{\"agentStop\":[{\"bash\":\"x\"},{\"bash\":1}]}}";
+    let hooks = |file: &str| load_file(&disk.path(file), LocalHttp::Refused);
+    disk.write("a.json", mistake);
+    disk.write("settings.json", mistake);
+    assert_eq!(
+        (hooks("a.json").hooks.len(), hooks("a.json").problems.len()),
+        (1, 1)
+    );
+    let settings = hooks("settings.json");
+    assert_eq!((settings.hooks.len(), settings.problems.len()), (0, 2));
+    let missing = hooks("none.json").problems;
+    assert_eq!(
+        missing.first().map(|it| it.what.as_str()),
+        Some("does not exist")
+    );
+    assert_eq!(
+        HookKind::read("Stop"),
+        Ok((HookKind::AgentStop, PayloadForm::Claude))
+    );
+    let wrong = HookKind::read("onStop").expect_err("no kind");
+    assert_eq!(wrong, "`onStop` is no kind of hook; did you mean `Stop`?");
+}
+
+#[test]
 fn an_agent_brings_hooks_of_its_own() {
     let disk = Disk::new();
     let text = "---\nname: x\ndescription: Does.\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: ./check.sh\n  Stop:\n    - hooks:\n        - command: 5\n---\nDo.";
