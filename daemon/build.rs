@@ -5,7 +5,6 @@
 
 #![expect(
     clippy::disallowed_methods,
-    clippy::print_stdout,
     reason = "cargo tells a build script things by variables and hears its answer on stdout"
 )]
 

@@ -1,6 +1,8 @@
 //! Answers permission requests and questions of a session: asks on the terminal, or denies if
 //! nobody can be asked.
 
+mod plan;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -50,7 +52,7 @@ pub(crate) fn with_handlers(
             }
         });
     }
-    let other = at.clone();
+    let (other, planner) = (at.clone(), at.clone());
     config
         .on_permission(move |asked| {
             let (terminal, turnstile) = at.clone();
@@ -64,6 +66,13 @@ pub(crate) fn with_handlers(
             async move {
                 turnstile.pass().await;
                 respond(&terminal, &asked).await
+            }
+        })
+        .on_plan(move |plan| {
+            let (terminal, turnstile) = planner.clone();
+            async move {
+                turnstile.pass().await;
+                plan::decide(&terminal, &plan).await
             }
         })
 }

@@ -88,7 +88,16 @@ impl App {
         let session = client.create(config).await?;
         let rules = allow::default_rules(&self.directory.to_string_lossy());
         self.add_rules(&session, rules.collect()).await?;
+        self.set_mode(&session).await?;
         Ok(session)
+    }
+
+    /// Switches a session to the mode that the command line names.
+    pub(crate) async fn set_mode(&self, session: &Session) -> anyhow::Result<()> {
+        if let Some(mode) = self.options.mode {
+            session.set_mode(mode.into()).await?;
+        }
+        Ok(())
     }
 
     /// Joins a session to continue it.
@@ -98,6 +107,7 @@ impl App {
             session.select_agent(agent).await?;
         }
         self.add_rules(&session, Vec::new()).await?;
+        self.set_mode(&session).await?;
         Ok(session)
     }
 

@@ -1,6 +1,7 @@
 //! The command line.
 
-use clap::{Args as Group, Parser, Subcommand};
+use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use loopd_sdk::Mode;
 
 /// Talk to an AI agent that works in this directory.
 ///
@@ -46,6 +47,12 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) agent: Option<String>,
 
+    /// Switch the session to a mode: `interactive` asks before anything is changed that you have not
+    /// allowed; `plan` changes nothing until you approve a plan, whatever else is allowed; `autopilot`
+    /// lets the agent decide what it would ask you.
+    #[arg(long, global = true, value_name = "MODE")]
+    pub(crate) mode: Option<ModeName>,
+
     /// Allow something in this session without asking: `shell`, `shell(git status)`, `shell(git:*)`,
     /// `look`, `write`, `write(PATH)`, `read(PATH)`, `url(URL)`, `mcp(SERVER)`, `custom-tool(NAME)`.
     ///
@@ -79,6 +86,24 @@ pub(crate) struct Options {
     /// Allow everything without asking, also writing to `.git` and other protected files.
     #[arg(long, global = true)]
     pub(crate) yolo: bool,
+}
+
+/// The modes of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeName {
+    Interactive,
+    Plan,
+    Autopilot,
+}
+
+impl From<ModeName> for Mode {
+    fn from(name: ModeName) -> Self {
+        match name {
+            ModeName::Interactive => Self::Interactive,
+            ModeName::Plan => Self::Plan,
+            ModeName::Autopilot => Self::Autopilot,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

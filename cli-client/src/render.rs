@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use loopd_sdk::proto::event::tool::{ToolComplete, ToolStart};
 use loopd_sdk::proto::id::ToolCallId;
 use loopd_sdk::proto::visible::for_person;
-use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, MessageId};
+use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, MessageId, Mode};
 use serde_json::Value;
 
 use crate::terminal::{Style, Terminal, sanitize};
@@ -185,6 +185,7 @@ impl Text {
                 self.note(Style::Bad, &format!("error: {}", failure.message))
             }
             Durable::SessionWarning(warning) => self.note(Style::Bad, &warning.message),
+            Durable::ModeChanged(change) => self.note(Style::Dim, mode_line(change.new_mode)),
             Durable::SessionInfo(info) => self.note(Style::Dim, &info.message),
             _ => Ok(()),
         }
@@ -259,6 +260,15 @@ impl Text {
     }
 }
 
+/// Says what a mode means.
+fn mode_line(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Interactive => "interactive mode",
+        Mode::Plan => "plan mode: nothing is changed until a plan is approved",
+        Mode::Autopilot => "autopilot mode: the agent decides by itself and goes on",
+    }
+}
+
 /// Describes a tool call in one line: its name and its most informative argument.
 fn summary(start: &ToolStart) -> String {
     const TELLING: [&str; 7] = [
@@ -310,6 +320,7 @@ pub(crate) fn line(event: &Event) -> String {
             context.map_or_else(String::new, |context| context.cwd.clone())
         }
         Body::Durable(Durable::ModelChange(change)) => change.new_model.clone(),
+        Body::Durable(Durable::ModeChanged(change)) => mode_line(change.new_mode).to_owned(),
         body => match &event.head.agent_id {
             Some(agent) => agents::lifecycle_line(agent, body)
                 .map(|(_, line)| line)

@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use loopd_proto::event::ask::{ExitPlanModeRequested, UserInputRequested};
+use loopd_proto::event::ask::{
+    AutoModeSwitch, AutoModeSwitchRequested, ExitPlanModeRequested, UserInputRequested,
+};
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::params::pending::ExitPlanMode;
 use loopd_proto::params::shell::{ShellExit, ShellOutput};
@@ -60,6 +62,13 @@ pub trait Client: CarryingClient {
 
     /// Asks the user whether plan mode may end.
     fn ask_plan(&self, session: &SessionId, plan: &ExitPlanModeRequested) -> Asking<ExitPlanMode>;
+
+    /// Asks the user whether another model may go on after a rate limit.
+    fn ask_switch(
+        &self,
+        session: &SessionId,
+        limit: &AutoModeSwitchRequested,
+    ) -> Asking<AutoModeSwitch>;
 
     /// Asks for a token of a provider that the client defined.
     fn ask_token(&self, session: &SessionId, provider: &str) -> Asking<String>;

@@ -138,6 +138,8 @@ events! {
         "user_input.completed" => UserInputCompleted(ask::UserInputCompleted),
         "exit_plan_mode.requested" => ExitPlanModeRequested(ask::ExitPlanModeRequested),
         "exit_plan_mode.completed" => ExitPlanModeCompleted(ask::ExitPlanModeCompleted),
+        "auto_mode_switch.requested" => AutoModeSwitchRequested(ask::AutoModeSwitchRequested),
+        "auto_mode_switch.completed" => AutoModeSwitchCompleted(ask::AutoModeSwitchCompleted),
         "elicitation.requested" => ElicitationRequested(ask::ElicitationRequested),
         "elicitation.completed" => ElicitationCompleted(ask::ElicitationCompleted),
         "hook.start" => HookStart(hook::HookStart),

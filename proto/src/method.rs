@@ -152,6 +152,8 @@ methods! {
     /// Replaces the list of plugins that are built into the caller.
     "plugins.builtin.set" PluginsSetBuiltIn(host::PluginsParams) -> ();
 
+    /// Lists the hooks of files of the user, of trusted projects, of plugins and of policy.
+    "hooks.discover" HooksDiscover(hook_list::HooksParams) -> hook_list::DiscoveredHooks;
     /// Finds skills on disk.
     "skills.discover" SkillsDiscover(discovery::SkillsParams) -> discovery::Skills;
     /// Lists the folders in which skills are looked for.

@@ -225,6 +225,7 @@ pub struct ClientOffer {
     pub request_permission: bool,
     pub request_user_input: bool,
     pub request_exit_plan_mode: bool,
+    pub request_auto_mode_switch: bool,
     pub request_elicitation: bool,
     pub hooks: bool,
     /// Our own member: the client only observes. The session keeps its launch and does not resume

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use loopd_proto::id::SessionId;
+use loopd_proto::params::pending::ExitPlanMode;
 use loopd_proto::params::ui::UserInputResponse;
 use loopd_proto::permission::PermissionDecision;
 use loopd_proto::session::{ClientOffer, SessionOptions};
 
-use crate::handler::{Handlers, PermissionAsked, PermissionHandling, Tool, UserInput};
+use crate::handler::{
+    Handlers, PermissionAsked, PermissionHandling, PlanProposed, Tool, UserInput,
+};
 use crate::hooks::Hooks;
 
 /// The options of a session, and the handlers that this client offers to it.
@@ -106,6 +109,19 @@ impl SessionConfig {
         self
     }
 
+    /// Sets the function that answers whether plan mode may end.
+    ///
+    /// Without it the model cannot ask. The future is dropped when another client answers first.
+    #[must_use]
+    pub fn on_plan<F, Fut>(mut self, approve: F) -> Self
+    where
+        F: Fn(PlanProposed) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ExitPlanMode> + Send + 'static,
+    {
+        self.handlers.plan = Some(Arc::new(move |plan| approve(plan).boxed()));
+        self
+    }
+
     /// Returns what the daemon has to know about the handlers.
     pub(crate) fn offer(&self) -> ClientOffer {
         let tools: Vec<_> = self
@@ -119,6 +135,8 @@ impl SessionConfig {
             commands: None,
             request_permission: !matches!(self.handlers.permissions, PermissionHandling::None),
             request_user_input: self.handlers.user_input.is_some(),
+            request_exit_plan_mode: self.handlers.plan.is_some(),
+            request_auto_mode_switch: false,
             request_elicitation: false,
             hooks: !self.handlers.hooks.is_empty(),
             observer: false,

@@ -37,7 +37,7 @@ use crate::Error;
 use crate::connect_options::{ConnectPlan, StartPolicy};
 use crate::core::{SessionCore, parse_all};
 use crate::events::End;
-use crate::handler::UserInput;
+use crate::handler::{PlanProposed, UserInput};
 
 /// A connection that breaks sooner than this counts as short.
 const SHORT_LIFE: Duration = Duration::from_secs(10);
@@ -396,6 +396,15 @@ impl Incoming {
 /// The request with which the daemon asks the user a question. The reply is the answer.
 const USER_INPUT: &str = "userInput.request";
 
+/// The request with which the daemon asks whether plan mode may end. The reply is the answer.
+const EXIT_PLAN_MODE: &str = "exitPlanMode.request";
+
+impl Incoming {
+    fn session(&self, id: &SessionId) -> Option<Arc<SessionCore>> {
+        self.0.upgrade().and_then(|it| it.session(id))
+    }
+}
+
 impl Service for Incoming {
     fn call(&self, _peer: &Peer, request: Request) -> BoxFuture<'static, Reply> {
         let refused = |code: i32, why: String| {
@@ -405,25 +414,36 @@ impl Service for Incoming {
         if request.method == HOOK {
             return self.run_hook(request);
         }
-        if request.method != USER_INPUT {
-            let why = format!("Unhandled method {}", request.method);
-            return refused(code::METHOD_NOT_FOUND, why);
-        }
+        let nobody = || refused(code::FAILED, "nobody is there to answer".to_owned());
         let params = request.params.as_ref().map_or("{}", |raw| raw.get());
-        let asked: UserInput = match serde_json::from_str(params) {
-            Ok(asked) => asked,
-            Err(error) => return refused(code::INVALID_PARAMS, plain(&error)),
-        };
-        let session = self
-            .0
-            .upgrade()
-            .and_then(|it| it.session(&asked.session_id));
-        let Some(answer) = session.and_then(|session| session.config.handlers.user_input.clone())
-        else {
-            return refused(code::FAILED, "nobody is there to answer".to_owned());
-        };
         let id = request.id.clone();
-        async move { Reply::result(&id, &answer(asked).await) }.boxed()
+        match request.method.as_str() {
+            USER_INPUT => {
+                let asked: UserInput = match serde_json::from_str(params) {
+                    Ok(asked) => asked,
+                    Err(error) => return refused(code::INVALID_PARAMS, plain(&error)),
+                };
+                let session = self.session(&asked.session_id);
+                match session.and_then(|session| session.config.handlers.user_input.clone()) {
+                    Some(answer) => async move { Reply::result(&id, &answer(asked).await) }.boxed(),
+                    None => nobody(),
+                }
+            }
+            EXIT_PLAN_MODE => {
+                let plan: PlanProposed = match serde_json::from_str(params) {
+                    Ok(plan) => plan,
+                    Err(error) => return refused(code::INVALID_PARAMS, plain(&error)),
+                };
+                let session = self.session(&plan.session_id);
+                match session.and_then(|session| session.config.handlers.plan.clone()) {
+                    Some(approve) => {
+                        async move { Reply::result(&id, &approve(plan).await) }.boxed()
+                    }
+                    None => nobody(),
+                }
+            }
+            other => refused(code::METHOD_NOT_FOUND, format!("Unhandled method {other}")),
+        }
     }
 
     fn notify(&self, _peer: &Peer, notification: Notification) {

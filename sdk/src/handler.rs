@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use loopd_proto::event::ask::PermissionRequested;
+use loopd_proto::event::ask::{PermissionRequested, PlanAction};
 use loopd_proto::event::tool::ExternalToolRequested;
 use loopd_proto::id::{AgentId, RequestId, SessionId, ToolCallId};
+use loopd_proto::params::pending::ExitPlanMode;
 use loopd_proto::params::tool::{ClientToolResult, FullResult};
 use loopd_proto::params::ui::UserInputResponse;
 use loopd_proto::permission::{PermissionDecision, PermissionPrompt, PermissionRequest};
@@ -23,6 +24,7 @@ use crate::hooks::Hooks;
 
 type Decide = dyn Fn(PermissionAsked) -> BoxFuture<'static, PermissionDecision> + Send + Sync;
 type Answer = dyn Fn(UserInput) -> BoxFuture<'static, UserInputResponse> + Send + Sync;
+type Approve = dyn Fn(PlanProposed) -> BoxFuture<'static, ExitPlanMode> + Send + Sync;
 type Run = dyn Fn(ToolInvocation) -> BoxFuture<'static, Result<ToolOutput, String>> + Send + Sync;
 
 /// The handlers of one session.
@@ -32,6 +34,7 @@ pub(crate) struct Handlers {
     pub(crate) permissions: PermissionHandling,
     pub(crate) user_input: Option<Arc<Answer>>,
     pub(crate) hooks: Hooks,
+    pub(crate) plan: Option<Arc<Approve>>,
 }
 
 /// How this client treats permission requests.
@@ -62,6 +65,20 @@ impl PermissionAsked {
             agent_id,
         }
     }
+}
+
+/// A plan for which the model asks to leave plan mode.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanProposed {
+    pub(crate) session_id: SessionId,
+    pub summary: String,
+    /// The plan in full; empty if there is none.
+    #[serde(default)]
+    pub plan_content: String,
+    /// What may follow.
+    pub actions: Vec<PlanAction>,
+    pub recommended_action: PlanAction,
 }
 
 /// A question of the model to the user.
@@ -178,9 +195,18 @@ impl Tool {
                 parameters: Some(schema),
                 overrides_built_in_tool: false,
                 skip_permission: false,
+                read_only: false,
+                metadata: None,
             },
             run: Arc::new(run),
         }
+    }
+
+    /// Says that the tool changes nothing, so that it needs no permission in plan mode.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.spec.read_only = true;
+        self
     }
 
     /// Makes the tool run without a permission request.

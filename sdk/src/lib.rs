@@ -39,7 +39,7 @@ pub use config::SessionConfig;
 pub use connect_options::{ConnectOptions, DaemonPaths, StartPolicy, environment};
 pub use error::Error;
 pub use events::Events;
-pub use handler::{PermissionAsked, Tool, ToolInvocation, ToolOutput, UserInput};
+pub use handler::{PermissionAsked, PlanProposed, Tool, ToolInvocation, ToolOutput, UserInput};
 pub use hooks::Hooks;
 pub use queue::{KeepsWaiting, Stopped};
 pub use session::{Message, Session};
@@ -55,6 +55,7 @@ pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
 pub use loopd_proto::params::discovery::FileProblem;
 pub use loopd_proto::params::hook_list::{HookActionKind, HookList, ListedHook, ListedHookState};
 pub use loopd_proto::params::model::Choice;
+pub use loopd_proto::params::pending::{ExitPlanMode, PlanAction};
 pub use loopd_proto::params::process::{Process, ProcessClass, ProcessState};
 pub use loopd_proto::params::queue::{Pending as PendingItems, PendingItem};
 pub use loopd_proto::params::session::{Interrupted, ListFilter, Metadata, SendMode};
@@ -65,7 +66,7 @@ pub use loopd_proto::params::trust::{TrustChanged, TrustItem, TrustItemKind, Tru
 pub use loopd_proto::params::ui::UserInputResponse;
 pub use loopd_proto::params::worktree::{Worktree, WorktreeContents, WorktreeUse};
 pub use loopd_proto::permission::{PermissionDecision, PermissionRequest, PermissionRule};
-pub use loopd_proto::session::SessionOptions;
+pub use loopd_proto::session::{Mode, SessionOptions};
 
 /// The version of the wire protocol this client speaks.
 pub const PROTOCOL_VERSION: u32 = loopd_proto::PROTOCOL_VERSION;

@@ -9,7 +9,8 @@ use loopd_proto::event::Event;
 use loopd_proto::id::{MessageId, SessionId};
 use loopd_proto::method::{self, Method};
 use loopd_proto::params::session::{Of, SendAndWaitParams, SendMode, SendParams};
-use loopd_proto::session::{SessionOpened, SessionResumeParams};
+use loopd_proto::params::settings::ModeParams;
+use loopd_proto::session::{Mode, SessionOpened, SessionResumeParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use ulid::Ulid;
@@ -199,6 +200,16 @@ impl Session {
         let mut turn = self.turn(message, wait);
         while turn.next().await.is_some() {}
         turn.finish()
+    }
+
+    /// Switches the session to a mode.
+    pub async fn set_mode(&self, mode: Mode) -> Result<(), Error> {
+        let params = ModeParams {
+            session_id: self.core.id.clone(),
+            mode,
+            expected_mode: None,
+        };
+        self.call::<method::ModeSet>(&params).await.map(|_| ())
     }
 
     /// Leaves the session. When the last client leaves, the session ends; its log stays.

@@ -15,6 +15,7 @@ mod agents_catalogue;
 mod agents_killed;
 mod architecture;
 mod attach;
+mod auto_mode_switch;
 mod client_commands;
 mod client_tools;
 mod closed_files;

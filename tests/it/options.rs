@@ -17,7 +17,7 @@ async fn the_agent_that_a_session_is_created_with_answers_with_its_own_rights() 
     assert_eq!(current["agent"]["name"], "plan");
     session.ask("one").await;
     let request = daemon.script().last_request();
-    for tool in ["bash", "edit", "create", "task"] {
+    for tool in ["apply_patch", "edit", "create", "task"] {
         assert!(!request.tools().contains(&tool), "{tool} is offered");
     }
     let system = request.messages()[0]["content"].as_str().unwrap();
@@ -34,7 +34,7 @@ async fn a_folder_that_nobody_trusts_does_not_stand_in_for_our_agents() {
     std::fs::write(folder.join("Plan.md"), text).unwrap();
     let mut session = daemon.client().create(json!({"agent": "plan"})).await;
     session.ask("one").await;
-    assert!(!daemon.script().last_request().tools().contains(&"bash"));
+    assert!(!daemon.script().last_request().tools().contains(&"edit"));
     daemon.finish().await;
 }
 

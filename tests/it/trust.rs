@@ -290,3 +290,47 @@ async fn mistakes_in_files_of_hooks_are_listed_with_the_other_problems() {
     );
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn the_public_method_lists_hooks_of_trusted_projects() {
+    let user = TempDir::new().unwrap();
+    let home = user.path().to_string_lossy().into_owned();
+    let daemon = Daemon::builder().env("HOME", &home).start().await;
+    let client = daemon.client();
+    write(
+        user.path(),
+        ".claude/settings.json",
+        r#"{"hooks":{"Stop":[{"command":"x"}]}}"#,
+    );
+    write(daemon.work(), ".github/hooks/guard.json", HOOK);
+    write(daemon.work(), ".github/hooks/wrong.json", "{");
+    let project = json!({"projectPaths": [daemon.work()]});
+    let rows = |found: &Value| -> Vec<String> {
+        let hooks = found["hooks"].as_array().unwrap().iter();
+        let row = |hook: &Value| {
+            format!(
+                "{} {} {}",
+                hook["origin"], hook["hookType"], hook["enabled"]
+            )
+        };
+        hooks.map(|hook| row(hook).replace('"', "")).collect()
+    };
+    let found = client.call("hooks.discover", project.clone()).await;
+    assert_eq!(rows(&found), ["user agentStop true"]);
+    assert_eq!(found["warnings"].as_array().unwrap().len(), 1, "{found}");
+    assert_eq!(found["errors"].as_array().unwrap().len(), 1, "{found}");
+    trust(&client).await;
+    let found = client.call("hooks.discover", project).await;
+    assert_eq!(
+        rows(&found),
+        ["user agentStop true", "repository preToolUse true"]
+    );
+    let own = json!({"projectPaths": [daemon.work()], "excludeHostHooks": true});
+    let found = client.call("hooks.discover", own).await;
+    assert_eq!(rows(&found), ["repository preToolUse true"]);
+    assert_eq!(found["hooks"][0]["projectPath"], json!(daemon.work()));
+    let found = client.call("hooks.discover", json!({})).await;
+    assert_eq!(rows(&found), ["user agentStop true"]);
+    assert_eq!(found["errors"], json!([]));
+    daemon.finish().await;
+}

@@ -29,6 +29,7 @@ pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
     };
     let session = client.watch(id, config).await?;
     let (past, mut events) = session.past_and_events().await?;
+    app.set_mode(&session).await?;
     let left = if terminal.can_ask() {
         "what you type is sent to it; leave it with Ctrl-C or Ctrl-D"
     } else if stdin::can_bring_text() {

@@ -266,7 +266,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 Asked::ExitPlanMode(plan) => {
                     Some((&plan.tool_call_id, CallEvent::UserAsked { request }))
                 }
-                Asked::Elicitation(_) => None,
+                Asked::Elicitation(_) | Asked::AutoModeSwitch(_) => None,
             };
             if let Some((call, event)) = step
                 && let Some(call) = turn_call(state, call)
@@ -300,11 +300,11 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
     }
     // A call knows the request that it waits for. Once the call waits no more, its question closes.
     if !state.questions.is_empty() {
-        let calls = match &state.phase {
-            Phase::Turn(turn) => turn.calls(),
-            Phase::Idle | Phase::Preparing(_) | Phase::Commanding(_) => &[],
+        let turn = match &state.phase {
+            Phase::Turn(turn) => Some(turn),
+            Phase::Idle | Phase::Preparing(_) | Phase::Commanding(_) => None,
         };
-        state.questions.keep_awaited_by(calls);
+        state.questions.keep_awaited_by(turn);
     }
 }
 

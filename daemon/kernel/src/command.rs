@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use ulid::Ulid;
 
 use loopd_proto::event::agent::Stance;
-use loopd_proto::event::ask::ElicitationAction;
+use loopd_proto::event::ask::{AutoModeSwitch, ElicitationAction};
 use loopd_proto::event::fact::{ClientRef, NamedBy};
 use loopd_proto::event::hook::HookEnd;
 use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
@@ -65,6 +65,8 @@ pub struct DecideEnv<'a> {
     pub planning: Planning,
     /// Returns the path of the session's plan, as requests to write it name it.
     pub plan_file: &'a dyn Fn() -> String,
+    /// Whether a client can be asked if another model may answer after a rate limit.
+    pub can_switch_model: bool,
     /// Returns whether an attached client runs the slash command of this name.
     pub runs_command: &'a dyn Fn(&str) -> bool,
     /// The session at the top, while this session is a live sub-agent of it.
@@ -231,6 +233,10 @@ pub enum Command {
         answer: ExitPlanMode,
         /// The plan as it is now, if it is another one than was asked about.
         edited: Option<String>,
+    },
+    AnswerAutoModeSwitch {
+        request: RequestId,
+        response: AutoModeSwitch,
     },
     Elicit {
         request: RequestId,

@@ -10,6 +10,7 @@ mod form;
 mod hooks;
 mod life;
 mod limits;
+mod model_switch;
 mod plan;
 mod queue;
 mod settings;
@@ -140,6 +141,9 @@ pub fn decide(
             answer,
             edited,
         } => Ok(plan::answered(state, &request, answer, edited, env)),
+        Command::AnswerAutoModeSwitch { request, response } => {
+            Ok(model_switch::answered(state, &request, response, env))
+        }
         Command::Elicit {
             request,
             message,

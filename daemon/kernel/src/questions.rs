@@ -4,12 +4,12 @@
 //! log is the only list of questions: [`apply`](crate::apply::apply) opens and closes them. Clients
 //! are shown the stored event at the position of the question.
 
-use loopd_proto::event::ask::{ElicitationRequested, UserInputRequested};
+use loopd_proto::event::ask::{AutoModeSwitchRequested, ElicitationRequested, UserInputRequested};
 use loopd_proto::event::fact::{Asked, PlanAsked};
 use loopd_proto::id::{RequestId, Seq};
 use loopd_proto::permission::PermissionRequest;
 
-use crate::tool_call::CallState;
+use crate::state::{Stage, Turn};
 
 /// The open questions of one session, oldest first.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,6 +41,8 @@ pub enum Asks {
     Guard,
     /// A person has to approve a plan.
     ExitPlanMode(Box<PlanAsked>),
+    /// A person has to say whether another model may go on. The failed model call waits for it.
+    AutoModeSwitch(AutoModeSwitchRequested),
 }
 
 impl Questions {
@@ -64,6 +66,7 @@ impl Questions {
             | Asks::ClientTool(_)
             | Asks::UserInput(_)
             | Asks::ExitPlanMode(_)
+            | Asks::AutoModeSwitch(_)
             | Asks::Guard => None,
         })
     }
@@ -76,6 +79,7 @@ impl Questions {
             | Asks::ClientTool(_)
             | Asks::Elicitation(_)
             | Asks::ExitPlanMode(_)
+            | Asks::AutoModeSwitch(_)
             | Asks::Guard => None,
         })
     }
@@ -88,6 +92,20 @@ impl Questions {
             | Asks::ClientTool(_)
             | Asks::UserInput(_)
             | Asks::Elicitation(_)
+            | Asks::AutoModeSwitch(_)
+            | Asks::Guard => None,
+        })
+    }
+
+    /// Returns the open questions whether another model may go on.
+    pub fn switches(&self) -> impl Iterator<Item = &AutoModeSwitchRequested> {
+        self.iter().filter_map(|question| match &question.asks {
+            Asks::AutoModeSwitch(asked) => Some(asked),
+            Asks::Permission(_)
+            | Asks::ClientTool(_)
+            | Asks::UserInput(_)
+            | Asks::Elicitation(_)
+            | Asks::ExitPlanMode(_)
             | Asks::Guard => None,
         })
     }
@@ -110,11 +128,20 @@ impl Questions {
         self.open.retain(|question| !question.asks.is_form());
     }
 
-    /// Closes the questions that belong to tool calls and that no call waits for any more.
-    pub(super) fn keep_awaited_by(&mut self, calls: &[CallState]) {
+    /// Closes the questions that no tool call and no model call of this turn waits for any more.
+    pub(super) fn keep_awaited_by(&mut self, turn: Option<&Turn>) {
+        let calls = turn.map(Turn::calls).unwrap_or_default();
+        let calling = turn.is_some_and(|turn| matches!(turn.stage, Stage::Calling));
         let awaited = |request: &RequestId| calls.iter().any(|call| call.waits_for(request));
-        let open = |question: &OpenQuestion| question.asks.is_form() || awaited(&question.request);
-        self.open.retain(open);
+        self.open.retain(|question| match &question.asks {
+            Asks::Elicitation(_) => true,
+            Asks::AutoModeSwitch(_) => calling,
+            Asks::Permission(_)
+            | Asks::ClientTool(_)
+            | Asks::UserInput(_)
+            | Asks::ExitPlanMode(_)
+            | Asks::Guard => awaited(&question.request),
+        });
     }
 }
 
@@ -126,6 +153,7 @@ impl Asks {
             | Self::ClientTool(_)
             | Self::UserInput(_)
             | Self::ExitPlanMode(_)
+            | Self::AutoModeSwitch(_)
             | Self::Guard => false,
         }
     }
@@ -138,6 +166,7 @@ impl Asks {
             | Self::UserInput(_)
             | Self::Elicitation(_)
             | Self::ExitPlanMode(_)
+            | Self::AutoModeSwitch(_)
             | Self::Guard => None,
         }
     }
@@ -150,6 +179,7 @@ impl From<&Asked> for Asks {
             Asked::Elicitation(form) => Self::Elicitation(Box::new(form.clone())),
             Asked::Guard(_) => Self::Guard,
             Asked::ExitPlanMode(plan) => Self::ExitPlanMode(Box::new(plan.clone())),
+            Asked::AutoModeSwitch(asked) => Self::AutoModeSwitch(asked.clone()),
         }
     }
 }

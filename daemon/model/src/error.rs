@@ -212,7 +212,7 @@ impl ProviderError {
     }
 
     /// Gives the wait that the provider asked for.
-    pub(super) fn retry_after(&self) -> Option<Duration> {
+    pub fn retry_after(&self) -> Option<Duration> {
         self.rejection().and_then(|rejection| rejection.retry_after)
     }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use loopd_proto::event::ask::{ExitPlanModeRequested, PlanAction, UserInputRequested};
+use loopd_proto::event::ask::{
+    AutoModeSwitch, AutoModeSwitchRequested, ExitPlanModeRequested, PlanAction, UserInputRequested,
+};
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::params::event_log::{LAGGED, Lagged, LaggedSession, cursor_after};
 use loopd_proto::params::inference::{RequestChunk, RequestStart};
@@ -133,6 +135,33 @@ impl Client for ClientLink {
             recommended_action: plan.recommended_action,
         };
         answer(self.peer.start_request("exitPlanMode.request", &params)).boxed()
+    }
+
+    fn ask_switch(
+        &self,
+        session: &SessionId,
+        limit: &AutoModeSwitchRequested,
+    ) -> Asking<AutoModeSwitch> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            session_id: &'a SessionId,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            error_code: Option<&'a String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            retry_after_seconds: Option<u64>,
+        }
+        #[derive(Deserialize)]
+        struct Answer {
+            response: AutoModeSwitch,
+        }
+        let params = Params {
+            session_id: session,
+            error_code: limit.error_code.as_ref(),
+            retry_after_seconds: limit.retry_after_seconds,
+        };
+        let sent = self.peer.start_request("autoModeSwitch.request", &params);
+        async move { Ok(answer::<Answer>(sent).await?.response) }.boxed()
     }
 
     fn ask_token(&self, session: &SessionId, provider: &str) -> Asking<String> {

@@ -100,7 +100,7 @@ impl HookLookup {
     pub async fn load(self) -> Vec<String> {
         let gated = trust::load_hooks(self.store.as_ref(), self.places).await;
         self.cell.set(gated.running().cloned());
-        let notices = gated.notices.iter().map(ToString::to_string);
+        let notices = gated.notices().map(ToString::to_string);
         notices.collect()
     }
 }

@@ -459,6 +459,7 @@ impl Actor {
                 let subagent = self.state.subagent.as_ref();
                 subagent.map(|_| self.effective_permissions().permissions)
             },
+            can_switch_model: self.clients.can_switch_model(),
             planning: self.planning(),
             plan_file: &|| self.services.plan_file(&self.state.id),
             runs_command: &|name| self.clients.runs_command(name),

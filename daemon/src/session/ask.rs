@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loopd_proto::event::Ephemeral;
-use loopd_proto::event::ask::{ElicitationAction, UserInputRequested};
+use loopd_proto::event::ask::{AutoModeSwitchRequested, ElicitationAction, UserInputRequested};
 use loopd_proto::id::RequestId;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -50,6 +50,38 @@ impl Actor {
         let open: Vec<_> = self.state.questions.user_inputs().cloned().collect();
         for asked in open {
             self.ask(client, &asked);
+        }
+    }
+
+    /// Asks a client whether another model may go on after a rate limit.
+    pub(super) fn ask_for_model(
+        &mut self,
+        client: &Arc<dyn Client>,
+        asked: &AutoModeSwitchRequested,
+    ) {
+        let asking = client.ask_switch(&self.state.id, asked);
+        let request = asked.request_id.clone();
+        let reporter = self.reporter();
+        let waiting = self.running.spawn(async move {
+            match asking.await {
+                Ok(response) => {
+                    reporter
+                        .report(Command::AnswerAutoModeSwitch { request, response })
+                        .await;
+                }
+                // The question stays open: another client may answer it, or this one later.
+                Err(error) => tracing::debug!(%error, "a client did not answer about a model"),
+            }
+        });
+        self.question_waiters
+            .sent(asked.request_id.clone(), waiting);
+    }
+
+    /// Asks a client that has just attached whether another model may go on.
+    pub(super) fn ask_late_joiner_for_models(&mut self, client: &Arc<dyn Client>) {
+        let open: Vec<_> = self.state.questions.switches().cloned().collect();
+        for asked in open {
+            self.ask_for_model(client, &asked);
         }
     }
 

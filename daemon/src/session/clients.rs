@@ -123,6 +123,19 @@ impl Clients {
             .collect()
     }
 
+    /// Returns the clients that can ask their users for another model.
+    pub(super) fn answering_switches(&self) -> Vec<Arc<dyn Client>> {
+        let attachments = self.attachments.iter();
+        attachments
+            .filter(|attachment| attachment.offer.request_auto_mode_switch)
+            .map(|attachment| attachment.client.clone())
+            .collect()
+    }
+
+    pub(super) fn can_switch_model(&self) -> bool {
+        self.offers().any(|offer| offer.request_auto_mode_switch)
+    }
+
     /// Lists the slash commands that clients run.
     pub(super) fn commands(&self) -> impl Iterator<Item = &ClientCommand> {
         self.offers()

@@ -86,6 +86,11 @@ impl Actor {
                     self.ask_about_plan(&client, &plan.asked);
                 }
             }
+            Effect::AskClients(Asked::AutoModeSwitch(asked)) => {
+                for client in self.clients.answering_switches() {
+                    self.ask_for_model(&client, &asked);
+                }
+            }
             Effect::AskClients(Asked::Elicitation(_) | Asked::Guard(_)) => {
                 // Clients see the form in the event that announced it.
             }
@@ -358,5 +363,6 @@ fn internal_failure() -> ModelFailure {
         status: None,
         provider_call_id: None,
         model: None,
+        retry_after_seconds: None,
     }
 }

@@ -68,7 +68,11 @@ pub(super) fn answers(offer: &ClientOffer, asks: &Asks) -> bool {
             let mut tools = offer.tools.iter().flatten();
             tools.any(|offered| offered.name == *tool)
         }
-        Asks::UserInput(_) | Asks::Elicitation(_) | Asks::ExitPlanMode(_) | Asks::Guard => false,
+        Asks::UserInput(_)
+        | Asks::Elicitation(_)
+        | Asks::ExitPlanMode(_)
+        | Asks::AutoModeSwitch(_)
+        | Asks::Guard => false,
     }
 }
 

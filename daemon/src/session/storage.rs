@@ -124,6 +124,7 @@ impl Substitute {
             status: None,
             provider_call_id: None,
             model: None,
+            retry_after_seconds: None,
         };
         let outcome = || {
             let text = format!("The tool ran, but its result could not be stored: {error}.");

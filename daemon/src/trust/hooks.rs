@@ -34,7 +34,10 @@ pub struct GatedHook {
 pub struct GatedHooks {
     /// In the order of their origins: policy, user, project, plugins.
     pub hooks: Vec<GatedHook>,
-    pub notices: Vec<Problem>,
+    /// What is wrong with files.
+    pub problems: Vec<Problem>,
+    /// What does not count for want of trust, a notice per file.
+    pub untrusted: Vec<Problem>,
 }
 
 impl GatedHooks {
@@ -44,9 +47,14 @@ impl GatedHooks {
         running.map(|it| &it.hook)
     }
 
+    /// Returns everything that people should know.
+    pub fn notices(&self) -> impl Iterator<Item = &Problem> {
+        self.problems.iter().chain(&self.untrusted)
+    }
+
     /// Decides which of the hooks that were found run.
     pub fn decide(loaded: LoadedHooks, trusted: &TrustedContent) -> Self {
-        let mut notices = loaded.notices;
+        let mut withheld = Vec::new();
         let mut off = None;
         for switch in loaded.switches {
             if trusted.covers(&switch.folder, &switch.hash) {
@@ -57,7 +65,7 @@ impl GatedHooks {
                      trusted with it; to trust it: loop trust {}",
                     quoted(&switch.folder)
                 );
-                notices.push(Problem::new(&switch.file, what));
+                withheld.push(Problem::new(&switch.file, what));
             }
         }
         let hooks = loaded.hooks.into_iter().map(|hook| {
@@ -74,8 +82,12 @@ impl GatedHooks {
             GatedHook { hook, state }
         });
         let hooks: Vec<GatedHook> = hooks.collect();
-        notices.extend(untrusted(&hooks));
-        Self { hooks, notices }
+        withheld.extend(untrusted(&hooks));
+        Self {
+            hooks,
+            problems: loaded.notices,
+            untrusted: withheld,
+        }
     }
 }
 

@@ -151,6 +151,7 @@ fn blocked(why: &str) -> ModelFailure {
         status: None,
         provider_call_id: None,
         model: None,
+        retry_after_seconds: None,
     }
 }
 

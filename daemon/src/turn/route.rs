@@ -301,6 +301,7 @@ fn refused(message: String) -> ModelFailure {
         status: None,
         provider_call_id: None,
         model: None,
+        retry_after_seconds: None,
     }
 }
 
@@ -313,6 +314,7 @@ pub(super) fn failure(error: &ProviderError, model: Option<&str>) -> ModelFailur
         status: error.status(),
         provider_call_id: error.provider_call_id().map(str::to_owned),
         model: model.map(str::to_owned),
+        retry_after_seconds: error.retry_after().map(|wait| wait.as_secs()),
     }
 }
 

@@ -91,6 +91,32 @@ pub struct ExitPlanModeCompleted {
     pub feedback: Option<String>,
 }
 
+/// Whether another model may answer after a rate limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AutoModeSwitch {
+    Yes,
+    YesAlways,
+    No,
+}
+
+/// A rate limit of the user was reached; another model could go on.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AutoModeSwitchRequested {
+    pub request_id: RequestId,
+    pub error_code: Option<String>,
+    pub retry_after_seconds: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AutoModeSwitchCompleted {
+    pub request_id: RequestId,
+    pub response: AutoModeSwitch,
+}
+
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::attachment::Attachment;
-use crate::event::ask::{ElicitationRequested, ExitPlanModeRequested, UserInputRequested};
+use crate::event::ask::{
+    AutoModeSwitchRequested, ElicitationRequested, ExitPlanModeRequested, UserInputRequested,
+};
 use crate::event::session::TokenMetrics;
 use crate::event::turn::Delivered;
 use crate::id::{MessageId, RequestId, ToolCallId};
@@ -195,6 +197,7 @@ pub enum Asked {
     /// hooks now.
     Guard(GuardWanted),
     ExitPlanMode(PlanAsked),
+    AutoModeSwitch(AutoModeSwitchRequested),
 }
 
 /// A tool call waits for the client whose hooks guard the session.
@@ -225,6 +228,7 @@ impl Asked {
             Self::Elicitation(asked) => &asked.request_id,
             Self::Guard(wanted) => &wanted.request_id,
             Self::ExitPlanMode(plan) => &plan.asked.request_id,
+            Self::AutoModeSwitch(asked) => &asked.request_id,
         }
     }
 }

@@ -150,6 +150,8 @@ pub struct Failure {
     pub status_code: Option<u16>,
     pub provider_call_id: Option<String>,
     pub url: Option<String>,
+    /// Whether the clients are asked next if another model may go on.
+    pub eligible_for_auto_switch: Option<bool>,
 }
 
 #[skip_serializing_none]

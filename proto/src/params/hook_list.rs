@@ -1,4 +1,4 @@
-//! Our own methods about hooks of files.
+//! Methods that list the hooks of files.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -76,4 +76,32 @@ pub enum ListedHookState {
 pub struct GuardLifted {
     /// Whether a client's hooks guarded the session.
     pub lifted: bool,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HooksParams {
+    pub project_paths: Option<Vec<String>>,
+    pub exclude_host_hooks: bool,
+}
+
+/// The hooks that were found, and what is wrong with files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiscoveredHooks {
+    pub hooks: Vec<DiscoveredHook>,
+    pub warnings: Vec<String>,
+    pub errors: Vec<String>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DiscoveredHook {
+    pub id: String,
+    pub hook_type: String,
+    /// `user`, `repository`, `plugin` or `policy`.
+    pub origin: String,
+    pub source: Option<String>,
+    pub project_path: Option<String>,
+    pub enabled: bool,
 }

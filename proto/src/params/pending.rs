@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use serde_with::skip_serializing_none;
 
-pub use crate::event::ask::PlanAction;
+pub use crate::event::ask::{AutoModeSwitch, PlanAction};
 use crate::id::{RequestId, SessionId};
 
 /// The answer of the client's model to a sampling request of an MCP server.
@@ -26,15 +26,6 @@ pub struct AutoModeSwitchParams {
     pub session_id: SessionId,
     pub request_id: RequestId,
     pub response: AutoModeSwitch,
-}
-
-/// Whether the daemon may choose another model by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AutoModeSwitch {
-    Yes,
-    YesAlways,
-    No,
 }
 
 #[derive(Debug, Clone, Deserialize)]

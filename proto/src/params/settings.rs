@@ -63,17 +63,17 @@ pub struct Applied {
     pub applied: bool,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModeParams {
     pub session_id: SessionId,
     pub mode: Mode,
     /// The mode that the client believes to be the current one; with another one nothing changes.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_mode: Option<Mode>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModeResult {
     pub status: String,

@@ -6,6 +6,7 @@
 mod changed_queue;
 mod changed_rules;
 mod hooks;
+mod modes;
 
 use std::panic::AssertUnwindSafe;
 
@@ -44,6 +45,8 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         ),
         ("hooks", hooks::hooks().boxed_local()),
         ("guard-absent", hooks::guard_absent().boxed_local()),
+        ("plan-mode", modes::plan_mode().boxed_local()),
+        ("rate-limited", modes::rate_limited().boxed_local()),
         ("settings", settings().boxed_local()),
         ("managed", managed().boxed_local()),
         ("shells", shells().boxed_local()),

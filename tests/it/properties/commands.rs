@@ -325,5 +325,6 @@ fn failure() -> ModelFailure {
         status: None,
         provider_call_id: None,
         model: None,
+        retry_after_seconds: None,
     }
 }

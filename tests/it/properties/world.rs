@@ -95,6 +95,7 @@ impl World {
             home: "/home/user/.loopd",
             tool_origin: &|_| Some(ToolOrigin::Client),
             inherited: &|| None,
+            can_switch_model: false,
             planning: loopd_kernel::policy::planning::Planning::No,
             plan_file: &String::new,
             runs_command: &|_| self.attended,

@@ -180,7 +180,7 @@ async fn one_that_plans_writes_nothing_even_where_all_is_allowed() {
                     ),
                     call("v", "view", json!({"path": "seen.txt"})),
                 ]),
-                Turn::results(["denied by the rule write", "to be seen"]).says("a plan"),
+                Turn::results(["This agent only plans", "to be seen"]).says("a plan"),
             ],
         ),
     ])

@@ -84,6 +84,7 @@ fn show(
             format!("a permission: {}", describe(&asked.permission_request))
         }
         Body::Ephemeral(Ephemeral::UserInputRequested(_)) => "an answer".to_owned(),
+        Body::Ephemeral(Ephemeral::ExitPlanModeRequested(_)) => "an answer to its plan".to_owned(),
         _ => return Ok(()),
     };
     renderer.end_line()?;

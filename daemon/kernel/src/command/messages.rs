@@ -109,4 +109,6 @@ pub struct ModelFailure {
     pub status: Option<u16>,
     pub provider_call_id: Option<String>,
     pub model: Option<String>,
+    /// How long a rate limit lasts, if the provider says so.
+    pub retry_after_seconds: Option<u64>,
 }

@@ -76,6 +76,9 @@ pub(super) fn abort(state: &State, request: AbortRequest, env: &DecideEnv<'_>) -
         }
         Phase::Turn(turn) => {
             let running = close_waiting(&mut decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
+            for asked in state.questions.switches() {
+                decision.run(Effect::Withdraw(asked.request_id.clone()));
+            }
             if running == 0 {
                 turn::end_turn(&mut decision, &turn.key);
                 rest(state, &mut decision, LoopOutcome::Aborted, env);

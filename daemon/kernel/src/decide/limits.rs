@@ -36,6 +36,7 @@ pub(super) fn exhausted(state: &State) -> Option<ModelFailure> {
         status: None,
         provider_call_id: None,
         model: state.model.clone(),
+        retry_after_seconds: None,
     })
 }
 
@@ -61,6 +62,7 @@ pub(super) fn out_of_turns(state: &State, next: &TurnKey) -> Option<ModelFailure
         status: None,
         provider_call_id: None,
         model: state.model.clone(),
+        retry_after_seconds: None,
     })
 }
 

@@ -96,6 +96,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
                 .then_some(crate::tool_call::ToolOrigin::Client)
         },
         inherited: &|| given.inherited.clone(),
+        can_switch_model: given.can_switch_model,
         planning: crate::policy::planning::Planning::No,
         plan_file: &|| "/home/plan.md".to_owned(),
         runs_command: &|_| given.has_commands,

@@ -14,7 +14,7 @@ use loopd_proto::event::turn::{
 use loopd_proto::event::{Durable, Ephemeral, fact, turn};
 use loopd_proto::id::{MessageId, ToolCallId};
 
-use super::{limits, queue, rest, tasks};
+use super::{limits, model_switch, queue, rest, tasks};
 use crate::answer_cut::AnswerCut;
 use crate::command::{DecideEnv, Decision, Effect, ModelFailure, ModelReplied, Prepared};
 use crate::hook::{HookVerdict, PROMPT_BLOCKED};
@@ -180,7 +180,7 @@ fn preparing<'a>(
     waiting.eq(ids).then_some(preparing)
 }
 
-fn call_model(decision: &mut Decision, key: TurnKey) {
+pub(super) fn call_model(decision: &mut Decision, key: TurnKey) {
     decision
         .store(Durable::TurnStart(TurnStart {
             turn_id: key.turn_id(),
@@ -311,7 +311,7 @@ pub(super) fn model_failed(
     state: &State,
     key: &TurnKey,
     failure: ModelFailure,
-    env: &DecideEnv<'_>,
+    env: &mut DecideEnv<'_>,
 ) -> Decision {
     let mut decision = Decision::default();
     let Some(turn) = state.turn_named(key) else {
@@ -335,13 +335,23 @@ pub(super) fn model_failed(
         duration_ms: None,
     };
     decision.tell(Ephemeral::ModelCallFailure(model_call));
+    if model_switch::is_possible(state, &failure, env) {
+        model_switch::ask(state, failure, &mut decision, env);
+        return decision;
+    }
     end_turn(&mut decision, key);
     fail(state, &mut decision, failure, env);
     decision
 }
 
 fn fail(state: &State, decision: &mut Decision, failure: ModelFailure, env: &DecideEnv<'_>) {
-    decision.store(Durable::SessionError(Failure {
+    decision.store(Durable::SessionError(error(state, failure)));
+    rest(state, decision, LoopOutcome::Failed, env);
+}
+
+/// Builds the event for a failed model call.
+pub(super) fn error(state: &State, failure: ModelFailure) -> Failure {
+    Failure {
         error_type: failure.kind,
         originating_message_id: state.origin(),
         error_code: failure.code,
@@ -350,8 +360,8 @@ fn fail(state: &State, decision: &mut Decision, failure: ModelFailure, env: &Dec
         status_code: failure.status,
         provider_call_id: failure.provider_call_id,
         url: None,
-    }));
-    rest(state, decision, LoopOutcome::Failed, env);
+        eligible_for_auto_switch: None,
+    }
 }
 
 /// Moves the loop on when no call of the turn is open any more.

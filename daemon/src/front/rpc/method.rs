@@ -113,6 +113,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::LoopdProcessList, _, _>(process::list)?;
     table.bind::<m::LoopdWorktreeList, _, _>(worktree::list)?;
     table.bind::<m::LoopdWorktreeRemove, _, _>(worktree::remove)?;
+    table.bind::<m::HooksDiscover, _, _>(hook_list::discover)?;
     table.bind::<m::LoopdHooksList, _, _>(hook_list::list)?;
     table.bind::<m::LoopdHooksLift, _, _>(hook_guard::lift)?;
     table.bind::<m::LoopdTrustShow, _, _>(trust::show)?;

@@ -76,6 +76,7 @@ impl Actor {
         }
         let asks = attachment.offer.request_user_input;
         let approves = attachment.offer.request_exit_plan_mode;
+        let switches = attachment.offer.request_auto_mode_switch;
         let brings_commands = attachment.offer.commands.is_some();
         self.clients.attachments.push(attachment);
         // The new client learns the capabilities from its reply, the other clients from an event.
@@ -93,6 +94,9 @@ impl Actor {
         }
         if approves {
             self.ask_late_joiner_about_plans(&client);
+        }
+        if switches {
+            self.ask_late_joiner_for_models(&client);
         }
         if newcomer {
             self.show_queued_command(&client);

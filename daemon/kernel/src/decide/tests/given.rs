@@ -26,6 +26,7 @@ pub(crate) struct Given {
     pub(super) has_client_tools: bool,
     pub(super) has_commands: bool,
     pub(super) guarded: bool,
+    pub(super) can_switch_model: bool,
 }
 
 impl Given {
@@ -64,6 +65,12 @@ impl Given {
         self
     }
 
+    /// The same with a client that can be asked for another model.
+    pub(crate) fn asking_for_models(mut self) -> Self {
+        self.can_switch_model = true;
+        self
+    }
+
     /// The same with a client that runs slash commands.
     pub(crate) fn with_commands(mut self) -> Self {
         self.has_commands = true;
@@ -96,6 +103,7 @@ pub(crate) fn nothing() -> Given {
         has_client_tools: true,
         has_commands: false,
         guarded: false,
+        can_switch_model: false,
     }
 }
 

@@ -63,7 +63,7 @@ pub(super) fn of_state(state: &State) {
             Asks::ClientTool(_) => "client tool",
             Asks::UserInput(_) | Asks::ExitPlanMode(_) => "user input",
             Asks::Guard => "guard",
-            Asks::Elicitation(_) => return None,
+            Asks::Elicitation(_) | Asks::AutoModeSwitch(_) => return None,
         };
         Some((kind, question.request.as_str()))
     });
@@ -119,7 +119,9 @@ pub(super) fn of_decision(before: &State, decision: &Decision, after: &State) {
         }
         Phase::Turn(turn) if moved && matches!(turn.stage, Stage::Calling) => {
             assert!(
-                turn.aborting || starts(&|it| matches!(it, Effect::CallModel(_))),
+                turn.aborting
+                    || after.questions.switches().next().is_some()
+                    || starts(&|it| matches!(it, Effect::CallModel(_))),
                 "nobody calls the model"
             );
         }

@@ -44,7 +44,7 @@ pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Pro
         problems
     })
     .await?;
-    found.extend(hooks.notices);
+    found.extend(hooks.notices().cloned());
     Ok(Problems {
         problems: found.iter().map(describe).collect(),
     })

@@ -1,14 +1,17 @@
-//! Our own methods about hooks of files.
+//! Lists the hooks of files.
 
 use std::path::Path;
 
 use loopd_proto::params::hook_list::{
-    HookActionKind, HookList, HookListParams, ListedHook, ListedHookState,
+    DiscoveredHook, DiscoveredHooks, HookActionKind, HookList, HookListParams, HooksParams,
+    ListedHook, ListedHookState,
 };
 
 use super::discover::{places, shown};
 use super::discovery_problems::describe;
-use crate::discovery::hooks::{HookAction, HookPlaces};
+use crate::discovery::Problem;
+use crate::discovery::content_hash::ContentHash;
+use crate::discovery::hooks::{HookAction, HookOrigin, HookPlaces, UserHookPlaces};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::trust::{GatedHook, GatedHooks, HookState, load_hooks, project_root};
@@ -21,17 +24,89 @@ pub(super) async fn list(context: Context, params: HookListParams) -> Result<Hoo
     let found = load(&context, &cwd).await;
     Ok(HookList {
         hooks: found.hooks.iter().map(listed).collect(),
-        problems: found.notices.iter().map(describe).collect(),
+        problems: found.notices().map(describe).collect(),
     })
 }
 
 /// Loads the hooks for sessions that this client opens in a directory.
 pub(super) async fn load(context: &Context, cwd: &Path) -> GatedHooks {
+    let places = places_of(context, cwd);
+    load_hooks(context.app.services.store.as_ref(), places).await
+}
+
+fn places_of(context: &Context, cwd: &Path) -> HookPlaces {
     let launch = context.connection.launch();
-    let services = &context.app.services;
-    let mut places = HookPlaces::of(&launch.env, &services.home, cwd, &project_root(cwd));
+    let home = &context.app.services.home;
+    let mut places = HookPlaces::of(&launch.env, home, cwd, &project_root(cwd));
     places.plugins = launch.plugins();
-    load_hooks(services.store.as_ref(), places).await
+    places
+}
+
+pub(super) async fn discover(
+    context: Context,
+    params: HooksParams,
+) -> Result<DiscoveredHooks, RpcError> {
+    let projects = places(&context, "projectPaths", params.project_paths.as_deref())?;
+    let given = params.project_paths.unwrap_or_default();
+    let mut found = DiscoveredHooks::default();
+    // Without a project, the hooks of the user and of policy.
+    let cwd = context.connection.launch().cwd.clone();
+    let without = vec![(None, cwd)];
+    let named: Vec<_> = given.into_iter().map(Some).zip(projects).collect();
+    for (project, cwd) in if named.is_empty() { without } else { named } {
+        let mut places = places_of(&context, &cwd);
+        if project.is_none() {
+            places.projects.clear();
+        }
+        if params.exclude_host_hooks {
+            places.user = UserHookPlaces::default();
+            places.plugins.clear();
+        }
+        let loaded = load_hooks(context.app.services.store.as_ref(), places).await;
+        let prefix = project.as_ref().map(|project| format!("{project}: "));
+        let prefix = prefix.unwrap_or_default();
+        let tell = |problem: &Problem| format!("{prefix}{problem}");
+        found.errors.extend(loaded.problems.iter().map(tell));
+        found.warnings.extend(loaded.untrusted.iter().map(tell));
+        for (number, gated) in loaded.hooks.iter().enumerate() {
+            found
+                .hooks
+                .extend(discovered(gated, number, project.as_deref()));
+        }
+    }
+    Ok(found)
+}
+
+/// Describes a hook as the public protocol does; `None` if its folder is not trusted with it.
+fn discovered(gated: &GatedHook, number: usize, project: Option<&str>) -> Option<DiscoveredHook> {
+    let hook = &gated.hook;
+    let enabled = match gated.state {
+        HookState::Runs => true,
+        HookState::Off(_) => false,
+        HookState::NotTrusted { .. } => return None,
+    };
+    let source = shown(&hook.file);
+    let number = number.to_string();
+    let id = [
+        project.unwrap_or_default(),
+        &source,
+        hook.hash.as_str(),
+        &number,
+    ];
+    Some(DiscoveredHook {
+        id: ContentHash::of(id.map(str::as_bytes)).to_string(),
+        hook_type: hook.kind.native_name().to_owned(),
+        origin: match hook.source.origin {
+            HookOrigin::Policy => "policy",
+            HookOrigin::User => "user",
+            HookOrigin::Project | HookOrigin::Agent => "repository",
+            HookOrigin::Plugin => "plugin",
+        }
+        .to_owned(),
+        source: Some(source),
+        project_path: project.map(str::to_owned),
+        enabled,
+    })
 }
 
 fn listed(gated: &GatedHook) -> ListedHook {

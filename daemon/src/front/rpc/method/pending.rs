@@ -1,4 +1,4 @@
-//! Answers to plans, answers to questions that this daemon does not ask yet, and the handlers that
+//! Answers to plans and about models, answers to questions that this daemon does not ask yet, and the handlers that
 //! clients register for such questions.
 //!
 //! A question of the latter kind is never open. Its answer is parsed in full, and the caller learns that it
@@ -13,6 +13,7 @@ use loopd_proto::params::session::{Of, Success};
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use loopd_kernel::command::{Answer, Command};
 
 /// Tells the caller that no question of this kind is open.
 fn none_open(context: &Context, session: &SessionId) -> Result<Success, RpcError> {
@@ -31,7 +32,16 @@ pub(super) async fn auto_mode_switch(
     context: Context,
     params: AutoModeSwitchParams,
 ) -> Result<Success, RpcError> {
-    none_open(&context, &params.session_id)
+    let session = context.session(&params.session_id)?;
+    let done = session
+        .command(Command::AnswerAutoModeSwitch {
+            request: params.request_id,
+            response: params.response,
+        })
+        .await?;
+    Ok(Success {
+        success: done.answer == Answer::Accepted(true),
+    })
 }
 
 pub(super) async fn exit_plan_mode(

@@ -157,6 +157,7 @@ fn failure() -> ModelFailure {
         status: Some(500),
         provider_call_id: None,
         model: Some("gpt".to_owned()),
+        retry_after_seconds: None,
     }
 }
 
@@ -202,6 +203,20 @@ fn reply(number: u32, text: &str, calls: &[&str], finish: Finish) -> Command {
         tool_count: 1,
         initiator: "user",
     }))
+}
+
+/// The model call failed because of a rate limit.
+pub(crate) fn rate_limited(number: u32, code: &str) -> Command {
+    Command::ModelFailed {
+        turn: turn(number),
+        failure: ModelFailure {
+            kind: "rate_limit".to_owned(),
+            code: Some(code.to_owned()),
+            status: Some(429),
+            retry_after_seconds: Some(1),
+            ..failure()
+        },
+    }
 }
 
 pub(crate) fn model_failed(number: u32) -> Command {
