@@ -131,7 +131,6 @@ fn the_logs_are_small_and_name_no_place_of_a_machine() {
 /// The kinds of our own events that no story has: they need a command that waits for its input, a
 /// detached one, or a client's own tasks.
 const NOT_LOGGED: &[&str] = &[
-    "loopd.reminded",
     "loopd.shell_waiting",
     "loopd.task_noted",
     "loopd.task_process",

@@ -10,6 +10,8 @@ mod http;
 mod permission;
 mod prompts;
 mod stop;
-pub(crate) mod support;
+mod support;
 mod tree;
 mod two_clients;
+
+pub(crate) use support::{HookApp, HookReply};

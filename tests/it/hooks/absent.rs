@@ -191,3 +191,21 @@ async fn a_waiting_call_can_be_aborted() {
     assert!(!daemon.file("made").exists());
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn people_can_let_a_session_go_on_without_the_hooks_of_its_client() {
+    let (daemon, session) = hooked(one_call(bash("c", "touch made"), "")).await;
+    session.approve_all().await;
+    let mut other = daemon.client().resume(&session.id, without_hooks()).await;
+    session.client().vanish().await;
+    other.send("go").await;
+    warning(&mut other, "guard_absent").await;
+    waits(&daemon, &session.id).await;
+    let lifted = other.call("loopd.hooks.lift", json!({})).await;
+    assert_eq!(lifted["lifted"], true);
+    other.next("session.idle").await;
+    assert!(daemon.file("made").exists());
+    let lifted = other.call("loopd.hooks.lift", json!({})).await;
+    assert_eq!(lifted["lifted"], false);
+    daemon.finish().await;
+}

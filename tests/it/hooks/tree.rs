@@ -239,3 +239,44 @@ async fn matchers_choose_tools_and_agents() {
     session.next("session.idle").await;
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn agents_go_on_when_people_lift_the_guard() {
+    let script = Script::voices([
+        (
+            "begin",
+            vec![
+                Turn::user("begin").calls([task("t", "work on it", "one", "sync")]),
+                Turn::results(["worked"]).says("done"),
+            ],
+        ),
+        (
+            "work on it",
+            vec![
+                Turn::user("work on it").calls([bash("c", "touch made")]),
+                Turn::results([""]).says("worked"),
+            ],
+        ),
+    ]);
+    let daemon = Daemon::builder().script(script.await).yolo().start().await;
+    let session = daemon.client().create(offer()).await;
+    let mut other = daemon.client().resume(&session.id, without_hooks()).await;
+    let app = HookApp::on(session.client(), |kind, input| match kind {
+        "preToolUse" if input["agentId"] == "one" => HookReply::Never,
+        _ => HookReply::Nothing,
+    });
+    other.send("begin").await;
+    app.asked("preToolUse", 2).await;
+    drop(app);
+    session.client().vanish().await;
+    let waits = |event: &Value| {
+        event["type"] == "session.warning" && event["data"]["warningType"] == "guard_absent"
+    };
+    let told = other.next_where("a call that waits", waits).await;
+    assert_eq!(told["agentId"], "one");
+    assert!(!daemon.file("made").exists());
+    other.call("loopd.hooks.lift", json!({})).await;
+    other.next("session.idle").await;
+    assert!(daemon.file("made").exists());
+    daemon.finish().await;
+}

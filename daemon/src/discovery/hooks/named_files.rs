@@ -28,7 +28,6 @@ pub(super) fn include(hook: &mut HookDefinition, root: &Path) {
     let Some(folder) = hook.source.folder.clone() else {
         return;
     };
-    hook.root = Some(root.to_owned());
     let files = find(hook, root, &folder);
     if files.is_empty() {
         return;

@@ -275,7 +275,6 @@ impl<'a> Reader<'a> {
                     line,
                     hash: ContentHash::default(),
                     said: ContentHash::default(),
-                    root: None,
                     named_files: Vec::new(),
                     root: PathBuf::new(),
                     off: None,

@@ -4,7 +4,7 @@ use loopd_tests::Turn;
 use serde_json::json;
 
 use super::{Log, bash, end, session, started, take};
-use crate::hooks::support::{HookApp, HookReply};
+use crate::hooks::{HookApp, HookReply};
 
 /// Hooks of a client change a prompt, arguments and results, deny a call, answer a permission and
 /// keep the loop from ending.
