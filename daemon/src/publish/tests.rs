@@ -3,8 +3,11 @@
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use loopd_proto::event::ask::UserInputRequested;
+use loopd_proto::event::ask::{
+    AutoModeSwitch, AutoModeSwitchRequested, ExitPlanModeRequested, UserInputRequested,
+};
 use loopd_proto::params::inference::{RequestChunk, RequestStart};
+use loopd_proto::params::pending::ExitPlanMode;
 use loopd_proto::params::ui::UserInputResponse;
 
 use super::*;
@@ -51,6 +54,14 @@ impl Client for Listener {
     }
 
     fn ask_user(&self, _: &SessionId, _: &UserInputRequested) -> Asking<UserInputResponse> {
+        futures::future::ready(Err(AskError::Gone)).boxed()
+    }
+
+    fn ask_plan(&self, _: &SessionId, _: &ExitPlanModeRequested) -> Asking<ExitPlanMode> {
+        futures::future::ready(Err(AskError::Gone)).boxed()
+    }
+
+    fn ask_switch(&self, _: &SessionId, _: &AutoModeSwitchRequested) -> Asking<AutoModeSwitch> {
         futures::future::ready(Err(AskError::Gone)).boxed()
     }
 

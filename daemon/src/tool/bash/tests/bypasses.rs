@@ -131,7 +131,7 @@ async fn request(command: &str) -> Option<PermissionRequest> {
         .await
     {
         Need::Permission(request) | Need::PermissionForShell(request) => Some(request),
-        Need::Nothing | Need::Answer(_) | Need::Refused(_) => None,
+        Need::Nothing | Need::Answer(_) | Need::Approval(_) | Need::Refused(_) => None,
     }
 }
 

@@ -31,7 +31,10 @@ async fn call(fixture: &Fixture, catalog: &Catalog, tool: &str, args: Value) -> 
     let tool = catalog.get(tool).unwrap();
     let request: PermissionRequest = match tool.need(&args, &fixture.context).await {
         Need::Permission(request) => request,
-        other @ (Need::Nothing | Need::PermissionForShell(_) | Need::Answer(_)) => {
+        other @ (Need::Nothing
+        | Need::PermissionForShell(_)
+        | Need::Answer(_)
+        | Need::Approval(_)) => {
             unreachable!("file tools ask, not {other:?}")
         }
         Need::Refused(outcome) => return Some(outcome),
