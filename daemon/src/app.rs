@@ -6,7 +6,6 @@ use std::sync::Arc;
 use loopd_store::lock::{HomeLock, LockError, Owner};
 use loopd_store::{Location, OpenError, SqliteStore, Store};
 
-use crate::build_id;
 use crate::config::Config;
 use crate::front::rpc::server::Server;
 use crate::front::rpc::{Table, TableError};
@@ -39,7 +38,7 @@ impl Server {
     pub async fn open(home: &Path, socket: Option<&Path>) -> Result<Arc<Self>, StartError> {
         let owner = Owner {
             pid: std::process::id(),
-            build: build_id::current().to_owned(),
+            build: loopd_proto::build_id::current().to_owned(),
             socket: socket
                 .map(|path| path.to_string_lossy().into_owned())
                 .unwrap_or_default(),

@@ -19,6 +19,7 @@
 //!
 //! [shell]
 //! backend = "terminal"                 # or process: no terminal, no input, no lasting state
+//! plan_network = false                 # whether commands may use the network in plan mode
 //!
 //! [agents]
 //! small_model = "claude-haiku-4-5"     # for agents that want a small and fast model
@@ -63,6 +64,7 @@ use serde::Deserialize;
 
 use crate::regular_file;
 use crate::subagent::definitions::AgentSettings;
+use loopd_exec::sandbox::NetworkAccess;
 use loopd_model::retry::RetryPolicy;
 
 /// The name of the file in the home.
@@ -108,6 +110,19 @@ impl UnattendedTimeout {
 #[serde(deny_unknown_fields, default)]
 pub struct ShellSettings {
     pub backend: ShellBackend,
+    /// Whether commands in plan mode may use the network.
+    pub plan_network: bool,
+}
+
+impl ShellSettings {
+    /// What commands in a sandbox may reach.
+    pub fn sandbox_network(self) -> NetworkAccess {
+        if self.plan_network {
+            NetworkAccess::Allowed
+        } else {
+            NetworkAccess::Denied
+        }
+    }
 }
 
 /// Whether shell commands run in a terminal or as plain processes.
@@ -281,9 +296,24 @@ impl ConfigFile {
             } else {
                 ""
             };
-            format!("line {line}: {message}{hint}")
+            let key = named_on(text, line).map_or_else(String::new, |key| format!("`{key}`: "));
+            // Some messages name the key already.
+            let key = if message.contains(key.trim_end_matches(": ")) {
+                String::new()
+            } else {
+                key
+            };
+            format!("line {line}: {key}{message}{hint}")
         })
     }
+}
+
+/// Returns the key that a line sets. What is no plain name is not shown: it may be a secret.
+fn named_on(text: &str, line: usize) -> Option<&str> {
+    let line = text.lines().nth(line.checked_sub(1)?)?;
+    let key = line.split_once('=')?.0.trim();
+    let is_plain = |it: char| it.is_ascii_lowercase() || it == '_';
+    (!key.is_empty() && key.len() <= 40 && key.chars().all(is_plain)).then_some(key)
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! How clients reach the daemon: the relay that an SDK starts, transports, connections, and
-//! JSON-RPC with one function per method.
+//! How clients reach the daemon: transports, connections, and JSON-RPC with one function per
+//! method.
 
 pub mod background;
 mod client_link;
 pub mod connection;
-pub mod relay;
 pub mod rpc;
 pub mod transport;

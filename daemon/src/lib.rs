@@ -44,7 +44,5 @@ pub mod publish;
 pub mod client;
 
 // Values and small parts that every module may use.
-pub mod build_id;
 pub mod redaction;
 pub mod regular_file;
-pub mod shutdown;

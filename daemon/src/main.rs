@@ -11,20 +11,21 @@ use anyhow::Context;
 use clap::Parser;
 use loopd::app::{App, StartError};
 use loopd::args::{Args, Verb};
+use loopd::front::background;
 use loopd::front::connection::Trust;
-use loopd::front::relay::{RelayOptions, RelayTransport};
-use loopd::front::transport::{announce, local_socket, stdio, tcp};
-use loopd::front::{background, relay};
+use loopd::front::transport::{local_socket, tcp};
 use loopd::home::watch::HomeWatch;
 use loopd::launch::{Launch, LaunchOptions, private_variables};
-use loopd::shutdown;
 #[cfg(target_os = "linux")]
 use loopd_exec::process;
 use loopd_exec::sys;
 use loopd_model::secret::{self, Secret};
+use loopd_proto::daemon_connection::check_timeouts;
 use loopd_proto::home_paths;
+use loopd_relay::tcp::Tcp;
+use loopd_relay::{RelayOptions, RelayTransport, announce, shutdown, stdio};
 use loopd_store::lock::LockError;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 
 /// How long a background daemon runs without clients and work.
 const IDLE: Duration = Duration::from_secs(60);
@@ -45,32 +46,13 @@ fn main() -> ExitCode {
         // A log that cannot be written, as on a full disk, must not end the thread that logs.
         .log_internal_errors(false)
         .init();
-    let runtime = match runtime(&args) {
-        Ok(runtime) => runtime,
-        Err(error) => return fail(&error.into()),
-    };
-    let outcome = runtime.block_on(run(args, env));
-    // A blocking read of stdin may still hang; it must not keep the process alive.
-    runtime.shutdown_background();
-    match outcome {
+    match run(args, env) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error),
+        Err(error) => {
+            say(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
     }
-}
-
-/// Builds the async runtime: one thread for a relay, which only moves bytes; two for a daemon.
-fn runtime(args: &Args) -> std::io::Result<Runtime> {
-    let mut builder = if args.command.is_none() && !args.private {
-        Builder::new_current_thread()
-    } else {
-        Builder::new_multi_thread()
-    };
-    builder.worker_threads(2).enable_all().build()
-}
-
-fn fail(error: &anyhow::Error) -> ExitCode {
-    say(&format!("{error:#}"));
-    ExitCode::FAILURE
 }
 
 #[expect(
@@ -100,46 +82,26 @@ fn take_environment(args: &Args) -> BTreeMap<String, String> {
     env
 }
 
-async fn run(args: Args, env: BTreeMap<String, String>) -> anyhow::Result<()> {
+fn run(mut args: Args, env: BTreeMap<String, String>) -> anyhow::Result<()> {
     let home = home_paths::home(&env)?;
-    if let Some(Verb::Serve {
-        idle_timeout,
-        unattended_timeout,
-        background,
-        socket,
-    }) = args.command
-    {
-        let socket = if let Some(socket) = socket {
-            socket
-        } else {
-            let user = local_socket::user();
-            let socket = home_paths::socket(&home, &env, user);
-            home_paths::prepare_socket(&socket, user)?;
-            socket
-        };
-        let stay = Stay {
-            idle: idle_timeout.map(Duration::from_secs),
-            unattended: unattended_timeout.map(Duration::from_secs),
-        };
-        return if background {
-            serve_in_background(&home, &socket, &env, stay).await
-        } else {
-            let app = App::open(&home, Some(&socket)).await?;
-            serve(app, &home, &socket, &env, stay, "loopd listening on ").await
-        };
+    if let Some(verb) = args.command.take() {
+        return run_daemon(serve_verb(verb, &home, &env));
     }
     anyhow::ensure!(
         args.headless || args.server,
         "nothing to do: start it with `loopd serve`, or let an SDK start it with --headless (see loopd --help)"
     );
+    check_timeouts(&env)?;
     let cwd = std::env::current_dir().context("the current directory cannot be read")?;
     let token = (!args.stdio).then(|| connection_token(&env)).transpose()?;
     if args.private {
-        return run_private(args, &home, cwd, env, token).await;
+        return run_daemon(serve_private(args, &home, cwd, env, token));
     }
-    relay::run(RelayOptions {
-        socket: home_paths::socket(&home, &env, local_socket::user()),
+    let user = local_socket::user();
+    loopd_relay::run(RelayOptions {
+        socket: home_paths::socket(&home, &env, user),
         home,
+        user,
         cwd,
         env,
         auth_token_env: args.auth_token_env,
@@ -154,11 +116,47 @@ async fn run(args: Args, env: BTreeMap<String, String>) -> anyhow::Result<()> {
             }
         },
     })
-    .await
+}
+
+/// Runs the daemon on two threads.
+fn run_daemon(serving: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let mut builder = Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build()?;
+    let outcome = runtime.block_on(serving);
+    // A blocking read of stdin may still hang; it must not keep the process alive.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn serve_verb(verb: Verb, home: &Path, env: &BTreeMap<String, String>) -> anyhow::Result<()> {
+    let Verb::Serve {
+        idle_timeout,
+        unattended_timeout,
+        background,
+        socket,
+    } = verb;
+    let socket = if let Some(socket) = socket {
+        socket
+    } else {
+        let user = local_socket::user();
+        let socket = home_paths::socket(home, env, user);
+        home_paths::prepare_socket(&socket, user)?;
+        socket
+    };
+    let stay = Stay {
+        idle: idle_timeout.map(Duration::from_secs),
+        unattended: unattended_timeout.map(Duration::from_secs),
+    };
+    if background {
+        serve_in_background(home, &socket, env, stay).await
+    } else {
+        let app = App::open(home, Some(&socket)).await?;
+        serve(app, home, &socket, env, stay, "loopd listening on ").await
+    }
 }
 
 /// Runs relay and daemon in one process (`--private`).
-async fn run_private(
+async fn serve_private(
     args: Args,
     home: &Path,
     cwd: PathBuf,
@@ -185,11 +183,11 @@ async fn run_private(
             let reason = app.serve(stream, launch.clone(), Trust::Transport).await;
             tracing::debug!(%reason, "the client is gone");
         } else {
-            let listener = tcp::Tcp::bind(args.port.unwrap_or(0))
+            let listener = Tcp::bind(args.port.unwrap_or(0))
                 .await
                 .context("the TCP port cannot be opened")?;
             announce(&format!("loopd listening on port {}", listener.port()))?;
-            listener.serve(app.clone(), launch.clone()).await;
+            tcp::serve(listener, app.clone(), launch.clone()).await;
         }
         anyhow::Ok(())
     };

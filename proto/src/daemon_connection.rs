@@ -1,6 +1,7 @@
 //! Connects to the daemon of a home, and starts one if none is running. Called by relays and
 //! clients, which bring their launch. However many start a daemon at once, exactly one serves.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -36,6 +37,8 @@ pub enum DaemonConnectionError {
         "this launch has {length} bytes, the limit is {LAUNCH_LIMIT}; make the environment smaller"
     )]
     TooLarge { length: usize },
+    #[error("the variable {name} is `{value}`; give a whole number of seconds, or leave it unset")]
+    TimeoutVariable { name: &'static str, value: String },
     #[error("the daemon refused this launch: {0}")]
     Refused(#[source] CallError),
     /// The daemon takes no connection from this process.
@@ -75,6 +78,19 @@ pub enum CreateHome {
     HomeOnly,
 }
 
+/// Checks the variables that hold a timeout in seconds.
+pub fn check_timeouts(env: &BTreeMap<String, String>) -> Result<(), DaemonConnectionError> {
+    for name in [IDLE_TIMEOUT, UNATTENDED_TIMEOUT] {
+        if let Some(value) = env.get(name)
+            && value.trim().parse::<u64>().is_err()
+        {
+            let value = value.escape_debug().to_string();
+            return Err(DaemonConnectionError::TimeoutVariable { name, value });
+        }
+    }
+    Ok(())
+}
+
 /// A connection on which the daemon has accepted the launch.
 pub struct LaunchedConnection {
     pub peer: Peer,
@@ -99,7 +115,8 @@ impl DaemonTarget {
         launch: &LaunchParams,
         service: Arc<dyn Service>,
     ) -> Result<LaunchedConnection, DaemonConnectionError> {
-        let variable = |name: &str| launch.env.get(name).map(String::as_str);
+        check_timeouts(&launch.env)?;
+        let variable = |name: &str| launch.env.get(name).map(|value| value.trim());
         let timeouts = [
             ("--idle-timeout", variable(IDLE_TIMEOUT)),
             ("--unattended-timeout", variable(UNATTENDED_TIMEOUT)),

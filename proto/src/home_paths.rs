@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
@@ -239,23 +238,6 @@ pub fn open_log(home: &Path) -> io::Result<std::fs::File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
-}
-
-/// Names a build of the daemon: the version and a fingerprint of the executable, equal only for
-/// the same binary.
-pub fn build_of(program: &Path) -> String {
-    let fingerprint = std::fs::metadata(program)
-        // A binary that is missing, perhaps deleted while it runs, counts as another build.
-        .map_or_else(
-            |_| "unknown".to_owned(),
-            |metadata| {
-                let modified = metadata.modified().ok();
-                let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-                let nanos = since.map_or(0, |since| since.as_nanos());
-                format!("{:x}.{:x}", metadata.len(), nanos)
-            },
-        );
-    format!("{}+{fingerprint}", env!("CARGO_PKG_VERSION"))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 )]
 
 pub mod attachment;
+pub mod build_id;
 #[cfg(feature = "wire")]
 pub mod daemon_connection;
 pub mod error;

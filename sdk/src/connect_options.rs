@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use loopd_proto::daemon_connection::{CreateHome, DaemonTarget};
-use loopd_proto::home_paths;
 use loopd_proto::params::launch::{LaunchParams, LaunchState};
+use loopd_proto::{build_id, home_paths};
 
 use crate::Error;
 
@@ -56,7 +56,7 @@ impl ConnectOptions {
         let program = self.program.clone().or_else(|| find_program(&env));
         Ok(DaemonPaths {
             socket: home_paths::socket(&home, &env, user()),
-            build: program.as_deref().map(home_paths::build_of),
+            build: program.as_deref().map(build_id::of),
             home,
             program,
         })

@@ -158,6 +158,7 @@ fn crates_depend_only_downwards() {
         ("daemon/exec", vec!["loopd-kernel", "loopd-proto"]),
         ("daemon/model", vec!["loopd-kernel", "loopd-proto"]),
         ("daemon/store", vec!["loopd-kernel", "loopd-proto"]),
+        ("daemon/relay", vec!["loopd-proto"]),
         (
             "daemon",
             vec![
@@ -165,6 +166,7 @@ fn crates_depend_only_downwards() {
                 "loopd-kernel",
                 "loopd-model",
                 "loopd-proto",
+                "loopd-relay",
                 "loopd-store",
             ],
         ),
@@ -195,6 +197,7 @@ fn all_sources() -> Vec<Source> {
         "daemon/kernel/src",
         "daemon/exec/src",
         "daemon/model/src",
+        "daemon/relay/src",
         "daemon/store/src",
         "daemon/src",
         "sdk/src",

@@ -15,7 +15,7 @@ async fn it_tells_who_is_connected_and_what_its_sessions_do() {
     busy.next("assistant.turn_start").await;
     let status = client.call("loopd.daemonStatus", json!({})).await;
     assert_eq!(status["pid"], std::process::id());
-    assert_eq!(status["build"], loopd::build_id::current());
+    assert_eq!(status["build"], loopd_proto::build_id::current());
     assert_eq!(status["connections"], 1);
     assert_eq!(status["work"], 1);
     let activity = |id: &str| -> Value {

@@ -128,6 +128,38 @@ fn the_logs_are_small_and_name_no_place_of_a_machine() {
     }
 }
 
+/// The kinds of our own events that no story has: they need a command that waits for its input, a
+/// detached one, or a client's own tasks.
+const NOT_LOGGED: &[&str] = &[
+    "loopd.reminded",
+    "loopd.shell_waiting",
+    "loopd.task_noted",
+    "loopd.task_process",
+    "loopd.task_promoted",
+];
+
+#[test]
+fn every_event_of_our_own_is_in_a_log() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proto/src/event.rs");
+    let source = std::fs::read_to_string(source).unwrap();
+    let kinds = source.split('"').filter(|text| {
+        let name = text.strip_prefix("loopd.");
+        name.is_some_and(|name| !name.is_empty() && !name.contains(' '))
+    });
+    let mut logs = String::new();
+    for version in names(&folder()) {
+        for name in names(&folder().join(&version)) {
+            logs += &std::fs::read_to_string(folder().join(&version).join(&name)).unwrap();
+        }
+    }
+    let mut missing: Vec<&str> = kinds
+        .filter(|kind| !logs.contains(&format!("\"{kind}\"")))
+        .collect();
+    missing.sort_unstable();
+    missing.dedup();
+    assert_eq!(missing, NOT_LOGGED, "a new event needs a story");
+}
+
 /// Plays all stories and writes their logs and what these come to; see the top of the file.
 #[tokio::test]
 #[ignore = "writes the logs of a new version; LOOPD_RECORD_LOGS names it"]

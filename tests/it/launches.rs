@@ -1,6 +1,6 @@
 //! Launches: what a relay brings for its client, who belongs to it, what its end ends.
 
-use loopd::build_id;
+use loopd_proto::build_id;
 use loopd_tests::{Client, Daemon, Script, Turn, call};
 use serde_json::{Value, json};
 

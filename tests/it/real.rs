@@ -9,6 +9,7 @@ mod emptied_home;
 mod full_disk;
 mod interrupted;
 mod memory;
+mod overwritten;
 mod private_home;
 mod process;
 mod process_ownership;

@@ -158,6 +158,11 @@ impl Daemon {
             .expect("the daemon has a scripted model")
     }
 
+    /// The home of the daemon.
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
     /// Returns the working directory of sessions.
     pub fn work(&self) -> &Path {
         self.work.path()

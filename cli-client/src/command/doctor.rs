@@ -1,6 +1,8 @@
 //! `loop doctor`: checks everything that `loop` needs and says how to fix what is missing. Changes
 //! nothing; a daemon that it had to start exits by itself.
 
+mod disk;
+
 use std::path::{Path, PathBuf};
 
 use loopd_sdk::DaemonPaths;
@@ -13,6 +15,7 @@ use crate::outcome::Outcome;
 use crate::terminal::{Style, sanitize};
 
 /// The result of one check.
+#[derive(Debug)]
 enum Finding {
     Ok(String),
     /// It works, but something should be fixed.
@@ -28,6 +31,7 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Outcome> {
         Err(error) => findings.push(("home", Fail(error.to_string()))),
         Ok(paths) => {
             findings.push(("home", home(&paths.home)));
+            findings.extend(disk::check(&paths.home).map(|finding| ("disk", finding)));
             findings.push(("loopd", program(&paths)));
             findings.extend(daemon(app, &paths).await);
         }

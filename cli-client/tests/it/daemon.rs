@@ -37,7 +37,7 @@ fn a_session_survives_the_end_of_the_daemon() {
 fn the_doctor_finds_a_healthy_home_and_says_how_to_fix_another() {
     let home = Home::new();
     let healthy = home.prints(&["doctor"]);
-    for name in ["home", "loopd", "lock", "socket", "daemon", "bash"] {
+    for name in ["home", "disk", "loopd", "lock", "socket", "daemon", "bash"] {
         let line = format!("ok   {name:<7} ");
         assert!(healthy.contains(&line), "{name} in {healthy}");
     }
@@ -49,6 +49,36 @@ fn the_doctor_finds_a_healthy_home_and_says_how_to_fix_another() {
     assert_eq!(lost.status.code(), Some(1));
     let lost = String::from_utf8(lost.stdout).unwrap();
     assert!(lost.contains("fail loopd   /nowhere/loopd"), "{lost}");
+}
+
+#[test]
+fn a_timeout_that_is_no_number_is_told_by_its_name() {
+    let home = Home::new();
+    for name in ["LOOPD_UNATTENDED_TIMEOUT", "LOOPD_IDLE_TIMEOUT"] {
+        for running in [false, true] {
+            if running {
+                home.prints(&["daemon", "start"]);
+            }
+            let mut command = home.command(&["doctor"]);
+            let said = command.env(name, "half an hour").output().unwrap();
+            assert_eq!(said.status.code(), Some(1), "{said:?}");
+            let said = String::from_utf8(said.stdout).unwrap();
+            assert!(
+                said.contains(name) && said.contains("half an hour"),
+                "{said}"
+            );
+        }
+        home.prints(&["daemon", "stop"]);
+    }
+    let file = home.path("home/config.toml");
+    std::fs::write(&file, "local = false\nunattended_timeout = \"soon\"\n").unwrap();
+    let said = home.run(&["doctor"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(
+        said.out
+            .contains("config.toml, line 2: `unattended_timeout`: "),
+        "{said:?}"
+    );
 }
 
 #[test]

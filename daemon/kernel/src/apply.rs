@@ -385,10 +385,8 @@ fn finished(state: &mut State, complete: &ToolComplete) {
     if state.user_calls.remove(&complete.tool_call_id) {
         return;
     }
-    let rejected = complete
-        .error
-        .as_ref()
-        .is_some_and(|error| error.code.as_deref() == Some(texts::REJECTED_CODE));
+    let code = complete.error.as_ref().and_then(|it| it.code.as_deref());
+    let rejected = code == Some(texts::REJECTED_CODE);
     let mut shells = std::mem::take(&mut state.changed_shells);
     if let Some(call) = turn_call(state, &complete.tool_call_id) {
         call.advance(CallEvent::Recorded { rejected });
@@ -407,6 +405,7 @@ fn finished(state: &mut State, complete: &ToolComplete) {
     state.remember(Entry::Result {
         call: complete.tool_call_id.clone(),
         text,
+        interrupted: code == Some(texts::INTERRUPTED_CODE),
     });
     let binaries = complete
         .result

@@ -28,6 +28,7 @@ use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
 pub use super::effect::{Effect, EffectStart, RememberScope};
+use super::policy::Whereabouts;
 use super::policy::planning::{Planning, ToolClaim};
 use super::policy::restrict::keep_to_looking;
 use super::state::{State, TurnKey};
@@ -52,6 +53,8 @@ pub struct DecideEnv<'a> {
     pub attended: bool,
     /// Whether the launch of this session allows everything without asking.
     pub bypass: bool,
+    /// The home of the daemon.
+    pub home: &'a str,
     /// Returns where the tool of this name runs; `None` if the model is not offered it.
     pub tool_origin: &'a dyn Fn(&str) -> Option<ToolOrigin>,
     /// Returns what a sub-agent may do by its parent's permissions; `None` in any other session.
@@ -89,6 +92,14 @@ impl DecideEnv<'_> {
     /// Returns whether the session only looks and plans.
     pub(crate) fn planning(&self, state: &State) -> Planning {
         Planning::of(state).below(self.planning)
+    }
+
+    /// Returns where the session works, for the rules about files.
+    pub(crate) fn whereabouts<'s>(&'s self, state: &'s State) -> Whereabouts<'s> {
+        Whereabouts {
+            cwd: &state.cwd,
+            home: Some(self.home),
+        }
     }
 
     pub fn message(&mut self) -> MessageId {

@@ -28,7 +28,7 @@ pub fn messages(state: &State) -> Vec<ModelMessage> {
                 let mut images: Vec<(&Option<String>, &Part)> = Vec::new();
                 while let Some(Entry::Result { .. } | Entry::Image { .. }) = entries.peek() {
                     match entries.next() {
-                        Some(Entry::Result { call, text }) => {
+                        Some(Entry::Result { call, text, .. }) => {
                             results.entry(call).or_insert(text);
                         }
                         Some(Entry::Image { label, part }) => images.push((label, part)),

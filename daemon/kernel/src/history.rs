@@ -16,6 +16,8 @@ pub enum Entry {
     Result {
         call: ToolCallId,
         text: String,
+        /// An abort or a crash interrupted the call.
+        interrupted: bool,
     },
     /// What a tool returned besides its text. It comes after all results of its turn.
     Image {

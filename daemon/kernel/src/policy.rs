@@ -8,6 +8,7 @@
 //! `policy/verdict.rs` combines the verdicts of several judges, and `policy/grant.rs` is the
 //! resulting right to run.
 
+mod denied_files;
 pub mod grant;
 pub mod managed;
 pub mod planning;
@@ -22,19 +23,42 @@ use std::path::{Component, Path, PathBuf};
 use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions, ShellCommand};
 
 use self::shell::Denial;
-use self::shell::looks::Place;
 pub use self::verdict::Verdict;
 
-/// Judges a request. `cwd` is the working directory of the session.
-pub fn judge(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> Verdict {
+/// Where a session works.
+#[derive(Debug, Clone, Copy)]
+pub struct Whereabouts<'a> {
+    /// The working directory of the session.
+    pub cwd: &'a str,
+    /// The home of the daemon, which is protected.
+    pub home: Option<&'a str>,
+}
+
+impl<'a> From<&'a str> for Whereabouts<'a> {
+    fn from(cwd: &'a str) -> Self {
+        Self { cwd, home: None }
+    }
+}
+
+/// Judges a request.
+pub fn judge<'a>(
+    permissions: &Permissions,
+    at: impl Into<Whereabouts<'a>>,
+    request: &PermissionRequest,
+) -> Verdict {
     match &permissions.managed {
-        Some(managed) => managed::judge(managed, permissions, cwd, request),
-        None => judge_by_rules(permissions, cwd, request),
+        Some(managed) => managed::judge(managed, permissions, at.into(), request),
+        None => judge_by_rules(permissions, at.into(), request),
     }
 }
 
 /// Judges a request by the session's own rules.
-fn judge_by_rules(permissions: &Permissions, cwd: &str, request: &PermissionRequest) -> Verdict {
+fn judge_by_rules(
+    permissions: &Permissions,
+    at: Whereabouts<'_>,
+    request: &PermissionRequest,
+) -> Verdict {
+    let cwd = at.cwd;
     if let Some(rule) = permissions.denied.iter().find(|rule| denies(rule, request)) {
         return Verdict::denied_by(rule);
     }
@@ -44,10 +68,15 @@ fn judge_by_rules(permissions: &Permissions, cwd: &str, request: &PermissionRequ
         ..
     } = request
     {
-        match denied_read(permissions, cwd, request) {
-            Denial::By(rule) => return Verdict::denied_by(rule),
-            Denial::Possible => return Verdict::Ask,
-            Denial::No => {}
+        let read = denied_files::read(permissions, cwd, request);
+        let mut asks = read == Denial::Possible;
+        if let Denial::By(rule) = read {
+            return Verdict::denied_by(rule);
+        }
+        let written = denied_files::written(permissions, cwd, request);
+        asks |= written == Denial::Possible;
+        if let Denial::By(rule) = written {
+            return Verdict::denied_by(rule);
         }
         let about_shell: Vec<&PermissionRule> = permissions
             .denied
@@ -56,64 +85,21 @@ fn judge_by_rules(permissions: &Permissions, cwd: &str, request: &PermissionRequ
             .collect();
         match shell::denial(&about_shell, full_command_text) {
             Denial::By(rule) => return Verdict::denied_by(rule),
-            Denial::Possible => return Verdict::Ask,
+            Denial::Possible => asks = true,
             Denial::No => {}
         }
-        if !about_shell.is_empty() && is_typed_in_part(commands, full_command_text) {
+        if asks || !about_shell.is_empty() && is_typed_in_part(commands, full_command_text) {
             return Verdict::Ask;
         }
     }
     if permissions.approve_all {
         return Verdict::Allow;
     }
-    if is_allowed(permissions, cwd, request) && !protected::is_written(permissions, cwd, request) {
+    if is_allowed(permissions, cwd, request) && !protected::is_written(permissions, at, request) {
         Verdict::Allow
     } else {
         Verdict::Ask
     }
-}
-
-/// Returns the verdict of deny rules for reading on the paths that a command names. Links that the
-/// daemon followed count by where they lead.
-///
-/// Only paths that stand in the text are known. A path that is computed when the command runs, or
-/// that a program finds by itself, is not: the rule cannot stop `cat "$x"` or `grep -r x .`.
-fn denied_read<'p>(
-    permissions: &'p Permissions,
-    cwd: &str,
-    request: &PermissionRequest,
-) -> Denial<'p> {
-    let PermissionRequest::Shell {
-        full_command_text,
-        resolved_paths,
-        resolved_working_directory,
-        ..
-    } = request
-    else {
-        return Denial::No;
-    };
-    let about = |rule: &&PermissionRule| rule.kind == "read" && rule.argument.is_some();
-    let mut rules = permissions.denied.iter().filter(about).peekable();
-    if rules.peek().is_none() {
-        return Denial::No;
-    }
-    let Some(places) = shell::looks::reads::places(full_command_text) else {
-        return Denial::Possible;
-    };
-    let folders = [Some(cwd), resolved_working_directory.as_deref()];
-    let named = folders.into_iter().flatten().flat_map(|folder| {
-        let path = |place: &Place| Path::new(folder).join(&place.path);
-        places.iter().map(path)
-    });
-    let paths: Vec<String> = named
-        .map(|path| path.to_string_lossy().into_owned())
-        .chain(resolved_paths.values().cloned())
-        .collect();
-    let hit = rules.find(|rule| {
-        let argument = rule.argument.as_deref();
-        argument.is_some_and(|argument| paths.iter().any(|path| within(argument, path)))
-    });
-    hit.map_or(Denial::No, Denial::By)
 }
 
 /// Returns an error for a deny rule that cannot be understood.

@@ -30,7 +30,7 @@ pub(crate) fn interrupted_with(left: &str) -> String {
     }
     format!(
         "{INTERRUPTED} This is what there was until then:\n{}",
-        end_of(left)
+        end_of(left, LONGEST_LEFT)
     )
 }
 
@@ -42,13 +42,13 @@ pub(crate) fn ended_before_abort(result: &str) -> String {
     }
     format!(
         "{INTERRUPTED} This call had ended before, with this result:\n{}",
-        end_of(result)
+        end_of(result, LONGEST_LEFT)
     )
 }
 
 /// Returns the end of a long text, with a mark where it is cut.
-fn end_of(text: &str) -> String {
-    let from = text.len().saturating_sub(LONGEST_LEFT);
+pub fn end_of(text: &str, longest: usize) -> String {
+    let from = text.len().saturating_sub(longest);
     let from = (from..text.len()).find(|at| text.is_char_boundary(*at));
     match from.and_then(|from| text.get(from..)) {
         Some(end) if end.len() < text.len() => {
@@ -86,7 +86,7 @@ pub const AGENT_LOST: &str = "it was interrupted because the daemon stopped";
 /// The result of a call that waited for an agent when the daemon stopped.
 pub(crate) fn agent_lost(task: &Task, why: &str, said: Option<&str>) -> String {
     let said = match said.map(str::trim).filter(|said| !said.is_empty()) {
-        Some(said) => format!("The last it said:\n\n{}", end_of(said)),
+        Some(said) => format!("The last it said:\n\n{}", end_of(said, LONGEST_LEFT)),
         None => "It had not said anything yet.".to_owned(),
     };
     let copy = task.agent().and_then(|work| work.worktree.as_ref());

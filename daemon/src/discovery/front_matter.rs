@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_path_to_error::Segment;
 
 use super::Problem;
 
@@ -27,21 +28,61 @@ pub(super) fn read<'a, T: DeserializeOwned + Default>(
     if matter.trim().is_empty() {
         return Ok((T::default(), body));
     }
-    let front = serde_norway::from_str(matter).map_err(|error| {
+    let reader = serde_norway::Deserializer::from_str(matter);
+    let front = serde_path_to_error::deserialize(reader).map_err(|error| {
+        let member = error.path().iter().find_map(|part| match part {
+            Segment::Map { key } => Some(key.clone()),
+            Segment::Seq { .. } | Segment::Enum { .. } | Segment::Unknown => None,
+        });
+        let (what, place) = without_places(&plain(error.inner()));
         // The first line of the front matter is the second line of the file.
-        let line = error.location().map_or(1, |place| place.line() + 1);
-        let text = plain(&error);
-        // The problem names the line of the file; the error counts from the front matter.
-        let text = text
-            .rsplit_once(" at line ")
-            .map_or(&*text, |(text, _)| text);
-        Problem::at(path, line, format!("the front matter is not valid: {text}"))
+        let line = place.map_or(1, |line| line + 1);
+        let line = match (member, what.strip_prefix("duplicate field `")) {
+            (_, Some(twice)) => lines_of(text, &[twice.trim_end_matches('`')]).last(),
+            // For some values the parser names the beginning of the front matter.
+            (Some(member), None) => lines_of(text, &[&member]).next().filter(|own| *own > line),
+            (None, None) => None,
+        }
+        .unwrap_or(line);
+        Problem::at(path, line, format!("the front matter is not valid: {what}"))
     })?;
     Ok((front, body))
 }
 
+/// Takes the places out of an error of the parser, which count from the front matter. Returns the
+/// line of the mistake.
+fn without_places(text: &str) -> (String, Option<usize>) {
+    let mut parts = text.split(" at line ");
+    let mut what = parts.next().unwrap_or_default().to_owned();
+    let mut places = Vec::new();
+    for part in parts {
+        let digits = part.len()
+            - part
+                .trim_start_matches(|it: char| it.is_ascii_digit())
+                .len();
+        let (line, rest) = part.split_at(digits);
+        places.extend(line.parse::<usize>());
+        let rest = rest.strip_prefix(" column ").unwrap_or(rest);
+        what.push_str(rest.trim_start_matches(|it: char| it.is_ascii_digit()));
+    }
+    // The first place is where the parser stopped, the second where that begins which it read.
+    let is_unfinished = ["unexpected end", "could not find expected"];
+    let is_unfinished = is_unfinished.iter().any(|it| what.contains(it));
+    let place = if is_unfinished {
+        places.last()
+    } else {
+        places.first()
+    };
+    (what, place.copied())
+}
+
 /// Returns the line of the file on which the front matter names one of these members.
 pub(super) fn line_of(text: &str, members: &[&str]) -> Option<usize> {
+    lines_of(text, members).next()
+}
+
+/// Returns the lines of the file on which the front matter names one of these members.
+fn lines_of(text: &str, members: &[&str]) -> impl Iterator<Item = usize> {
     let named = |line: &str| {
         let name = line
             .split_once(':')
@@ -52,10 +93,8 @@ pub(super) fn line_of(text: &str, members: &[&str]) -> Option<usize> {
         .lines()
         .skip(1)
         .take_while(|line| line.trim_end() != "---");
-    matter
-        .enumerate()
-        .find(|(_, line)| named(line))
-        .map(|(index, _)| index + 2)
+    let found = matter.enumerate().filter(move |(_, line)| named(line));
+    found.map(|(index, _)| index + 2)
 }
 
 fn split<'a>(path: &Path, text: &'a str) -> Result<Option<(&'a str, &'a str)>, Problem> {
@@ -108,3 +147,7 @@ impl Words {
         }
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+mod tests;

@@ -72,7 +72,10 @@ impl Table {
                     check_access(M::NAME, &context)?;
                     limit::request(params.as_str().unwrap_or_default())?;
                     let params = parse::<M>(&params)?;
-                    handler(context, params).await
+                    match handler(context.clone(), params).await {
+                        Err(RpcError::NoSession(id)) => Err(context.why_missing(id).await),
+                        answer => answer,
+                    }
                 };
                 let value = answer.await.map_err(|error| error.to_object(M::NAME))?;
                 serde_json::value::to_raw_value(&value).map_err(|failed| {

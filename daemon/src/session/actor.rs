@@ -407,10 +407,12 @@ impl Actor {
     pub(super) fn decide(&self, command: Command) -> Result<Decision, SessionError> {
         let clock = &self.services.clock;
         let mut ids = || clock.id();
+        let home = self.services.home.to_string_lossy();
         let mut env = DecideEnv {
             now: clock.now(),
             attended: self.is_attended(),
             bypass: self.clients.launch().is_some_and(|launch| launch.yolo),
+            home: &home,
             tool_origin: &|name| {
                 let tool = self.toolset().resolve(name);
                 tool.map(|tool| tool.origin())

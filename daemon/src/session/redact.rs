@@ -79,25 +79,27 @@ impl Actor {
     }
 
     /// Returns an event as it is stored, applied and published: without secrets, and with nothing
-    /// hidden in what a person is asked.
-    pub(super) fn presentable(&mut self, event: Durable) -> Durable {
+    /// hidden in what a person is asked. `made` keeps the search for secrets for further events of
+    /// the same transaction.
+    pub(super) fn presentable(&mut self, event: Durable, made: &mut Option<Redaction>) -> Durable {
         match event {
             Durable::AssistantMessage(mut message) if !message.tool_requests.is_empty() => {
-                let redaction = self.redaction();
+                let redaction = &*made.get_or_insert_with(|| self.redaction());
                 for request in &mut message.tool_requests {
-                    self.mask_arguments(&redaction, &request.tool_call_id, &mut request.arguments);
+                    self.mask_arguments(redaction, &request.tool_call_id, &mut request.arguments);
                 }
                 Durable::AssistantMessage(message)
             }
             Durable::ToolStart(mut start) => {
-                let redaction = self.redaction();
                 if let Some(arguments) = &mut start.arguments {
-                    self.mask_arguments(&redaction, &start.tool_call_id, arguments);
+                    let redaction = &*made.get_or_insert_with(|| self.redaction());
+                    self.mask_arguments(redaction, &start.tool_call_id, arguments);
                 }
                 Durable::ToolStart(start)
             }
             Durable::PermissionRequested(mut asked) => {
-                show(&self.redaction(), &mut asked.permission_request);
+                let redaction = &*made.get_or_insert_with(|| self.redaction());
+                show(redaction, &mut asked.permission_request);
                 let prompt = asked.prompt_request.take();
                 asked.prompt_request =
                     prompt.map(|_| PermissionPrompt::from(&asked.permission_request));
@@ -107,13 +109,13 @@ impl Actor {
                 self.running.forget_arguments(&done.tool_call_id);
                 Durable::ToolComplete(done)
             }
-            Durable::SessionError(it) => Durable::SessionError(self.masked(it)),
-            Durable::SessionWarning(it) => Durable::SessionWarning(self.masked(it)),
-            Durable::SystemNotification(it) => Durable::SystemNotification(self.masked(it)),
-            Durable::TaskStarted(it) => Durable::TaskStarted(self.masked(it)),
-            Durable::TaskNoted(it) => Durable::TaskNoted(self.masked(it)),
-            Durable::TaskAnswered(it) => Durable::TaskAnswered(self.masked(it)),
-            Durable::TaskEnded(it) => Durable::TaskEnded(self.masked(it)),
+            Durable::SessionError(it) => Durable::SessionError(self.masked(it, made)),
+            Durable::SessionWarning(it) => Durable::SessionWarning(self.masked(it, made)),
+            Durable::SystemNotification(it) => Durable::SystemNotification(self.masked(it, made)),
+            Durable::TaskStarted(it) => Durable::TaskStarted(self.masked(it, made)),
+            Durable::TaskNoted(it) => Durable::TaskNoted(self.masked(it, made)),
+            Durable::TaskAnswered(it) => Durable::TaskAnswered(self.masked(it, made)),
+            Durable::TaskEnded(it) => Durable::TaskEnded(self.masked(it, made)),
             other => other,
         }
     }
@@ -131,8 +133,8 @@ impl Actor {
     }
 
     /// Masks every text of a value.
-    fn masked<T: Serialize + DeserializeOwned>(&self, value: T) -> T {
-        let redaction = self.redaction();
+    fn masked<T: Serialize + DeserializeOwned>(&self, value: T, made: &mut Option<Redaction>) -> T {
+        let redaction = made.get_or_insert_with(|| self.redaction());
         if redaction.is_empty() {
             return value;
         }

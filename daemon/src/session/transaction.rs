@@ -17,6 +17,7 @@ use super::work::Work;
 use super::{Done, SessionError};
 use crate::client::Class;
 use crate::publish::OutgoingEvent;
+use crate::redaction::Redaction;
 use loopd_kernel::command::{Answer, Effect, EffectStart, Step};
 
 /// The events and effects of one transaction.
@@ -32,6 +33,8 @@ struct Written {
     before: Vec<Effect>,
     /// Effects that start after the commit.
     after: Vec<Effect>,
+    /// The search for secrets, made when an event needs it for the first time.
+    redaction: Option<Redaction>,
 }
 
 impl Written {
@@ -197,7 +200,7 @@ impl Actor {
         for step in steps {
             let line = match step {
                 Step::Store(event) => {
-                    let event = self.presentable(event);
+                    let event = self.presentable(event, &mut written.redaction);
                     let recorded = journal::record(&mut self.state, &self.services.clock, &event);
                     recorded.map(|(stored, out)| {
                         self.waits.stored(&event, &out);

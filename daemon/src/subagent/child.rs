@@ -75,6 +75,8 @@ pub struct ChildResult {
     pub outcome: Option<LoopOutcome>,
     /// The last text of the model.
     pub response: Option<String>,
+    /// What calls had until they were interrupted with the child.
+    pub cut_calls: Option<String>,
     pub error: Option<String>,
     pub usage: WorkUsage,
 }

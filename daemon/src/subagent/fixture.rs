@@ -70,6 +70,7 @@ impl FakeChild {
     fn rest(&self, outcome: LoopOutcome, text: &str) {
         self.report(ChildStatus::Rests(Arc::new(ChildResult {
             outcome: Some(outcome),
+            cut_calls: None,
             response: Some(text.to_owned()),
             error: None,
             usage: WorkUsage::default(),

@@ -32,6 +32,8 @@ pub struct RunEnding {
     pub end: RunEnd,
     /// The answer of the sub-agent, or its last text.
     pub response: Option<String>,
+    /// What its calls had until they were interrupted with it.
+    pub cut_calls: Option<String>,
     pub usage: WorkUsage,
     /// A text about the worktree, if it was not removed.
     pub worktree: Option<String>,
@@ -46,6 +48,7 @@ impl RunEnding {
         Self {
             end: RunEnd::Cancelled,
             response: None,
+            cut_calls: None,
             usage: WorkUsage::default(),
             worktree: None,
             duration_ms: 0,

@@ -6,9 +6,11 @@ mod decoder;
 
 use std::io;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::Instant;
 
 use super::admission::Admission;
 use super::envelope::{self, RequestId};
@@ -23,6 +25,8 @@ const READ_STEP: (usize, usize) = (16 * 1024, 256 * 1024);
 const LARGE_FRAME: usize = 256 * 1024;
 /// How much of a frame that is too large is searched for the id of its request.
 const ID_SEARCH: usize = 1024;
+/// How long the beginning of such a frame is awaited when its header has come alone.
+const ID_WAIT: Duration = Duration::from_millis(200);
 /// How each `Content-Length` stream begins. Other header names come later, if at all.
 const HEADER_START: &[u8] = b"content-";
 
@@ -155,6 +159,8 @@ pub struct FrameReader<R> {
     buffer: BytesMut,
     decoder: Decoder,
     depth_limit: usize,
+    /// Until when the beginning of a frame that is too large is awaited.
+    id_until: Option<Instant>,
 }
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
@@ -170,6 +176,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             buffer: BytesMut::new(),
             decoder: Decoder::new(admission),
             depth_limit,
+            id_until: None,
         }
     }
 
@@ -194,7 +201,11 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                 check_depth(&frame, self.depth_limit)?;
                 return Ok(Some(frame));
             }
-            if self.fill().await? == 0 {
+            let Some(read) = self.fill_in_time().await? else {
+                self.decoder.give_up_id();
+                continue;
+            };
+            if read == 0 {
                 return if self.buffer.is_empty() && self.decoder.is_between_frames() {
                     Ok(None)
                 } else {
@@ -219,6 +230,21 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             }
         }
         std::future::pending().await
+    }
+
+    /// Reads once; `None` if the id of a frame that is too large has not come in time.
+    async fn fill_in_time(&mut self) -> io::Result<Option<usize>> {
+        if !self.decoder.awaits_id() {
+            self.id_until = None;
+            return self.fill().await.map(Some);
+        }
+        let until = *self
+            .id_until
+            .get_or_insert_with(|| Instant::now() + ID_WAIT);
+        match tokio::time::timeout_at(until, self.fill()).await {
+            Ok(read) => read.map(Some),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Reads once. The buffer grows with the bytes that arrived, not with the announced length.

@@ -4,6 +4,7 @@
 //! A story plays in a daemon of its own; the session that people see is named after the story.
 
 mod changed_queue;
+mod changed_rules;
 mod modes;
 
 use std::panic::AssertUnwindSafe;
@@ -36,6 +37,10 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         (
             "late-permission",
             changed_queue::late_permission().boxed_local(),
+        ),
+        (
+            "changed-rules",
+            changed_rules::changed_rules().boxed_local(),
         ),
         ("plan-mode", modes::plan_mode().boxed_local()),
         ("rate-limited", modes::rate_limited().boxed_local()),

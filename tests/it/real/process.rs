@@ -69,6 +69,34 @@ async fn an_unknown_flag_is_named_on_stderr() {
     assert!(!Loopd { child }.exited().await.success());
 }
 
+#[tokio::test]
+async fn a_timeout_that_is_no_number_is_named_on_stderr() {
+    for mode in [
+        &["--headless", "--stdio"][..],
+        &["--headless", "--private", "--stdio"],
+    ] {
+        let home = TempDir::new().unwrap();
+        let mut child = Loopd::command(home.path())
+            .args(mode)
+            .env("LOOPD_UNATTENDED_TIMEOUT", "soon")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let mut stderr = child.stderr.take().unwrap();
+        within("stderr to end", stderr.read_to_string(&mut said))
+            .await
+            .unwrap();
+        assert!(
+            said.contains("LOOPD_UNATTENDED_TIMEOUT is `soon`"),
+            "{said}"
+        );
+        assert!(!Loopd { child }.exited().await.success());
+    }
+}
+
 /// Lets a process run a turn, asks it to end, and looks at what its log says afterwards.
 async fn ends_well(start: fn(&std::path::Path, Value) -> (Loopd, Client)) {
     let home = TempDir::new().unwrap();

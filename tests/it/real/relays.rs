@@ -129,3 +129,35 @@ async fn a_silent_tcp_client_is_cut_off_with_a_reason() {
     loopd.terminate();
     assert!(loopd.exited().await.success());
 }
+
+#[tokio::test]
+async fn silent_tcp_clients_keep_nobody_out() {
+    let home = TempDir::new().unwrap();
+    let (child, port) = on_tcp(home.path(), &[]).await;
+    let connect = || TcpStream::connect(("localhost", port));
+    let mut silent = Vec::new();
+    for _ in 0..300 {
+        silent.push(connect().await.unwrap());
+    }
+    let mut stream = connect().await.unwrap();
+    stream.write_all(framed(PING).as_bytes()).await.unwrap();
+    let mut frames = FrameReader::new(stream, 1 << 20, 64);
+    let reply = within("the reply", frames.next()).await.unwrap().unwrap();
+    let reply: Value = serde_json::from_slice(&reply).unwrap();
+    assert_eq!(
+        reply["error"]["code"], -32002,
+        "the token is wanted: {reply}"
+    );
+    // The oldest one made room, the last one still waits.
+    let mut byte = [0];
+    let ended = within("the end of the oldest", silent[0].read(&mut byte)).await;
+    assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
+    let waits = silent[299].try_read(&mut byte);
+    assert!(
+        waits.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock),
+        "the last one was cut off"
+    );
+    let loopd = Loopd { child };
+    loopd.terminate();
+    assert!(loopd.exited().await.success());
+}

@@ -178,3 +178,63 @@ async fn an_agent_that_a_kill_interrupted_is_told_once() {
     );
     daemon.finish().await;
 }
+
+/// Begins a turn whose agent runs a command, aborts it when the command has printed, and returns the
+/// result of the call that the model reads next.
+async fn told_of_aborted_command(command: &str) -> (Daemon, String) {
+    let daemon = daemon([
+        (
+            "begin",
+            vec![
+                Turn::user("begin")
+                    .calls([task("t", json!({"prompt": "run it", "name": "runner"}))]),
+                Turn::user("next").says("fine"),
+            ],
+        ),
+        (
+            "run it",
+            vec![Turn::user("run it").says_and_calls("I run it", [bash("b", command)])],
+        ),
+    ])
+    .await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.send("begin").await;
+    session
+        .next_where("the first output", |event| {
+            event["type"] == "tool.execution_partial_result"
+                && event["data"]["partialOutput"]
+                    .as_str()
+                    .is_some_and(|text| text.contains("half of it"))
+        })
+        .await;
+    session.call("session.abort", json!({})).await;
+    execution_complete(&mut session, "t").await;
+    session.next("session.idle").await;
+    session.ask("next").await;
+    let request = daemon.script().last_request();
+    let all = request.messages();
+    let result = all
+        .iter()
+        .find(|message| message["role"] == "tool")
+        .unwrap();
+    let text = result["content"].as_str().unwrap().to_owned();
+    (daemon, text)
+}
+
+#[tokio::test]
+async fn an_abort_tells_what_a_command_of_its_agent_had_printed() {
+    let (daemon, text) = told_of_aborted_command("echo half of it; sleep 600").await;
+    for part in ["interrupted", "I run it", "bash", "half of it", "runner"] {
+        assert!(text.contains(part), "{part} is not told: {text}");
+    }
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn an_abort_tells_what_a_command_had_printed_that_ignores_signals() {
+    let (daemon, text) =
+        told_of_aborted_command("trap '' INT TERM HUP; echo half of it; sleep 600; sleep 600")
+            .await;
+    assert!(text.contains("half of it"), "{text}");
+    daemon.finish().await;
+}

@@ -28,7 +28,10 @@ impl Shells {
     /// nobody was attached.
     pub fn close_idle(&self, unattended: Duration) {
         let shells = self.clone();
+        // The daemon stays until the log says why the last shell was closed.
+        let at_work = self.0.setup.processes.keep_alive().work();
         self.0.tasks.spawn(async move {
+            let _at_work = at_work;
             for id in shells.idle() {
                 // This stops a command that waits for input. It fails if the shell is gone.
                 shells.stop(&id, CloseReason::Unattended).await.ok();

@@ -5,6 +5,7 @@ mod ends;
 mod forged;
 mod process;
 mod programs;
+mod shadowed;
 mod volume;
 
 use std::time::Duration;

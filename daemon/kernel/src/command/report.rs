@@ -7,34 +7,67 @@ impl Command {
     /// command cannot be refused because the log cannot be written at the moment: nobody would say it
     /// again. All other commands are requests, and their senders can ask again.
     pub fn is_report(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::Recover(_)
-                | Self::CloseCopied
-                | Self::Abort(_)
-                | Self::ClientsLeft
-                | Self::GraceOver { .. }
-                | Self::Prepared(_)
-                | Self::PrepareFailed { .. }
-                | Self::ModelReplied(_)
-                | Self::ModelFailed { .. }
-                | Self::Assessed(_)
-                | Self::ToolFinished { .. }
-                | Self::AnswerPermission { .. }
-                | Self::AnswerTool { .. }
-                | Self::AnswerUserInput { .. }
-                | Self::AnswerExitPlanMode { .. }
-                | Self::AnswerAutoModeSwitch { .. }
-                | Self::AnswerElicitation { .. }
-                | Self::CommandHandled { .. }
-                | Self::Grant(_)
-                | Self::TaskProcess { .. }
-                | Self::TaskEnded { .. }
-                | Self::TaskAnswered { .. }
-                | Self::TaskNoted { .. }
-                | Self::TasksDelivered(_)
-                | Self::UserCommandEnded { .. }
-                | Self::ShellWaits(_)
-        )
+            | Self::CloseCopied
+            | Self::Abort(_)
+            | Self::ClientsLeft
+            | Self::GraceOver { .. }
+            | Self::Prepared(_)
+            | Self::PrepareFailed { .. }
+            | Self::ModelReplied(_)
+            | Self::ModelFailed { .. }
+            | Self::Assessed(_)
+            | Self::ToolFinished { .. }
+            | Self::AnswerPermission { .. }
+            | Self::AnswerTool { .. }
+            | Self::AnswerUserInput { .. }
+            | Self::AnswerExitPlanMode { .. }
+            | Self::AnswerAutoModeSwitch { .. }
+            | Self::AnswerElicitation { .. }
+            | Self::CommandHandled { .. }
+            | Self::Grant(_)
+            | Self::TaskProcess { .. }
+            | Self::TaskEnded { .. }
+            | Self::TaskAnswered { .. }
+            | Self::TaskNoted { .. }
+            | Self::TasksDelivered(_)
+            | Self::UserCommandEnded { .. }
+            | Self::ShellWaits(_) => true,
+            Self::Create(_)
+            | Self::Resume(_)
+            | Self::TakeUp
+            | Self::AdoptAsSubagent(_)
+            | Self::Send(_)
+            | Self::Suspend
+            | Self::Shutdown { .. }
+            | Self::EnqueueCommand { .. }
+            | Self::ClearQueue
+            | Self::RemoveLastQueued
+            | Self::MoveQueued { .. }
+            | Self::EditQueued { .. }
+            | Self::RemoveQueued(_)
+            | Self::SteerQueued(_)
+            | Self::WithdrawMessage { .. }
+            | Self::Elicit { .. }
+            | Self::SetName { .. }
+            | Self::SetMode { .. }
+            | Self::SetModel(_)
+            | Self::SetReasoningEffort { .. }
+            | Self::UpdateOptions(_)
+            | Self::ChangePermissions(_)
+            | Self::SelectAgent(_)
+            | Self::PlanChanged(_)
+            | Self::FileChanged(_)
+            | Self::SetWorkingDirectory(_)
+            | Self::RecordContext(_)
+            | Self::SetSubagents(_)
+            | Self::TaskStarted(_)
+            | Self::TaskPromoted(_)
+            | Self::TaskContinued { .. }
+            | Self::RemoveTask(_)
+            | Self::UserCommandStarted { .. }
+            | Self::Log { .. } => false,
+        }
     }
 }

@@ -114,7 +114,8 @@ fn denied_meanwhile(
         | PermissionDecision::UserNotAvailable {}
         | PermissionDecision::Cancelled { .. } => return None,
     }
-    let Verdict::Deny(rules) = judge(&env.permissions(state), &state.cwd, permission) else {
+    let Verdict::Deny(rules) = judge(&env.permissions(state), env.whereabouts(state), permission)
+    else {
         return None;
     };
     let outcome = CallOutcome::failure("denied", texts::denied_by_rules(&rules));

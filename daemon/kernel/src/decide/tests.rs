@@ -88,6 +88,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
         now: NOW,
         attended: given.attended,
         bypass: given.bypass,
+        home: "/home/user/.loopd",
         tool_origin: &|_| {
             given
                 .has_client_tools

@@ -58,7 +58,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
         return finish(state, turn, call, outcome, env);
     }
     let permissions = env.permissions(state);
-    let mut granted = Grant::by_rules(&permissions, &state.cwd, permission);
+    let mut granted = Grant::by_rules(&permissions, env.whereabouts(state), permission);
     if env.planning(state).is_on() {
         granted = planning::weigh(granted, assessed.claim, &(env.plan_file)());
     }
@@ -83,12 +83,13 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             return finish(state, turn, call, outcome, env);
         }
         Err(NotGranted { request, .. }) if assessed.can_ask => {
-            let request = if protected::is_written(&permissions, &state.cwd, &request) {
+            let at = env.whereabouts(state);
+            let request = if protected::is_written(&permissions, at, &request) {
                 request.for_once()
             } else {
                 request
             };
-            let permission = if managed::wants_a_person(&permissions, &state.cwd, &request) {
+            let permission = if managed::wants_a_person(&permissions, at, &request) {
                 request.for_a_person()
             } else {
                 request

@@ -8,6 +8,7 @@ fn result(text: &str) -> Entry {
     Entry::Result {
         call: "call".into(),
         text: text.to_owned(),
+        interrupted: false,
     }
 }
 

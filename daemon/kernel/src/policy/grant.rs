@@ -2,7 +2,7 @@
 
 use loopd_proto::permission::{PermissionRequest, Permissions};
 
-use super::{Verdict, judge};
+use super::{Verdict, Whereabouts, judge};
 
 /// Proof that the rules or a person permitted exactly this request. A tool cannot run without a
 /// grant. Only the kernel creates grants; code outside the kernel can get one only through the
@@ -20,15 +20,15 @@ impl Grant {
 
     /// Returns a grant if the rules allow the request. Without a request, the grant covers the call
     /// and nothing that needs a permission.
-    pub fn by_rules(
+    pub fn by_rules<'a>(
         permissions: &Permissions,
-        cwd: &str,
+        at: impl Into<Whereabouts<'a>>,
         request: Option<PermissionRequest>,
     ) -> Result<Self, NotGranted> {
         let Some(request) = request else {
             return Ok(Self { request: None });
         };
-        match judge(permissions, cwd, &request) {
+        match judge(permissions, at, &request) {
             Verdict::Allow => Ok(Self {
                 request: Some(request),
             }),

@@ -10,15 +10,16 @@ use loopd_proto::permission::{
     ManagedPermissions, ManagedSettingsPermissions, PermissionRequest, PermissionRule, Permissions,
 };
 
-use super::{Verdict, check_denied, judge_by_rules, url, within};
+use super::{Verdict, Whereabouts, check_denied, judge_by_rules, url, within};
 
 /// Judges a request by the managed rules and, within them, by the session's own.
 pub(super) fn judge(
     managed: &ManagedPermissions,
     permissions: &Permissions,
-    cwd: &str,
+    at: Whereabouts<'_>,
     request: &PermissionRequest,
 ) -> Verdict {
+    let cwd = at.cwd;
     let mut own = permissions.clone();
     own.approve_all = permissions.approves_all();
     if managed.no_approve_all {
@@ -27,7 +28,7 @@ pub(super) fn judge(
             .retain(|rule| rule.argument.is_some() || super::canonical(&rule.kind) != "shell");
     }
     own.denied.extend(managed.deny.iter().cloned());
-    let verdict = judge_by_rules(&own, cwd, request);
+    let verdict = judge_by_rules(&own, at, request);
     if let Verdict::Deny(_) = verdict {
         return verdict;
     }
@@ -39,7 +40,7 @@ pub(super) fn judge(
             unrestricted_paths: true,
             ..Permissions::default()
         };
-        judge_by_rules(&only, cwd, request) == Verdict::Allow
+        judge_by_rules(&only, at, request) == Verdict::Allow
     };
     let verdict = if managed.allow.is_empty() {
         verdict
@@ -96,20 +97,20 @@ pub fn against(rules: &[PermissionRule], cwd: &str, request: &PermissionRequest)
         denied: rules.to_vec(),
         ..Permissions::default()
     };
-    judge_by_rules(&only, cwd, request)
+    judge_by_rules(&only, cwd.into(), request)
 }
 
 /// Whether the managed rules are the reason for a question. Then a person has to decide.
 pub(crate) fn wants_a_person(
     permissions: &Permissions,
-    cwd: &str,
+    at: Whereabouts<'_>,
     request: &PermissionRequest,
 ) -> bool {
     let Some(managed) = &permissions.managed else {
         return false;
     };
-    against(&managed.ask, cwd, request) != Verdict::Allow
-        || judge_by_rules(permissions, cwd, request) == Verdict::Allow
+    against(&managed.ask, at.cwd, request) != Verdict::Allow
+        || judge_by_rules(permissions, at, request) == Verdict::Allow
 }
 
 /// Reads the rules of an app. Relative paths are resolved against `cwd`; `user` is the user's home

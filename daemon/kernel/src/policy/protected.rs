@@ -4,13 +4,15 @@
 //! Writing to one of them is always asked about, whatever the rules allow. Only approving
 //! everything covers it. A path is protected by the names of its parts, at any depth, whether it
 //! exists or not. What git writes into its own folder is not counted; a path that a command of git
-//! names and writes, as `git mv` does, is.
+//! names and writes, as `git mv` does, is. The home of the daemon is protected by its path, too.
+
+mod home;
 
 use std::path::Path;
 
 use loopd_proto::permission::{PermissionRequest, Permissions};
 
-use super::{plain, shell, within};
+use super::{Whereabouts, plain, shell, within};
 
 /// Folders that are protected with everything in them. A `/` separates a folder and its parent.
 #[rustfmt::skip]
@@ -67,11 +69,14 @@ fn folded(name: &str) -> String {
 }
 
 /// Whether a request writes to a protected path, as far as its paths are known.
-pub(crate) fn is_written(
+pub(crate) fn is_written<'a>(
     permissions: &Permissions,
-    cwd: &str,
+    at: impl Into<Whereabouts<'a>>,
     request: &PermissionRequest,
 ) -> bool {
+    let Whereabouts { cwd, home } = at.into();
+    // A home whose name is protected needs no second look.
+    let home = home.filter(|home| !is_protected(home));
     match request {
         PermissionRequest::Write {
             file_name,
@@ -86,11 +91,13 @@ pub(crate) fn is_written(
             // name inside counts then.
             let is_spelled_outside =
                 |name: &str| !is_inside(name) && is_inside(file_name) && other_files.is_empty();
-            files.any(|path| is_protected_below(&roots, path))
+            let in_home = |path: &str| home.is_some_and(|home| home::has(home, &roots, path));
+            let is_there = |path: &str| is_protected_below(&roots, path) || in_home(path);
+            files.any(|path| is_there(path))
                 || also_named
                     .iter()
                     .filter(|name| !is_spelled_outside(name))
-                    .any(|name| is_protected_below(&roots, name))
+                    .any(|name| is_there(name))
         }
         PermissionRequest::Shell {
             full_command_text,
@@ -99,16 +106,25 @@ pub(crate) fn is_written(
             ..
         } => {
             let roots = roots(permissions, cwd, resolved_working_directory.as_deref());
+            let in_home = |path: &str| home.is_some_and(|home| home::has(home, &roots, path));
             let leads_there = |name: &str| {
                 resolved_paths
                     .get(name)
-                    .is_some_and(|path| is_protected_below(&roots, path))
+                    .is_some_and(|path| is_protected_below(&roots, path) || in_home(path))
             };
+            let bases: Vec<&str> = [Some(cwd), resolved_working_directory.as_deref()]
+                .into_iter()
+                .flatten()
+                .collect();
             shell::written::names(full_command_text).is_none_or(|names| {
                 let is_there = |name: &String| {
                     is_protected_below(&roots, &joined(cwd, name)) || leads_there(name)
                 };
+                let text = full_command_text;
                 names.iter().any(is_there)
+                    || home.is_some_and(|home| {
+                        home::is_named(home, &roots, &bases, text, names.iter())
+                    })
             })
         }
         PermissionRequest::Read { .. }

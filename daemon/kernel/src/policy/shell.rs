@@ -23,6 +23,7 @@ pub(crate) mod runs;
 mod script_text;
 mod table;
 pub(crate) mod word;
+pub(crate) mod write_targets;
 pub(crate) mod written;
 mod written_by_git;
 

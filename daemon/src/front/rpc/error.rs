@@ -1,7 +1,7 @@
 //! Maps our errors to codes on the wire. No other place does.
 
 use loopd_proto::error as code;
-use loopd_proto::id::EventId;
+use loopd_proto::id::{EventId, SessionId};
 use loopd_proto::params::session::CompletionFailure;
 use loopd_store::StoreError;
 use serde::Serialize;
@@ -26,6 +26,9 @@ pub enum RpcError {
     /// The disk or the database failed, and what was said takes effect when it works again.
     #[error("{0}")]
     StoredLater(String),
+    /// The session is not live, or the client is not attached to it.
+    #[error("{}", SessionError::NotFound(.0.clone()))]
+    NoSession(SessionId),
     #[error("{0}")]
     Failed(String),
     /// The run that a message started has failed; `event` records the failure.
@@ -47,6 +50,10 @@ impl RpcError {
                 code::STORAGE,
                 format!("Request {method} failed with message: {why}"),
             ),
+            Self::NoSession(_) => (
+                code::FAILED,
+                format!("Request {method} failed with message: {self}"),
+            ),
             Self::Failed(why) | Self::RunFailed { message: why, .. } => (
                 code::FAILED,
                 format!("Request {method} failed with message: {why}"),
@@ -65,6 +72,7 @@ impl RpcError {
             | Self::AuthenticationFailed
             | Self::Overloaded(_)
             | Self::Storage(_)
+            | Self::NoSession(_)
             | Self::Failed(_) => None,
         }
     }
@@ -102,8 +110,8 @@ impl From<SessionError> for RpcError {
         match &error {
             SessionError::Overloaded(_) => Self::Overloaded(error.to_string()),
             SessionError::Invalid(why) => Self::InvalidParams(why.clone()),
-            SessionError::NotFound(_)
-            | SessionError::FileNotChanged(_)
+            SessionError::NotFound(id) => Self::NoSession(id.clone()),
+            SessionError::FileNotChanged(_)
             | SessionError::Ended(_)
             | SessionError::Left(_)
             | SessionError::Refused(_)

@@ -70,6 +70,14 @@ impl Context {
             .ok_or_else(|| SessionError::NotFound(id.clone()).into())
     }
 
+    /// Returns why there is no such session: a store that cannot be read may have it.
+    pub(super) async fn why_missing(&self, id: SessionId) -> RpcError {
+        match self.app.services.store.record(&id).await {
+            Ok(_) => RpcError::NoSession(id),
+            Err(error) => error.into(),
+        }
+    }
+
     /// Returns the session that waits for the answer to a request: this session or one of its
     /// sub-agents.
     async fn asker(&self, id: &SessionId, request: &RequestId) -> Result<SessionHandle, RpcError> {

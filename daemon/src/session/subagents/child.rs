@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use loopd_proto::id::{Seq, ShellId, TaskId};
+use loopd_proto::id::{Seq, ShellId, TaskId, ToolCallId};
 use tokio::sync::oneshot;
 
 use super::children::Children;
@@ -18,9 +18,13 @@ use loopd_kernel::command::{AbortRequest, Command, Send, SendPlace};
 use loopd_kernel::history::Entry;
 use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
+use loopd_kernel::texts;
 
 /// How many characters of a command's output its end tells.
 const LAST_OUTPUT: usize = 2_000;
+
+/// How many bytes of the results of interrupted calls are told to the parent.
+const CUT_CALLS: usize = 6 * 1024;
 
 /// The state of a sub-agent's session when a run begins; it decides how messages are sent.
 pub(in crate::session) struct Beginning {
@@ -207,9 +211,37 @@ pub(in crate::session) fn result(state: &State, since: Seq) -> ChildResult {
     ChildResult {
         outcome: state.last_outcome,
         response,
+        cut_calls: cut_calls(state, since),
         error: state.last_error.clone(),
         usage: state.usage(),
     }
+}
+
+/// Returns what the calls had that were interrupted together with the session: the model of the
+/// session has not read it. `None` if they had nothing.
+fn cut_calls(state: &State, since: Seq) -> Option<String> {
+    let mut cut = Vec::new();
+    for entry in state.history.after(since).rev() {
+        match entry {
+            Entry::Result {
+                call,
+                text,
+                interrupted: true,
+            } if text != texts::INTERRUPTED => cut.push((call, text)),
+            Entry::Result { .. } | Entry::Image { .. } => {}
+            Entry::User(_) => return None,
+            Entry::Assistant(turn) => {
+                let room = CUT_CALLS / cut.len().max(1);
+                let tell = |(id, text): (&ToolCallId, &String)| {
+                    let call = turn.calls.iter().find(|call| call.id == *id)?;
+                    Some(format!("[{}] {}", call.name, texts::end_of(text, room)))
+                };
+                let told: Vec<String> = cut.into_iter().rev().filter_map(tell).collect();
+                return (!told.is_empty()).then(|| told.join("\n\n"));
+            }
+        }
+    }
+    None
 }
 
 /// Returns the last of what a command printed.

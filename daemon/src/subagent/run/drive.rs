@@ -319,6 +319,7 @@ fn judged(result: Result<Option<Arc<ChildResult>>, ChildError>, was_cancelled: b
     RunEnding {
         end,
         response: result.response.clone(),
+        cut_calls: result.cut_calls.clone(),
         usage: result.usage.clone(),
         worktree: None,
         duration_ms: 0,

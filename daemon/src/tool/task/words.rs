@@ -71,6 +71,13 @@ pub(super) fn ended(started: &Started, ending: &RunEnding) -> Outcome {
         }
     };
     let mut outcome = outcome;
+    if let Some(cut) = &ending.cut_calls {
+        write!(
+            outcome.text,
+            "\n\nIts calls were interrupted with it:\n\n{cut}"
+        )
+        .ok();
+    }
     for note in [&ending.worktree, &started.note].into_iter().flatten() {
         write!(outcome.text, "\n\n{note}").ok();
     }

@@ -270,6 +270,7 @@ impl Disk {
 /// Opens a second connection, for reading only.
 pub(super) fn connect_reader(location: &Location) -> Result<Connection, StoreError> {
     let name = |error| Failure::from(error).of(location);
+    check_not_empty(location).map_err(|failure| failure.of(location))?;
     let connection = open(location, Missing::Refuse).map_err(name)?;
     connection.execute_batch(READER_SETTINGS).map_err(name)?;
     Ok(connection)
@@ -280,6 +281,9 @@ fn connect(location: &Location, missing: Missing, steps: Steps) -> Result<Connec
     let name = |error: rusqlite::Error| refuse(error.into());
     if let (Location::File(path), Missing::Create) = (location, missing) {
         create_private(path).map_err(|error| refuse(error.into()))?;
+    }
+    if missing == Missing::Refuse {
+        check_not_empty(location).map_err(refuse)?;
     }
     let mut connection = open(location, missing).map_err(name)?;
     // SQLite falls back to reading by itself, and fails later with less to say.
@@ -302,6 +306,17 @@ fn connect(location: &Location, missing: Missing, steps: Steps) -> Result<Connec
     connection.execute_batch(WRITER_SETTINGS).map_err(name)?;
     migrate::migrate(&mut connection, schema, steps).map_err(refuse)?;
     Ok(connection)
+}
+
+/// Fails if a database that was in use is empty now. SQLite would take it for a new one, and delete
+/// its write-ahead log.
+fn check_not_empty(location: &Location) -> Result<(), Failure> {
+    match location {
+        Location::File(path) if std::fs::metadata(path)?.len() == 0 => {
+            Err(Failure::Unreadable("the file is empty".to_owned()))
+        }
+        Location::File(_) | Location::Memory => Ok(()),
+    }
 }
 
 /// Keeps a copy of the database before it is migrated. The connection is closed meanwhile: reading

@@ -207,12 +207,23 @@ fn from_sqlite(place: String, error: rusqlite::Error) -> StoreError {
             StoreError::Rejected { cause }
         }
         None if unreadable => StoreError::Corrupt { place, cause },
+        // The statements are ours, so the database is not what it was.
+        Some(ErrorCode::Unknown) if lacks_a_table(&error) => StoreError::Corrupt { place, cause },
         _ => {
             // The store has no words for it, so whoever reads the log gets those of SQLite.
             tracing::error!(%error, "the database failed in an unexpected way");
             StoreError::Failed { place, cause }
         }
     }
+}
+
+/// Whether a statement names a table or column that the database does not have. SQLite has no code
+/// for it.
+fn lacks_a_table(error: &rusqlite::Error) -> bool {
+    let text = error.to_string();
+    ["no such table", "no such column"]
+        .iter()
+        .any(|missing| text.contains(missing))
 }
 
 /// The number and the general meaning of a failure: the full text names files, tables and SQL.

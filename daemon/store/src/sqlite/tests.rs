@@ -2,6 +2,7 @@
 
 mod contract;
 mod erased;
+mod overwritten;
 
 use std::sync::Arc;
 

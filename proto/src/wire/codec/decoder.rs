@@ -19,6 +19,8 @@ pub(super) struct Decoder {
     /// How many bytes of an unfinished line hold no line end.
     pub(super) scanned: usize,
     skipping: Option<Skip>,
+    /// A frame that is too large is refused without the id of its request, which has not come.
+    gives_up_id: bool,
 }
 
 /// The rest of a frame that is too large.
@@ -38,7 +40,19 @@ impl Decoder {
             expected: None,
             scanned: 0,
             skipping: None,
+            gives_up_id: false,
         }
+    }
+
+    /// Returns whether a frame is too large, and the id of its request is still awaited.
+    pub(super) fn awaits_id(&self) -> bool {
+        let limit = self.admission.frame_limit() as u64;
+        self.expected.is_some_and(|length| length > limit)
+    }
+
+    /// Refuses the frame that is too large without waiting for the id of its request.
+    pub(super) fn give_up_id(&mut self) {
+        self.gives_up_id = true;
     }
 
     pub(super) fn is_between_frames(&self) -> bool {
@@ -122,9 +136,14 @@ impl Decoder {
         let wanted = match usize::try_from(length) {
             Ok(fits) if fits <= self.admission.frame_limit() => fits,
             // Its beginning is awaited, because the id of the request is there.
-            Ok(_) | Err(_) if self.skips(length) && buffer.len() < ID_SEARCH => return Ok(None),
+            Ok(_) | Err(_)
+                if self.skips(length) && buffer.len() < ID_SEARCH && !self.gives_up_id =>
+            {
+                return Ok(None);
+            }
             Ok(_) | Err(_) => {
                 self.expected = None;
+                self.gives_up_id = false;
                 return Err(self.refuse(length, Skip::Body { rest: length }, buffer));
             }
         };

@@ -135,8 +135,8 @@ fn an_endless_header_is_refused() {
     assert_eq!(error.unwrap(), "the header block is longer than 8192 bytes");
 }
 
-#[test]
-fn frames_end_at_the_limit() {
+#[tokio::test]
+async fn frames_end_at_the_limit() {
     let fits = format!("\"{}\"", "x".repeat(98));
     check(
         format!("Content-Length: 100\r\n\r\n{fits}").as_bytes(),
@@ -249,6 +249,54 @@ fn a_frame_over_the_limit_is_skipped_in_bounded_memory() {
         assert!(reader.buffer.capacity() <= 2 * READ_STEP.1);
         assert!(reader.next().now_or_never().unwrap().unwrap().is_none());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_header_of_a_frame_over_the_limit_is_answered_before_its_body_comes() {
+    use tokio::io::AsyncWriteExt;
+    let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+    let mut reader = FrameReader::new(ours, 1_000, 10);
+    theirs
+        .write_all(b"Content-Length: 5000\r\n\r\n")
+        .await
+        .unwrap();
+    let error = reader.next().await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            FrameError::Skipped {
+                id: None,
+                length: 5000,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    theirs
+        .write_all("x".repeat(5_000).as_bytes())
+        .await
+        .unwrap();
+    theirs
+        .write_all(b"Content-Length: 2\r\n\r\n{}")
+        .await
+        .unwrap();
+    assert_eq!(reader.next().await.unwrap().unwrap(), &b"{}"[..]);
+    // A body that comes in time still tells the id.
+    theirs
+        .write_all(b"Content-Length: 5000\r\n\r\n")
+        .await
+        .unwrap();
+    assert!(reader.next().now_or_never().is_none());
+    let body = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"{}",
+        "x".repeat(4_000)
+    );
+    theirs.write_all(body.as_bytes()).await.unwrap();
+    let error = reader.next().await.unwrap_err();
+    assert!(
+        matches!(error, FrameError::Skipped { id: Some(_), .. }),
+        "{error}"
+    );
 }
 
 #[test]

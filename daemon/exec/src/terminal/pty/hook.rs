@@ -9,6 +9,9 @@
 
 use crate::process::CONTROL;
 
+/// What a shell prints that has to be closed because a function of the user replaces `builtin`.
+const SHADOWED: &str = "loopd: this shell was closed, because it cannot work with a function named builtin that cannot be removed";
+
 /// How many loops surround the commands, for a stray `break` to leave.
 const LOOPS: usize = 12;
 
@@ -29,11 +32,23 @@ pub(super) fn prompt_command() -> String {
         "__loopd_status() { case $- in *e*) ;; *) builtin return \"$1\" ;; esac; }".to_owned(),
         "__loopd_resume() { builtin local code=$__loopd_code; __loopd_code=0; __loopd_status \"$code\"; }"
             .to_owned(),
+        // A function of the user may be named `builtin`. Only keywords and assignments cannot be
+        // replaced, and in POSIX mode special builtins such as `unset` and `exec`. A function that
+        // cannot be removed would keep the shell from ever answering, so the shell is closed.
+        format!(
+            "__loopd_guard() {{ __loopd_real=; builtin printf -v __loopd_real 1; \
+             case $__loopd_real in 1) ;; *) unset -f builtin; builtin printf -v __loopd_real 1 ;; esac; \
+             case $__loopd_real in 1) ;; *) __loopd_real=$BASHOPTS; POSIXLY_CORRECT=1; unset -f builtin; unset POSIXLY_CORRECT; \
+             case $__loopd_real in *inherit_errexit*) ;; *) builtin shopt -u inherit_errexit ;; esac; \
+             __loopd_real=; builtin printf -v __loopd_real 1 ;; esac; \
+             case $__loopd_real in 1) ;; *) POSIXLY_CORRECT=1; \
+             exec /bin/sh -c \"echo {SHADOWED}; exit 125\" >/dev/tty {CONTROL}<&- ;; esac; }}"
+        ),
         // If the socket is gone, the shell exits and must not run the last command again. Empty
         // messages precede each message, because a late interrupt costs `read` a byte. A command
         // that came twice is skipped.
         format!(
-            "__loopd_next() {{ __loopd_code=$1; builtin printf 'D%s\\n' \"$__loopd_word\" >&{CONTROL} || builtin exit 125; \
+            "__loopd_next() {{ __loopd_code=$1; __loopd_guard; builtin printf 'D%s\\n' \"$__loopd_word\" >&{CONTROL} || builtin exit 125; \
              while {read} || builtin exit 125; do case $__loopd_said in \
              N*) __loopd_mark \"${{__loopd_said:1}}\" \"D$__loopd_code\"; builtin jobs >/dev/null ;; \
              \"B$__loopd_word\") {read} || builtin exit 125 ;; \
@@ -50,8 +65,8 @@ pub(super) fn prompt_command() -> String {
          builtin eval \"$__loopd_said\" {CONTROL}<&-; done"
     );
     let around = format!(
-        "__loopd_code=$?; {}{{ __loopd_resume; }} 2>/dev/null; {body}; {}:",
-        "while :; do ".repeat(LOOPS),
+        "__loopd_code=$?; {}{{ __loopd_resume; }} 2>/dev/null; {body}; {}[[ 1 ]]",
+        "while [[ 1 ]]; do ".repeat(LOOPS),
         "done; ".repeat(LOOPS),
     );
     // Stored in two array elements, because a command that sets the variable replaces only the

@@ -1,3 +1,5 @@
+mod home;
+
 use super::*;
 use crate::policy::shell::analysis::tests::shell_request;
 use crate::policy::{Verdict, judge};

@@ -37,6 +37,24 @@ pub(crate) fn names(text: &str) -> Option<BTreeSet<String>> {
     (names.len() <= MAX_NAMES).then_some(names)
 }
 
+/// Returns the names that commands may write to, or `None` if there are too many.
+pub(super) fn of_commands<'w>(
+    commands: impl Iterator<Item = &'w [Word]>,
+) -> Option<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for words in commands {
+        add_command(&mut names, words);
+    }
+    (names.len() <= MAX_NAMES).then_some(names)
+}
+
+/// Returns the names in a text that is not understood, or `None` if there are too many.
+pub(super) fn of_text(text: &str) -> Option<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    add(&mut names, &Word::literal(text));
+    (names.len() <= MAX_NAMES).then_some(names)
+}
+
 fn add_command(names: &mut BTreeSet<String>, words: &[Word]) {
     let Some((program, arguments)) = words.split_first() else {
         return;

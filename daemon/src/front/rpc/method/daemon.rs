@@ -1,9 +1,9 @@
 //! Our own methods about the daemon as a process: its status, and stopping it.
 
+use loopd_proto::build_id;
 use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
 use loopd_proto::params::server::NoParams;
 
-use crate::build_id;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use loopd_kernel::state::State;

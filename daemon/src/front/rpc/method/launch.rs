@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use loopd_proto::build_id;
 use loopd_proto::params::launch::{LaunchParams, Launched};
 
-use crate::build_id;
 use crate::front::connection::Trust;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;

@@ -39,7 +39,7 @@ async fn call(fixture: &Fixture, catalog: &Catalog, tool: &str, args: Value) -> 
         }
         Need::Refused(outcome) => return Some(outcome),
     };
-    let grant = Grant::by_rules(&permissions, &cwd, Some(request)).ok()?;
+    let grant = Grant::by_rules(&permissions, cwd.as_str(), Some(request)).ok()?;
     Some(tool.run(&grant, args, &fixture.context).await)
 }
 

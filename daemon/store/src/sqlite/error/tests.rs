@@ -37,7 +37,9 @@ fn every_failure_of_sqlite_has_its_kind_and_keeps_its_words_inside() {
         (ffi::SQLITE_CONSTRAINT, "Rejected", Damage::Write),
         (ffi::SQLITE_TOOBIG, "Rejected", Damage::Write),
         (ffi::SQLITE_NOMEM, "Failed", Damage::Disk),
-        (ffi::SQLITE_ERROR, "Failed", Damage::Disk),
+        (ffi::SQLITE_INTERNAL, "Failed", Damage::Disk),
+        // The text below says that a table is missing.
+        (ffi::SQLITE_ERROR, "Corrupt", Damage::Handle),
     ];
     for (code, kind, spoils) in kinds {
         let detail = "no such table: session in /home/someone/.loopd/loopd.db-wal";

@@ -8,28 +8,32 @@
 mod link;
 mod upstream;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
+use loopd_proto::build_id;
 use loopd_proto::daemon_connection::{CreateHome, DaemonTarget};
 use loopd_proto::params::launch::{JoinTransport, LaunchParams, LaunchState};
-use tokio::sync::Semaphore;
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
-use crate::front::transport::{local_socket, stdio, tcp};
-use crate::{build_id, shutdown};
+use crate::{announce, shutdown, stdio, tcp};
 use link::{End, Link};
 use upstream::Upstream;
 
-/// How many TCP clients may be connected that have sent nothing yet.
+/// How many TCP clients may be connected that have sent nothing yet. One more takes the place of
+/// the one that has been silent for longest, so that silent clients keep nobody out.
 const MOST_SILENT: usize = 256;
 
 /// The options that the relay was started with.
 pub struct RelayOptions {
     pub home: PathBuf,
     pub socket: PathBuf,
+    /// The user that this process acts for.
+    pub user: u32,
     pub cwd: PathBuf,
     pub env: BTreeMap<String, String>,
     pub auth_token_env: Option<String>,
@@ -46,8 +50,17 @@ pub enum RelayTransport {
     Tcp { port: u16 },
 }
 
-/// Runs until the client or the daemon is gone, or a signal stops the relay.
-pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
+/// Runs until the client or the daemon is gone, or a signal stops the relay. One thread is enough to
+/// move bytes.
+pub fn run(options: RelayOptions) -> anyhow::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(serve(options));
+    // A blocking read of stdin may still hang; it must not keep the process alive.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn serve(options: RelayOptions) -> anyhow::Result<()> {
     // The signal handler comes first, so that a signal during the start stops the relay, too.
     let stopped = shutdown::signal();
     let params = LaunchParams {
@@ -65,7 +78,7 @@ pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
     let target = DaemonTarget {
         home: options.home,
         socket: options.socket,
-        user: local_socket::user(),
+        user: options.user,
         program,
         create_home: CreateHome::WithParents,
     };
@@ -85,10 +98,7 @@ pub async fn run(options: RelayOptions) -> anyhow::Result<()> {
             let listener = tcp::Tcp::bind(port)
                 .await
                 .context("the TCP port cannot be opened")?;
-            crate::front::transport::announce(&format!(
-                "loopd listening on port {}",
-                listener.port()
-            ))?;
+            announce(&format!("loopd listening on port {}", listener.port()))?;
             watch(&upstream, stopped, accept_all(listener, &upstream)).await?
         }
     };
@@ -121,26 +131,36 @@ async fn watch(
 
 async fn accept_all(listener: tcp::Tcp, upstream: &Arc<Upstream>) -> anyhow::Result<End> {
     let links = TaskTracker::new();
-    let silent = Arc::new(Semaphore::new(MOST_SILENT));
+    // A client drops its receiver when it sends something or leaves.
+    let mut silent: VecDeque<oneshot::Sender<()>> = VecDeque::new();
     let mut number = 0;
     loop {
         let Some(stream) = listener.next().await else {
             continue;
         };
-        let Ok(place) = silent.clone().try_acquire_owned() else {
-            tracing::warn!("a TCP client was refused: {MOST_SILENT} others have sent nothing yet");
-            continue;
-        };
+        silent.retain(|client| !client.is_closed());
+        if silent.len() >= MOST_SILENT
+            && let Some(oldest) = silent.pop_front()
+        {
+            // Fails if the client has just sent something.
+            oldest.send(()).ok();
+        }
+        let (displace, displaced) = oneshot::channel();
+        silent.push_back(displace);
         number += 1;
         let upstream = upstream.clone();
         links.spawn(async move {
             let (input, output) = stream.into_split();
             let link = Link::new(number, JoinTransport::Tcp, input, output);
-            let link = match link.open().await {
+            let opened = tokio::select! {
+                biased;
+                opened = link.open() => opened,
+                _ = displaced => Err(format!("it sent nothing, and {MOST_SILENT} others came after it")),
+            };
+            let link = match opened {
                 Ok(link) => link,
                 Err(reason) => return tracing::info!(reason, "a TCP client was refused"),
             };
-            drop(place);
             match link.run(&upstream).await {
                 Ok(End::Client | End::Daemon) => {}
                 Ok(End::Refused(reason)) => tracing::info!(reason, "a TCP client was refused"),

@@ -1,0 +1,77 @@
+//! A database file that something else overwrites or empties under the open store.
+
+use std::io::Write;
+use std::path::Path;
+
+use super::*;
+
+/// Overwrites a file in place: with zeroes, with other bytes, or with nothing.
+fn overwrite(path: &Path, with: Option<u8>) {
+    let length = usize::try_from(std::fs::metadata(path).unwrap().len()).unwrap();
+    let mut file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    match with {
+        Some(byte) => file.write_all(&vec![byte; length]).unwrap(),
+        None => file.set_len(0).unwrap(),
+    }
+    file.sync_all().unwrap();
+}
+
+/// Whether an answer says that the store is damaged, and which file it is.
+fn is_told<T>(answer: &Result<T, StoreError>) -> bool {
+    match answer {
+        Err(error @ StoreError::Corrupt { .. }) => error.to_string().contains("loopd.db"),
+        Ok(_) | Err(_) => false,
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_is_overwritten_is_damaged_and_not_empty() {
+    let mut wrong = Vec::new();
+    for (how, with) in [
+        ("zeroed", Some(0)),
+        ("garbled", Some(b'x')),
+        ("emptied", None),
+    ] {
+        for is_used in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let store = in_folder(&folder).await;
+            for id in ["one", "two"] {
+                store.append(batch(id, 0, 200)).await.unwrap();
+            }
+            store.close().await.unwrap();
+            let store = in_folder(&folder).await;
+            if is_used {
+                store.append(batch("one", 200, 1)).await.unwrap();
+                store.load(&"two".into()).await.unwrap().unwrap();
+            }
+            overwrite(&folder.path().join("loopd.db"), with);
+            let mut note = |what: &str, fits: bool, answer: String| {
+                if !fits {
+                    let answer: String = answer.chars().take(200).collect();
+                    wrong.push(format!("{how}, used {is_used}: {what}: {answer}"));
+                }
+            };
+            // What is still in memory may be answered; nothing may be missing.
+            for round in 0..2 {
+                let record = store.record(&"two".into()).await;
+                let fits = matches!(&record, Ok(Some(it)) if it.event_count == 200);
+                note(
+                    "record",
+                    fits || is_told(&record),
+                    format!("{round} {record:?}"),
+                );
+                let load = store.load(&"two".into()).await;
+                let fits = matches!(&load, Ok(Some((_, events))) if events.len() == 200);
+                note("load", fits || is_told(&load), format!("{round} {load:?}"));
+                let list = store.list().await;
+                let fits = matches!(&list, Ok(all) if all.len() == 2);
+                note("list", fits || is_told(&list), format!("{round} {list:?}"));
+                let append = store.append(batch("two", 200, 1)).await;
+                note("append", is_told(&append), format!("{round} {append:?}"));
+                let new = store.append(batch("new", 0, 1)).await;
+                note("new", is_told(&new), format!("{round} {new:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
