@@ -19,6 +19,7 @@
 //!
 //! [shell]
 //! backend = "terminal"                 # or process: no terminal, no input, no lasting state
+//! plan_network = false                 # whether commands may use the network in plan mode
 //!
 //! [hooks]
 //! stop_blocks = 8                      # how many times in a row hooks may keep an agent from stopping
@@ -67,6 +68,7 @@ use serde::Deserialize;
 
 use crate::regular_file;
 use crate::subagent::definitions::AgentSettings;
+use loopd_exec::sandbox::NetworkAccess;
 use loopd_model::retry::RetryPolicy;
 
 /// The name of the file in the home.
@@ -138,6 +140,19 @@ impl HookSettings {
 #[serde(deny_unknown_fields, default)]
 pub struct ShellSettings {
     pub backend: ShellBackend,
+    /// Whether commands in plan mode may use the network.
+    pub plan_network: bool,
+}
+
+impl ShellSettings {
+    /// What commands in a sandbox may reach.
+    pub fn sandbox_network(self) -> NetworkAccess {
+        if self.plan_network {
+            NetworkAccess::Allowed
+        } else {
+            NetworkAccess::Denied
+        }
+    }
 }
 
 /// Whether shell commands run in a terminal or as plain processes.

@@ -82,6 +82,16 @@ fn what_is_wrong_with_the_file_now_is_told_and_that_it_was_changed() {
 }
 
 #[test]
+fn commands_in_plan_mode_have_a_network_only_where_it_is_allowed() {
+    let read = |text: &str| Config::read(text, "config.toml").shell.sandbox_network();
+    assert_eq!(read(""), NetworkAccess::Denied);
+    assert_eq!(
+        read("[shell]\nplan_network = true\n"),
+        NetworkAccess::Allowed
+    );
+}
+
+#[test]
 fn the_file_says_what_commands_run_on() {
     let read = |text: &str| Config::read(text, "config.toml").shell.backend;
     assert_eq!(read(""), ShellBackend::Terminal);

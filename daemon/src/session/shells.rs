@@ -83,7 +83,10 @@ impl Actor {
         let planning = self.planning().is_on();
         let folder = || sandbox_folder(&self.services.scratch_folder(&self.state.id));
         CommandContext {
-            sandbox: planning.then(|| Sandbox::new(folder())),
+            sandbox: planning.then(|| Sandbox {
+                network: self.services.config.shell.sandbox_network(),
+                ..Sandbox::new(folder())
+            }),
             ..self.command_context()
         }
     }

@@ -14,7 +14,7 @@ use loopd_proto::id::{ShellId, ToolCallId};
 use super::Web;
 use crate::redaction::Redaction;
 use crate::subagent::{SlotLease, Subagents};
-use loopd_exec::sandbox::Sandbox;
+use loopd_exec::sandbox::{NetworkAccess, Sandbox};
 use loopd_exec::shells::{CommandContext, FoundShell, ShellError, Shells};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::policy::GuardedPaths;
@@ -35,6 +35,8 @@ pub struct AssessContext {
     /// The paths that rules name. A search through a folder leaves out what may not be read.
     pub guarded: Arc<GuardedPaths>,
     pub open_shells: ShellLookup,
+    /// What commands in a sandbox may reach.
+    pub sandbox_network: NetworkAccess,
     /// The file with the plan of the session.
     pub plan_file: PathBuf,
     /// Whether the session only looks and plans; its commands run in a sandbox then.
@@ -67,7 +69,10 @@ impl AssessContext {
     /// Returns the sandbox for commands that start now; `None` if they run free.
     pub fn sandbox(&self) -> Option<Sandbox> {
         let planning = self.planning.is_on();
-        planning.then(|| Sandbox::new(sandbox_folder(&self.scratch)))
+        planning.then(|| Sandbox {
+            network: self.sandbox_network,
+            ..Sandbox::new(sandbox_folder(&self.scratch))
+        })
     }
 
     /// Resolves a path from the model against the working directory, without reading the disk.

@@ -86,6 +86,7 @@ impl Fixture {
                 scratch: base.join("scratch"),
                 guarded: Arc::default(),
                 open_shells: ShellLookup::new(shells.clone()),
+                sandbox_network: loopd_exec::sandbox::NetworkAccess::Denied,
                 plan_file: base.join("plan.md"),
                 planning: loopd_kernel::policy::planning::Planning::No,
                 redaction: crate::redaction::Redaction::default(),

@@ -80,6 +80,7 @@ impl Actor {
             scratch: self.services.scratch_folder(&self.state.id),
             guarded: policy::guarded(&effective.permissions).into(),
             open_shells: ShellLookup::new(self.shells.clone()),
+            sandbox_network: self.services.config.shell.sandbox_network(),
             plan_file: self.services.plan_file(&self.state.id).into(),
             planning: effective.planning,
             redaction,
