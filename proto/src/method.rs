@@ -76,7 +76,7 @@ methods! {
 
     /// Returns the provider and model that a new session of this launch would use.
     "loopd.modelChoice" LoopdModelChoice(model::ChoiceParams) -> model::Choice;
-    /// Lists the files of agents, skills, instructions and MCP servers that cannot be used, and why.
+    /// Lists the files of agents, skills, instructions, hooks and MCP servers that cannot be used, and why.
     "loopd.discoveryProblems" LoopdDiscoveryProblems(discovery::ProblemsParams) -> discovery::Problems;
     /// Returns the daemon's version, process and live sessions.
     "loopd.daemonStatus" LoopdDaemonStatus(server::NoParams) -> daemon::DaemonStatus;

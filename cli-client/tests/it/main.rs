@@ -18,6 +18,8 @@ mod daemon;
 mod home;
 mod interrupt;
 mod model;
+#[cfg(unix)]
+mod modes;
 mod prompt;
 #[cfg(unix)]
 mod questions;

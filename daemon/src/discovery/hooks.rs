@@ -7,6 +7,7 @@ mod definition;
 mod entry;
 mod kind;
 mod load;
+mod local_http;
 mod matcher;
 mod members;
 mod named_files;
@@ -19,9 +20,9 @@ mod tool_names;
 pub use definition::{
     HookAction, HookCondition, HookDefinition, HookOrigin, HookPlace, HookSource, OnFailure,
 };
-pub use entry::{LOCAL_HTTP_VARIABLE, LocalHttp};
 pub use kind::{HookKind, MatchSubject, PayloadForm};
-pub use load::{HookSwitch, LoadedHooks, folder_of_agent, load, of_agent};
+pub use load::{HookSwitch, LoadedHooks, folder_of_agent, load, load_file, of_agent};
+pub use local_http::{LOCAL_HTTP_VARIABLE, LocalHttp};
 pub use matcher::HookMatcher;
 pub use named_files::is_unchanged;
 pub use parse::{HookFile, HookFileContent, HookText, parse};

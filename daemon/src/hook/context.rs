@@ -262,11 +262,11 @@ impl HookContext {
 
     /// Whether a hook that had to be trusted still is what was trusted.
     async fn is_as_trusted(&self, hook: &Arc<FileHook>) -> bool {
-        let Some(root) = hook.definition.root.clone() else {
+        if hook.definition.source.folder.is_none() {
             return true;
-        };
+        }
         let hook = hook.clone();
-        let look = tokio::task::spawn_blocking(move || is_unchanged(&hook.definition, &root));
+        let look = tokio::task::spawn_blocking(move || is_unchanged(&hook.definition));
         look.await.unwrap_or(false)
     }
 

@@ -64,7 +64,7 @@ impl Tool for ExitPlanMode {
             )));
         }
         let is_new = given.is_some();
-        let content = match given {
+        let plan = match given {
             Some(plan) => plan,
             None => read_plan(&context.plan_file).await.unwrap_or_default(),
         };
@@ -78,7 +78,7 @@ impl Tool for ExitPlanMode {
         let first = actions.first().copied().unwrap_or(recommended);
         Need::Approval(PlanProposal {
             summary: args.summary.clone(),
-            content,
+            content: plan,
             is_new,
             recommended: if actions.contains(&recommended) {
                 recommended

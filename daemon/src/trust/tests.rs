@@ -54,6 +54,7 @@ async fn a_record_that_cannot_be_read_trusts_nothing() {
     assert_eq!(state(&gated), &HookState::NotTrusted { changed: true });
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn a_link_to_the_folder_is_the_folder() {
     let (root, places) = project();

@@ -39,10 +39,10 @@ pub struct HookDefinition {
     /// Changes with everything that the hook does: what its file says of it, and the content of the
     /// files of its project that its command names.
     pub hash: ContentHash,
-    /// The root of the project that it was found in, if it had to be trusted.
-    pub root: Option<PathBuf>,
     /// The files that its command names.
     pub named_files: Vec<PathBuf>,
+    /// The root of the project that those files belong to; empty if there is none.
+    pub(super) root: PathBuf,
     /// The hash of what the hook's file says of it, without those files.
     pub(super) said: ContentHash,
     /// The file whose `disableAllHooks` turns this hook off.

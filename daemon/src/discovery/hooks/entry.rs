@@ -1,7 +1,6 @@
 //! Reads one hook of a file.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,18 +12,8 @@ use super::definition::{
     DEFAULT_TIMEOUT, HookAction, HookCondition, HookPlace, LONGEST_TIMEOUT, OnFailure,
 };
 use super::kind::{HookKind, MatchSubject, PayloadForm};
+use super::local_http::{LOCAL_HTTP_VARIABLE, LocalHttp, is_local};
 use super::matcher::HookMatcher;
-
-/// The variable of a launch that allows unencrypted addresses of this machine.
-pub const LOCAL_HTTP_VARIABLE: &str = "COPILOT_HOOK_ALLOW_LOCALHOST";
-
-/// Whether hooks may be sent to this machine without encryption.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LocalHttp {
-    #[default]
-    Refused,
-    Allowed,
-}
 
 /// The members that a hook may have.
 pub(super) const MEMBERS: [&str; 28] = [
@@ -317,27 +306,6 @@ fn http(context: EntryContext<'_>, entry: HookEntry) -> Result<HookAction, Unusa
         headers: entry.headers.unwrap_or_default(),
         allowed_env,
     })
-}
-
-/// Returns whether an address is unencrypted HTTP to this machine.
-pub(super) fn is_local(url: &str) -> bool {
-    let Some(rest) = url.strip_prefix("http://") else {
-        return false;
-    };
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let host = match authority.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map(|(host, _)| host),
-        None => authority.split(':').next(),
-    };
-    let host = host.unwrap_or_default();
-    !authority.contains('@')
-        && (host == "localhost"
-            || host
-                .parse()
-                .is_ok_and(|address: Ipv4Addr| address.is_loopback())
-            || host
-                .parse()
-                .is_ok_and(|address: Ipv6Addr| address.is_loopback()))
 }
 
 fn timeout_of(value: Option<&Value>, notices: &mut Vec<String>) -> Result<Duration, String> {

@@ -112,6 +112,20 @@ pub(super) enum UnknownKind {
     Nearest(&'static str),
 }
 
+impl UnknownKind {
+    /// Says what is wrong with a name.
+    pub(super) fn describe(&self, name: &str) -> String {
+        match self {
+            Self::WithoutCounterpart => {
+                format!("nothing in loopd corresponds to the event `{name}`: its hooks never run")
+            }
+            Self::Nearest(nearest) => {
+                format!("`{name}` is no kind of hook; did you mean `{nearest}`?")
+            }
+        }
+    }
+}
+
 impl HookKind {
     pub const ALL: [HookKind; 15] = [
         Self::SessionStart,
@@ -181,6 +195,11 @@ impl HookKind {
             | Self::AgentStop
             | Self::ErrorOccurred => None,
         }
+    }
+
+    /// Finds the kind and the payload form that a name stands for; the error names the nearest one.
+    pub fn read(name: &str) -> Result<(Self, PayloadForm), String> {
+        Self::named(name).map_err(|unknown| unknown.describe(name))
     }
 
     /// Finds the kind and the payload form that a name in a file stands for.

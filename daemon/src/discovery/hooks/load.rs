@@ -9,7 +9,7 @@ use crate::discovery::files::FolderReader;
 use crate::discovery::{OWN_FOLDER, Problem};
 
 use super::definition::{HookDefinition, HookOrigin, HookSource};
-use super::entry::LocalHttp;
+use super::local_http::LocalHttp;
 use super::named_files;
 use super::parse::{HookFile, HookFileContent, HookText, parse};
 use super::places::{HookPlaces, PLUGIN_FILES, PROJECT_SETTINGS};
@@ -67,7 +67,7 @@ pub fn load(places: &HookPlaces) -> LoadedHooks {
         disabled_by,
         ..
     } = loader;
-    if let Some(root) = places.projects.first() {
+    if let Some(root) = places.root() {
         for hook in &mut found.hooks {
             named_files::include(hook, root);
         }
@@ -82,6 +82,34 @@ pub fn load(places: &HookPlaces) -> LoadedHooks {
         hook.off = hook.off.take().or(is_off);
     }
     found
+}
+
+/// Reads one file that a person names, for example to try a hook. Needs no trust: the person chose it.
+pub fn load_file(path: &Path, local_http: LocalHttp) -> HookFileContent {
+    let text = FolderReader::own().text(path);
+    let text = text.and_then(|it| it.ok_or_else(|| Problem::new(path, "does not exist")));
+    let text = match text {
+        Ok(text) => text,
+        Err(problem) => {
+            return HookFileContent {
+                problems: vec![problem],
+                ..HookFileContent::default()
+            };
+        }
+    };
+    let name = path.file_name().unwrap_or_default();
+    let is_settings = name == "settings.json" || name == "settings.local.json";
+    parse(&HookText {
+        path,
+        text: &text,
+        file: if is_settings {
+            HookFile::Settings
+        } else {
+            HookFile::Own
+        },
+        source: &HookSource::own(HookOrigin::User),
+        local_http,
+    })
 }
 
 /// Reads the hooks of an agent's definition.
@@ -210,7 +238,7 @@ impl Loader {
     fn plugin(&mut self, plugin: &Path, places: &HookPlaces) {
         let real = plugin.canonicalize();
         let plugin = real.as_deref().unwrap_or(plugin);
-        let root = places.projects.first();
+        let root = places.root();
         let of_project = root.is_some_and(|root| plugin.starts_with(root));
         let source = HookSource {
             origin: HookOrigin::Plugin,

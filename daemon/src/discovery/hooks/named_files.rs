@@ -3,18 +3,20 @@
 //! A hook is trusted together with them. Otherwise an agent could change what a trusted hook does by
 //! changing the script that it runs.
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::discovery::content_hash::ContentHash;
-use crate::discovery::files::LARGEST_FILE;
 use crate::regular_file;
 
 use super::definition::{HookAction, HookDefinition, HookPlace};
 
 /// The most files and words of one hook that are looked at.
-const MOST_FILES: usize = 16;
-const MOST_WORDS: usize = 256;
+const MOST_FILES: usize = 64;
+const MOST_WORDS: usize = 1024;
+/// How much of a file counts.
+const LARGEST_SCRIPT: u64 = 8 * 1024 * 1024;
 
 /// The variables that stand for the folder of the project, and of the plugin.
 const PROJECT_VARIABLES: [&str; 3] = ["CLAUDE_PROJECT_DIR", "COPILOT_PROJECT_DIR", "PWD"];
@@ -22,58 +24,62 @@ const PLUGIN_VARIABLES: [&str; 2] = ["CLAUDE_PLUGIN_ROOT", "COPILOT_PLUGIN_ROOT"
 
 /// Adds the files that a hook names to the hook and to its hash. `root` is the root of the project.
 pub(super) fn include(hook: &mut HookDefinition, root: &Path) {
+    root.clone_into(&mut hook.root);
     let Some(folder) = hook.source.folder.clone() else {
         return;
     };
-    hook.root = Some(root.to_owned());
-    let Some((words, place)) = words(&hook.action) else {
-        return;
-    };
-    let mut bases: Vec<PathBuf> = vec![root.to_owned(), folder];
-    bases.extend(hook.source.plugin.clone());
-    if let Some(cwd) = &place.cwd {
-        let below: Vec<PathBuf> = bases.iter().map(|base| base.join(cwd)).collect();
-        bases.extend(below);
-    }
-    bases.dedup();
-    let mut real_bases = bases.iter().filter_map(|base| base.canonicalize().ok());
-    let real_root = real_bases.next();
-    let mut allowed: Vec<PathBuf> = real_root.into_iter().collect();
-    let plugin = hook.source.plugin.as_ref();
-    allowed.extend(plugin.and_then(|plugin| plugin.canonicalize().ok()));
-    let mut files = Vec::new();
-    for word in words.iter().take(MOST_WORDS) {
-        for path in paths(word, &bases, plugin) {
-            let Ok(real) = path.canonicalize() else {
-                continue;
-            };
-            let inside = allowed.iter().any(|folder| real.starts_with(folder));
-            if inside && real.is_file() && !files.contains(&real) && files.len() < MOST_FILES {
-                files.push(real);
-            }
-        }
-    }
+    let files = find(hook, root, &folder);
     if files.is_empty() {
         return;
     }
-    files.sort_unstable();
     let contents: Vec<Vec<u8>> = files.iter().map(|file| content(file)).collect();
     let names = files.iter().map(|file| {
-        let below = allowed.iter().find_map(|base| file.strip_prefix(base).ok());
+        // A project that is moved as a whole says the same.
+        let below = file
+            .strip_prefix(&folder)
+            .or_else(|_| file.strip_prefix(root));
         below.unwrap_or(file).as_os_str().as_encoded_bytes()
     });
     let pairs = names.zip(&contents);
     let parts = pairs.flat_map(|(name, content)| [name, content.as_slice()]);
-    let parts: Vec<&[u8]> = std::iter::once(hook.hash.as_str().as_bytes())
-        .chain(parts)
-        .collect();
-    hook.hash = ContentHash::of(parts);
+    let said = std::iter::once(hook.said.as_str().as_bytes());
+    hook.hash = ContentHash::of(said.chain(parts).collect::<Vec<_>>());
     hook.named_files = files;
+}
+
+/// Returns the files inside of the project, or of the hook's plugin, that its command names.
+fn find(hook: &HookDefinition, root: &Path, folder: &Path) -> Vec<PathBuf> {
+    let Some((words, place)) = words(&hook.action) else {
+        return Vec::new();
+    };
+    let plugin = hook.source.plugin.as_deref();
+    let mut bases: Vec<PathBuf> = [Some(root), Some(folder), plugin]
+        .into_iter()
+        .flatten()
+        .map(Path::to_owned)
+        .collect();
+    bases.dedup();
+    let inside: Vec<PathBuf> = bases
+        .iter()
+        .filter_map(|it| it.canonicalize().ok())
+        .collect();
+    if let Some(cwd) = &place.cwd {
+        let below: Vec<PathBuf> = bases.iter().map(|base| base.join(cwd)).collect();
+        bases.extend(below);
+    }
+    let mut files = BTreeSet::new();
+    for word in words.iter().take(MOST_WORDS) {
+        let found = paths(word, &bases, plugin);
+        let found = found.iter().filter_map(|path| path.canonicalize().ok());
+        let found = found.filter(|real| inside.iter().any(|folder| real.starts_with(folder)));
+        files.extend(found.filter(|real| real.is_file()));
+    }
+    files.into_iter().take(MOST_FILES).collect()
 }
 
 /// Returns whether the files that a hook names still hold what they held when the hook was loaded.
 /// What runs a hook asks right before: a script may have been changed since.
-pub fn is_unchanged(hook: &HookDefinition, root: &Path) -> bool {
+pub fn is_unchanged(hook: &HookDefinition) -> bool {
     if hook.source.folder.is_none() {
         return true;
     }
@@ -82,35 +88,35 @@ pub fn is_unchanged(hook: &HookDefinition, root: &Path) -> bool {
         named_files: Vec::new(),
         ..hook.clone()
     };
-    include(&mut now, root);
+    include(&mut now, &hook.root);
     now.hash == hook.hash
 }
 
-/// Returns what the command consists of, as far as a word may name a file.
+/// Returns what the command and its variables consist of, as far as a word may name a file.
 fn words(action: &HookAction) -> Option<(Vec<&str>, &HookPlace)> {
-    match action {
-        HookAction::Script { script, place } => {
-            let apart = |letter: char| letter.is_whitespace() || ";|&()<>`'\"=,".contains(letter);
-            let words = script.split(apart).filter(|word| !word.is_empty());
-            Some((words.collect(), place))
-        }
+    let apart = |letter: char| letter.is_whitespace() || ";|&()<>`'\"=,".contains(letter);
+    let (mut words, place): (Vec<&str>, _) = match action {
+        HookAction::Script { script, place } => (script.split(apart).collect(), place),
         HookAction::Program {
             program,
             args,
             place,
         } => {
             let args = args.iter().map(String::as_str);
-            Some((
+            (
                 std::iter::once(program.as_str()).chain(args).collect(),
                 place,
-            ))
+            )
         }
-        HookAction::Http { .. } | HookAction::Prompt { .. } => None,
-    }
+        HookAction::Http { .. } | HookAction::Prompt { .. } => return None,
+    };
+    words.extend(place.env.values().flat_map(|value| value.split([':', ' '])));
+    words.retain(|word| !word.is_empty());
+    Some((words, place))
 }
 
 /// Returns the paths that a word may mean.
-fn paths(word: &str, bases: &[PathBuf], plugin: Option<&PathBuf>) -> Vec<PathBuf> {
+fn paths(word: &str, bases: &[PathBuf], plugin: Option<&Path>) -> Vec<PathBuf> {
     let below = |variable: &str| {
         let plain = word
             .strip_prefix('$')
@@ -136,18 +142,21 @@ fn paths(word: &str, bases: &[PathBuf], plugin: Option<&PathBuf>) -> Vec<PathBuf
     paths
 }
 
-/// Returns what a file holds; of one that cannot be read in full, what can be told of it.
+/// Returns what a file holds; of one that is too large, also its length and when it was changed.
 fn content(path: &Path) -> Vec<u8> {
     let mut content = Vec::new();
     let Ok(file) = regular_file::open(path) else {
         return b"cannot be read".to_vec();
     };
-    let length = file.metadata().map_or(0, |metadata| metadata.len());
-    if file.take(LARGEST_FILE).read_to_end(&mut content).is_err() {
+    let Ok(metadata) = file.metadata() else {
+        return b"cannot be read".to_vec();
+    };
+    if file.take(LARGEST_SCRIPT).read_to_end(&mut content).is_err() {
         return b"cannot be read".to_vec();
     }
-    if length > LARGEST_FILE {
-        content.extend_from_slice(&length.to_be_bytes());
+    if metadata.len() > LARGEST_SCRIPT {
+        let rest = (metadata.len(), metadata.modified().ok());
+        content.extend_from_slice(format!("{rest:?}").as_bytes());
     }
     content
 }

@@ -3,14 +3,15 @@
 //! All three have an object `hooks` of lists by kind. A list of Copilot's format holds hooks; one of
 //! Claude's format holds groups of a matcher and its hooks. A list may hold both.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::definition::{HookDefinition, HookSource};
-use super::entry::{self, EntryContext, LocalHttp, Unusable};
-use super::kind::{HookKind, PayloadForm, UnknownKind};
+use super::entry::{self, EntryContext, Unusable};
+use super::kind::{HookKind, PayloadForm};
+use super::local_http::LocalHttp;
 use super::members::{FileText, Members};
 use crate::discovery::Problem;
 use crate::discovery::content_hash::ContentHash;
@@ -170,7 +171,7 @@ impl<'a> Reader<'a> {
         let (kind, form) = match HookKind::named(name) {
             Ok(found) => found,
             Err(unknown) => {
-                self.report(list, describe_unknown(name, &unknown));
+                self.report(list, unknown.describe(name));
                 return Ok(());
             }
         };
@@ -274,8 +275,8 @@ impl<'a> Reader<'a> {
                     line,
                     hash: ContentHash::default(),
                     said: ContentHash::default(),
-                    root: None,
                     named_files: Vec::new(),
+                    root: PathBuf::new(),
                     off: None,
                 };
                 hook.said = ContentHash::of_json(&json!({
@@ -310,16 +311,5 @@ impl<'a> Reader<'a> {
     fn drop(&mut self, value: &RawValue, what: impl Into<String>) {
         self.has_mistake = true;
         self.report(value, what);
-    }
-}
-
-fn describe_unknown(name: &str, unknown: &UnknownKind) -> String {
-    match unknown {
-        UnknownKind::WithoutCounterpart => {
-            format!("nothing in loopd corresponds to the event `{name}`: its hooks never run")
-        }
-        UnknownKind::Nearest(nearest) => {
-            format!("`{name}` is no kind of hook; did you mean `{nearest}`?")
-        }
     }
 }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use loopd_proto::session::SessionOptions;
+
 use crate::discovery::OWN_FOLDER;
 
-use super::entry::{LOCAL_HTTP_VARIABLE, LocalHttp};
+use super::local_http::{LOCAL_HTTP_VARIABLE, LocalHttp};
 use super::policy::PolicyFolders;
 
 /// The settings with a block of hooks in a folder of a project.
@@ -26,8 +28,10 @@ const MOST_FOLDERS: usize = 32;
 pub struct HookPlaces {
     pub policy: PolicyFolders,
     pub user: UserHookPlaces,
-    /// The folders of the project, its root first.
+    /// The folders of the project that are searched, its root first.
     pub projects: Vec<PathBuf>,
+    /// The root of the project, also if the project is not searched. Plugins inside of it need trust.
+    pub root: Option<PathBuf>,
     /// The roots of the plugins in use.
     pub plugins: Vec<PathBuf>,
     pub local_http: LocalHttp,
@@ -68,6 +72,7 @@ impl HookPlaces {
             policy: PolicyFolders::default(),
             user: UserHookPlaces::of(env, home),
             projects: project_folders(&real(cwd), &real(root)),
+            root: Some(real(root)),
             plugins: Vec::new(),
             local_http: match env.get(LOCAL_HTTP_VARIABLE).map(String::as_str) {
                 Some("1") => LocalHttp::Allowed,
@@ -78,6 +83,32 @@ impl HookPlaces {
 }
 
 impl HookPlaces {
+    /// Returns the places of a session, except the plugins of its launch. Those of the user and of the
+    /// project count only if the session discovers configuration; those of policy and of its plugins
+    /// always count.
+    pub fn of_session(
+        options: &SessionOptions,
+        env: &BTreeMap<String, String>,
+        home: &Path,
+        cwd: &Path,
+        root: &Path,
+    ) -> Self {
+        let mut places = Self::of(env, home, cwd, root);
+        if options.enable_config_discovery != Some(true) {
+            places.user = UserHookPlaces::default();
+            places.projects.clear();
+        }
+        let plugins = options.plugin_directories.iter().flatten();
+        places.plugins = plugins.map(|plugin| cwd.join(plugin)).collect();
+        places
+    }
+
+    pub(super) fn root(&self) -> Option<&Path> {
+        self.root
+            .as_deref()
+            .or(self.projects.first().map(PathBuf::as_path))
+    }
+
     /// Returns whether there is any file to read. This is much cheaper than reading.
     pub fn has_files(&self) -> bool {
         let users = self.user.homes.iter();
@@ -129,6 +160,27 @@ mod tests {
         assert_eq!(found.first().map(String::as_str), Some("/a"));
         assert_eq!(found.last(), Some(&deep));
         assert_eq!(found.len(), MOST_FOLDERS + 1);
+    }
+
+    #[test]
+    fn a_session_that_discovers_nothing_has_policy_and_plugins() {
+        let env = BTreeMap::from([("HOME".to_owned(), "/u".to_owned())]);
+        let folder = Path::new("/nowhere");
+        let places = |options: &SessionOptions| {
+            HookPlaces::of_session(options, &env, Path::new("/l"), folder, folder)
+        };
+        let mut options = SessionOptions {
+            plugin_directories: Some(vec!["p".to_owned()]),
+            ..SessionOptions::default()
+        };
+        let quiet = places(&options);
+        assert!(quiet.user.homes.is_empty() && quiet.user.settings.is_empty());
+        assert!(quiet.projects.is_empty());
+        assert_eq!(quiet.plugins, [Path::new("/nowhere/p")]);
+        assert_eq!(quiet.policy.folders.len(), 2);
+        options.enable_config_discovery = Some(true);
+        assert_eq!(places(&options).projects, [folder]);
+        assert_eq!(places(&options).user.homes.len(), 2);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod claude;
 mod hashes;
 mod mistakes;
 mod native;
+#[cfg(unix)]
 mod sources;
 
 use std::fmt::Write as _;
@@ -144,4 +145,15 @@ fn what_a_hook_runs_is_shown_with_its_place_and_its_variables() {
             "POST https://x.example (with the variables T)",
         ]
     );
+}
+
+#[test]
+fn a_file_that_was_cut_short_is_never_used_in_part() {
+    let text = "{ // größer\n\"version\": 1, \"hooks\": { /* ä\n */ \"PreToolUse\": [ { \"matcher\": \"Bash\",\n\
+                \"hooks\": [ { \"command\": \"a\", }, ], }, ], },\n}";
+    assert_eq!(own(text), "4: PreToolUse for Bash bash `a`");
+    for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
+        let shown = own(text.get(..end).unwrap_or_default());
+        assert!(shown.starts_with("! f"), "{end}: {shown}");
+    }
 }

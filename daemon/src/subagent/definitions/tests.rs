@@ -81,10 +81,12 @@ fn built_in_agents_have_the_right_settings() {
     assert_eq!(names(roster.selectable()), ["build", "plan"]);
     assert_eq!(names(roster.custom()), Vec::<&str>::new());
     let get = |name: &str| Arc::clone(roster.get(name).unwrap());
-    let writes = ["create", "edit", "apply_patch", "bash"];
+    let writes = ["create", "edit", "apply_patch"];
     for name in ["explore", "rubber-duck", "research", "plan"] {
         let may = |tool: &&str| get(name).allows(tool, ToolOrigin::BuiltIn);
         assert!(!writes.iter().any(may), "{name} changes nothing");
+        // The commands of `plan` run in a sandbox.
+        assert_eq!(may(&"bash"), name == "plan", "{name}");
     }
     for tool in Catalog::new().names() {
         assert!(get("general-purpose").allows(tool, ToolOrigin::BuiltIn));

@@ -16,6 +16,7 @@ fn tools_are_listed_in_the_order_models_know() {
         "create",
         "edit",
         "ask_user",
+        "exit_plan_mode",
         "grep",
         "glob",
         "apply_patch",
@@ -33,6 +34,17 @@ fn tools_are_listed_in_the_order_models_know() {
         assert_eq!(catalog.get(name).unwrap().name(), name);
     }
     assert!(catalog.get("report_intent").is_none());
+}
+
+#[test]
+fn the_tools_that_write_files_say_so() {
+    let catalog = Catalog::new();
+    let writers: Vec<&str> = catalog
+        .tools()
+        .filter(|tool| tool.writes())
+        .map(DynTool::name)
+        .collect();
+    assert_eq!(writers, ["create", "edit", "apply_patch"]);
 }
 
 #[test]

@@ -57,6 +57,7 @@ fn the_scripts_that_a_command_names_count() {
         r#""command":"$CLAUDE_PROJECT_DIR/tools/g.sh""#,
         r#""bash":"./g.sh","cwd":"tools""#,
         r#""exec":"sh","args":["tools/g.sh"]"#,
+        r#""bash":"true","env":{"BASH_ENV":"tools/g.sh"}"#,
     ] {
         let text = format!("{{\"hooks\":{{\"preToolUse\":[{{{command}}}]}}}}");
         fs::write(scripts.join("g.sh"), "").expect("the script is written");
@@ -88,9 +89,7 @@ fn a_script_that_changes_after_loading_is_noticed() {
     });
     let unchanged = || {
         let hooks = loaded.hooks.iter();
-        hooks
-            .map(|hook| is_unchanged(hook, root.path()))
-            .collect::<Vec<_>>()
+        hooks.map(is_unchanged).collect::<Vec<_>>()
     };
     assert_eq!(unchanged(), [true, true]);
     fs::write(&script, "exit 0").expect("the script is written");

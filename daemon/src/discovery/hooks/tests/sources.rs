@@ -47,6 +47,7 @@ impl Disk {
                 settings: vec![user.join(".claude/settings.json")],
             },
             projects: vec![self.path("app"), self.path("app/sub")],
+            root: Some(self.path("app")),
             plugins: vec![self.path("plugin"), self.path("app/tools/plugin")],
             local_http: LocalHttp::Refused,
         }
@@ -211,6 +212,22 @@ fn a_project_turns_off_its_own_hooks_and_asks_for_the_users() {
 }
 
 #[test]
+fn a_plugin_inside_of_the_project_needs_trust_although_the_project_is_not_searched() {
+    let disk = Disk::new();
+    disk.hook("plugin/hooks.json");
+    disk.hook("app/tools/plugin/hooks.json");
+    let mut places = disk.places();
+    places.projects.clear();
+    let loaded = load(&places);
+    let folders: Vec<_> = loaded
+        .hooks
+        .iter()
+        .map(|hook| &hook.source.folder)
+        .collect();
+    assert_eq!(folders, [&None, &Some(disk.path("app/tools/plugin"))]);
+}
+
+#[test]
 fn a_file_that_two_places_name_is_the_users() {
     let disk = Disk::new();
     disk.hook("user/.claude/settings.json");
@@ -263,6 +280,32 @@ fn only_regular_files_of_a_project_are_read() {
             "! app/.github/hooks/pipe.json: cannot be read: it is not a regular file",
         ]
     );
+}
+
+#[test]
+fn a_file_that_a_person_names() {
+    let disk = Disk::new();
+    let mistake = "{\"hooks\":{\"agentStop\":[{\"bash\":\"x\"},{\"bash\":1}]}}";
+    let hooks = |file: &str| load_file(&disk.path(file), LocalHttp::Refused);
+    disk.write("a.json", mistake);
+    disk.write("settings.json", mistake);
+    assert_eq!(
+        (hooks("a.json").hooks.len(), hooks("a.json").problems.len()),
+        (1, 1)
+    );
+    let settings = hooks("settings.json");
+    assert_eq!((settings.hooks.len(), settings.problems.len()), (0, 2));
+    let missing = hooks("none.json").problems;
+    assert_eq!(
+        missing.first().map(|it| it.what.as_str()),
+        Some("does not exist")
+    );
+    assert_eq!(
+        HookKind::read("Stop"),
+        Ok((HookKind::AgentStop, PayloadForm::Claude))
+    );
+    let wrong = HookKind::read("onStop").expect_err("no kind");
+    assert_eq!(wrong, "`onStop` is no kind of hook; did you mean `Stop`?");
 }
 
 #[test]

@@ -57,6 +57,7 @@ pub(super) async fn discover(
         let mut places = places_of(&context, &cwd);
         if project.is_none() {
             places.projects.clear();
+            places.root = None;
         }
         if params.exclude_host_hooks {
             places.user = UserHookPlaces::default();
