@@ -269,8 +269,12 @@ fn adds_text(kind: HookKind) -> bool {
 /// Returns the root of the project for the hook. One that had to be trusted means the files that it
 /// was trusted with, wherever the agent works.
 fn project<'a>(context: &'a HookContext, hook: &'a FileHook) -> &'a Path {
-    let trusted = hook.definition.root.as_ref();
-    trusted.unwrap_or(&context.project)
+    let trusted = &hook.definition.root;
+    if trusted.as_os_str().is_empty() {
+        &context.project
+    } else {
+        trusted
+    }
 }
 
 fn folder(context: &HookContext, hook: &FileHook, place: &HookPlace) -> PathBuf {

@@ -42,7 +42,7 @@ pub struct HookDefinition {
     /// The files that its command names.
     pub named_files: Vec<PathBuf>,
     /// The root of the project that those files belong to; empty if there is none.
-    pub(super) root: PathBuf,
+    pub root: PathBuf,
     /// The hash of what the hook's file says of it, without those files.
     pub(super) said: ContentHash,
     /// The file whose `disableAllHooks` turns this hook off.
