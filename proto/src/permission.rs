@@ -193,12 +193,20 @@ impl PermissionRequest {
         if let Self::Shell {
             changed_shell,
             can_offer_session_approval,
-            warning,
             ..
         } = &mut self
         {
             *changed_shell = Some(true);
             *can_offer_session_approval = false;
+        }
+        self.with_warning(why)
+    }
+
+    /// Adds what people should know before they permit a shell command. Other requests have no place
+    /// for it.
+    #[must_use]
+    pub fn with_warning(mut self, why: &str) -> Self {
+        if let Self::Shell { warning, .. } = &mut self {
             *warning = Some(match warning.take() {
                 Some(other) => format!("{other} {why}"),
                 None => why.to_owned(),

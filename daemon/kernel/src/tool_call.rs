@@ -171,7 +171,7 @@ impl CallStage {
             | (Self::External { .. }, R::ClientAnswered)
             | (Self::UserInput { .. }, R::UserAnswered) => true,
             (
-                Self::Guarding { .. },
+                Self::Guarding { .. } | Self::Recorded { .. },
                 R::Assessed
                 | R::PermissionDecided
                 | R::ClientAnswered
@@ -206,14 +206,6 @@ impl CallStage {
             | (
                 Self::UserInput { .. },
                 R::Assessed | R::PermissionDecided | R::ClientAnswered | R::Finished,
-            )
-            | (
-                Self::Recorded { .. },
-                R::Assessed
-                | R::PermissionDecided
-                | R::ClientAnswered
-                | R::UserAnswered
-                | R::Finished,
             ) => false,
         }
     }

@@ -261,7 +261,6 @@ impl HookContext {
     }
 
     /// Whether a hook that had to be trusted still is what was trusted.
-    #[expect(clippy::unused_self, reason = "reads like its siblings")]
     async fn is_as_trusted(&self, hook: &Arc<FileHook>) -> bool {
         if hook.definition.source.folder.is_none() {
             return true;

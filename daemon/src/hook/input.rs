@@ -131,8 +131,8 @@ impl HookInput {
                 }
                 ("toolResult", value) => {
                     let result = json!({
-                        "result_type": value["resultType"],
-                        "text_result_for_llm": value["textResultForLlm"],
+                        "result_type": value.get("resultType"),
+                        "text_result_for_llm": value.get("textResultForLlm"),
                     });
                     members.insert("tool_response".to_owned(), result.clone());
                     members.insert("tool_result".to_owned(), result);

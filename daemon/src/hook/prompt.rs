@@ -77,21 +77,21 @@ impl HookContext {
                 Ok(output) => read(output, input.kind, changes),
                 Err(failure) => Err(failure.cause().to_owned()),
             };
-            let changed = match read {
+            let has_effect = match read {
                 Ok(one) => {
-                    let changed =
+                    let has_effect =
                         one.changed.is_some() || one.blocked.is_some() || !one.context.is_empty();
                     end.changed = end.changed.or(one.changed);
                     end.blocked = end.blocked.or(one.blocked);
                     end.context.extend(one.context);
-                    changed
+                    has_effect
                 }
                 Err(cause) => {
                     self.warn_of(input.kind, &outcome.source, &cause);
                     false
                 }
             };
-            end.ended.extend(self.close(outcome, changed));
+            end.ended.extend(self.close(outcome, has_effect));
         }
         end
     }

@@ -80,24 +80,24 @@ impl HookContext {
                 }
                 Err(failure) => Err(failure.cause().to_owned()),
             };
-            let changed = match changes {
+            let has_effect = match changes {
                 Ok((modified, texts, suppressed)) => {
-                    let changed = modified.is_some() || !texts.is_empty() || suppressed;
+                    let has_effect = modified.is_some() || !texts.is_empty() || suppressed;
                     if let Some(modified) = modified {
                         replace(&mut end.outcome, &Value::Object(modified));
                     } else if suppressed {
-                        end.outcome.result.content = SUPPRESSED.to_owned();
+                        SUPPRESSED.clone_into(&mut end.outcome.result.content);
                         end.outcome.result.binary_results_for_llm = None;
                     }
                     added.extend(texts);
-                    changed
+                    has_effect
                 }
                 Err(cause) => {
                     self.warn_of(input.kind, &outcome.source, &cause);
                     false
                 }
             };
-            end.ended.extend(self.close(outcome, changed));
+            end.ended.extend(self.close(outcome, has_effect));
         }
         if !added.is_empty() {
             let content = &mut end.outcome.result.content;

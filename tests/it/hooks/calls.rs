@@ -56,6 +56,9 @@ async fn a_hook_can_want_a_person_although_everything_is_allowed() {
         session.send("go").await;
         let request = permit(&mut session).await;
         assert_eq!(request["kind"], kind);
+        if kind == "shell" {
+            assert_eq!(request["warning"], "sure?");
+        }
         session.next("session.idle").await;
         assert_eq!(app.inputs("permissionRequest"), [Value::Null; 0]);
         daemon.finish().await;

@@ -280,3 +280,40 @@ async fn agents_go_on_when_people_lift_the_guard() {
     assert!(daemon.file("made").exists());
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn an_agent_can_be_kept_from_stopping() {
+    let script = Script::voices([
+        (
+            "begin",
+            vec![
+                Turn::user("begin").calls([task("t", "work on it", "one", "sync")]),
+                Turn::results(["tested"]).says("done"),
+            ],
+        ),
+        (
+            "work on it",
+            vec![
+                Turn::user("work on it").says("worked"),
+                Turn::user("test it").says("tested"),
+            ],
+        ),
+    ]);
+    let daemon = Daemon::builder().script(script.await).yolo().start().await;
+    let mut session = daemon.client().create(offer()).await;
+    let app = HookApp::on(session.client(), |kind, input| match kind {
+        "subagentStop" if input["stopBlocks"] == 0 => {
+            HookReply::Output(json!({"decision": "block", "reason": "test it"}))
+        }
+        _ => HookReply::Nothing,
+    });
+    session.ask("begin").await;
+    let asked = app.inputs("subagentStop");
+    assert_eq!(asked.len(), 2);
+    assert_eq!(asked[1]["response"], "tested");
+    let path = asked[1]["transcriptPath"].as_str().unwrap();
+    let transcript = std::fs::read_to_string(path).unwrap();
+    assert!(transcript.contains("worked"), "{transcript}");
+    assert_eq!(app.inputs("agentStop").len(), 1);
+    daemon.finish().await;
+}

@@ -101,6 +101,13 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             return finish(state, turn, call, outcome, env);
         }
         Err(NotGranted { request, .. }) => {
+            let request = match &assessed.hooks {
+                HookVerdict::Ask(Some(why)) => request.with_warning(why),
+                HookVerdict::None
+                | HookVerdict::Allow
+                | HookVerdict::Ask(None)
+                | HookVerdict::Deny(_) => request,
+            };
             let for_a_person =
                 managed::wants_a_person(&permissions, env.whereabouts(state), &request)
                     || matches!(assessed.hooks, HookVerdict::Ask(_))

@@ -144,7 +144,7 @@ impl Actor {
         };
         let (failed_turn, failed_call) = (turn.clone(), id.clone());
         let waits = tool.as_ref().is_some_and(|tool| tool.waits_for_agents());
-        let reviewer = self.reviewer(&reviewed, None);
+        let hooks = self.reviewer(&reviewed, None);
         let reporter = self.reporter();
         let work = Work::new(
             async move {
@@ -152,7 +152,7 @@ impl Actor {
                     Some(tool) => tool_call::run(tool.as_ref(), input).await,
                     None => CallOutcome::failure("failure", texts::tool_is_gone(&input.call.name)),
                 };
-                let Some(context) = reviewer else {
+                let Some(context) = hooks else {
                     return Some(finished(turn, id, outcome));
                 };
                 let end = context.review(&reviewed, outcome).await;
