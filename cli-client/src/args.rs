@@ -136,9 +136,12 @@ pub(crate) enum Verb {
     /// with the files.
     ///
     /// Hooks of a project run only if you trust the project with them: see `loop trust`.
+    #[command(args_conflicts_with_subcommands = true)]
     Hooks {
         /// The directory; without it, this one.
         directory: Option<std::path::PathBuf>,
+        #[command(subcommand)]
+        what: Option<HooksVerb>,
     },
     /// Show what a folder would bring into its sessions, and trust it with exactly that.
     ///
@@ -261,6 +264,29 @@ pub(crate) enum DaemonVerb {
     },
     /// Show its status; fails if it is not running.
     Status,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HooksVerb {
+    /// Run the hooks of a file for an event once, with a payload of made-up values.
+    ///
+    /// Prints what each hook was told and what it answered. It ends with 1 if a hook failed. Nothing
+    /// of a session is touched, and the file need not be trusted: you chose it.
+    Test {
+        /// The file.
+        file: std::path::PathBuf,
+        /// The event, for example preToolUse or PreToolUse.
+        event: String,
+    },
+    /// Let a session go on without the app whose hooks guard it.
+    ///
+    /// A session that an app opened with hooks runs no tool while no connection answers them: calls
+    /// wait. This lets them run, until the app comes again. Hooks of files are still asked.
+    Lift {
+        /// The id of the session, or the beginning of it; without it the last session of this
+        /// directory.
+        session: Option<String>,
+    },
 }
 
 #[derive(Debug, Clone, Subcommand)]

@@ -15,7 +15,7 @@ mod trust;
 mod worktrees;
 
 use crate::app::App;
-use crate::args::{Args, Verb};
+use crate::args::{Args, HooksVerb, Verb};
 use crate::outcome::Outcome;
 use crate::stdin::with_stdin;
 
@@ -25,7 +25,18 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Verb::Sessions) => sessions::run(&app).await,
         Some(Verb::Ps) => ps::run(&app).await,
         Some(Verb::Worktrees { what }) => worktrees::run(&app, what).await,
-        Some(Verb::Hooks { directory }) => hooks::run(&app, directory.as_deref()).await,
+        Some(Verb::Hooks {
+            what: Some(HooksVerb::Test { file, event }),
+            ..
+        }) => hooks::test(&app, &file, event).await,
+        Some(Verb::Hooks {
+            what: Some(HooksVerb::Lift { session }),
+            ..
+        }) => hooks::lift(&app, session.as_deref()).await,
+        Some(Verb::Hooks {
+            directory,
+            what: None,
+        }) => hooks::run(&app, directory.as_deref()).await,
         Some(Verb::Trust {
             directory,
             show,

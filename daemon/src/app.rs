@@ -9,6 +9,7 @@ use loopd_store::{Location, OpenError, SqliteStore, Store};
 use crate::config::Config;
 use crate::front::rpc::server::Server;
 use crate::front::rpc::{Table, TableError};
+use crate::hook_times::HookTimes;
 use crate::services::Services;
 use crate::tool::catalog::Catalog;
 use loopd_exec::clock::Clock;
@@ -77,6 +78,7 @@ impl Server {
             worktrees: Worktrees::new(home, processes.clone()),
             processes,
             keep_alive,
+            hook_times: HookTimes::default(),
             version: VERSION,
         });
         Ok(Arc::new(Self::new(services, Table::new()?, lock)))

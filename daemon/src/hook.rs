@@ -19,6 +19,7 @@ mod prompt;
 mod result;
 mod stop;
 mod transcript;
+mod trial;
 
 pub use background::{BackgroundHandle, BackgroundHooks};
 pub use cell::{HookCell, HookLookup, places_of};
@@ -30,3 +31,4 @@ pub use prompt::PromptEnd;
 pub use result::review_kind;
 pub use stop::ErrorHandling;
 pub use transcript::Transcript;
+pub use trial::{HookTrial, try_out};

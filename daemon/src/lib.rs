@@ -49,5 +49,6 @@ pub mod publish;
 pub mod client;
 
 // Values and small parts that every module may use.
+pub mod hook_times;
 pub mod redaction;
 pub mod regular_file;

@@ -9,6 +9,7 @@ use loopd_proto::id::SessionId;
 use loopd_store::Store;
 
 use crate::config::Config;
+use crate::hook_times::HookTimes;
 use crate::tool::catalog::Catalog;
 use loopd_exec::clock::Clock;
 use loopd_exec::keep_alive::KeepAlive;
@@ -38,6 +39,8 @@ pub struct Services {
     pub processes: Processes,
     /// The worktrees that isolated sub-agents work in.
     pub worktrees: Worktrees,
+    /// How often hooks ran, and how long they took.
+    pub hook_times: HookTimes,
     pub version: &'static str,
 }
 

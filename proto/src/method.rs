@@ -90,6 +90,8 @@ methods! {
     "loopd.worktreeRemove" LoopdWorktreeRemove(worktree::WorktreeRemoveParams) -> ();
     /// Lists the hooks of files for sessions of a directory, and whether each runs.
     "loopd.hooks.list" LoopdHooksList(hook_list::HookListParams) -> hook_list::HookList;
+    /// Runs the hooks of a file once, with payloads of made-up values.
+    "loopd.hooks.test" LoopdHooksTest(hook_list::HookTestParams) -> hook_list::HookTested;
     /// Lets a session go on without the client whose hooks guard it, until such a client comes again.
     "loopd.hooks.lift" LoopdHooksLift(session::Of) -> hook_list::GuardLifted;
     /// Shows what the project around a folder would bring: hooks, agents, MCP servers, permissions.

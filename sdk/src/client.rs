@@ -8,7 +8,7 @@ use loopd_proto::id::SessionId;
 use loopd_proto::method::{self, Method};
 use loopd_proto::params::daemon::DaemonStatus;
 use loopd_proto::params::discovery::{FileProblem, ProblemsParams};
-use loopd_proto::params::hook_list::{HookList, HookListParams};
+use loopd_proto::params::hook_list::{HookList, HookListParams, HookTestParams, HookTested};
 use loopd_proto::params::model::Model;
 use loopd_proto::params::model::{Choice, ChoiceParams};
 use loopd_proto::params::process::Process;
@@ -153,6 +153,11 @@ impl Client {
     pub async fn hooks(&self, cwd: Option<String>) -> Result<HookList, Error> {
         self.call::<method::LoopdHooksList>(&HookListParams { cwd })
             .await
+    }
+
+    /// Runs the hooks of a file for an event once, with payloads of made-up values.
+    pub async fn test_hooks(&self, params: HookTestParams) -> Result<HookTested, Error> {
+        self.call::<method::LoopdHooksTest>(&params).await
     }
 
     /// Shows what the project around a folder would bring; this client's directory when `None`.

@@ -53,7 +53,9 @@ pub use loopd_proto::id::{AgentId, MessageId, RequestId, SessionId, TaskId};
 pub use loopd_proto::params::command::{CommandInfo, Invoked};
 pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
 pub use loopd_proto::params::discovery::FileProblem;
-pub use loopd_proto::params::hook_list::{HookActionKind, HookList, ListedHook, ListedHookState};
+pub use loopd_proto::params::hook_list::{
+    HookActionKind, HookList, HookTestParams, HookTested, ListedHook, ListedHookState, TriedHook,
+};
 pub use loopd_proto::params::model::Choice;
 pub use loopd_proto::params::pending::{ExitPlanMode, PlanAction};
 pub use loopd_proto::params::process::{Process, ProcessClass, ProcessState};

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use loopd_sdk::{HookActionKind, ListedHook, ListedHookState};
+use loopd_sdk::proto::method::LoopdHooksLift;
+use loopd_sdk::proto::params::session::Of;
+use loopd_sdk::{HookActionKind, HookTestParams, ListedHook, ListedHookState, TriedHook};
 
 use crate::app::App;
 use crate::outcome::Outcome;
@@ -35,6 +37,74 @@ pub(crate) async fn run(app: &App, directory: Option<&Path>) -> anyhow::Result<O
     for problem in &listed.problems {
         app.terminal.notice(&super::problem_line(problem));
     }
+    Ok(Outcome::Done)
+}
+
+/// Runs the hooks of a file once.
+pub(crate) async fn test(app: &App, file: &Path, event: String) -> anyhow::Result<Outcome> {
+    let client = app.connect().await?;
+    let params = HookTestParams {
+        file: app.directory.join(file).to_string_lossy().into_owned(),
+        event,
+        cwd: Some(app.directory.to_string_lossy().into_owned()),
+    };
+    let tested = client.test_hooks(params).await;
+    client.close().await;
+    let tested = tested?;
+    let failed = !tested.problems.is_empty() || tested.hooks.iter().any(|it| it.error.is_some());
+    if app.options.json {
+        app.terminal
+            .print(&(serde_json::to_string(&tested)? + "\n"))?;
+    } else {
+        for hook in &tested.hooks {
+            app.terminal.print(&tried(file, hook))?;
+        }
+        for problem in &tested.problems {
+            app.terminal.notice(&super::problem_line(problem));
+        }
+        if tested.hooks.is_empty() {
+            app.terminal
+                .notice("the file has no hook for this event that could be run");
+        }
+    }
+    Ok(if failed || tested.hooks.is_empty() {
+        Outcome::Failed
+    } else {
+        Outcome::Done
+    })
+}
+
+fn tried(file: &Path, hook: &TriedHook) -> String {
+    let answer = match (&hook.error, &hook.output) {
+        (Some(error), _) => format!("failed    {error}; a guard denies then"),
+        (None, Some(output)) => format!("answered  {output}"),
+        (None, None) => "answered  nothing".to_owned(),
+    };
+    let lines = [
+        format!("{}:{}  {} ms", file.display(), hook.line, hook.milliseconds),
+        format!("    command   {}", hook.command.replace('\n', " ")),
+        format!("    was told  {}", hook.payload),
+        format!("    {answer}"),
+    ];
+    sanitize(&lines.join("\n")) + "\n"
+}
+
+/// Lets a session go on without the app whose hooks guard it.
+pub(crate) async fn lift(app: &App, session: Option<&str>) -> anyhow::Result<Outcome> {
+    let client = app.connect().await?;
+    let session = super::queue::join(app, &client, session).await?;
+    let params = Of {
+        session_id: session.id().clone(),
+    };
+    let lifted = session.call::<LoopdHooksLift>(&params).await;
+    let id = session.id().clone();
+    drop(session);
+    client.close().await;
+    app.terminal.notice(&if lifted?.lifted {
+        format!("{id} goes on without the hooks of its app")
+    } else {
+        format!("no hooks of an app guard {id}")
+    });
     Ok(Outcome::Done)
 }
 

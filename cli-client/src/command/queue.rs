@@ -49,7 +49,11 @@ pub(crate) async fn abort(app: &App, session: Option<&str>) -> anyhow::Result<Ou
 }
 
 /// Joins a session as an observer that answers nothing.
-async fn join(app: &App, client: &Client, session: Option<&str>) -> anyhow::Result<Session> {
+pub(super) async fn join(
+    app: &App,
+    client: &Client,
+    session: Option<&str>,
+) -> anyhow::Result<Session> {
     let id = match session {
         Some(beginning) => find_session(client, beginning).await?,
         None => app.last_here(client).await?,

@@ -216,8 +216,24 @@ impl HookContext {
         if let Some(message) = &definition.status_message {
             self.show_progress(message, Some(true));
         }
-        let result = match &definition.action {
-            _ if !self.is_as_trusted(&hook).await => Err(HookFailure::failed(
+        let result = self.act(&hook, &payload).await;
+        let time = clock.instant().duration_since(started);
+        self.services.hook_times.took(&definition.hash, time);
+        let name = HandlerName::File {
+            name: hook.name(),
+            on_failure: definition.on_failure,
+        };
+        self.ended(name, result, end)
+    }
+
+    /// Does what the hook says: runs its command, or sends the payload to its address.
+    pub(super) async fn act(
+        &self,
+        hook: &Arc<FileHook>,
+        payload: &Value,
+    ) -> Result<HookOutput, HookFailure> {
+        match &hook.definition.action {
+            _ if !self.is_as_trusted(hook).await => Err(HookFailure::failed(
                 "a file that its command names has changed since it was trusted; to look and to \
                  trust again: loop trust",
             )),
@@ -227,7 +243,7 @@ impl HookContext {
                     args: vec!["-c".to_owned(), script.clone()],
                     place,
                 };
-                command::run(self, &hook, command, &payload).await
+                command::run(self, hook, command, payload).await
             }
             HookAction::Program {
                 program,
@@ -239,25 +255,19 @@ impl HookContext {
                     args: args.clone(),
                     place,
                 };
-                command::run(self, &hook, command, &payload).await
+                command::run(self, hook, command, payload).await
             }
             HookAction::Http {
                 url,
                 headers,
                 allowed_env,
-            } => http::post(self, &hook, url, headers, allowed_env, &payload).await,
+            } => http::post(self, hook, url, headers, allowed_env, payload).await,
             // The prompt is what the hook has to say.
             HookAction::Prompt { prompt } => Ok(HookOutput {
                 text: Some(prompt.clone()),
                 ..HookOutput::default()
             }),
-        };
-        hook.took(clock.instant().duration_since(started));
-        let name = HandlerName::File {
-            name: hook.name(),
-            on_failure: definition.on_failure,
-        };
-        self.ended(name, result, end)
+        }
     }
 
     /// Whether a hook that had to be trusted still is what was trusted.

@@ -1,8 +1,7 @@
 //! The hooks in force in a session: those of files and those of clients.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::input::HookInput;
 use crate::client::Client;
@@ -19,13 +18,11 @@ pub struct Hooks {
     pub files: Vec<Arc<FileHook>>,
 }
 
-/// A hook of a file, and how often it ran.
+/// A hook of a file, and whether it ran.
 #[derive(Debug)]
 pub struct FileHook {
     pub definition: HookDefinition,
     ran: AtomicBool,
-    runs: AtomicU64,
-    micros: AtomicU64,
 }
 
 impl FileHook {
@@ -33,29 +30,12 @@ impl FileHook {
         Self {
             definition,
             ran: AtomicBool::new(false),
-            runs: AtomicU64::new(0),
-            micros: AtomicU64::new(0),
         }
     }
 
     /// Returns whether the hook may run now. A hook that runs once in a session is taken by this.
     pub(super) fn take(&self) -> bool {
         !self.definition.once || !self.ran.swap(true, Ordering::Relaxed)
-    }
-
-    pub(super) fn took(&self, time: Duration) {
-        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        self.runs.fetch_add(1, Ordering::Relaxed);
-        self.micros.fetch_add(micros, Ordering::Relaxed);
-    }
-
-    /// Returns how often the hook ran, and how long in all.
-    pub fn spent(&self) -> (u64, Duration) {
-        let micros = self.micros.load(Ordering::Relaxed);
-        (
-            self.runs.load(Ordering::Relaxed),
-            Duration::from_micros(micros),
-        )
     }
 
     /// Names the hook for people: its file and line.

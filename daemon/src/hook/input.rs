@@ -4,7 +4,7 @@ use loopd_proto::time::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::context::HookContext;
-use crate::discovery::hooks::{HookKind, PayloadForm, claude_names};
+use crate::discovery::hooks::{HookKind, PayloadForm, claude_payload};
 use loopd_kernel::model::ToolCall;
 
 /// An event for hooks, with the members that its kind has beside the common ones.
@@ -71,7 +71,7 @@ impl HookInput {
 
     /// Returns the payload for a client.
     pub(super) fn for_client(&self, context: &HookContext, now: Timestamp) -> Value {
-        Value::Object(self.native(context, now))
+        Value::Object(self.native(context, now, None))
     }
 
     /// Returns the payload for a hook of a file.
@@ -81,7 +81,7 @@ impl HookInput {
         context: &HookContext,
         now: Timestamp,
     ) -> Value {
-        let mut members = self.native(context, now);
+        let mut members = self.native(context, now, Some(form));
         // Files read an error as an object, clients as its text.
         if let Some(Value::String(message)) = members.get("error")
             && self.kind == HookKind::ErrorOccurred
@@ -91,11 +91,16 @@ impl HookInput {
         }
         match form {
             PayloadForm::Native => Value::Object(members),
-            PayloadForm::Claude => Value::Object(self.claude(members, now)),
+            PayloadForm::Claude => claude_payload(self.kind, members, now),
         }
     }
 
-    fn native(&self, context: &HookContext, now: Timestamp) -> Map<String, Value> {
+    fn native(
+        &self,
+        context: &HookContext,
+        now: Timestamp,
+        form: Option<PayloadForm>,
+    ) -> Map<String, Value> {
         let mut members = self.members.clone();
         members.insert("sessionId".to_owned(), json!(context.session));
         members.insert("timestamp".to_owned(), json!(now.0));
@@ -105,61 +110,11 @@ impl HookInput {
             members.insert("agentName".to_owned(), json!(agent.name));
             members.insert("agentType".to_owned(), json!(agent.name));
         }
-        if self.names_transcript(None)
+        if self.names_transcript(form)
             && let Some(path) = context.transcript.path()
         {
             members.insert("transcriptPath".to_owned(), json!(path));
         }
         members
     }
-
-    fn claude(&self, native: Map<String, Value>, now: Timestamp) -> Map<String, Value> {
-        let mut members = Map::new();
-        for (name, value) in native {
-            match (name.as_str(), value) {
-                ("toolName", Value::String(tool)) => {
-                    members.insert(
-                        "tool_name".to_owned(),
-                        json!(claude_names(&tool).first().copied().unwrap_or(&tool)),
-                    );
-                }
-                ("toolArgs", value) => {
-                    members.insert("tool_input".to_owned(), value);
-                }
-                ("toolCallId", value) => {
-                    members.insert("tool_use_id".to_owned(), value);
-                }
-                ("toolResult", value) => {
-                    let result = json!({
-                        "result_type": value.get("resultType"),
-                        "text_result_for_llm": value.get("textResultForLlm"),
-                    });
-                    members.insert("tool_response".to_owned(), result.clone());
-                    members.insert("tool_result".to_owned(), result);
-                }
-                ("response", value) => {
-                    members.insert("last_assistant_message".to_owned(), value);
-                }
-                ("timestamp", _) => {
-                    members.insert("timestamp".to_owned(), json!(now.to_string()));
-                }
-                (name, value) => {
-                    members.insert(snake_case(name), value);
-                }
-            }
-        }
-        members.insert("hook_event_name".to_owned(), json!(self.kind.claude_name()));
-        members
-    }
-}
-
-fn snake_case(name: &str) -> String {
-    let mut snake = String::with_capacity(name.len() + 4);
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() {
-            snake.push('_');
-        }
-        snake.push(letter.to_ascii_lowercase());
-    }
-    snake
 }

@@ -72,6 +72,39 @@ pub enum ListedHookState {
     Off,
 }
 
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub struct HookTestParams {
+    /// The file, as seen from `cwd`.
+    pub file: String,
+    /// The event, in any spelling.
+    pub event: String,
+    /// The directory that the hooks run in; that of the launch when absent.
+    #[serde(default)]
+    pub cwd: Option<String>,
+}
+
+/// How the hooks of a file ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HookTested {
+    pub hooks: Vec<TriedHook>,
+    /// What is wrong with the file.
+    pub problems: Vec<FileProblem>,
+}
+
+/// A hook that was run with a payload of made-up values.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TriedHook {
+    pub line: usize,
+    pub command: String,
+    pub payload: serde_json::Value,
+    /// What it answered; absent if it had nothing to say.
+    pub output: Option<serde_json::Value>,
+    /// Why it has no answer.
+    pub error: Option<String>,
+    pub milliseconds: u64,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuardLifted {
     /// Whether a client's hooks guarded the session.

@@ -105,10 +105,14 @@ pub fn claude_payload(kind: HookKind, native: Map<String, Value>, now: Timestamp
                 ("tool_name".to_owned(), json!(tool))
             }
             ("toolArgs", args) => ("tool_input".to_owned(), args),
+            ("toolCallId", call) => ("tool_use_id".to_owned(), call),
             ("toolResult", Value::Object(result)) => {
                 let members = result.into_iter();
                 let members = members.map(|(name, value)| (snake_case(&name), value));
-                ("tool_result".to_owned(), Value::Object(members.collect()))
+                let result = Value::Object(members.collect());
+                // Claude's own name for it.
+                payload.insert("tool_response".to_owned(), result.clone());
+                ("tool_result".to_owned(), result)
             }
             ("response", response) => ("last_assistant_message".to_owned(), response),
             (other, value) => (snake_case(other), value),

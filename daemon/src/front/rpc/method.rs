@@ -12,6 +12,7 @@ mod family;
 mod history;
 mod hook_guard;
 mod hook_list;
+mod hook_test;
 mod host;
 mod inference;
 mod launch;
@@ -115,6 +116,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::LoopdWorktreeRemove, _, _>(worktree::remove)?;
     table.bind::<m::HooksDiscover, _, _>(hook_list::discover)?;
     table.bind::<m::LoopdHooksList, _, _>(hook_list::list)?;
+    table.bind::<m::LoopdHooksTest, _, _>(hook_test::test)?;
     table.bind::<m::LoopdHooksLift, _, _>(hook_guard::lift)?;
     table.bind::<m::LoopdTrustShow, _, _>(trust::show)?;
     table.bind::<m::LoopdTrustSet, _, _>(trust::set)?;

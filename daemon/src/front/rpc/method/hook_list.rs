@@ -14,6 +14,7 @@ use crate::discovery::content_hash::ContentHash;
 use crate::discovery::hooks::{HookAction, HookOrigin, HookPlaces, UserHookPlaces};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::hook_times::HookTimes;
 use crate::trust::{GatedHook, GatedHooks, HookState, load_hooks, project_root};
 
 pub(super) async fn list(context: Context, params: HookListParams) -> Result<HookList, RpcError> {
@@ -22,8 +23,9 @@ pub(super) async fn list(context: Context, params: HookListParams) -> Result<Hoo
     let cwd = named.into_iter().next();
     let cwd = cwd.unwrap_or_else(|| context.connection.launch().cwd.clone());
     let found = load(&context, &cwd).await;
+    let times = &context.app.services.hook_times;
     Ok(HookList {
-        hooks: found.hooks.iter().map(listed).collect(),
+        hooks: found.hooks.iter().map(|hook| listed(hook, times)).collect(),
         problems: found.notices().map(describe).collect(),
     })
 }
@@ -110,8 +112,9 @@ fn discovered(gated: &GatedHook, number: usize, project: Option<&str>) -> Option
     })
 }
 
-fn listed(gated: &GatedHook) -> ListedHook {
+fn listed(gated: &GatedHook, times: &HookTimes) -> ListedHook {
     let hook = &gated.hook;
+    let time = times.of(&hook.hash);
     let matcher = hook.matcher.to_string();
     let (state, why) = match &gated.state {
         HookState::Runs => (ListedHookState::Runs, None),
@@ -146,7 +149,7 @@ fn listed(gated: &GatedHook) -> ListedHook {
         state,
         why,
         hash: hook.hash.to_string(),
-        runs: None,
-        last_ms: None,
+        runs: time.map(|time| time.runs),
+        last_ms: time.map(|time| u64::try_from(time.last.as_millis()).unwrap_or(u64::MAX)),
     }
 }

@@ -1,0 +1,72 @@
+//! Runs a hook once for a person who wants to try it, outside of any session.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loopd_proto::id::SessionId;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::background::BackgroundHooks;
+use super::context::HookContext;
+use super::handlers::{FileHook, Hooks};
+use super::transcript::Transcript;
+use crate::discovery::hooks::{HookDefinition, sample};
+use crate::launch::Launch;
+use crate::publish::Audience;
+use crate::redaction::Redaction;
+use crate::services::Services;
+use crate::trust;
+
+/// How a hook that was tried ended.
+#[derive(Debug, Clone)]
+pub struct HookTrial {
+    /// What the hook was told.
+    pub payload: Value,
+    /// What it answered; `None` if it had nothing to say.
+    pub output: Option<Value>,
+    /// Why it has no answer. As a guard it denies then, unless it says `"onFailure": "continue"`.
+    pub error: Option<String>,
+    pub time: Duration,
+}
+
+/// Runs the hook with a payload of made-up values.
+pub async fn try_out(
+    services: &Arc<Services>,
+    launch: &Arc<Launch>,
+    definition: HookDefinition,
+    cwd: &Path,
+) -> HookTrial {
+    let session = SessionId::new("sample");
+    let background = BackgroundHooks::default();
+    let context = HookContext {
+        hooks: Hooks::default(),
+        top: session.clone(),
+        agent: None,
+        cwd: cwd.to_string_lossy().into_owned(),
+        project: trust::project_root(cwd),
+        env: launch.child_environment(&services.config),
+        launch: Some(launch.clone()),
+        transcript: Transcript::new(session.clone(), services.session_folder(&session)),
+        audience: Audience::new(session.clone()),
+        tip: None,
+        services: services.clone(),
+        cancel: CancellationToken::new(),
+        progress: Arc::default(),
+        redaction: Redaction::default(),
+        background: background.handle(),
+        session,
+    };
+    let clock = &services.clock;
+    let payload = sample(definition.kind, definition.form, cwd, clock.now());
+    let hook = Arc::new(FileHook::new(definition));
+    let started = clock.instant();
+    let result = context.act(&hook, &payload).await;
+    HookTrial {
+        time: clock.instant().duration_since(started),
+        output: result.as_ref().ok().and_then(|output| output.shown()),
+        error: result.err().map(|failure| failure.cause().to_owned()),
+        payload,
+    }
+}
