@@ -12,6 +12,7 @@ mod prompts;
 mod stop;
 mod support;
 mod tree;
+mod tried;
 mod two_clients;
 
 pub(crate) use support::{HookApp, HookReply};

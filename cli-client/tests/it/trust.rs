@@ -96,3 +96,19 @@ fn a_person_is_asked_about_a_folder() {
     assert_eq!(yes.ends(), Some(0));
     assert!(home.prints(&["hooks", "app"]).contains("  runs\n"));
 }
+
+#[test]
+fn a_hook_is_tried_without_a_session() {
+    let home = Home::new();
+    hook(&home, "echo '{}'");
+    let tried = home.run(&["hooks", "test", "app/.github/hooks/a.json", "PreToolUse"]);
+    assert_eq!(tried.code, 0, "{tried:?}");
+    assert!(tried.out.contains("a.json:3  "), "{tried:?}");
+    assert!(tried.out.contains("answered  nothing"), "{tried:?}");
+    hook(&home, "exit 7");
+    let failed = home.run(&["hooks", "test", "app/.github/hooks/a.json", "preToolUse"]);
+    assert_eq!(failed.code, 1, "{failed:?}");
+    assert!(failed.out.contains("exit code 7"), "{failed:?}");
+    let none = home.run(&["hooks", "test", "app/.github/hooks/a.json", "agentStop"]);
+    assert!(none.code == 1 && none.err.contains("no hook"), "{none:?}");
+}
