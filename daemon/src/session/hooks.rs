@@ -1,5 +1,7 @@
 //! Hooks in a session: which are in force, and the effects that ask them.
 
+mod notice;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,10 +9,9 @@ use std::time::Duration;
 
 use loopd_proto::event::hook::HookEnd;
 use loopd_proto::id::ToolCallId;
-use serde::Deserialize;
-use serde_json::Value;
 use tokio::sync::oneshot;
 
+use self::notice::Notice;
 use super::actor::Actor;
 use super::clients::attach::DetachReason;
 use super::effects::Reporter;
@@ -504,56 +505,6 @@ pub(super) async fn report_notices(notices: Vec<String>, reporter: &Reporter) {
                 stored: false,
             })
             .await;
-    }
-}
-
-/// What people are notified of.
-struct Notice {
-    kind: String,
-    title: &'static str,
-    message: String,
-}
-
-impl Notice {
-    /// Returns what an event notifies people of, if it does.
-    fn of(event: &Outgoing) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Line {
-            data: Value,
-        }
-        let title = match event.kind {
-            "permission.requested" => "Permission needed",
-            "user_input.requested" | "elicitation.requested" => "Answer needed",
-            "system.notification" => "Background work",
-            _ => return None,
-        };
-        let data = serde_json::from_str::<Line>(&event.line).ok()?.data;
-        let text = |path: &str| {
-            data.pointer(path)
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-        };
-        let (kind, message) = match event.kind {
-            "permission.requested" if data.get("resolvedByHook").is_some() => return None,
-            "permission.requested" => {
-                let asked = text("/permissionRequest/fullCommandText")
-                    .or_else(|| text("/permissionRequest/fileName"))
-                    .or_else(|| text("/permissionRequest/path"))
-                    .or_else(|| text("/permissionRequest/url"))
-                    .or_else(|| text("/permissionRequest/toolName"));
-                ("permission_prompt".to_owned(), asked)
-            }
-            "system.notification" => (text("/kind/type")?, text("/content")),
-            _ => (
-                "elicitation_dialog".to_owned(),
-                text("/question").or_else(|| text("/message")),
-            ),
-        };
-        Some(Self {
-            kind,
-            title,
-            message: message.unwrap_or_default(),
-        })
     }
 }
 
