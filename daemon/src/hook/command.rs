@@ -292,9 +292,12 @@ fn environment(
     hook: &FileHook,
     place: &HookPlace,
 ) -> BTreeMap<String, String> {
-    let mut env = context.env.clone();
+    let launch = context.launch.as_ref();
+    let seen = launch.map(|launch| launch.child_environment(&context.services.config));
+    let mut env = seen.unwrap_or_default();
+    let own = env.clone();
     for (name, value) in &place.env {
-        let expanded = expand(value, &context.env);
+        let expanded = expand(value, &own);
         env.insert(name.clone(), expanded);
     }
     let project = project(context, hook).display().to_string();

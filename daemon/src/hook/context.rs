@@ -1,6 +1,5 @@
 //! Dispatches one event to all its hooks, at the same time.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,8 +43,7 @@ pub struct HookContext {
     pub cwd: String,
     /// The folder that relative paths in files of hooks start from.
     pub project: PathBuf,
-    /// What commands of the session see.
-    pub env: BTreeMap<String, String>,
+    /// Whose environment commands see.
     pub launch: Option<Arc<Launch>>,
     pub transcript: Transcript,
     pub audience: Audience,

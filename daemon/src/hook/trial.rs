@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::background::BackgroundHooks;
 use super::context::HookContext;
 use super::handlers::{FileHook, Hooks};
+use super::output::HookOutput;
 use super::transcript::Transcript;
 use crate::discovery::hooks::{HookDefinition, sample};
 use crate::launch::Launch;
@@ -46,7 +47,6 @@ pub async fn try_out(
         agent: None,
         cwd: cwd.to_string_lossy().into_owned(),
         project: trust::project_root(cwd),
-        env: launch.child_environment(&services.config),
         launch: Some(launch.clone()),
         transcript: Transcript::new(session.clone(), services.session_folder(&session)),
         audience: Audience::new(session.clone()),
@@ -65,7 +65,7 @@ pub async fn try_out(
     let result = context.act(&hook, &payload).await;
     HookTrial {
         time: clock.instant().duration_since(started),
-        output: result.as_ref().ok().and_then(|output| output.shown()),
+        output: result.as_ref().ok().and_then(HookOutput::shown),
         error: result.err().map(|failure| failure.cause().to_owned()),
         payload,
     }

@@ -112,7 +112,6 @@ impl Actor {
                 .git_root
                 .as_ref()
                 .map_or_else(|| PathBuf::from(&self.state.cwd), PathBuf::from),
-            env: self.child_environment(),
             launch: self.clients.launch().cloned(),
             transcript: self.hooks.transcript.clone(),
             audience: self.clients.audience().clone(),

@@ -7,6 +7,8 @@ use loopd_sdk::hooks::{
 };
 use loopd_sdk::{Hooks, PermissionDecision, SessionConfig};
 
+use serde_json::json;
+
 use crate::home::{Home, within};
 
 fn allowing(hooks: Hooks) -> SessionConfig {
@@ -54,9 +56,8 @@ async fn hooks_change_prompts_arguments_and_results() {
             PromptChange::replace("run echo one")
         })
         .on_pre_tool_use(|input| async move {
-            let mut arguments = input.event.tool_args;
-            arguments["command"] = "echo two".into();
-            ToolVerdict::allow().with_arguments(arguments)
+            assert_eq!(input.event.tool_args.get("command").unwrap(), "echo one");
+            ToolVerdict::allow().with_arguments(json!({"command": "echo two"}))
         })
         .on_post_tool_use(|input| async move {
             assert!(input.event.tool_result.text_result_for_llm.contains("two"));

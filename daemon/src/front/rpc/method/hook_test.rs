@@ -27,14 +27,14 @@ pub(super) async fn test(context: Context, params: HookTestParams) -> Result<Hoo
         Some(_) | None => LocalHttp::Refused,
     };
     let read = tokio::task::spawn_blocking(move || load_file(&file, local_http));
-    let content = read
+    let found = read
         .await
         .map_err(|error| wrong("file", error.to_string()))?;
     let mut tested = HookTested {
         hooks: Vec::new(),
-        problems: content.problems.iter().map(describe).collect(),
+        problems: found.problems.iter().map(describe).collect(),
     };
-    let wanted = content.hooks.into_iter().filter(|hook| hook.kind == kind);
+    let wanted = found.hooks.into_iter().filter(|hook| hook.kind == kind);
     for hook in wanted.take(MOST_RUNS) {
         let (line, command) = (hook.line, hook.action.to_string());
         let trial = try_out(&context.app.services, &launch, hook, &cwd).await;
