@@ -14,6 +14,7 @@ pub(crate) mod disk;
 mod edit;
 #[cfg(test)]
 mod fixture;
+mod git_folder;
 mod glob;
 mod grep;
 pub mod large_output;

@@ -46,6 +46,7 @@ mod permissions;
 mod policy;
 mod properties;
 mod protected_home;
+mod protected_repositories;
 mod providers;
 mod questions;
 mod queue;

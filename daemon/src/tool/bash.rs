@@ -307,6 +307,9 @@ pub(crate) fn permission(
         resolved_paths: std::collections::BTreeMap::new(),
         resolved_working_directory: None,
         changed_shell: None,
+        shell_directories: Vec::new(),
+        shell_directory_unknown: None,
+        repository_folders: Vec::new(),
     }
 }
 

@@ -51,6 +51,7 @@ impl Tool for Create {
                 can_offer_session_approval: true,
                 other_files: Vec::new(),
                 also_named: place.other_names(),
+                repository_folders: place.repository_folders(),
             })
         });
         match planned.await {

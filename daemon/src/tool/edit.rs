@@ -91,6 +91,7 @@ impl Tool for Edit {
                 tool_call_id: None,
                 intention: "Edit file".to_owned(),
                 also_named: plan.place.other_names(),
+                repository_folders: plan.place.repository_folders(),
                 file_name: texts::path(&plan.place.shown),
                 diff: plan.diff,
                 new_file_contents: None,

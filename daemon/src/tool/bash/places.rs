@@ -1,11 +1,12 @@
 //! Looks up on disk what the words of a command name, for its permission request: the working
 //! directory, and links that lead elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use loopd_proto::permission::PermissionRequest;
 
+use crate::tool::git_folder::GitFolders;
 use crate::tool::{Outcome, disk, texts};
 use loopd_kernel::policy::shell::analysis::{self, Place};
 
@@ -26,6 +27,7 @@ pub(super) async fn resolved(
         full_command_text,
         resolved_paths,
         resolved_working_directory,
+        repository_folders,
         ..
     } = &mut request
     else {
@@ -34,12 +36,14 @@ pub(super) async fn resolved(
     *resolved_working_directory = Some(directory(cwd));
     let places = analysis::places(full_command_text);
     // A few words are looked up in place, so that the call is judged at once.
-    *resolved_paths = if places.iter().any(|place| place.is_pattern) {
+    let found = if places.iter().any(|place| place.is_pattern) {
         let cwd = cwd.to_owned();
         disk::blocking(move || look_up(&cwd, &places)).await?
     } else {
         look_up(cwd, &places)
     };
+    *resolved_paths = found.paths;
+    *repository_folders = found.repositories.into_iter().collect();
     Ok(request)
 }
 
@@ -48,16 +52,26 @@ pub(super) fn directory(cwd: &Path) -> String {
     texts::path(&cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned()))
 }
 
-/// Returns the places that are not simply below the working directory, by their words.
-fn look_up(cwd: &Path, places: &[Place]) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
+/// What the words of a command name on disk.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct LookedUp {
+    /// The places that are not simply below the working directory, by their words.
+    paths: BTreeMap<String, String>,
+    /// The folders of repositories that a word names or leads into.
+    repositories: BTreeSet<String>,
+}
+
+fn look_up(cwd: &Path, places: &[Place]) -> LookedUp {
+    let mut looked_up = LookedUp::default();
+    let found = &mut looked_up.paths;
     if places.is_empty() {
-        return found;
+        return looked_up;
     }
     let Ok(real_cwd) = cwd.canonicalize() else {
         found.insert(".".to_owned(), UNKNOWN.to_owned());
-        return found;
+        return looked_up;
     };
+    let mut git_folders = GitFolders::default();
     let mut matches = 0;
     for (index, place) in places.iter().enumerate() {
         if index >= MAX_WORDS {
@@ -75,12 +89,15 @@ fn look_up(cwd: &Path, places: &[Place]) -> BTreeMap<String, String> {
         };
         for candidate in candidates {
             let real = real(&real_cwd.join(&candidate));
+            let repository = git_folders.around(&real);
+            let repository = repository.map(|folder| texts::path(&folder));
+            looked_up.repositories.extend(repository);
             if real != tidy(&real_cwd.join(&candidate)) {
                 found.insert(texts::path(&candidate), texts::path(&real));
             }
         }
     }
-    found
+    looked_up
 }
 
 /// Returns the path without links. What does not exist is taken as it is written.
@@ -162,7 +179,7 @@ mod tests {
                 path: path.to_owned(),
                 is_pattern,
             };
-            look_up(&cwd, &[place])
+            look_up(&cwd, &[place]).paths
         };
         let one =
             |name: &str, path: PathBuf| BTreeMap::from([(name.to_owned(), texts::path(&path))]);

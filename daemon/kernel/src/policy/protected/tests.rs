@@ -27,6 +27,7 @@ fn write(file: &str, also: &[&str]) -> PermissionRequest {
         can_offer_session_approval: true,
         other_files: Vec::new(),
         also_named: also.iter().map(|name| (*name).to_owned()).collect(),
+        repository_folders: Vec::new(),
     }
 }
 
