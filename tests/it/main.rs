@@ -21,6 +21,7 @@ mod closed_files;
 mod commands;
 mod correlation;
 mod daemon;
+mod denied_ways;
 mod denied_writes;
 mod discovery;
 mod effective_permissions;

@@ -16,6 +16,7 @@ use crate::redaction::Redaction;
 use crate::subagent::{SlotLease, Subagents};
 use loopd_exec::shells::{CommandContext, FoundShell, ShellError, Shells};
 use loopd_exec::terminal::Backend;
+use loopd_kernel::changed_shells::ChangedShells;
 use loopd_kernel::policy::GuardedPaths;
 
 /// What a tool gets while its call is only assessed. Nothing in it can start or change anything.
@@ -28,6 +29,8 @@ pub struct AssessContext {
     /// The paths that rules name. A search through a folder leaves out what may not be read.
     pub guarded: Arc<GuardedPaths>,
     pub open_shells: ShellLookup,
+    /// Where earlier commands may have led the shells of the session.
+    pub changed_shells: ChangedShells,
     /// The secrets that requests show masked. A grant names what the request showed.
     pub redaction: Redaction,
 }

@@ -86,6 +86,7 @@ impl Fixture {
                 scratch: base.join("scratch"),
                 guarded: Arc::default(),
                 open_shells: ShellLookup::new(shells.clone()),
+                changed_shells: loopd_kernel::changed_shells::ChangedShells::default(),
                 redaction: crate::redaction::Redaction::default(),
             },
             env,

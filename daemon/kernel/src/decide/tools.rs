@@ -42,7 +42,10 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             let open = turn.calls().iter().filter(|other| other.is_open());
             let others = open.map(|other| &other.call);
             let others = others.filter(|other| other.id != call.call.id);
-            let is_changed = state.changed_shells.has_shell_of(&call.call, others);
+            let shells = &state.changed_shells;
+            let is_changed = shells.has_shell_of(&call.call, others.clone());
+            let directories = shells.directories_of(&call.call, &state.cwd, others);
+            let permission = permission.in_directories(directories);
             Some(if is_changed {
                 permission.for_changed_shell(texts::CHANGED_SHELL)
             } else {

@@ -14,6 +14,7 @@ use std::path::Path;
 
 use loopd_proto::permission::{PermissionRequest, Permissions};
 
+use super::process_path::is_through_process;
 use super::{Whereabouts, plain, shell, within};
 
 /// Folders that are protected with everything in them. A `/` separates a folder and its parent.
@@ -134,7 +135,9 @@ pub(crate) fn is_written<'a>(
                     is_protected_below(&roots, &joined(cwd, name)) || leads_there(name)
                 };
                 let text = full_command_text;
+                let is_unclear = |name: &String| is_through_process(&joined(cwd, name));
                 names.iter().any(is_there)
+                    || names.iter().any(is_unclear)
                     || home.is_some_and(|home| {
                         home::is_named(home, &roots, &bases, text, names.iter())
                     })

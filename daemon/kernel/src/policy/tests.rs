@@ -4,6 +4,7 @@ use super::*;
 
 #[cfg(unix)]
 mod denied_reads;
+mod denied_ways;
 mod denied_writes;
 
 fn shell(identifiers: &[&str], plain: bool) -> PermissionRequest {

@@ -73,6 +73,7 @@ impl Actor {
             scratch: self.services.scratch_folder(&self.state.id),
             guarded: policy::guarded(&effective.permissions).into(),
             open_shells: ShellLookup::new(self.shells.clone()),
+            changed_shells: self.state.changed_shells.clone(),
             redaction,
         }
     }
