@@ -40,7 +40,7 @@ impl Tool for Create {
         }
         let planned = disk::blocking(move || {
             let planned = plan(&args, &context)
-                .map_err(|_| resolved_path::need_to_explain(&context, &args.path));
+                .map_err(|_| Box::new(resolved_path::need_to_explain(&context, &args.path)));
             planned.map(|(place, diff)| PermissionRequest::Write {
                 managed_approval_required: None,
                 tool_call_id: None,
@@ -56,7 +56,7 @@ impl Tool for Create {
         });
         match planned.await {
             Ok(Ok(request)) => Need::Permission(request),
-            Ok(Err(need)) => need,
+            Ok(Err(need)) => *need,
             Err(outcome) => Need::Refused(outcome),
         }
     }

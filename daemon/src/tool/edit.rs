@@ -83,7 +83,8 @@ impl Tool for Edit {
         }
         let (args, context) = (args.clone(), context.clone());
         let planned = disk::blocking(move || {
-            plan(&args, &context).map_err(|_| resolved_path::need_to_explain(&context, &args.path))
+            plan(&args, &context)
+                .map_err(|_| Box::new(resolved_path::need_to_explain(&context, &args.path)))
         });
         match planned.await {
             Ok(Ok(plan)) => Need::Permission(PermissionRequest::Write {
@@ -98,7 +99,7 @@ impl Tool for Edit {
                 can_offer_session_approval: true,
                 other_files: Vec::new(),
             }),
-            Ok(Err(need)) => need,
+            Ok(Err(need)) => *need,
             Err(outcome) => Need::Refused(outcome),
         }
     }

@@ -75,7 +75,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             return finish(state, turn, call, outcome, env);
         }
         Err(NotGranted { request, .. }) if assessed.can_ask => {
-            let at = env.whereabouts(state);
+            let (at, request) = (env.whereabouts(state), *request);
             let request = if protected::is_written(&permissions, at, &request) {
                 request.for_once()
             } else {

@@ -17,11 +17,10 @@ pub(super) fn is_through_process(path: &str) -> bool {
     (0..parts.len()).any(|at| {
         is_at_root(at)
             && match parts.get(at..).unwrap_or_default() {
-                // A path that is computed ends here: `/proc/$$/cwd`.
-                ["proc"] => true,
+                // A path that is computed ends with the folder: `/proc/$$/cwd`.
+                ["proc"] | ["dev", "stdin" | "stdout" | "stderr", _, ..] => true,
                 ["proc", rest @ ..] => rest.iter().any(|part| LEADING.contains(part)),
                 ["dev", "fd", rest @ ..] => rest.len() > 1 || rest.first() == Some(&".."),
-                ["dev", "stdin" | "stdout" | "stderr", _, ..] => true,
                 _ => false,
             }
     })

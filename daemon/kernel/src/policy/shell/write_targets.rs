@@ -199,7 +199,9 @@ impl WriteTargets {
             return;
         }
         let operands = operands(rest);
-        operands.iter().for_each(|word| self.write_surely(word));
+        for word in &operands {
+            self.write_surely(word);
+        }
         let kept = match command {
             "mv" => 1,
             "rm" => 0,
