@@ -307,6 +307,7 @@ fn connect(location: &Location, missing: Missing, steps: Steps) -> Result<Connec
     let refuse = |failure: Failure| OpenError::new(location, failure.of(location));
     let name = |error: rusqlite::Error| refuse(error.into());
     if let (Location::File(path), Missing::Create) = (location, missing) {
+        check_not_emptied(path).map_err(refuse)?;
         create_private(path).map_err(|error| refuse(error.into()))?;
     }
     if missing == Missing::Refuse {
@@ -344,6 +345,19 @@ fn check_not_empty(location: &Location) -> Result<(), Failure> {
         }
         Location::File(_) | Location::Memory => Ok(()),
     }
+}
+
+/// Fails if a database is empty but for its write-ahead log: that was not the store.
+fn check_not_emptied(path: &Path) -> Result<(), Failure> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let length = |path: &Path| path.metadata().map(|found| found.len()).ok();
+    let has_log = length(Path::new(&log)).is_some_and(|length| length > 0);
+    if length(path) == Some(0) && has_log {
+        let what = "the file is empty, but its write-ahead log is not";
+        return Err(Failure::Unreadable(what.to_owned()));
+    }
+    Ok(())
 }
 
 /// Keeps a copy of the database before it is migrated. The connection is closed meanwhile: reading

@@ -139,3 +139,29 @@ async fn nothing_is_acknowledged_after_a_file_was_changed_under_a_session_in_use
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+#[tokio::test]
+async fn a_database_that_was_emptied_is_not_taken_for_a_new_one_at_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("loopd.db");
+    let store = in_folder(&folder).await;
+    store.append(batch("one", 0, 3)).await.unwrap();
+    overwrite(&path, None);
+    store.append(batch("one", 3, 1)).await.unwrap_err();
+    store.close().await.unwrap_err();
+    let log = folder.path().join("loopd.db-wal");
+    assert!(
+        std::fs::metadata(&log).unwrap().len() > 0,
+        "the log is kept"
+    );
+    let opened = SqliteStore::open(Location::File(path.clone())).await;
+    let told = opened.err().unwrap().to_string();
+    assert!(
+        told.contains("damaged") && told.contains("loopd.db"),
+        "{told}"
+    );
+    assert!(
+        std::fs::metadata(&log).unwrap().len() > 0,
+        "the log is kept"
+    );
+}
