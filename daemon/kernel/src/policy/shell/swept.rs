@@ -158,10 +158,9 @@ fn by_git(arguments: &[Word]) -> Vec<String> {
         {
             vec![".".to_owned()]
         }
-        "restore" => named(),
         // Without a name it takes all files.
         "checkout" if has(rest, "--force") || has_letter(rest, 'f') => vec![".".to_owned()],
-        "checkout" => named(),
+        "checkout" | "restore" => named(),
         "read-tree" if has_letter(rest, 'u') => vec![".".to_owned()],
         "clean" | "checkout-index" => {
             let named = named();
