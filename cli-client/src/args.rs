@@ -67,7 +67,8 @@ pub(crate) struct Options {
     ///
     /// No rule covers writing to files that make a program run something, such as those in `.git`,
     /// `.claude` and `.vscode`, `.mcp.json` and the start-up files of shells, nor, except for `shell`,
-    /// a command in a shell that an earlier command may have changed.
+    /// a command in a shell that an earlier command may have changed. Such files may be in folders
+    /// and archives, so `shell(cp:*)` does not cover `cp -r`, and `shell(mv:*)` no folders.
     #[arg(long, global = true, value_name = "RULE", value_parser = crate::allow::parse)]
     pub(crate) allow_tool: Vec<loopd_sdk::PermissionRule>,
 

@@ -15,6 +15,7 @@ mod edit;
 pub mod exit_plan_mode;
 #[cfg(test)]
 mod fixture;
+mod git_folder;
 mod glob;
 mod grep;
 pub mod large_output;

@@ -41,6 +41,16 @@ pub enum PermissionRequest {
         /// Whether an earlier command may have changed what names mean in the shell of this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         changed_shell: Option<bool>,
+        /// The directories that earlier commands may have led the shell of this one to.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        shell_directories: Vec<String>,
+        /// Whether earlier commands may have led the shell to a directory that is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shell_directory_unknown: Option<bool>,
+        /// Folders in which git keeps a repository and that a word names or leads into, unless
+        /// their name is `.git`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        repository_folders: Vec<String>,
     },
     Write {
         /// Whether the managed settings want a person to decide.
@@ -61,6 +71,10 @@ pub enum PermissionRequest {
         /// Other names of the same files, such as the link that was named; a deny rule may use any.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         also_named: Vec<String>,
+        /// Folders in which git keeps a repository and in which one of the files lies, unless their
+        /// name is `.git`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        repository_folders: Vec<String>,
     },
     Read {
         /// Whether the managed settings want a person to decide.
@@ -211,6 +225,22 @@ impl PermissionRequest {
                 Some(other) => format!("{other} {why}"),
                 None => why.to_owned(),
             });
+        }
+        self
+    }
+
+    /// Says which directories earlier commands may have led the shell to; `None` if that is not
+    /// known.
+    #[must_use]
+    pub fn in_directories(mut self, directories: Option<Vec<String>>) -> Self {
+        if let Self::Shell {
+            shell_directories,
+            shell_directory_unknown,
+            ..
+        } = &mut self
+        {
+            *shell_directory_unknown = directories.is_none().then_some(true);
+            *shell_directories = directories.unwrap_or_default();
         }
         self
     }

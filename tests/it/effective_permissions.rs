@@ -130,6 +130,9 @@ fn shell() -> impl Strategy<Value = PermissionRequest> {
                 resolved_paths: std::collections::BTreeMap::new(),
                 resolved_working_directory: None,
                 changed_shell: None,
+                shell_directories: Vec::new(),
+                shell_directory_unknown: None,
+                repository_folders: Vec::new(),
             }
         },
     )
@@ -147,6 +150,7 @@ fn request() -> impl Strategy<Value = PermissionRequest> {
             can_offer_session_approval: true,
             other_files,
             also_named,
+            repository_folders: Vec::new(),
         }
     });
     let read = (place(), places()).prop_map(|(path, also_named)| PermissionRequest::Read {

@@ -203,6 +203,25 @@ async fn a_key_in_the_address_of_a_provider_is_not_stored() {
     daemon.finish().await;
 }
 
+#[tokio::test]
+async fn a_key_that_a_provider_repeats_is_not_told() {
+    let script =
+        Script::play([Turn::user("go").fails(400, "no such route: /v1?api_key=query-key-4711")])
+            .await;
+    let url = format!("{}?api_key=query-key-4711", script.url());
+    let daemon = Daemon::builder().script(script).start().await;
+    let provider = json!({"type": "openai", "baseUrl": url});
+    let mut session = daemon.client().create(json!({"provider": provider})).await;
+    session.send("go").await;
+    let failure = session.next("model.call_failure").await;
+    let message = failure["data"]["errorMessage"].as_str().unwrap();
+    assert!(message.contains("[redacted]"), "{message}");
+    session.next("session.idle").await;
+    let said = all_events(&session).await;
+    assert!(!said.contains("4711"), "{said}");
+    daemon.finish().await;
+}
+
 /// What a person is asked about, and what the model reads, hides nothing.
 #[tokio::test]
 async fn hidden_characters_are_shown_and_an_edit_still_finds_them() {

@@ -1,6 +1,7 @@
 //! `loop doctor`: checks everything that `loop` needs and says how to fix what is missing. Changes
 //! nothing; a daemon that it had to start exits by itself.
 
+mod database;
 mod disk;
 
 use std::path::{Path, PathBuf};
@@ -32,6 +33,7 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Outcome> {
         Ok(paths) => {
             findings.push(("home", home(&paths.home)));
             findings.extend(disk::check(&paths.home).map(|finding| ("disk", finding)));
+            findings.push(("data", database::check(&paths.home)));
             findings.push(("loopd", program(&paths)));
             findings.extend(daemon(app, &paths).await);
         }

@@ -411,9 +411,10 @@ fn finished(state: &mut State, complete: &ToolComplete) {
     let code = complete.error.as_ref().and_then(|it| it.code.as_deref());
     let rejected = code == Some(texts::REJECTED_CODE);
     let mut shells = std::mem::take(&mut state.changed_shells);
+    let cwd = state.cwd.clone();
     if let Some(call) = turn_call(state, &complete.tool_call_id) {
         call.advance(CallEvent::Recorded { rejected });
-        shells.after(&call.call, complete);
+        shells.after(&call.call, complete, &cwd);
     }
     state.changed_shells = shells;
     state.totals.tool_calls += 1;

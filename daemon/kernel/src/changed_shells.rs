@@ -1,26 +1,41 @@
 //! Shells of a session that commands may have changed, so that names in them may mean something
-//! else than in a fresh shell. A fold of the log.
+//! else than in a fresh shell, and the directories that they may be in. A fold of the log.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopd_proto::event::tool::ToolComplete;
 
 use super::model::ToolCall;
+use super::policy::plain;
 use super::policy::shell::changes::changes_shell;
+use super::policy::shell::directories::{Directories, below};
 use super::texts;
 
 /// The tools that run a command in a shell, and those that type into one.
 const RUNNING: [&str; 2] = ["bash", "powershell"];
 const TYPING: [&str; 2] = ["write_bash", "write_powershell"];
 
-/// The ids of shells that were changed. A shell stays in it also when it has ended and another one
-/// has its name.
+/// In how many directories a shell may be. With more, it is not known where it is.
+const MAX_DIRECTORIES: usize = 16;
+
+/// The shells that were used under a name. A shell stays in it also when it has ended and another
+/// one has its name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ChangedShells(BTreeSet<String>);
+pub struct ChangedShells(BTreeMap<String, UsedShell>);
+
+/// What earlier commands may have made of a shell.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct UsedShell {
+    /// Whether names may mean something else.
+    is_changed: bool,
+    /// The directories that it may be in; `None` if that is not known.
+    directories: Option<BTreeSet<String>>,
+}
 
 impl ChangedShells {
-    /// Takes the end of a call. A call that was not permitted changed nothing.
-    pub(crate) fn after(&mut self, call: &ToolCall, complete: &ToolComplete) {
+    /// Takes the end of a call in a session that works in `cwd`. A call that was not permitted
+    /// changed nothing.
+    pub(crate) fn after(&mut self, call: &ToolCall, complete: &ToolComplete, cwd: &str) {
         let code = complete
             .error
             .as_ref()
@@ -28,8 +43,20 @@ impl ChangedShells {
         if matches!(code, Some("denied" | texts::REJECTED_CODE)) {
             return;
         }
-        if let Some(shell) = changed_by(call) {
-            self.0.insert(shell.to_owned());
+        let Some(id) = shell(call) else {
+            return;
+        };
+        let name = call.name.as_str();
+        if !RUNNING.contains(&name) && !TYPING.contains(&name) {
+            return;
+        }
+        let used = self.0.entry(id.to_owned()).or_insert_with(|| UsedShell {
+            is_changed: false,
+            directories: Some(BTreeSet::from([cwd.to_owned()])),
+        });
+        if changed_by(call).is_some() {
+            used.is_changed = true;
+            used.directories = used.directories.take().and_then(|at| moved(at, call));
         }
     }
 
@@ -42,9 +69,58 @@ impl ChangedShells {
     ) -> bool {
         // Without a name, a command gets a fresh shell.
         shell(call).is_some_and(|id| {
-            self.0.contains(id) || others.any(|other| changed_by(other) == Some(id))
+            self.0.get(id).is_some_and(|used| used.is_changed)
+                || others.any(|other| changed_by(other) == Some(id))
         })
     }
+
+    /// Returns the directories that the shell of a call may be in, or `None` if that is not known:
+    /// what is typed, and what runs beside a call that changes the shell, may be anywhere.
+    pub(crate) fn directories_of<'c>(
+        &self,
+        call: &ToolCall,
+        cwd: &str,
+        mut others: impl Iterator<Item = &'c ToolCall>,
+    ) -> Option<Vec<String>> {
+        if TYPING.contains(&call.name.as_str()) {
+            return None;
+        }
+        let Some(id) = shell(call) else {
+            return Some(Vec::new());
+        };
+        if others.any(|other| changed_by(other) == Some(id)) {
+            return None;
+        }
+        self.directories(id, cwd)
+    }
+
+    /// Returns the directories other than `cwd` that a shell may be in, or `None` if that is not
+    /// known.
+    pub fn directories(&self, id: &str, cwd: &str) -> Option<Vec<String>> {
+        let Some(used) = self.0.get(id) else {
+            return Some(Vec::new());
+        };
+        let directories = used.directories.as_ref()?.iter();
+        let others = directories.filter(|directory| *directory != cwd);
+        Some(others.cloned().collect())
+    }
+}
+
+/// Returns the directories that a shell may be in after a call, or `None` if that is not known.
+fn moved(at: BTreeSet<String>, call: &ToolCall) -> Option<BTreeSet<String>> {
+    if TYPING.contains(&call.name.as_str()) {
+        return None;
+    }
+    let text = call.arguments.get("command")?.as_str()?;
+    let folders = Directories::after(text)?;
+    let mut all = at.clone();
+    for directory in at {
+        for folder in &folders {
+            let moved = plain(&below(&directory, folder));
+            all.insert(moved.to_string_lossy().into_owned());
+        }
+    }
+    (all.len() <= MAX_DIRECTORIES).then_some(all)
 }
 
 /// Returns the shell that a call may change.

@@ -14,7 +14,7 @@
 
 pub mod answer_cut;
 pub mod apply;
-mod changed_shells;
+pub mod changed_shells;
 pub mod command;
 pub mod context;
 pub mod decide;

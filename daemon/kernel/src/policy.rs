@@ -9,9 +9,11 @@
 //! resulting right to run.
 
 mod denied_files;
+mod denied_kinds;
 pub mod grant;
 pub mod managed;
 pub mod planning;
+mod process_path;
 pub(crate) mod protected;
 pub mod restrict;
 pub mod shell;
@@ -77,6 +79,11 @@ fn judge_by_rules(
         asks |= written == Denial::Possible;
         if let Denial::By(rule) = written {
             return Verdict::denied_by(rule);
+        }
+        match denied_kinds::denial(permissions, request) {
+            Denial::By(rule) => return Verdict::denied_by(rule),
+            Denial::Possible => asks = true,
+            Denial::No => {}
         }
         let about_shell: Vec<&PermissionRule> = permissions
             .denied

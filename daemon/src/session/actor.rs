@@ -476,7 +476,8 @@ impl Actor {
     }
 
     pub(super) fn tell(&mut self, event: &Ephemeral) {
-        match journal::pass(&self.state, &self.services.clock, event) {
+        let event = self.tellable(event);
+        match journal::pass(&self.state, &self.services.clock, &event) {
             Ok(outgoing) => {
                 self.publish(vec![outgoing]);
             }

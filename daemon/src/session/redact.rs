@@ -5,7 +5,9 @@
 //! what is said of tasks. A call in the daemon still runs with the arguments that the model wrote; a
 //! client's tool gets them masked, because it gets what the log has.
 
-use loopd_proto::event::Durable;
+use std::borrow::Cow;
+
+use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::ToolCallId;
 use loopd_proto::permission::{PermissionPrompt, PermissionRequest};
 use loopd_proto::session::ProviderConfig;
@@ -121,6 +123,22 @@ impl Actor {
             Durable::StopBlocked(it) => Durable::StopBlocked(self.masked(it, made)),
             Durable::Reminded(it) => Durable::Reminded(self.masked(it, made)),
             other => other,
+        }
+    }
+
+    /// Returns an event that is told and not stored without secrets. Only what others say can have
+    /// some: a provider may repeat the address that it was asked at.
+    pub(super) fn tellable<'e>(&self, event: &'e Ephemeral) -> Cow<'e, Ephemeral> {
+        match event {
+            Ephemeral::ModelCallFailure(it) => {
+                let masked = self.masked(it.clone(), &mut None);
+                Cow::Owned(Ephemeral::ModelCallFailure(masked))
+            }
+            Ephemeral::SessionError(it) => {
+                let masked = self.masked(it.clone(), &mut None);
+                Cow::Owned(Ephemeral::SessionError(masked))
+            }
+            other => Cow::Borrowed(other),
         }
     }
 

@@ -215,6 +215,7 @@ impl Actor {
                     })
                 }
                 Step::Tell(event) => {
+                    let event = self.tellable(&event);
                     journal::pass(&self.state, &self.services.clock, &event).map(|out| {
                         self.waits.told(&event, &out);
                         written.outgoing.push(out);

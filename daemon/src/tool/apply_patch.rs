@@ -111,6 +111,7 @@ fn request(plan: &Plan) -> PermissionRequest {
         can_offer_session_approval: true,
         other_files: others,
         also_named: plan.also_named.clone(),
+        repository_folders: plan.repository_folders.clone(),
     }
 }
 

@@ -93,7 +93,13 @@ impl Tool for Bash {
         if let Err(outcome) = check_sandbox(args, context) {
             return Need::Refused(outcome);
         }
-        let request = match places::resolved(request(args), &context.cwd).await {
+        // A shell that is not known is not looked up, and its command is asked about.
+        let shell = args.shell_id.as_ref().and_then(|id| {
+            let cwd = texts::path(&context.cwd);
+            context.changed_shells.directories(&id.to_string(), &cwd)
+        });
+        let shell = shell.unwrap_or_default();
+        let request = match places::resolved(request(args), context, shell).await {
             Ok(request) => request,
             Err(outcome) => return Need::Refused(outcome),
         };
@@ -339,6 +345,9 @@ pub(crate) fn permission(
         resolved_paths: std::collections::BTreeMap::new(),
         resolved_working_directory: None,
         changed_shell: None,
+        shell_directories: Vec::new(),
+        shell_directory_unknown: None,
+        repository_folders: Vec::new(),
     }
 }
 

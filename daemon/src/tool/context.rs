@@ -17,6 +17,7 @@ use crate::subagent::{SlotLease, Subagents};
 use loopd_exec::sandbox::{NetworkAccess, Sandbox};
 use loopd_exec::shells::{CommandContext, FoundShell, ShellError, Shells};
 use loopd_exec::terminal::Backend;
+use loopd_kernel::changed_shells::ChangedShells;
 use loopd_kernel::policy::GuardedPaths;
 use loopd_kernel::policy::planning::Planning;
 
@@ -41,6 +42,8 @@ pub struct AssessContext {
     pub plan_file: PathBuf,
     /// Whether the session only looks and plans; its commands run in a sandbox then.
     pub planning: Planning,
+    /// Where earlier commands may have led the shells of the session.
+    pub changed_shells: ChangedShells,
     /// The secrets that requests show masked. A grant names what the request showed.
     pub redaction: Redaction,
 }

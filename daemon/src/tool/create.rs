@@ -41,7 +41,7 @@ impl Tool for Create {
         }
         let planned = disk::blocking(move || {
             let planned = plan(&args, &context)
-                .map_err(|_| resolved_path::need_to_explain(&context, &args.path));
+                .map_err(|_| Box::new(resolved_path::need_to_explain(&context, &args.path)));
             planned.map(|(place, diff)| PermissionRequest::Write {
                 managed_approval_required: None,
                 tool_call_id: None,
@@ -52,11 +52,12 @@ impl Tool for Create {
                 can_offer_session_approval: true,
                 other_files: Vec::new(),
                 also_named: place.other_names(),
+                repository_folders: place.repository_folders(),
             })
         });
         match planned.await {
             Ok(Ok(request)) => Need::Permission(request),
-            Ok(Err(need)) => need,
+            Ok(Err(need)) => *need,
             Err(outcome) => Need::Refused(outcome),
         }
     }

@@ -84,7 +84,8 @@ impl Tool for Edit {
         }
         let (args, context) = (args.clone(), context.clone());
         let planned = disk::blocking(move || {
-            plan(&args, &context).map_err(|_| resolved_path::need_to_explain(&context, &args.path))
+            plan(&args, &context)
+                .map_err(|_| Box::new(resolved_path::need_to_explain(&context, &args.path)))
         });
         match planned.await {
             Ok(Ok(plan)) => Need::Permission(PermissionRequest::Write {
@@ -92,13 +93,14 @@ impl Tool for Edit {
                 tool_call_id: None,
                 intention: "Edit file".to_owned(),
                 also_named: plan.place.other_names(),
+                repository_folders: plan.place.repository_folders(),
                 file_name: texts::path(&plan.place.shown),
                 diff: plan.diff,
                 new_file_contents: None,
                 can_offer_session_approval: true,
                 other_files: Vec::new(),
             }),
-            Ok(Err(need)) => need,
+            Ok(Err(need)) => *need,
             Err(outcome) => Need::Refused(outcome),
         }
     }

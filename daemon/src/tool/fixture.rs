@@ -89,6 +89,7 @@ impl Fixture {
                 sandbox_network: loopd_exec::sandbox::NetworkAccess::Denied,
                 plan_file: base.join("plan.md"),
                 planning: loopd_kernel::policy::planning::Planning::No,
+                changed_shells: loopd_kernel::changed_shells::ChangedShells::default(),
                 redaction: crate::redaction::Redaction::default(),
             },
             env,

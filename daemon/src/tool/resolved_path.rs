@@ -9,6 +9,7 @@ use loopd_proto::permission::PermissionRequest;
 use loopd_kernel::policy::grant::Grant;
 
 use super::closed::ClosedPlaces;
+use super::git_folder::GitFolders;
 use super::{AssessContext, Need, Outcome, texts};
 
 /// The three names of one file or folder.
@@ -23,6 +24,8 @@ pub(super) struct ResolvedPath {
     pub(super) shown: PathBuf,
     /// The names that rules use for it, if they are others.
     by_rules: Vec<String>,
+    /// The folder in which git keeps a repository and in which it lies, if it does.
+    repository: Option<String>,
 }
 
 /// Resolves a path as far as it exists, for a permission request. Tells nothing of the path: that is
@@ -107,6 +110,9 @@ fn named(context: &AssessContext, asked: PathBuf, real: PathBuf) -> ResolvedPath
     let shown = inside.unwrap_or_else(|| real.clone());
     ResolvedPath {
         by_rules: ClosedPlaces::of(&context.guarded).names(&real),
+        repository: GitFolders::default()
+            .around(&real)
+            .map(|folder| texts::path(&folder)),
         asked,
         real,
         shown,
@@ -170,6 +176,11 @@ impl ResolvedPath {
             }
         }
         names
+    }
+
+    /// Returns the folder in which git keeps a repository and in which this path lies.
+    pub(super) fn repository_folders(&self) -> Vec<String> {
+        self.repository.iter().cloned().collect()
     }
 
     /// Returns whether the session stored this file itself, such as a long output.

@@ -46,7 +46,10 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             let open = turn.calls().iter().filter(|other| other.is_open());
             let others = open.map(|other| &other.call);
             let others = others.filter(|other| other.id != call.call.id);
-            let is_changed = state.changed_shells.has_shell_of(&call.call, others);
+            let shells = &state.changed_shells;
+            let is_changed = shells.has_shell_of(&call.call, others.clone());
+            let directories = shells.directories_of(&call.call, &state.cwd, others);
+            let permission = permission.in_directories(directories);
             Some(if is_changed {
                 permission.for_changed_shell(texts::CHANGED_SHELL)
             } else {
@@ -68,7 +71,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             }),
             HookVerdict::Allow,
         ) if !managed::wants_a_person(&permissions, env.whereabouts(state), &request) => {
-            Ok(Grant::by_person(request))
+            Ok(Grant::by_person(*request))
         }
         (granted, _) => granted,
     };
@@ -106,7 +109,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
                 HookVerdict::None
                 | HookVerdict::Allow
                 | HookVerdict::Ask(None)
-                | HookVerdict::Deny(_) => request,
+                | HookVerdict::Deny(_) => *request,
             };
             let for_a_person =
                 managed::wants_a_person(&permissions, env.whereabouts(state), &request)
@@ -172,12 +175,12 @@ fn confirmed_by_person(call: &CallState, grant: Grant, why: Option<String>) -> N
     let request = grant.into_request();
     NotGranted {
         verdict: Verdict::Ask,
-        request: request.unwrap_or_else(|| PermissionRequest::Hook {
+        request: Box::new(request.unwrap_or_else(|| PermissionRequest::Hook {
             tool_call_id: Some(call.call.id.clone()),
             tool_name: call.call.name.clone(),
             tool_args: Some(call.call.arguments.clone()),
             hook_message: why,
-        }),
+        })),
     }
 }
 

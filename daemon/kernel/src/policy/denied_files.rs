@@ -1,5 +1,6 @@
 //! Deny rules about files, compared with what a command may read and write. Links that the daemon
-//! followed count by where they lead.
+//! followed count by where they lead, and so do the directories that earlier commands may have led
+//! the shell to.
 //!
 //! Only paths that stand in the text are known. A path that a program finds by itself is not: a
 //! rule cannot stop `grep -r x .` or a script that writes somewhere.
@@ -8,10 +9,15 @@ use std::path::{Path, PathBuf};
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions};
 
-use super::shell::looks::{self, Place};
+use super::process_path::is_through_process;
+use super::shell::directories::below;
+use super::shell::looks;
 use super::shell::word::Word;
 use super::shell::{Denial, write_targets::WriteTargets};
 use super::{plain, within};
+
+/// What stands for a place that the daemon did not look up.
+const NOT_LOOKED_UP: &str = "/";
 
 /// Returns the verdict of deny rules for reading on the paths that a command names. A path that is
 /// computed when the command runs is not known: the rule cannot stop `cat "$x"`.
@@ -23,35 +29,43 @@ pub(super) fn read<'p>(
     let PermissionRequest::Shell {
         full_command_text,
         resolved_paths,
-        resolved_working_directory,
         ..
     } = request
     else {
         return Denial::No;
     };
-    let mut rules = about(permissions, "read").peekable();
+    let mut rules = about(permissions, &["read"]).peekable();
     if rules.peek().is_none() {
         return Denial::No;
     }
-    let Some(places) = looks::reads::places(full_command_text) else {
+    let Some(read) = looks::reads::places(full_command_text) else {
         return Denial::Possible;
     };
-    let folders = [Some(cwd), resolved_working_directory.as_deref()];
-    let named = folders.into_iter().flatten().flat_map(|folder| {
-        let path = |place: &Place| Path::new(folder).join(&place.path);
-        places.iter().map(path)
-    });
-    let paths: Vec<String> = named
-        .map(|path| path.to_string_lossy().into_owned())
-        .chain(resolved_paths.values().cloned())
-        .collect();
+    let starts = Starts::of(cwd, request);
+    let mut paths: Vec<String> = resolved_paths.values().cloned().collect();
+    for place in &read.places {
+        for path in starts.paths("", &place.path) {
+            paths.push(path.to_string_lossy().into_owned());
+        }
+    }
     let hit = rules.find(|(_, argument)| paths.iter().any(|path| within(argument, path)));
-    hit.map_or(Denial::No, |(rule, _)| Denial::By(rule))
+    if let Some((rule, _)) = hit {
+        return Denial::By(rule);
+    }
+    let is_lost = (starts.is_unknown || read.is_elsewhere)
+        && read.places.iter().any(|place| is_relative(&place.path));
+    let is_unclear = paths.iter().any(|path| is_through_process(path));
+    if is_lost || is_unclear {
+        Denial::Possible
+    } else {
+        Denial::No
+    }
 }
 
-/// Returns the verdict of deny rules for writing on what a command writes to. If it names such a
-/// path and may write to it, or writes to a path that is computed when it runs, that is asked about;
-/// so is a command that may run text which is not understood, unless everything is approved.
+/// Returns the verdict of deny rules for writing, and of those for reading, on what a command
+/// writes to. If it names such a path and may write to it, or writes to a path that is computed
+/// when it runs, that is asked about; so is a command that may run text which is not understood,
+/// unless everything is approved.
 pub(super) fn written<'p>(
     permissions: &'p Permissions,
     cwd: &str,
@@ -60,57 +74,154 @@ pub(super) fn written<'p>(
     let PermissionRequest::Shell {
         full_command_text,
         resolved_paths,
-        resolved_working_directory,
         ..
     } = request
     else {
         return Denial::No;
     };
-    let mut rules = about(permissions, "write").peekable();
-    if rules.peek().is_none() {
+    let rules: Vec<_> = about(permissions, &["write", "read"]).collect();
+    if rules.is_empty() {
         return Denial::No;
     }
     let Some(targets) = WriteTargets::of(full_command_text) else {
         return Denial::Possible;
     };
-    let bases: Vec<PathBuf> = [Some(cwd), resolved_working_directory.as_deref()]
-        .into_iter()
-        .flatten()
-        .flat_map(|base| {
-            let folder = |folder: &String| Path::new(base).join(folder);
-            targets.folders.iter().map(folder)
-        })
-        .collect();
-    let paths = |names: &[String]| -> Vec<PathBuf> {
-        let joined = |name: &String| {
-            let named = bases.iter().map(|base| base.join(name)).collect::<Vec<_>>();
-            let real = resolved_paths.get(name).map(PathBuf::from);
-            named.into_iter().chain(real)
+    let starts = Starts::of(cwd, request);
+    let folders = &targets.directories.folders;
+    let raw = |names: &[String]| -> Vec<PathBuf> {
+        let places = |name: &String| {
+            let below = |folder: &String| starts.paths(folder, name);
+            folders.iter().flat_map(below).collect::<Vec<_>>()
         };
-        let all = names.iter().flat_map(joined);
-        all.map(|path| plain(&path.to_string_lossy())).collect()
+        names.iter().flat_map(places).collect()
     };
-    let certain = paths(&targets.certain);
-    let removed = paths(&targets.removed);
-    let possible = paths(&targets.possible);
+    let plain = |paths: &[PathBuf]| -> Vec<PathBuf> {
+        let plain = |path: &PathBuf| plain(&path.to_string_lossy());
+        paths.iter().map(plain).collect()
+    };
+    let (certain, removed) = (raw(&targets.certain), raw(&targets.removed));
+    let (possible, swept) = (raw(&targets.possible), raw(&targets.swept));
+    let all = [&certain, &removed, &possible, &swept];
+    let mut through_process = all.into_iter().flatten();
+    let is_unclear = through_process.any(|path| is_through_process(&path.to_string_lossy()))
+        || targets.computed.iter().any(|word| {
+            let (folder, _) = word.prefix().rsplit_once('/').unwrap_or_default();
+            is_through_process(folder)
+        });
+    let is_lost = starts.is_unknown || targets.directories.is_unknown;
+    let was_looked_up = |path: &String| path != NOT_LOOKED_UP;
+    let (certain, removed) = (plain(&certain), plain(&removed));
+    let (possible, swept) = (plain(&possible), plain(&swept));
+    let bases: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|folder| starts.paths("", folder))
+        .collect();
+    let writes = !all_empty(&targets);
     // Who approves everything also approves what nobody can foresee, such as scripts.
-    let mut denial = if targets.is_unclear && !permissions.approve_all {
+    let may_do_anything = targets.is_unclear
+        && !permissions.approve_all
+        && rules.iter().any(|(rule, _)| rule.kind == "write");
+    let mut denial = if may_do_anything
+        || is_unclear
+        || (is_lost && targets.is_relative)
+        || (writes && !resolved_paths.values().all(was_looked_up))
+    {
         Denial::Possible
     } else {
         Denial::No
     };
     for (rule, argument) in rules {
-        let guarded = plain(argument);
+        let guarded = super::plain(argument);
         let is_below = |path: &PathBuf| path.starts_with(&guarded);
-        if certain.iter().any(is_below) || removed.iter().any(|path| guarded.starts_with(path)) {
+        let is_above = |path: &PathBuf| guarded.starts_with(path);
+        if certain.iter().any(is_below) || removed.iter().any(is_above) {
             return Denial::By(rule);
         }
         let may_be = |word: &Word| bases.iter().any(|base| may_reach(word, base, &guarded));
-        if possible.iter().any(is_below) || targets.computed.iter().any(may_be) {
+        if possible.iter().chain(&swept).any(is_below)
+            || swept.iter().any(is_above)
+            || targets.computed.iter().any(may_be)
+        {
             denial = Denial::Possible;
         }
     }
     denial
+}
+
+fn all_empty(targets: &WriteTargets) -> bool {
+    targets.certain.is_empty() && targets.removed.is_empty() && targets.swept.is_empty()
+}
+
+fn is_relative(path: &str) -> bool {
+    !path.starts_with('/') && !path.starts_with('-')
+}
+
+/// The directories in which a line may begin.
+struct Starts<'r> {
+    /// The working directory of the session, with and without links.
+    here: Vec<&'r str>,
+    /// Where earlier commands may have led the shell.
+    moved: &'r [String],
+    resolved: &'r std::collections::BTreeMap<String, String>,
+    /// Whether the line may also begin elsewhere.
+    is_unknown: bool,
+}
+
+impl<'r> Starts<'r> {
+    fn of(cwd: &'r str, request: &'r PermissionRequest) -> Self {
+        static NOTHING: std::collections::BTreeMap<String, String> =
+            std::collections::BTreeMap::new();
+        let PermissionRequest::Shell {
+            resolved_paths,
+            resolved_working_directory,
+            shell_directories,
+            shell_directory_unknown,
+            ..
+        } = request
+        else {
+            return Self {
+                here: vec![cwd],
+                moved: &[],
+                resolved: &NOTHING,
+                is_unknown: true,
+            };
+        };
+        // A directory that the daemon did not look up may be a link.
+        let is_known = |directory: &String| resolved_paths.contains_key(directory);
+        Self {
+            here: [Some(cwd), resolved_working_directory.as_deref()]
+                .into_iter()
+                .flatten()
+                .collect(),
+            moved: shell_directories,
+            resolved: resolved_paths,
+            is_unknown: *shell_directory_unknown == Some(true)
+                || !shell_directories.iter().all(is_known),
+        }
+    }
+
+    /// Returns what a name may be, in a folder that the line goes to: as it is written, and by
+    /// where links lead.
+    fn paths(&self, folder: &str, name: &str) -> Vec<PathBuf> {
+        let whole = below(folder, name);
+        let mut paths = Vec::new();
+        for start in &self.here {
+            paths.push(Path::new(start).join(&whole));
+        }
+        // The daemon looks up a word, and a word in the folder that the line goes to.
+        let real = |key: &str| self.resolved.get(key).map(PathBuf::from);
+        paths.extend(real(name));
+        paths.extend(real(&whole));
+        paths.extend(real(folder).map(|folder| folder.join(name)));
+        for start in self.moved {
+            paths.push(Path::new(start).join(&whole));
+            let key = |below: &str| Path::new(start).join(below).to_string_lossy().into_owned();
+            paths.extend(real(start).map(|start| start.join(&whole)));
+            paths.extend(real(&key(&whole)));
+            paths.extend(real(&key(folder)).map(|folder| folder.join(name)));
+        }
+        paths
+    }
 }
 
 /// Whether a word with gaps may become a guarded path, or one in it. A gap is not expected to lead
@@ -140,12 +251,12 @@ fn may_reach(word: &Word, base: &Path, guarded: &Path) -> bool {
     name.starts_with(start) && (!is_name || word.may_name(&name))
 }
 
-/// Returns the deny rules of a kind that name a path.
+/// Returns the deny rules of these kinds that name a path.
 fn about<'p>(
     permissions: &'p Permissions,
-    kind: &'static str,
+    kinds: &'static [&'static str],
 ) -> impl Iterator<Item = (&'p PermissionRule, &'p str)> {
     let denied = permissions.denied.iter();
-    let denied = denied.filter(move |rule| rule.kind == kind);
+    let denied = denied.filter(move |rule| kinds.contains(&rule.kind.as_str()));
     denied.filter_map(|rule| Some((rule, rule.argument.as_deref()?)))
 }

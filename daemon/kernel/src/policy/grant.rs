@@ -32,7 +32,10 @@ impl Grant {
             Verdict::Allow => Ok(Self {
                 request: Some(request),
             }),
-            verdict @ (Verdict::Ask | Verdict::Deny(_)) => Err(NotGranted { verdict, request }),
+            verdict @ (Verdict::Ask | Verdict::Deny(_)) => Err(NotGranted {
+                verdict,
+                request: Box::new(request),
+            }),
         }
     }
 
@@ -60,5 +63,5 @@ impl Grant {
 #[derive(Debug)]
 pub struct NotGranted {
     pub verdict: Verdict,
-    pub request: PermissionRequest,
+    pub request: Box<PermissionRequest>,
 }

@@ -107,14 +107,14 @@ pub(crate) fn weigh(
         Ok(grant) => match grant.request() {
             Some(request) if is_unconfined(request, claim) => Err(NotGranted {
                 verdict: Verdict::Ask,
-                request: request.clone(),
+                request: Box::new(request.clone()),
             }),
             Some(_) | None => Ok(grant),
         },
         Err(NotGranted {
             verdict: Verdict::Ask,
             request,
-        }) if is_plan(&request, plan_file) => Ok(Grant::of_own_plan(request)),
+        }) if is_plan(&request, plan_file) => Ok(Grant::of_own_plan(*request)),
         Err(not_granted) => Err(not_granted),
     }
 }

@@ -4,7 +4,9 @@
 //! Writing to one of them is always asked about, whatever the rules allow. Only approving
 //! everything covers it. A path is protected by the names of its parts, at any depth, whether it
 //! exists or not. What git writes into its own folder is not counted; a path that a command of git
-//! names and writes, as `git mv` does, is. The home of the daemon is protected by its path, too.
+//! names and writes, as `git mv` does, is. The home of the daemon is protected by its path, too, and
+//! so is a folder in which git keeps a repository under another name than `.git`: the daemon finds
+//! those on the disk and names them in the request.
 
 mod home;
 
@@ -12,6 +14,7 @@ use std::path::Path;
 
 use loopd_proto::permission::{PermissionRequest, Permissions};
 
+use super::process_path::is_through_process;
 use super::{Whereabouts, plain, shell, within};
 
 /// Folders that are protected with everything in them. A `/` separates a folder and its parent.
@@ -82,8 +85,12 @@ pub(crate) fn is_written<'a>(
             file_name,
             other_files,
             also_named,
+            repository_folders,
             ..
         } => {
+            if !repository_folders.is_empty() {
+                return true;
+            }
             let roots = roots(permissions, cwd, None);
             let mut files = std::iter::once(file_name).chain(other_files);
             let is_inside = |path: &str| roots.iter().any(|root| within(root, path));
@@ -103,25 +110,34 @@ pub(crate) fn is_written<'a>(
             full_command_text,
             resolved_paths,
             resolved_working_directory,
+            repository_folders,
             ..
         } => {
             let roots = roots(permissions, cwd, resolved_working_directory.as_deref());
             let in_home = |path: &str| home.is_some_and(|home| home::has(home, &roots, path));
-            let leads_there = |name: &str| {
-                resolved_paths
-                    .get(name)
-                    .is_some_and(|path| is_protected_below(&roots, path) || in_home(path))
-            };
             let bases: Vec<&str> = [Some(cwd), resolved_working_directory.as_deref()]
                 .into_iter()
                 .flatten()
                 .collect();
+            let in_repository = |path: &str| {
+                let mut folders = repository_folders.iter();
+                folders.any(|folder| within(folder, path))
+            };
+            let leads_there = |name: &str| {
+                let is_there = |path: &String| {
+                    is_protected_below(&roots, path) || in_home(path) || in_repository(path)
+                };
+                resolved_paths.get(name).is_some_and(is_there)
+                    || bases.iter().any(|base| in_repository(&joined(base, name)))
+            };
             shell::written::names(full_command_text).is_none_or(|names| {
                 let is_there = |name: &String| {
                     is_protected_below(&roots, &joined(cwd, name)) || leads_there(name)
                 };
                 let text = full_command_text;
+                let is_unclear = |name: &String| is_through_process(&joined(cwd, name));
                 names.iter().any(is_there)
+                    || names.iter().any(is_unclear)
                     || home.is_some_and(|home| {
                         home::is_named(home, &roots, &bases, text, names.iter())
                     })

@@ -4,6 +4,7 @@ use super::*;
 
 #[cfg(unix)]
 mod denied_reads;
+mod denied_ways;
 mod denied_writes;
 
 fn shell(identifiers: &[&str], plain: bool) -> PermissionRequest {
@@ -27,6 +28,9 @@ fn shell(identifiers: &[&str], plain: bool) -> PermissionRequest {
         resolved_paths: std::collections::BTreeMap::new(),
         resolved_working_directory: None,
         changed_shell: None,
+        shell_directories: Vec::new(),
+        shell_directory_unknown: None,
+        repository_folders: Vec::new(),
     }
 }
 
@@ -131,6 +135,7 @@ fn write(files: &[&str]) -> PermissionRequest {
         can_offer_session_approval: true,
         other_files: files.collect(),
         also_named: Vec::new(),
+        repository_folders: Vec::new(),
     }
 }
 

@@ -83,6 +83,7 @@ impl Actor {
             sandbox_network: self.services.config.shell.sandbox_network(),
             plan_file: self.services.plan_file(&self.state.id).into(),
             planning: effective.planning,
+            changed_shells: self.state.changed_shells.clone(),
             redaction,
         }
     }

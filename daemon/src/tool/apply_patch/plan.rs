@@ -20,6 +20,8 @@ pub(super) struct Plan {
     /// The file of each step, as permission names it.
     pub(super) touched: Vec<String>,
     pub(super) also_named: Vec<String>,
+    /// Folders in which git keeps a repository and that are written to.
+    pub(super) repository_folders: Vec<String>,
     pub(super) diff: String,
     /// What the model is told when all is done.
     pub(super) summary: String,
@@ -68,6 +70,7 @@ pub(super) fn make(text: &str, context: &AssessContext) -> Result<Plan, NoPlan> 
             steps: Vec::new(),
             touched: Vec::new(),
             also_named: Vec::new(),
+            repository_folders: Vec::new(),
             diff: String::new(),
             summary: String::new(),
         },
@@ -232,6 +235,11 @@ impl Maker<'_> {
         self.plan.steps.push(step);
         self.plan.touched.push(texts::path(&place.shown));
         self.plan.also_named.extend(place.other_names());
+        for folder in place.repository_folders() {
+            if !self.plan.repository_folders.contains(&folder) {
+                self.plan.repository_folders.push(folder);
+            }
+        }
     }
 
     /// Finds a text file that no other section of the patch changes.

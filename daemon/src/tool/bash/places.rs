@@ -1,12 +1,16 @@
 //! Looks up on disk what the words of a command name, for its permission request: the working
 //! directory, and links that lead elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use loopd_proto::permission::PermissionRequest;
 
-use crate::tool::{Outcome, disk, texts};
+use super::words;
+use crate::tool::closed::ClosedPlaces;
+use crate::tool::git_folder::GitFolders;
+use crate::tool::{AssessContext, Outcome, disk, texts};
+use loopd_kernel::policy::GuardedPaths;
 use loopd_kernel::policy::shell::analysis::{self, Place};
 
 /// How many words are looked up, and how many files of patterns. With more, it is not known where
@@ -18,28 +22,57 @@ const MAX_MATCHES: usize = 2_000;
 const UNKNOWN: &str = "/";
 
 /// Adds to a permission request what its words name on disk.
+///
+/// `shell` are the directories that earlier commands may have led the shell to. Words are looked up
+/// from there as well, and then stand in the request with the directory.
 pub(super) async fn resolved(
     mut request: PermissionRequest,
-    cwd: &Path,
+    context: &AssessContext,
+    shell: Vec<String>,
 ) -> Result<PermissionRequest, Outcome> {
     let PermissionRequest::Shell {
         full_command_text,
         resolved_paths,
         resolved_working_directory,
+        repository_folders,
+        can_offer_session_approval,
+        warning,
         ..
     } = &mut request
     else {
         return Ok(request);
     };
+    let cwd = &context.cwd;
     *resolved_working_directory = Some(directory(cwd));
     let places = analysis::places(full_command_text);
     // A few words are looked up in place, so that the call is judged at once.
-    *resolved_paths = if places.iter().any(|place| place.is_pattern) {
-        let cwd = cwd.to_owned();
-        disk::blocking(move || look_up(&cwd, &places)).await?
+    let is_much = !shell.is_empty()
+        || *context.guarded != GuardedPaths::default()
+        || places.iter().any(|place| place.is_pattern);
+    let found = if is_much {
+        let (cwd, guarded) = (cwd.to_owned(), context.guarded.clone());
+        disk::blocking(move || {
+            let closed = ClosedPlaces::of(&guarded);
+            let mut found = look_up(&cwd, &places, &closed);
+            for directory in shell {
+                found.add_from(&directory, &places, &closed);
+            }
+            found
+        })
+        .await?
     } else {
-        look_up(cwd, &places)
+        look_up(cwd, &places, &ClosedPlaces::default())
     };
+    *resolved_paths = found.paths;
+    if moves_folder(cwd, full_command_text) {
+        *can_offer_session_approval = false;
+        let why = words::MOVES_FOLDER;
+        *warning = Some(match warning.take() {
+            Some(other) => format!("{other} {why}"),
+            None => why.to_owned(),
+        });
+    }
+    *repository_folders = found.repositories.into_iter().collect();
     Ok(request)
 }
 
@@ -48,16 +81,50 @@ pub(super) fn directory(cwd: &Path) -> String {
     texts::path(&cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned()))
 }
 
-/// Returns the places that are not simply below the working directory, by their words.
-fn look_up(cwd: &Path, places: &[Place]) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
+/// Whether a command may move a folder, with all that is in it.
+fn moves_folder(cwd: &Path, command: &str) -> bool {
+    let is_file = |word: &String| {
+        let found = cwd.join(word).symlink_metadata();
+        found.is_ok_and(|found| !found.is_dir())
+    };
+    analysis::moved(command).is_none_or(|words| !words.iter().all(is_file))
+}
+
+/// What the words of a command name on disk.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct LookedUp {
+    /// The places that are not simply below the working directory, by their words.
+    paths: BTreeMap<String, String>,
+    /// The folders of repositories that a word names or leads into.
+    repositories: BTreeSet<String>,
+}
+
+impl LookedUp {
+    /// Adds what the words name in another directory.
+    fn add_from(&mut self, directory: &str, places: &[Place], closed: &ClosedPlaces) {
+        let here = Path::new(directory);
+        let from_there = look_up(here, places, closed);
+        for (word, path) in from_there.paths {
+            self.paths.insert(texts::path(&here.join(word)), path);
+        }
+        self.repositories.extend(from_there.repositories);
+        // Whoever reads the request knows by this that the directory was looked up.
+        let real = texts::path(&real(here));
+        self.paths.insert(directory.to_owned(), real);
+    }
+}
+
+fn look_up(cwd: &Path, places: &[Place], closed: &ClosedPlaces) -> LookedUp {
+    let mut looked_up = LookedUp::default();
+    let found = &mut looked_up.paths;
     if places.is_empty() {
-        return found;
+        return looked_up;
     }
     let Ok(real_cwd) = cwd.canonicalize() else {
         found.insert(".".to_owned(), UNKNOWN.to_owned());
-        return found;
+        return looked_up;
     };
+    let mut git_folders = GitFolders::default();
     let mut matches = 0;
     for (index, place) in places.iter().enumerate() {
         if index >= MAX_WORDS {
@@ -75,12 +142,18 @@ fn look_up(cwd: &Path, places: &[Place]) -> BTreeMap<String, String> {
         };
         for candidate in candidates {
             let real = real(&real_cwd.join(&candidate));
-            if real != tidy(&real_cwd.join(&candidate)) {
+            let repository = git_folders.around(&real);
+            let repository = repository.map(|folder| texts::path(&folder));
+            looked_up.repositories.extend(repository);
+            // A rule may use another name for it: through a link, or of a hard link.
+            if let Some(name) = closed.names(&real).into_iter().next() {
+                found.insert(texts::path(&candidate), name);
+            } else if real != tidy(&real_cwd.join(&candidate)) {
                 found.insert(texts::path(&candidate), texts::path(&real));
             }
         }
     }
-    found
+    looked_up
 }
 
 /// Returns the path without links. What does not exist is taken as it is written.
@@ -162,7 +235,7 @@ mod tests {
                 path: path.to_owned(),
                 is_pattern,
             };
-            look_up(&cwd, &[place])
+            look_up(&cwd, &[place], &ClosedPlaces::default()).paths
         };
         let one =
             |name: &str, path: PathBuf| BTreeMap::from([(name.to_owned(), texts::path(&path))]);
@@ -184,5 +257,30 @@ mod tests {
             look("data/hooks/../x", false),
             one("data/hooks/../x", through)
         );
+    }
+
+    #[test]
+    fn only_what_is_known_to_be_a_file_is_moved_like_one() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("folder")).unwrap();
+        std::fs::write(root.path().join("file"), "").unwrap();
+        symlink("folder", root.path().join("link")).unwrap();
+        let moves = |line: &str| moves_folder(root.path(), line);
+        for line in [
+            "mv file other",
+            "mv link other",
+            "git mv file a",
+            "ls folder",
+        ] {
+            assert!(!moves(line), "{line}");
+        }
+        for line in [
+            "mv folder .",
+            "mv file folder x",
+            "mv none x",
+            "git mv folder x",
+        ] {
+            assert!(moves(line), "{line}");
+        }
     }
 }

@@ -390,6 +390,9 @@ async fn the_permission_request_shows_exactly_what_runs() {
             resolved_paths: std::collections::BTreeMap::new(),
             resolved_working_directory: Some(here.clone()),
             changed_shell: None,
+            shell_directories: Vec::new(),
+            shell_directory_unknown: None,
+            repository_folders: Vec::new(),
         }
     );
     let args = json!({"command": "curl https://x.y/z > \"$OUT\""});
@@ -411,6 +414,9 @@ async fn the_permission_request_shows_exactly_what_runs() {
             resolved_paths: std::collections::BTreeMap::new(),
             resolved_working_directory: Some(here.clone()),
             changed_shell: None,
+            shell_directories: Vec::new(),
+            shell_directory_unknown: None,
+            repository_folders: Vec::new(),
         }
     );
 }

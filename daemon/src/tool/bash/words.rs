@@ -16,6 +16,9 @@ use loopd_exec::terminal::{Backend, WaitingFor};
 pub(super) const INTERRUPTED: &str =
     "<interrupted: the command was stopped because the turn was aborted>";
 pub(super) const DETACH_NEEDS_ASYNC: &str = "detach works only with mode \"async\": a detached command is never waited for. Nothing was run.";
+/// Why rules for a command do not cover one that moves a folder.
+pub(super) const MOVES_FOLDER: &str = "The command moves a folder, or something that is not there yet; what is in it may make programs run something in the new place.";
+
 pub(super) const BAD_SHELL_NAME: &str = "shellId is not valid: use 1 to 64 letters, digits, hyphens, underscores and dots. Nothing was run.";
 pub(super) const OUTLIVES: &str = "The command goes on when the session and the daemon have ended, until it ends by itself or is stopped.";
 

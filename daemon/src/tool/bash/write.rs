@@ -151,5 +151,8 @@ fn request(args: &WriteArgs, command: &AttachedCommand) -> PermissionRequest {
         resolved_paths: std::collections::BTreeMap::new(),
         resolved_working_directory: None,
         changed_shell: None,
+        shell_directories: Vec::new(),
+        shell_directory_unknown: None,
+        repository_folders: Vec::new(),
     }
 }

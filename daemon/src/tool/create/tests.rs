@@ -63,6 +63,7 @@ async fn permission_is_asked_for_the_exact_content() {
             can_offer_session_approval: true,
             other_files: Vec::new(),
             also_named: Vec::new(),
+            repository_folders: Vec::new(),
         }
     );
     let grant = granted(request);

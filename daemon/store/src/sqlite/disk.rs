@@ -3,13 +3,17 @@
 //! `writer` calls it inside `spawn_blocking`; `read` opens its own connections through it. No write
 //! is acknowledged on a handle after a commit on it failed.
 
+mod footprint;
+
 use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 
 use loopd_proto::home_paths::{FileId, file_id};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use self::footprint::Footprint;
 use super::Location;
 use super::change::Change;
 use super::erase::{self, Erasure};
@@ -70,6 +74,8 @@ pub(super) struct Disk {
     erasure: Erasure,
     /// The files that the connection writes, once they are known.
     files: Files,
+    /// What the database file looks like. It stays open until the connection is closed.
+    footprint: Footprint,
 }
 
 /// The database and its write-ahead log, as they were when the connection first wrote.
@@ -121,8 +127,12 @@ impl Disk {
             erase::clear_old_pages(&connection, path)
                 .map_err(|failure| OpenError::new(&location, failure.of(&location)))?;
         }
+        let footprint = Footprint::of(&location);
+        let footprint = footprint
+            .map_err(|error| OpenError::new(&location, Failure::from(error).of(&location)))?;
         Ok(Self {
             connection: Some(connection),
+            footprint,
             files: Files {
                 database: match &location {
                     Location::File(path) => file_id(path),
@@ -174,10 +184,12 @@ impl Disk {
         let outcome = commit(connection, changes, &self.location)
             .map_err(|failure| failure.of(&self.location))
             .and_then(|answers| {
-                if self.files.are_in_place(&self.location) {
-                    return Ok(answers);
+                if !self.files.are_in_place(&self.location) {
+                    return Err(Failure::Replaced.of(&self.location));
                 }
-                Err(Failure::Replaced.of(&self.location))
+                let intact = self.footprint.check(&self.location);
+                intact.map_err(|failure| failure.of(&self.location))?;
+                Ok(answers)
             });
         self.trust = match outcome.as_ref().map_err(damage) {
             Ok(_) | Err(Damage::Write | Damage::Group) => Trust::Sound,
@@ -197,10 +209,16 @@ impl Disk {
             // The next commit replaces the handle and tidies up again.
             return Erasure::Done;
         }
+        if self.footprint.check(&self.location).is_err() {
+            // The next commit tells; until then nothing is built upon what is damaged.
+            return Erasure::Done;
+        }
         let folded = match self.erasure {
             Erasure::Due => erase::empty_log(connection),
             Erasure::Done => fold_if_grown(connection).map(|()| Erasure::Done),
         };
+        // Pages that are free no longer belong to the file.
+        self.footprint.note();
         if let Ok(erasure) = folded {
             self.erasure = erasure;
         }
@@ -219,15 +237,23 @@ impl Disk {
 
     /// Folds the whole write-ahead log back and closes; everything acknowledged is durable already.
     pub(super) fn close(&mut self) -> Result<(), StoreError> {
-        let regained = if self.files.are_in_place(&self.location) {
-            self.regain().map(|_| ())
+        let (regained, intact) = if self.files.are_in_place(&self.location) {
+            let regained = self.regain().map(|_| ());
+            (regained, self.footprint.check(&self.location))
         } else {
             // A deleted write-ahead log can still be folded back by the handle that has it open.
-            Ok(())
+            (Ok(()), Ok(()))
         };
         let Some(connection) = self.connection.take() else {
             return Ok(());
         };
+        if let Err(failure) = intact {
+            // What is left of both files is kept as it is.
+            let keep = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+            let kept = connection.set_db_config(keep, true);
+            kept.map_err(|error| Failure::from(error).of(&self.location))?;
+            return Err(failure.of(&self.location));
+        }
         regained?;
         checkpoint(&connection, "TRUNCATE").map_err(|failure| failure.of(&self.location))?;
         connection
@@ -261,6 +287,7 @@ impl Disk {
         }
         self.connection = Some(fresh);
         self.files.log = None;
+        self.footprint.note();
         self.trust = Trust::Sound;
         tracing::info!(path = %self.location.path().display(), "the database was opened anew after a failure");
         Ok(Handle::Replaced)
@@ -280,6 +307,7 @@ fn connect(location: &Location, missing: Missing, steps: Steps) -> Result<Connec
     let refuse = |failure: Failure| OpenError::new(location, failure.of(location));
     let name = |error: rusqlite::Error| refuse(error.into());
     if let (Location::File(path), Missing::Create) = (location, missing) {
+        check_not_emptied(path).map_err(refuse)?;
         create_private(path).map_err(|error| refuse(error.into()))?;
     }
     if missing == Missing::Refuse {
@@ -317,6 +345,19 @@ fn check_not_empty(location: &Location) -> Result<(), Failure> {
         }
         Location::File(_) | Location::Memory => Ok(()),
     }
+}
+
+/// Fails if a database is empty but for its write-ahead log: that was not the store.
+fn check_not_emptied(path: &Path) -> Result<(), Failure> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let length = |path: &Path| path.metadata().map(|found| found.len()).ok();
+    let has_log = length(Path::new(&log)).is_some_and(|length| length > 0);
+    if length(path) == Some(0) && has_log {
+        let what = "the file is empty, but its write-ahead log is not";
+        return Err(Failure::Unreadable(what.to_owned()));
+    }
+    Ok(())
 }
 
 /// Keeps a copy of the database before it is migrated. The connection is closed meanwhile: reading

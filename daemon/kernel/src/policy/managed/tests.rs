@@ -43,6 +43,9 @@ fn shell(text: &str) -> PermissionRequest {
         resolved_paths: std::collections::BTreeMap::new(),
         resolved_working_directory: None,
         changed_shell: None,
+        shell_directories: Vec::new(),
+        shell_directory_unknown: None,
+        repository_folders: Vec::new(),
     }
 }
 

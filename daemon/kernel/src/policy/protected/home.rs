@@ -44,7 +44,7 @@ pub(super) fn is_named<'n>(
     };
     all.any(|name| {
         bases.iter().any(|base| {
-            let mut folders = targets.folders.iter();
+            let mut folders = targets.directories.folders.iter();
             folders.any(|folder| {
                 let path = Path::new(base).join(folder).join(name);
                 has(home, roots, &path.to_string_lossy())

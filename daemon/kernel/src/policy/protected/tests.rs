@@ -27,6 +27,7 @@ fn write(file: &str, also: &[&str]) -> PermissionRequest {
         can_offer_session_approval: true,
         other_files: Vec::new(),
         also_named: also.iter().map(|name| (*name).to_owned()).collect(),
+        repository_folders: Vec::new(),
     }
 }
 
@@ -298,4 +299,75 @@ fn a_link_into_a_protected_folder_is_asked_about() {
         resolved_paths.insert("link/config".to_owned(), real);
     }
     assert_eq!(judge(&everything, "/project", &request), Verdict::Ask);
+}
+
+#[test]
+fn a_rule_for_a_program_does_not_cover_copies_of_folders_and_archives() {
+    let programs = [
+        "cp", "mv", "tar", "rsync", "unzip", "git", "ditto", "7z", "cpio", "scp", "patch",
+    ];
+    let approved = programs.iter().map(|program| PermissionRule {
+        kind: "shell".to_owned(),
+        argument: Some(format!("{program}:*")),
+    });
+    let permitted = Permissions {
+        approved: approved.collect(),
+        ..Permissions::default()
+    };
+    let mut wrong = Vec::new();
+    for line in [
+        "cp -r tpl/. .",
+        "cp -rT tpl .",
+        "cp -a tpl .",
+        "cp -R pl/st .",
+        "cp -vr pl sub",
+        "cp --recursive pl sub",
+        "cp --recurs pl sub",
+        "cp --archive pl sub",
+        "cp --parents a/b sub",
+        "cp -t . -r pl",
+        "cp x /proc/self/cwd/st/config.toml",
+        "cp x /dev/fd/../cwd/st/config.toml",
+        "tar xf x.tar",
+        "tar -xf x.tar",
+        "rsync -a tpl/ .",
+        "unzip x.zip",
+        "ditto a b",
+        "7z x x.7z",
+        "cpio -i",
+        "scp -r a b",
+        "patch -p1 -i x",
+        "git apply x",
+    ] {
+        let verdict = judge(&permitted, "/project", &shell_request(line));
+        if verdict != Verdict::Ask {
+            wrong.push(line);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    for line in ["cp a b", "cp -pv a b c/", "mv a.txt b.txt", "git mv a b"] {
+        let verdict = judge(&permitted, "/project", &shell_request(line));
+        assert_eq!(verdict, Verdict::Allow, "{line}");
+    }
+}
+
+#[test]
+fn what_a_command_moves_is_told() {
+    let table: &[(&str, Option<&[&str]>)] = &[
+        ("mv a b", Some(&["a"])),
+        ("mv -v a b c/", Some(&["a", "b"])),
+        ("mv -t c a b", Some(&["c", "a", "b"])),
+        ("git mv a b", Some(&["a"])),
+        ("ls && mv a b", Some(&["a"])),
+        ("cd x && mv a b", None),
+        ("cd x && ls", Some(&[])),
+        ("cp a b", Some(&[])),
+    ];
+    for (line, moved) in table {
+        let found = crate::policy::shell::analysis::moved(line);
+        let found: Option<Vec<&str>> = found
+            .as_ref()
+            .map(|words| words.iter().map(String::as_str).collect());
+        assert_eq!(found.as_deref(), *moved, "{line}");
+    }
 }

@@ -12,6 +12,8 @@ mod visible;
 use std::collections::BTreeSet;
 
 pub use crate::policy::shell::looks::Place;
+use crate::policy::shell::word::base_name;
+use crate::policy::shell::write_targets::WriteTargets;
 use crate::policy::shell::{Argv, identifier, is_harmless, looks, plain, written};
 
 /// Returns the words of a command that rules compare with places on disk: what a command that only
@@ -23,7 +25,9 @@ pub fn places(command: &str) -> Vec<Place> {
     looks::places(command).unwrap_or_else(|| {
         let written = written::names(command).unwrap_or_default();
         let read = looks::reads::places(command).unwrap_or_default();
-        let read = read.into_iter().map(|place| place.path);
+        let read = read.places.into_iter().map(|place| place.path);
+        let targets = WriteTargets::of(command).unwrap_or_default();
+        let read = read.chain(targets.in_folders());
         let read: BTreeSet<String> = read.filter(|path| !written.contains(path)).collect();
         let place = |path| Place {
             path,
@@ -31,6 +35,35 @@ pub fn places(command: &str) -> Vec<Place> {
         };
         written.into_iter().chain(read).map(place).collect()
     })
+}
+
+/// Returns the words of a plain command that name what it moves. Whoever moves a folder puts all
+/// that is in it elsewhere, which no rule for a command covers. Returns `None` if it is not known
+/// where the words lead.
+pub fn moved(command: &str) -> Option<Vec<String>> {
+    let commands = plain::parse(command).unwrap_or_default();
+    let mut moved = Vec::new();
+    for argv in &commands {
+        let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+        let arguments = match words.as_slice() {
+            [program, rest @ ..] if matches!(base_name(program), "mv" | "gmv") => rest,
+            [program, "mv", rest @ ..] if base_name(program) == "git" => rest,
+            _ => continue,
+        };
+        let has_target = arguments
+            .iter()
+            .any(|word| word.starts_with("-t") || word.starts_with("--t"));
+        let operands: Vec<&str> = arguments
+            .iter()
+            .copied()
+            .filter(|word| !word.starts_with('-'))
+            .collect();
+        let kept = usize::from(!has_target);
+        let sources = operands.len().saturating_sub(kept);
+        moved.extend(operands.iter().take(sources).map(|word| (*word).to_owned()));
+    }
+    let goes = |argv: &Argv| argv.first().is_some_and(|program| program == "cd");
+    (moved.is_empty() || !commands.iter().any(goes)).then_some(moved)
 }
 
 /// What is known about a command text.

@@ -74,7 +74,7 @@ pub(crate) fn places(text: &str) -> Option<Vec<Place>> {
 }
 
 /// Whether a program with these arguments only looks, wherever its paths are.
-pub(super) fn is_looking(name: &str, arguments: &[Word]) -> bool {
+pub(crate) fn is_looking(name: &str, arguments: &[Word]) -> bool {
     Found::new().program(name, arguments).is_some()
 }
 

@@ -5,10 +5,13 @@
 //! that are known to write are told apart: what `rm` and `touch` name is written, and of `cp` only
 //! the last word is.
 
+use super::directories::{Directories, below};
 use super::looks;
 use super::runs::{Certainty, ProgramRun, Runs};
+use super::swept;
 use super::word::{Word, base_name};
 use super::written;
+use super::written_by_git;
 
 /// Programs that write to everything that they name.
 #[rustfmt::skip]
@@ -28,6 +31,12 @@ const REMOVERS: &[&str] = &[
 /// Commands of git that write to what they name.
 const GIT_WRITERS: &[&str] = &["rm", "mv", "restore", "clean"];
 
+/// Programs that write nothing, whatever their options are.
+const SEARCHERS: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg"];
+
+/// Files that are written to without changing anything on the disk.
+const NOWHERE: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "-"];
+
 /// Options of any program whose value is a file that it writes.
 const OUTPUT_OPTIONS: &[&str] = &[
     "-o",
@@ -37,9 +46,6 @@ const OUTPUT_OPTIONS: &[&str] = &[
     "--outfile",
     "--output-document",
 ];
-
-/// How many folders `cd` may lead to. With more, it is not known where a line writes.
-const MAX_FOLDERS: usize = 16;
 
 /// What a line writes to.
 #[derive(Debug, Default)]
@@ -52,8 +58,14 @@ pub(crate) struct WriteTargets {
     pub possible: Vec<String>,
     /// Words that the line writes to, with gaps that are known only when it runs.
     pub computed: Vec<Word>,
-    /// The folders that `cd` may have led to, relative to where the line began.
-    pub folders: Vec<String>,
+    /// Folders below which the line may write to names that do not stand in it.
+    pub swept: Vec<String>,
+    /// The folders that `cd` may have led to.
+    pub directories: Directories,
+    /// Whether the line certainly writes to something.
+    pub writes: bool,
+    /// Whether a word that may be written to is a relative path.
+    pub is_relative: bool,
     /// Whether the line may write to what is not in its text.
     pub is_unclear: bool,
 }
@@ -62,15 +74,27 @@ impl WriteTargets {
     /// Returns what a line writes to, or `None` if there are too many names. In text that is typed
     /// into a shell, `{enter}` is the end of a line, so a text that contains it is read both ways.
     pub(crate) fn of(text: &str) -> Option<Self> {
-        let mut targets = Self {
-            folders: vec![String::new()],
-            ..Self::default()
-        };
+        let mut targets = Self::default();
         targets.read(text)?;
         if text.contains("{enter}") {
             targets.read(&text.replace("{enter}", "\n"))?;
         }
         Some(targets)
+    }
+
+    /// Returns the folders that the line goes to, and the words that it writes to in them.
+    pub(crate) fn in_folders(&self) -> Vec<String> {
+        let folders = self.directories.folders.iter();
+        let folders = folders.filter(|folder| !folder.is_empty());
+        let inside = |folder: &String| {
+            let words = self.certain.iter().chain(&self.removed).chain(&self.swept);
+            let words = words.map(|word| below(folder, word));
+            std::iter::once(folder.clone())
+                .chain(words)
+                .collect::<Vec<_>>()
+        };
+        let swept = self.swept.iter().cloned();
+        folders.flat_map(inside).chain(swept).collect()
     }
 
     fn read(&mut self, text: &str) -> Option<()> {
@@ -79,8 +103,9 @@ impl WriteTargets {
         }
         let runs = Runs::of(text);
         self.is_unclear |= runs.anything;
+        self.directories.read(text, &runs);
         for word in runs.redirected() {
-            self.write(word);
+            self.write_surely(word);
         }
         for run in &runs.programs {
             self.program(run);
@@ -88,7 +113,9 @@ impl WriteTargets {
         // Of programs that are known, the words that are not written do not count.
         let is_known = |run: &ProgramRun| name_of(run).is_some_and(|name| is_known(name, run));
         let unknown = runs.programs.iter().filter(|run| !is_known(run));
-        let unknown = unknown.map(|run| run.words.as_slice());
+        let unknown: Vec<&[Word]> = unknown.map(|run| run.words.as_slice()).collect();
+        self.is_relative |= unknown.iter().any(|words| names_relative(words));
+        let unknown = unknown.into_iter();
         self.possible.extend(written::of_commands(unknown)?);
         if runs.anything {
             self.possible.extend(written::of_text(text)?);
@@ -100,8 +127,7 @@ impl WriteTargets {
         let (Some(name), Some((_, arguments))) = (name_of(run), run.words.split_first()) else {
             return;
         };
-        if let ("cd" | "pushd", [.., to]) = (name, arguments) {
-            self.go(to);
+        if matches!(name, "cd" | "pushd") {
             return;
         }
         if run.certainty == Certainty::Possible || looks::is_looking(name, arguments) {
@@ -113,14 +139,22 @@ impl WriteTargets {
         let operands: Vec<&Word> = operands(arguments);
         if WRITERS.contains(&name) || name == "mv" {
             for word in &operands {
-                self.write(word);
+                self.write_surely(word);
             }
         }
-        if COPIERS.contains(&name) {
+        if COPIERS.contains(&name) || name == "mv" {
             for word in copied_to(arguments, &operands) {
-                self.write(&word);
+                self.write_surely(&word);
+                let target = word.text().unwrap_or_default();
+                let names = swept::names_in_target(target, &operands);
+                self.certain.extend(names);
             }
         }
+        if matches!(name, "ln" | "link") {
+            self.link(&operands);
+        }
+        self.swept
+            .extend(swept::folders(name, arguments, &operands));
         if REMOVERS.contains(&name) {
             // The last word of `mv` is where the others go.
             let kept = usize::from(name == "mv" && operands.len() > 1);
@@ -132,22 +166,19 @@ impl WriteTargets {
         match name {
             "dd" => {
                 let of = arguments.iter().filter_map(|it| it.without_prefix("of="));
-                of.for_each(|word| self.write(&word));
+                of.for_each(|word| self.write_surely(&word));
             }
             "sed" | "perl" if is_in_place(arguments) => {
-                operands.iter().skip(1).for_each(|word| self.write(word));
+                let files = operands.iter().skip(1);
+                files.for_each(|word| self.write_surely(word));
             }
-            "git" => {
-                let command = operands.first().and_then(|word| word.text());
-                if command.is_some_and(|command| GIT_WRITERS.contains(&command)) {
-                    operands.iter().skip(1).for_each(|word| self.write(word));
-                }
-            }
+            "git" => self.git(arguments),
             _ => {}
         }
     }
 
     fn write(&mut self, word: &Word) {
+        self.is_relative |= !word.prefix().starts_with('/');
         if let Some(text) = word.text() {
             self.certain.push(text.to_owned());
             return;
@@ -159,31 +190,70 @@ impl WriteTargets {
         self.computed.push(word.clone());
     }
 
-    /// Follows `cd`. It may have failed, or have led only a part of the line there.
-    fn go(&mut self, to: &Word) {
-        let Some(to) = to.text().filter(|to| *to != "-") else {
-            self.is_unclear = true;
+    /// Adds what a command of git writes to.
+    fn git(&mut self, arguments: &[Word]) {
+        let Some((command, rest)) = written_by_git::subcommand(arguments) else {
             return;
         };
-        if self.folders.len() * 2 > MAX_FOLDERS {
-            self.is_unclear = true;
+        if !GIT_WRITERS.contains(&command) || written_by_git::writes_only_its_own(arguments) {
             return;
         }
-        let entered: Vec<String> = if to.starts_with('/') {
-            vec![to.to_owned()]
-        } else {
-            self.folders.iter().map(|it| below(it, to)).collect()
+        let operands = operands(rest);
+        for word in &operands {
+            self.write_surely(word);
+        }
+        let kept = match command {
+            "mv" => 1,
+            "rm" => 0,
+            _ => operands.len(),
         };
-        self.folders.extend(entered);
+        let removed = operands.len().saturating_sub(kept);
+        let removed = operands.iter().take(removed);
+        let removed = removed.filter_map(|word| word.text());
+        self.removed.extend(removed.map(str::to_owned));
+    }
+
+    /// Adds what links lead to. A link gives a file another name, by which it can be read and
+    /// written.
+    fn link(&mut self, operands: &[&Word]) {
+        let (sources, target) = match operands {
+            [only] => (std::slice::from_ref(only), ""),
+            [sources @ .., target] => (sources, target.text().unwrap_or_default()),
+            [] => return,
+        };
+        let folder = target.rsplit_once('/').map_or("", |(folder, _)| folder);
+        for text in sources.iter().filter_map(|word| word.text()) {
+            // A relative link is read from where it stands: in the target, or beside it.
+            for folder in ["", folder, target] {
+                let leads = below(folder, text);
+                self.certain.push(leads.clone());
+                self.swept.push(leads);
+            }
+        }
+    }
+
+    /// Adds a word that is certainly written to.
+    fn write_surely(&mut self, word: &Word) {
+        self.writes |= !word.text().is_some_and(|text| NOWHERE.contains(&text));
+        self.write(word);
     }
 }
 
-fn below(folder: &str, name: &str) -> String {
-    if folder.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{folder}/{name}")
+/// Whether a word of a command may be a relative path.
+fn names_relative(words: &[Word]) -> bool {
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
+    };
+    let name = program.text().map_or("", base_name);
+    if matches!(name, "cd" | "pushd" | "popd") || looks::is_looking(name, arguments) {
+        return false;
     }
+    let is_own = name == "git" && written_by_git::writes_only_its_own(arguments);
+    let is_relative = |word: &Word| {
+        let text = word.prefix();
+        !text.starts_with('/') && (!text.starts_with('-') || text.contains('='))
+    };
+    !is_own && arguments.iter().any(is_relative)
 }
 
 fn name_of(run: &ProgramRun) -> Option<&str> {
@@ -193,7 +263,11 @@ fn name_of(run: &ProgramRun) -> Option<&str> {
 fn is_known(name: &str, run: &ProgramRun) -> bool {
     let certain = run.certainty != Certainty::Possible;
     let copies = COPIERS.contains(&name) && !run.words.iter().any(Word::is_computed);
-    certain && (WRITERS.contains(&name) || copies || matches!(name, "mv" | "cd" | "pushd" | "dd"))
+    certain
+        && (SEARCHERS.contains(&name)
+            || WRITERS.contains(&name)
+            || copies
+            || matches!(name, "mv" | "cd" | "pushd" | "dd"))
 }
 
 /// Returns the words that are no options. What follows `--` is none.

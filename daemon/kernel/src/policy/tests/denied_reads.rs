@@ -178,7 +178,7 @@ fn a_line_with_too_many_paths_is_asked_about() {
 }
 
 #[test]
-fn everyday_commands_are_judged_as_without_the_rule() {
+fn everyday_commands_are_judged_as_without_the_rule_unless_they_write_to_what_is_not_known() {
     let everything = Permissions {
         approve_all: true,
         ..rules()
@@ -188,5 +188,14 @@ fn everyday_commands_are_judged_as_without_the_rule() {
     let wrong: Vec<&str> = all
         .filter(|line| judge(&everything, "/project", &shell_request(line)) != Verdict::Allow)
         .collect();
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(
+        wrong,
+        [
+            "rg -l \"import React\" | xargs sed -i 's/React/Preact/'",
+            "find . -name '*.orig' -exec rm {} \\;",
+            "tar -xzf release.tar.gz",
+            "git apply fix.patch",
+            "echo \"export FOO=1\" >> ~/.bashrc",
+        ]
+    );
 }

@@ -144,12 +144,7 @@ fn a_command_whose_writes_are_not_known_is_asked_about() {
 
 #[test]
 fn a_command_that_may_do_anything_is_asked_about_unless_everything_is_approved() {
-    for line in [
-        "cd \"$d\" && rm key",
-        "cd - && rm key",
-        "eval \"$x\"",
-        "python3 -c \"$x\"",
-    ] {
+    for line in ["eval \"$x\"", "python3 -c \"$x\""] {
         let request = shell_request(line);
         let verdict = judge(&rules(), "/project", &request);
         assert_eq!(verdict, Verdict::Ask, "{line}");
@@ -218,7 +213,7 @@ fn a_line_with_too_many_names_is_asked_about() {
 }
 
 #[test]
-fn everyday_commands_are_judged_as_without_the_rule_unless_their_targets_are_computed() {
+fn everyday_commands_are_judged_as_without_the_rule_unless_their_targets_are_not_known() {
     let all = include_str!("../shell/analysis/tests/data/everyday.txt").lines();
     let all = all.filter(|line| !line.is_empty() && !line.starts_with('#'));
     let asked: Vec<&str> = all
@@ -229,6 +224,8 @@ fn everyday_commands_are_judged_as_without_the_rule_unless_their_targets_are_com
         [
             "rg -l \"import React\" | xargs sed -i 's/React/Preact/'",
             "find . -name '*.orig' -exec rm {} \\;",
+            "tar -xzf release.tar.gz",
+            "git apply fix.patch",
             "echo \"export FOO=1\" >> ~/.bashrc",
         ]
     );

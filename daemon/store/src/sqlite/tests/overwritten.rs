@@ -75,3 +75,93 @@ async fn a_database_that_is_overwritten_is_damaged_and_not_empty() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// What something else does to a file in place.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Garble,
+    Empty,
+    /// As an older copy of the file would be.
+    Halve,
+    GarbleStart,
+}
+
+fn change(path: &Path, how: Change) {
+    match how {
+        Change::Garble => overwrite(path, Some(b'x')),
+        Change::Empty => overwrite(path, None),
+        Change::Halve => {
+            let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+            file.set_len(file.metadata().unwrap().len() / 8192 * 4096)
+                .unwrap();
+        }
+        Change::GarbleStart => {
+            let mut file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+            file.write_all(&[b'x'; 100]).unwrap();
+        }
+    }
+}
+
+/// The pages of a session that is in use are in memory, so that SQLite itself notices nothing.
+#[tokio::test]
+async fn nothing_is_acknowledged_after_a_file_was_changed_under_a_session_in_use() {
+    let mut wrong = Vec::new();
+    for file in ["loopd.db", "loopd.db-wal"] {
+        for how in [
+            Change::Garble,
+            Change::Empty,
+            Change::Halve,
+            Change::GarbleStart,
+        ] {
+            if file == "loopd.db-wal" && matches!(how, Change::Halve) {
+                // The first half is as it was, and the store writes on behind it.
+                continue;
+            }
+            let folder = tempfile::tempdir().unwrap();
+            let store = in_folder(&folder).await;
+            store.append(batch("one", 0, 200)).await.unwrap();
+            store.close().await.unwrap();
+            let store = in_folder(&folder).await;
+            store.load(&"one".into()).await.unwrap().unwrap();
+            store.append(batch("one", 200, 1)).await.unwrap();
+            change(&folder.path().join(file), how);
+            for next in 201..204 {
+                let append = store.append(batch("one", next, 1)).await;
+                if !is_told(&append) {
+                    wrong.push(format!("{file} {how:?}: {append:?}"));
+                }
+            }
+            let closed = store.close().await;
+            if closed.is_ok() {
+                wrong.push(format!("{file} {how:?}: closed as if all were well"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[tokio::test]
+async fn a_database_that_was_emptied_is_not_taken_for_a_new_one_at_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("loopd.db");
+    let store = in_folder(&folder).await;
+    store.append(batch("one", 0, 3)).await.unwrap();
+    overwrite(&path, None);
+    store.append(batch("one", 3, 1)).await.unwrap_err();
+    store.close().await.unwrap_err();
+    let log = folder.path().join("loopd.db-wal");
+    assert!(
+        std::fs::metadata(&log).unwrap().len() > 0,
+        "the log is kept"
+    );
+    let opened = SqliteStore::open(Location::File(path.clone())).await;
+    let told = opened.err().unwrap().to_string();
+    assert!(
+        told.contains("damaged") && told.contains("loopd.db"),
+        "{told}"
+    );
+    assert!(
+        std::fs::metadata(&log).unwrap().len() > 0,
+        "the log is kept"
+    );
+}

@@ -6,8 +6,10 @@
 //! name of the file (a hard link) is not known.
 
 use super::{Entry, Found, Place, names_pattern_by_option};
+use crate::policy::shell::directories::Directories;
 use crate::policy::shell::runs::Runs;
 use crate::policy::shell::word::{Word, base_name};
+use crate::policy::shell::written_by_git;
 
 /// How many paths are collected. Of a line with more, it is not known what it reads.
 const MAX_PLACES: usize = 5_000;
@@ -45,24 +47,40 @@ const NOT_READ: &[(&str, &[&str])] = &[
 
 /// Returns the paths in a line that it may read, or `None` if there are too many. In text that is typed into a shell, `{enter}` is
 /// the end of a line, so a text that contains it is read both ways.
-pub(crate) fn places(text: &str) -> Option<Vec<Place>> {
-    let mut places = of_line(text);
+pub(crate) fn places(text: &str) -> Option<ReadPlaces> {
+    let mut read = of_line(text);
     if text.contains("{enter}") {
-        places.extend(of_line(&text.replace("{enter}", "\n")));
+        let typed = of_line(&text.replace("{enter}", "\n"));
+        read.places.extend(typed.places);
+        read.is_elsewhere |= typed.is_elsewhere;
     }
-    (places.len() < MAX_PLACES).then_some(places)
+    (read.places.len() < MAX_PLACES).then_some(read)
 }
 
-fn of_line(text: &str) -> Vec<Place> {
+/// What a line may read.
+#[derive(Debug, Default)]
+pub(crate) struct ReadPlaces {
+    pub places: Vec<Place>,
+    /// Whether the line may be in a folder that is not known, so that relative paths may lead
+    /// anywhere.
+    pub is_elsewhere: bool,
+}
+
+fn of_line(text: &str) -> ReadPlaces {
     let mut found = Found::new();
     let runs = Runs::of(text);
+    let mut directories = Directories::default();
+    directories.read(text, &runs);
     for run in &runs.programs {
         found.read(&run.words);
     }
     for word in runs.opened() {
         found.read_word(word);
     }
-    found.places
+    ReadPlaces {
+        places: found.places,
+        is_elsewhere: directories.is_unknown,
+    }
 }
 
 impl Found {
@@ -96,8 +114,13 @@ impl Found {
         }
         self.places.truncate(before);
         let pattern = pattern_of(name, &arguments);
+        let command = match name {
+            "git" => written_by_git::subcommand(&arguments).map(|(command, _)| command),
+            _ => None,
+        };
         for word in &arguments {
-            if !pattern.is_some_and(|pattern| std::ptr::eq(pattern, word)) {
+            let is_command = command.is_some() && word.text() == command;
+            if !is_command && !pattern.is_some_and(|pattern| std::ptr::eq(pattern, word)) {
                 self.read_word(word);
             }
         }

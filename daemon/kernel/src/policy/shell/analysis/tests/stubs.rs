@@ -70,6 +70,9 @@ pub(crate) fn request(command: &str) -> PermissionRequest {
         resolved_paths: std::collections::BTreeMap::new(),
         resolved_working_directory: Some("/project".to_owned()),
         changed_shell: None,
+        shell_directories: Vec::new(),
+        shell_directory_unknown: None,
+        repository_folders: Vec::new(),
     }
 }
 
