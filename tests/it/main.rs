@@ -34,6 +34,7 @@ mod golden_logs;
 mod incomplete;
 mod joiners;
 mod killed_commands;
+mod large_answers;
 mod late_permissions;
 mod launches;
 mod limits;

@@ -8,6 +8,7 @@ use super::super::work::Work;
 use crate::redaction::Redaction;
 use crate::tool::source::ResolvedTool;
 use crate::tool::{AssessContext, ShellLookup, ToolContext, Web};
+use crate::turn::argument_limit::refused_arguments;
 use crate::turn::tool_call::{self, CallInput};
 use loopd_kernel::command::{Assessed, CallNeed, CallOutcome, Command};
 use loopd_kernel::model::ToolCall;
@@ -25,9 +26,12 @@ impl Actor {
     /// Finds out which permission a call needs. The tool's name is resolved here and nowhere else.
     pub(super) fn assess(&self, turn: TurnKey, call: ToolCall) -> Work {
         let tools = self.toolset();
-        let tool = tools
-            .resolve(&call.name)
-            .ok_or_else(|| tool_call::unknown_tool(&call.name, tools.names()));
+        let tool = match refused_arguments(&call.arguments) {
+            Some(reason) => Err(CallOutcome::failure("failure", reason)),
+            None => tools
+                .resolve(&call.name)
+                .ok_or_else(|| tool_call::unknown_tool(&call.name, tools.names())),
+        };
         let origin = tool
             .as_ref()
             .map_or(ToolOrigin::BuiltIn, ResolvedTool::origin);
