@@ -13,6 +13,7 @@ mod abort;
 mod abort_own;
 mod agents_catalogue;
 mod agents_killed;
+mod agents_waiting;
 mod architecture;
 mod attach;
 mod client_commands;

@@ -29,6 +29,7 @@ use crate::client::{Lifecycle, LifecycleMetadata};
 use crate::publish::recent::Recent;
 use crate::redaction::file::FileMasks;
 use crate::services::Services;
+use crate::subagent::CancelledBy;
 use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
 use loopd_kernel::decide::decide;
@@ -150,7 +151,13 @@ impl Actor {
     /// Ends what must not outlive the session, before anybody can open the session again.
     async fn end_processes(&self) {
         self.running.end();
-        self.subagents.runs().close().await;
+        // The log says it if the session has ended and its sub-agents with it.
+        let mut agents = self.state.tasks.running();
+        let by = match agents.any(|task| task.agent().is_some()) {
+            true => CancelledBy::Closed,
+            false => CancelledBy::SessionEnds,
+        };
+        self.subagents.runs().close(by).await;
         self.leave_tree();
         self.shells.close().await;
         self.report_gone(&SessionError::Ended(self.state.id.clone()));

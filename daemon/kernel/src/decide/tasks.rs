@@ -304,6 +304,7 @@ pub(super) fn close_lost(
                 store_answer(decision, task, answer, env);
             }
             Some(RecoveredOutcome::Ended(_, end)) => store_end(decision, task, end, env),
+            Some(RecoveredOutcome::Waits(_)) => {}
             None => {
                 let reason = match task.shell() {
                     Some(_) => texts::SHELL_LOST,

@@ -81,6 +81,10 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
         Effect::Withdraw(request) | Effect::Resolve { request, .. } => {
             after.questions.get(request).is_none()
         }
+        Effect::RejoinAgent { task, .. } => {
+            let task = after.tasks.get(task.as_str());
+            task.is_some_and(|task| task.is_running())
+        }
         Effect::OpenShellAhead
         | Effect::CancelTurn
         | Effect::Remember(..)
