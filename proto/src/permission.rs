@@ -41,6 +41,9 @@ pub enum PermissionRequest {
         /// Whether an earlier command may have changed what names mean in the shell of this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         changed_shell: Option<bool>,
+        /// Whether the command writes to protected files, which no rule covers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writes_protected: Option<bool>,
     },
     Write {
         /// Whether the managed settings want a person to decide.
@@ -152,15 +155,19 @@ impl PermissionRequest {
         self
     }
 
-    /// Marks the request as one that no lasting approval covers.
+    /// Marks the request as one that no lasting approval covers, because it writes protected files.
     #[must_use]
     pub fn for_once(mut self) -> Self {
         match &mut self {
             Self::Shell {
                 can_offer_session_approval,
+                writes_protected,
                 ..
+            } => {
+                *can_offer_session_approval = false;
+                *writes_protected = Some(true);
             }
-            | Self::Write {
+            Self::Write {
                 can_offer_session_approval,
                 ..
             } => *can_offer_session_approval = false,

@@ -130,6 +130,7 @@ fn shell() -> impl Strategy<Value = PermissionRequest> {
                 resolved_paths: std::collections::BTreeMap::new(),
                 resolved_working_directory: None,
                 changed_shell: None,
+                writes_protected: None,
             }
         },
     )

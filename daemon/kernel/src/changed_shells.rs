@@ -33,6 +33,11 @@ impl ChangedShells {
         }
     }
 
+    /// Returns the ids of the shells.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
     /// Whether a call runs in a shell that was changed, or that one of these other calls may
     /// change before it runs.
     pub(crate) fn has_shell_of<'c>(

@@ -130,6 +130,10 @@ impl Tool for Bash {
             Mode::Sync => RunIn::Foreground,
             Mode::Async => RunIn::Background,
         };
+        let lost = args.shell_id.as_ref().and_then(|id| {
+            let reason = context.shells.lost(id)?;
+            words::lost(id, reason, &context.cwd)
+        });
         let order = CommandOrder {
             shell: args.shell_id,
             command: args.command,
@@ -147,10 +151,14 @@ impl Tool for Bash {
             Ok(command) => command,
             Err(error) => return words::refused(&error),
         };
-        match run_in {
+        let mut outcome = match run_in {
             RunIn::Foreground => in_front(&command, wait, context).await,
             RunIn::Background => in_background(&command, context).await,
+        };
+        if let Some(lost) = lost {
+            outcome.text = words::with_note(lost, &outcome.text);
         }
+        outcome
     }
 }
 
@@ -307,6 +315,7 @@ pub(crate) fn permission(
         resolved_paths: std::collections::BTreeMap::new(),
         resolved_working_directory: None,
         changed_shell: None,
+        writes_protected: None,
     }
 }
 

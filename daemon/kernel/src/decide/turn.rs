@@ -54,6 +54,9 @@ pub(super) fn prepared(state: &State, prepared: Prepared, env: &mut DecideEnv<'_
             cause: None,
         }));
     }
+    if !preparing.messages.is_empty() {
+        tasks::deliver_stopped(state, &mut decision);
+    }
     for message in &preparing.messages {
         let text = prepared
             .messages

@@ -27,6 +27,7 @@ fn shell(identifiers: &[&str], plain: bool) -> PermissionRequest {
         resolved_paths: std::collections::BTreeMap::new(),
         resolved_working_directory: None,
         changed_shell: None,
+        writes_protected: None,
     }
 }
 

@@ -390,6 +390,7 @@ async fn the_permission_request_shows_exactly_what_runs() {
             resolved_paths: std::collections::BTreeMap::new(),
             resolved_working_directory: Some(here.clone()),
             changed_shell: None,
+            writes_protected: None,
         }
     );
     let args = json!({"command": "curl https://x.y/z > \"$OUT\""});
@@ -411,6 +412,7 @@ async fn the_permission_request_shows_exactly_what_runs() {
             resolved_paths: std::collections::BTreeMap::new(),
             resolved_working_directory: Some(here.clone()),
             changed_shell: None,
+            writes_protected: None,
         }
     );
 }

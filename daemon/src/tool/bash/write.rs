@@ -150,5 +150,6 @@ fn request(args: &WriteArgs, command: &AttachedCommand) -> PermissionRequest {
         resolved_paths: std::collections::BTreeMap::new(),
         resolved_working_directory: None,
         changed_shell: None,
+        writes_protected: None,
     }
 }

@@ -43,6 +43,7 @@ fn shell(text: &str) -> PermissionRequest {
         resolved_paths: std::collections::BTreeMap::new(),
         resolved_working_directory: None,
         changed_shell: None,
+        writes_protected: None,
     }
 }
 

@@ -70,6 +70,7 @@ pub(crate) fn request(command: &str) -> PermissionRequest {
         resolved_paths: std::collections::BTreeMap::new(),
         resolved_working_directory: Some("/project".to_owned()),
         changed_shell: None,
+        writes_protected: None,
     }
 }
 
