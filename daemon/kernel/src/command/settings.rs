@@ -82,6 +82,8 @@ pub struct AgentChoice {
     pub name: String,
     pub display_name: String,
     pub tools: Option<Vec<String>>,
+    /// The model that the agent wants, unless a model is named.
+    pub model: Option<String>,
 }
 
 /// An agent, chosen from the agents that a session had at that moment.

@@ -28,6 +28,7 @@ const LOG_VERSION: u32 = 1;
 pub(super) fn create(state: &State, create: Create, env: &mut DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     let options = create.options.without_secrets();
+    let names_model = options.model.is_some();
     decision.store(Durable::SessionStart(Start {
         session_id: state.id.clone(),
         version: LOG_VERSION,
@@ -49,6 +50,9 @@ pub(super) fn create(state: &State, create: Create, env: &mut DecideEnv<'_>) -> 
         decision.store(Durable::SubagentIdentity(subagent));
     }
     if let Some(choice) = create.agent {
+        if !names_model {
+            settings::agent_model(state, &mut decision, &choice);
+        }
         decision.store(Durable::AgentSelected(choice.into()));
     }
     if create.permissions != state.permissions {
@@ -103,6 +107,9 @@ pub(super) fn resume(
     if let Some(choice) = agent
         && state.agent.as_ref() != Some(&choice.name)
     {
+        if resume.options.model.is_none() {
+            settings::agent_model(state, &mut decision, &choice);
+        }
         decision.store(Durable::AgentSelected(choice.into()));
     }
     if resume.announce {

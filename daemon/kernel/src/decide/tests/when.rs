@@ -56,6 +56,7 @@ fn agent(name: &str) -> AgentChoice {
         name: name.to_owned(),
         display_name: name.to_owned(),
         tools: None,
+        model: None,
     }
 }
 
