@@ -30,6 +30,7 @@ use crate::publish::recent::Recent;
 use crate::redaction::file::FileMasks;
 use crate::services::Services;
 use crate::subagent::CancelledBy;
+use loopd_exec::keep_alive::KeepAliveGuard;
 use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
 use loopd_kernel::decide::decide;
@@ -72,6 +73,8 @@ pub(super) struct Actor {
     pub(super) storage: Storage,
     /// Since when nobody attends the session and nothing runs in it.
     pub(super) quiet_since: Option<tokio::time::Instant>,
+    /// Held while a question is open, so that the daemon waits for a person.
+    pub(super) asks: Option<KeepAliveGuard>,
 }
 
 /// Whether the actor goes on.
@@ -127,6 +130,7 @@ impl Actor {
             files: FileWriter::default(),
             storage: Storage::default(),
             quiet_since: None,
+            asks: None,
         }
     }
 

@@ -48,6 +48,7 @@ impl Actor {
             Err(error) => return Err(error),
         }
         self.shells.restore(&self.state);
+        self.wait_for_answers();
         Ok(())
     }
 
