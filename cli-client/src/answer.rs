@@ -178,6 +178,10 @@ fn remedy(request: &PermissionRequest) -> String {
         PermissionRequest::Write {
             can_offer_session_approval: false,
             ..
+        }
+        | PermissionRequest::Shell {
+            writes_protected: Some(true),
+            ..
         } => "everything with --yolo; no rule covers a protected file".to_owned(),
         _ => format!(
             "it with --allow-tool '{}', or everything with --yolo",

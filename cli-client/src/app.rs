@@ -91,11 +91,16 @@ impl App {
     /// Joins a session to continue it.
     pub(crate) async fn resume(&self, client: &Client, id: SessionId) -> anyhow::Result<Session> {
         let session = client.resume(id, self.config()).await?;
+        self.apply_options(&session).await?;
+        Ok(session)
+    }
+
+    /// Gives the agent and the rules of the command line to a session that is there already.
+    pub(crate) async fn apply_options(&self, session: &Session) -> anyhow::Result<()> {
         if let Some(agent) = &self.options.agent {
             session.select_agent(agent).await?;
         }
-        self.add_rules(&session, Vec::new()).await?;
-        Ok(session)
+        self.add_rules(session, Vec::new()).await
     }
 
     async fn add_rules(
