@@ -61,7 +61,9 @@ async fn offered_again(mode: &'static str, nested: bool) {
     assert_eq!(task.ending().and_then(|end| end.reason.clone()), None);
     let requests = daemon.script().requests();
     let read = |text: &str| {
-        let mut messages = requests.iter().flat_map(|request| request.messages());
+        let mut messages = requests
+            .iter()
+            .flat_map(loopd_tests::script::Recorded::messages);
         messages.any(|message| message.to_string().contains(text))
     };
     assert!(read("found it"), "the answer reached who waited for it");

@@ -157,9 +157,10 @@ impl Actor {
         self.running.end();
         // The log says it if the session has ended and its sub-agents with it.
         let mut agents = self.state.tasks.running();
-        let by = match agents.any(|task| task.agent().is_some()) {
-            true => CancelledBy::Closed,
-            false => CancelledBy::SessionEnds,
+        let by = if agents.any(|task| task.agent().is_some()) {
+            CancelledBy::Closed
+        } else {
+            CancelledBy::SessionEnds
         };
         self.subagents.runs().close(by).await;
         self.leave_tree();

@@ -83,7 +83,7 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
         }
         Effect::RejoinAgent { task, .. } => {
             let task = after.tasks.get(task.as_str());
-            task.is_some_and(|task| task.is_running())
+            task.is_some_and(loopd_kernel::tasks::Task::is_running)
         }
         Effect::OpenShellAhead
         | Effect::CancelTurn

@@ -159,16 +159,15 @@ pub(super) async fn wanted(
     let roster = look(move || definitions::load(&input)).await?;
     let agent = named(&roster, name)
         .map_err(|unknown| RpcError::InvalidParams(format!("agent: {unknown}")))?;
-    let model = match named_model {
-        Some(_) => None,
-        None => {
-            let route = Route {
-                options: options.clone(),
-                ..route_of_launch(context)
-            };
-            let model = model_of(agent, &route).await;
-            model.map_err(|why| RpcError::InvalidParams(format!("agent: {why}")))?
-        }
+    let model = if named_model.is_some() {
+        None
+    } else {
+        let route = Route {
+            options: options.clone(),
+            ..route_of_launch(context)
+        };
+        let model = model_of(agent, &route).await;
+        model.map_err(|why| RpcError::InvalidParams(format!("agent: {why}")))?
     };
     Ok(Some(choice(context, agent, model)))
 }
