@@ -39,6 +39,9 @@ pub(crate) fn parse(text: &str) -> Result<PermissionRule, String> {
                 .strip_suffix(')')
                 .filter(|argument| !argument.is_empty())
                 .ok_or("write it as `kind(argument)`, for example `shell(git status)`")?;
+            if !is_one(argument) {
+                return Err("give each rule by an option of its own".to_owned());
+            }
             (name, Some(argument.to_owned()))
         }
     };
@@ -51,6 +54,19 @@ pub(crate) fn parse(text: &str) -> Result<PermissionRule, String> {
             format!("`{name}` is not one of {}", known.join(", "))
         })?;
     Ok(PermissionRule { kind, argument })
+}
+
+/// Returns whether the parentheses of an argument are its own: `rm),shell(mv` is two rules.
+fn is_one(argument: &str) -> bool {
+    let mut depth = 0_i32;
+    argument.chars().all(|letter| {
+        depth += match letter {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        depth >= 0
+    })
 }
 
 /// Parses a rule that denies.
@@ -66,6 +82,18 @@ pub(crate) fn parse_denied(text: &str) -> Result<PermissionRule, String> {
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_rules_in_one_option_are_refused() {
+        for text in ["shell(rm),shell(mv)", "shell(rm) shell(mv)", "write(a)b)"] {
+            assert!(
+                parse(text).is_err() && parse_denied(text).is_err(),
+                "{text}"
+            );
+        }
+        assert_eq!(parse("write(a(b))").unwrap().argument.unwrap(), "a(b)");
+        assert!(parse_denied("look").is_err());
+    }
 
     #[test]
     fn rules_are_read_with_and_without_an_argument() {

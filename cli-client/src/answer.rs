@@ -188,6 +188,10 @@ fn remedy(request: &PermissionRequest) -> String {
         PermissionRequest::Write {
             can_offer_session_approval: false,
             ..
+        }
+        | PermissionRequest::Shell {
+            writes_protected: Some(true),
+            ..
         } => "everything with --yolo; no rule covers a protected file".to_owned(),
         PermissionRequest::Hook { .. } => {
             "it at a terminal; a hook wants a person to decide".to_owned()

@@ -61,9 +61,8 @@ impl App {
     fn config(&self) -> SessionConfig {
         let mut config = SessionConfig::new().client_name("loop");
         config.options.enable_config_discovery = Some(true);
-        if self.options.no_hooks {
-            config.options.enable_file_hooks = Some(false);
-        }
+        // Said each time, so that --no-hooks does not hold for what comes after it.
+        config.options.enable_file_hooks = Some(!self.options.no_hooks);
         config.options.model.clone_from(&self.options.model);
         with_handlers(
             config,
@@ -103,12 +102,17 @@ impl App {
     /// Joins a session to continue it.
     pub(crate) async fn resume(&self, client: &Client, id: SessionId) -> anyhow::Result<Session> {
         let session = client.resume(id, self.config()).await?;
+        self.apply_options(&session).await?;
+        Ok(session)
+    }
+
+    /// Gives the agent and the rules of the command line to a session that is there already.
+    pub(crate) async fn apply_options(&self, session: &Session) -> anyhow::Result<()> {
         if let Some(agent) = &self.options.agent {
             session.select_agent(agent).await?;
         }
-        self.add_rules(&session, Vec::new()).await?;
-        self.set_mode(&session).await?;
-        Ok(session)
+        self.add_rules(session, Vec::new()).await?;
+        self.set_mode(session).await
     }
 
     async fn add_rules(

@@ -14,12 +14,15 @@ mod tasks;
 mod trust;
 mod worktrees;
 
+use anyhow::bail;
+
 use crate::app::App;
 use crate::args::{Args, HooksVerb, Verb};
 use crate::outcome::Outcome;
 use crate::stdin::with_stdin;
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
+    refuse_unused(&args)?;
     let app = App::new(args.options)?;
     match args.command {
         Some(Verb::Sessions) => sessions::run(&app).await,
@@ -60,6 +63,34 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Verb::Doctor) => doctor::run(&app).await,
         None => prompt::run(&app, prompt_or_stdin(&app, args.prompt)?, args.resume_last).await,
     }
+}
+
+/// Refuses options that the subcommand would ignore.
+fn refuse_unused(args: &Args) -> anyhow::Result<()> {
+    let Some(verb) = &args.command else {
+        return Ok(());
+    };
+    let opens_session = matches!(verb, Verb::Resume { .. } | Verb::Attach { .. });
+    let takes_model = opens_session || matches!(verb, Verb::Doctor);
+    let options = &args.options;
+    let given = [
+        ("--continue", args.resume_last, false),
+        ("--model", options.model.is_some(), takes_model),
+        ("--agent", options.agent.is_some(), opens_session),
+        (
+            "--allow-tool",
+            !options.allow_tool.is_empty(),
+            opens_session,
+        ),
+    ];
+    for (option, is_given, is_used) in given {
+        if is_given && !is_used {
+            bail!(
+                "{option} has no meaning for this subcommand; give it to `loop`, `loop resume` or `loop attach`"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Returns the prompt with what stdin adds; `None` for a conversation.

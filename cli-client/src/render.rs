@@ -5,6 +5,7 @@ mod agents;
 use std::collections::{HashMap, HashSet};
 
 use loopd_sdk::proto::event::tool::{ToolComplete, ToolStart};
+use loopd_sdk::proto::event::turn::Delivered;
 use loopd_sdk::proto::id::ToolCallId;
 use loopd_sdk::proto::visible::for_person;
 use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, MessageId, Mode};
@@ -41,6 +42,9 @@ impl Renderer {
             terminal: terminal.clone(),
             users,
             hidden: HashSet::new(),
+            answers: None,
+            is_other: false,
+            aborted: false,
             streamed: None,
             line_open: false,
             pending_notices: Vec::new(),
@@ -65,6 +69,22 @@ impl Renderer {
         }
     }
 
+    /// Prints only the work on this message and its answer: other clients may have sent others.
+    pub(crate) fn only_answers_to(&mut self, id: MessageId) {
+        if let Self::Text(text) = self {
+            text.answers = Some(id);
+            text.is_other = true;
+        }
+    }
+
+    /// Says that the turn was aborted, if no event has said it since.
+    pub(crate) fn end_turn(&mut self) -> anyhow::Result<()> {
+        match self {
+            Self::Json(_) => Ok(()),
+            Self::Text(text) => text.tell_abort(),
+        }
+    }
+
     /// Does not show this message of the user, because it was typed here.
     pub(crate) fn hide_message(&mut self, id: MessageId) {
         if let Self::Text(text) = self {
@@ -78,6 +98,12 @@ pub(crate) struct Text {
     terminal: Terminal,
     users: UserMessages,
     hidden: HashSet<MessageId>,
+    /// The only message whose answer is printed; `None` prints every answer.
+    answers: Option<MessageId>,
+    /// Whether the session answers another message now.
+    is_other: bool,
+    /// Whether the turn was aborted and nothing has said so yet.
+    aborted: bool,
     /// The message that is being streamed to a screen, and what of it is shown.
     streamed: Option<(MessageId, String)>,
     /// Whether the answer stopped in the middle of a line.
@@ -106,6 +132,10 @@ impl Text {
                 None => Ok(()),
             };
         }
+        self.note_whose(&event.body)?;
+        if self.is_other && is_work(&event.body) {
+            return Ok(());
+        }
         match &event.body {
             Body::Durable(durable) => self.show_durable(durable)?,
             // A file or a pipe gets only what is final: the stream may break and begin again.
@@ -121,9 +151,8 @@ impl Text {
             }
             Body::Ephemeral(Ephemeral::Usage(usage)) => self.usage.add(usage),
             Body::Ephemeral(Ephemeral::SessionIdle(idle)) => {
-                if idle.aborted == Some(true) {
-                    self.note(Style::Bad, "aborted")?;
-                }
+                self.aborted |= idle.aborted == Some(true);
+                self.tell_abort()?;
                 if let Some(line) = std::mem::take(&mut self.usage).line() {
                     self.note(Style::Dim, &line)?;
                 }
@@ -150,8 +179,49 @@ impl Text {
         Ok(())
     }
 
+    /// Notes whose message the session answers from this event on.
+    fn note_whose(&mut self, body: &Body) -> anyhow::Result<()> {
+        let Some(own) = &self.answers else {
+            return Ok(());
+        };
+        let was_other = self.is_other;
+        match body {
+            Body::Durable(Durable::UserMessage(message)) => {
+                let joins = message.delivery == Some(Delivered::Steering);
+                match &message.message_id {
+                    Some(id) if id == own => self.is_other = false,
+                    Some(_) if !joins => self.is_other = true,
+                    Some(_) | None => {}
+                }
+            }
+            // Without a message of its own: what the session does then may be our answer.
+            Body::Ephemeral(Ephemeral::SessionIdle(_)) => self.is_other = false,
+            Body::Durable(_) | Body::Ephemeral(_) | Body::Unknown { .. } => {}
+        }
+        if self.is_other && !was_other {
+            self.tell_abort()?;
+            self.note(
+                Style::Dim,
+                "the session answers a message of another client now, which is not shown here",
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Says that the turn was aborted, once.
+    fn tell_abort(&mut self) -> anyhow::Result<()> {
+        if std::mem::take(&mut self.aborted) {
+            self.note(Style::Bad, "aborted")?;
+        }
+        Ok(())
+    }
+
     fn show_durable(&mut self, event: &Durable) -> anyhow::Result<()> {
         match event {
+            Durable::Abort(_) => {
+                self.aborted = !self.is_other;
+                Ok(())
+            }
             Durable::UserMessage(message) if self.users == UserMessages::Shown => {
                 let typed_here = message.message_id.as_ref();
                 if typed_here.is_some_and(|id| self.hidden.remove(id)) {
@@ -267,6 +337,18 @@ fn mode_line(mode: Mode) -> &'static str {
         Mode::Plan => "plan mode: nothing is changed until a plan is approved",
         Mode::Autopilot => "autopilot mode: the agent decides by itself and goes on",
     }
+}
+
+/// Returns whether an event is part of the work on a message.
+fn is_work(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::Durable(
+            Durable::AssistantMessage(_) | Durable::ToolStart(_) | Durable::ToolComplete(_)
+        ) | Body::Ephemeral(
+            Ephemeral::MessageDelta(_) | Ephemeral::Usage(_) | Ephemeral::TurnRetry(_)
+        )
+    )
 }
 
 /// Describes a tool call in one line: its name and its most informative argument.

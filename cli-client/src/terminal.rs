@@ -6,10 +6,12 @@ mod screen;
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
 
 use input::LineInput;
 use loopd_sdk::proto::visible::visible;
 use screen::{Screen, Stream};
+use tokio::sync::Notify;
 
 pub(crate) use input::Typed;
 
@@ -33,6 +35,8 @@ pub(crate) struct Terminal {
     live: bool,
     screen: Screen,
     input: LineInput,
+    /// Notified when the terminal was closed under a question.
+    gone: Arc<Notify>,
 }
 
 impl Terminal {
@@ -45,6 +49,7 @@ impl Terminal {
             live: io::stdout().is_terminal(),
             input: LineInput::new(screen.clone()),
             screen,
+            gone: Arc::default(),
         }
     }
 
@@ -95,13 +100,18 @@ impl Terminal {
         self.screen.write(Stream::Err, &format!("{line}\n")).ok();
     }
 
-    /// Asks a question: shows a text, and reads a line after `prompt`. Returns `None` at the end of
-    /// input. After Ctrl-C it does not return; [`Terminal::interrupted`] does. Dropping the future
+    /// Asks a question: shows a text, and reads a line after `prompt`. Returns `None` after Ctrl-D.
+    /// After Ctrl-C it does not return; [`Terminal::interrupted`] does. It does not return when the
+    /// terminal is closed, either: that is no answer, and the question stays open. Dropping the future
     /// closes the question.
     pub(crate) async fn ask(&self, text: &str, prompt: &str) -> Option<String> {
         match self.input.question(text, prompt).typed().await {
             Ok(Typed::Line(line)) => Some(line),
-            Ok(Typed::End) => None,
+            Ok(Typed::End) if is_there() => None,
+            Ok(Typed::End) => {
+                self.gone.notify_one();
+                std::future::pending().await
+            }
             Ok(Typed::Interrupted) | Err(_) => std::future::pending().await,
         }
     }
@@ -112,6 +122,11 @@ impl Terminal {
         typed.unwrap_or(Typed::End)
     }
 
+    /// Waits until the terminal was closed under a question.
+    pub(crate) async fn closed(&self) {
+        self.gone.notified().await;
+    }
+
     /// Waits for Ctrl-C, also while a question is open.
     pub(crate) async fn interrupted(&self) {
         tokio::select! {
@@ -119,6 +134,12 @@ impl Terminal {
             () = self.input.interrupted() => {}
         }
     }
+}
+
+/// Returns whether the terminal is still there. One that was closed is not, although the end of input
+/// comes before the signal that ends this process.
+fn is_there() -> bool {
+    io::stdin().is_terminal()
 }
 
 /// Shows the hidden characters in untrusted text, so that it cannot control the terminal.

@@ -91,6 +91,9 @@ pub type Asking<T> = BoxFuture<'static, Result<T, AskError>>;
 pub enum AskError {
     #[error("the connection closed before the answer came")]
     Gone,
+    /// An answer came, and it is larger than the daemon takes.
+    #[error("{0}")]
+    TooLarge(String),
     #[error("{0}")]
     Failed(String),
 }

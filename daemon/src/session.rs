@@ -58,7 +58,7 @@ pub enum SessionError {
     #[error("the session {0} has more requests waiting than it can take; try again")]
     Overloaded(SessionId),
     /// The request was not carried out, because its events could not be stored.
-    #[error("the session's log could not be written: {0}")]
+    #[error("the session's log could not be written, so nothing was changed: {0}")]
     Store(Arc<StoreError>),
     #[error(
         "the session keeps this in memory and stores it when writing works again, so do not send it again; its log could not be written: {0}"

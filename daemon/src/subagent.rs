@@ -44,6 +44,7 @@ use loopd_exec::keep_alive::KeepAlive;
 use loopd_exec::shells::{TaskLog, TaskLogError};
 use loopd_exec::worktree::Worktrees;
 use loopd_kernel::command::{Command, TaskEnd, TaskStart};
+use loopd_kernel::tasks::Task;
 
 pub use error::{ChildError, ParentEnded, PlanRefusal, RunFailure, SubagentError};
 pub use message::Delivered;
@@ -247,6 +248,25 @@ impl Subagents {
         });
     }
 
+    /// Goes on with the run of a sub-agent that waits for an answer since before this session was
+    /// opened again. Returns `None` if it has a run already.
+    pub fn rejoin(&self, task: &Task) -> Option<Started> {
+        let work = task.agent()?.clone();
+        if self.run(&task.id).is_some() {
+            return None;
+        }
+        let run = self.enroll(&task.id, work.execution).ok()?;
+        self.launch(&run, work.clone(), run::RunStart::Rejoined, String::new());
+        Some(Started {
+            id: task.id.clone(),
+            work,
+            run,
+            origin: None,
+            renamed: Renamed::No,
+            note: None,
+        })
+    }
+
     /// Returns the run of a sub-agent that is at work.
     pub fn run(&self, id: &TaskId) -> Option<Arc<SubagentRun>> {
         self.table().runs.get(id).cloned()
@@ -346,10 +366,10 @@ impl Subagents {
     }
 
     /// Ends all sub-agents; they have ended when this resolves.
-    pub async fn close(&self) {
+    pub async fn close(&self, by: CancelledBy) {
         self.table().ended = true;
         self.0.ended.cancel();
-        self.cancel_all(CancelledBy::SessionEnds).await;
+        self.cancel_all(by).await;
         self.stop_all_kept().await;
         self.0.tasks.close();
         self.0.tasks.wait().await;

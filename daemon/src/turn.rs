@@ -3,6 +3,7 @@
 //! Called by the session's effects; gets everything as values and reports with a command. Decides
 //! nothing and never touches the state.
 
+pub mod argument_limit;
 mod attachments;
 pub mod instructions;
 pub mod model_call;

@@ -51,6 +51,9 @@ pub enum PermissionRequest {
         /// their name is `.git`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         repository_folders: Vec<String>,
+        /// Whether the command writes to protected files, which no rule covers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writes_protected: Option<bool>,
     },
     Write {
         /// Whether the managed settings want a person to decide.
@@ -180,15 +183,19 @@ impl PermissionRequest {
         self
     }
 
-    /// Marks the request as one that no lasting approval covers.
+    /// Marks the request as one that no lasting approval covers, because it writes protected files.
     #[must_use]
     pub fn for_once(mut self) -> Self {
         match &mut self {
             Self::Shell {
                 can_offer_session_approval,
+                writes_protected,
                 ..
+            } => {
+                *can_offer_session_approval = false;
+                *writes_protected = Some(true);
             }
-            | Self::Write {
+            Self::Write {
                 can_offer_session_approval,
                 ..
             } => *can_offer_session_approval = false,

@@ -54,6 +54,9 @@ pub struct Limits {
     pub waiting_limit: usize,
     /// How many outgoing requests may be unanswered before further ones are refused.
     pub outgoing_limit: usize,
+    /// The most bytes of the result of an outgoing request. A larger one is refused: the request fails,
+    /// and the connection goes on.
+    pub answer_limit: usize,
     /// How long a closing connection may take to write what is still queued.
     pub flush_time: Duration,
 }
@@ -72,6 +75,7 @@ impl Default for Limits {
             incoming_bytes_limit: 64 * MIB,
             waiting_limit: 1024,
             outgoing_limit: 1024,
+            answer_limit: 64 * MIB,
             flush_time: Duration::from_secs(2),
         }
     }

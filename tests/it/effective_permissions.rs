@@ -133,6 +133,7 @@ fn shell() -> impl Strategy<Value = PermissionRequest> {
                 shell_directories: Vec::new(),
                 shell_directory_unknown: None,
                 repository_folders: Vec::new(),
+                writes_protected: None,
             }
         },
     )

@@ -125,6 +125,10 @@ async fn approved_on_a_full_disk(
     assert!(error.message.contains("keeps this"), "{error:?}");
     let data = error.data.expect("programs can tell that it is kept");
     assert_eq!(data.to_string(), r#"{"kept":true}"#);
+    let answer = json!({"requestId": request, "result": {"kind": "reject"}});
+    let error = session.try_call(method, answer).await.unwrap_err();
+    assert!(error.message.contains("answered already"), "{error:?}");
+    assert_eq!(error.data, None, "a second answer is not kept");
     assert!(!daemon.file("made").exists());
     (daemon, session)
 }

@@ -100,7 +100,8 @@ async fn a_shell_opened_ahead_for_a_call_that_is_only_asked_is_no_work() {
     session.send("go").await;
     let (request, _) = session.permission().await;
     client.vanish().await;
-    no_reason_to_stay(&daemon).await;
+    no_work(&daemon).await;
+    assert!(daemon.app.services.keep_alive.reasons().waiting > 0);
     // The question is offered again.
     let mut resumed = daemon.client().resume(&session.id, offer).await;
     assert_eq!(resumed.permission().await.0, request);
@@ -140,5 +141,30 @@ async fn a_sub_agent_that_waits_for_an_answer_is_no_work() {
         .decide(&request, json!({"kind": "approve-once"}))
         .await;
     resumed.next("session.idle").await;
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn an_open_question_keeps_the_daemon_until_it_is_answered_or_nobody_comes() {
+    let question = call("q", "ask_user", json!({"question": "Which one?"}));
+    let script = Script::play([
+        Turn::user("go").calls([question]),
+        Turn::results(["left"]).says("ok"),
+    ])
+    .await;
+    let daemon = Daemon::builder().script(script).start().await;
+    let offer = json!({"requestUserInput": true, "continuePendingWork": true});
+    let client = daemon.client();
+    let session = client.create(offer.clone()).await;
+    session.send("go").await;
+    drop(client.request("userInput.request").await);
+    client.vanish().await;
+    no_work(&daemon).await;
+    assert_eq!(daemon.app.services.keep_alive.reasons().waiting, 1);
+    let mut resumed = daemon.client().resume(&session.id, offer).await;
+    let request = resumed.client().request("userInput.request").await;
+    request.answer(json!({"answer": "left", "wasFreeform": true}));
+    resumed.next("session.idle").await;
+    assert_eq!(daemon.app.services.keep_alive.reasons().waiting, 0);
     daemon.finish().await;
 }

@@ -3,6 +3,8 @@
 
 mod piped;
 
+use loopd_sdk::proto::method::ModelSwitchTo;
+use loopd_sdk::proto::params::model::SwitchParams;
 use loopd_sdk::{Session, SessionConfig};
 
 use crate::answer::with_handlers;
@@ -28,6 +30,16 @@ pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
         SessionConfig::new().leave_permissions_open()
     };
     let session = client.watch(id, config).await?;
+    app.apply_options(&session).await?;
+    if let Some(model) = &app.options.model {
+        let params = SwitchParams {
+            session_id: session.id().clone(),
+            model_id: model.clone(),
+            reasoning_effort: None,
+            model_capabilities: None,
+        };
+        session.call::<ModelSwitchTo>(&params).await?;
+    }
     let (past, mut events) = session.past_and_events().await?;
     app.set_mode(&session).await?;
     let left = if terminal.can_ask() {

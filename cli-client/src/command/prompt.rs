@@ -31,7 +31,7 @@ pub(super) async fn talk(
 ) -> anyhow::Result<Outcome> {
     let outcome = match prompt {
         Some(prompt) => match slash::read(&app.terminal, &session, &prompt).await {
-            Ok(Said::Send(message)) => one_turn(app, &session, message).await?,
+            Ok(Said::Send(message)) => one_turn(app, &session, message, Answers::Own).await?,
             Ok(Said::Done | Said::Exit) => Outcome::Done,
             Err(error) => {
                 session.destroy().await?;
@@ -63,7 +63,7 @@ async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {
             Typed::Line(line) => {
                 match slash::read(terminal, session, &line).await {
                     Ok(Said::Send(message)) => {
-                        one_turn(app, session, message).await?;
+                        one_turn(app, session, message, Answers::All).await?;
                     }
                     Ok(Said::Done) => {}
                     Ok(Said::Exit) => return Ok(Outcome::Done),
@@ -98,10 +98,26 @@ async fn next_line(app: &App) -> Typed {
     }
 }
 
+/// Which answers a turn shows, if other clients send messages to the same session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    /// Only the answer to the own message: stdout is its result.
+    Own,
+    All,
+}
+
 /// Sends a message and shows its turn. Ctrl-C stops the turn and keeps the session.
-async fn one_turn(app: &App, session: &Session, message: Message) -> anyhow::Result<Outcome> {
+async fn one_turn(
+    app: &App,
+    session: &Session,
+    message: Message,
+    answers: Answers,
+) -> anyhow::Result<Outcome> {
     let mut renderer = Renderer::new(&app.terminal, app.options.json, UserMessages::Hidden);
     let mut turn = session.turn(message, Wait::Session);
+    if answers == Answers::Own {
+        renderer.only_answers_to(turn.message_id().clone());
+    }
     let mut interrupted = false;
     let mut was_shown = false;
     loop {
@@ -116,6 +132,8 @@ async fn one_turn(app: &App, session: &Session, message: Message) -> anyhow::Res
                 }
                 continue;
             }
+            // The question stays open, and the session goes on without this client.
+            () = app.terminal.closed() => return Ok(Outcome::Interrupted),
             event = turn.next() => event,
             // Only when no event is left: a question comes after what it is about.
             question = app.turnstile.next() => {
@@ -132,6 +150,7 @@ async fn one_turn(app: &App, session: &Session, message: Message) -> anyhow::Res
             None => break,
         }
     }
+    renderer.end_turn()?;
     let finished = turn.finish();
     if interrupted {
         let again = format!("the session is kept: loop resume {}", session.id());

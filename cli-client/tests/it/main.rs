@@ -9,6 +9,8 @@
     reason = "tests fail by panicking and read what they like"
 )]
 
+#[cfg(unix)]
+mod agent_files;
 mod agents;
 mod answers;
 mod attach_piped;
@@ -25,6 +27,8 @@ mod prompt;
 mod questions;
 mod queue;
 mod sessions;
+#[cfg(unix)]
+mod shared_session;
 mod tasks;
 #[cfg(unix)]
 mod terminal;

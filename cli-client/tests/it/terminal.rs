@@ -19,7 +19,8 @@ pub(crate) struct OnTerminal {
 
 impl OnTerminal {
     pub(crate) fn start(mut command: Command) -> Self {
-        let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let master: OwnedFd =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
@@ -65,6 +66,12 @@ impl OnTerminal {
 
     pub(crate) fn child(&self) -> &Child {
         &self.child
+    }
+
+    /// Closes the terminal, and waits until the program has ended.
+    pub(crate) fn hangs_up(mut self) {
+        drop(self.terminal);
+        self.child.wait().unwrap();
     }
 
     pub(crate) fn ends(mut self) -> Option<i32> {

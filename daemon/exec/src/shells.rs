@@ -367,16 +367,16 @@ impl Shells {
     ) -> Result<CommandStatus, ShellError> {
         let status = match self.find(id)? {
             FoundShell::Attached(command) => {
-                self.record_delivered(id).await;
-                command.stop().await;
+                self.stopped_knowingly(id, reason).await;
+                command.stop_for(reason).await;
                 if let Some(shell) = self.take_slot(id, reason, Retention::UntilClosed).flatten() {
                     shell.close(CloseMode::Now).await;
                 }
                 command.status()
             }
             FoundShell::Detached(command) => {
-                self.record_delivered(id).await;
-                command.stop().await
+                self.stopped_knowingly(id, reason).await;
+                command.stop(reason).await
             }
         };
         Ok(status)
@@ -405,6 +405,14 @@ impl Shells {
                 shells.close_slot(&id, reason, Retention::UntilClosed);
             }
         });
+    }
+
+    /// Records that the model knows how the command ends, unless a user ends it: the model was promised
+    /// to be told of the end.
+    async fn stopped_knowingly(&self, id: &ShellId, reason: CloseReason) {
+        if reason != CloseReason::Cancelled {
+            self.record_delivered(id).await;
+        }
     }
 
     /// All commands: attached ones by shell id, then detached ones by shell id.
@@ -449,6 +457,18 @@ impl Shells {
                     .remember(shell.shell_id.clone(), CloseReason::Lost);
             }
         }
+        for id in state.changed_shells.ids().map(ShellId::from) {
+            if !table.detached.contains_key(&id) {
+                table.closed.remember(id, CloseReason::Lost);
+            }
+        }
+    }
+
+    /// Returns why the shell of this id was closed, if a command in it would get a new one.
+    pub fn lost(&self, id: &ShellId) -> Option<CloseReason> {
+        let table = self.table();
+        let is_open = table.slots.contains_key(id) || table.detached.contains_key(id);
+        table.closed.reason(id).filter(|_| !is_open)
     }
 
     /// Ends every process that must not outlive the session; all are dead when this resolves.
@@ -467,6 +487,20 @@ impl Shells {
             .end_session(&self.0.setup.session)
             .await;
     }
+}
+
+/// The end of a task that was stopped.
+fn stopped_end(reason: CloseReason) -> TaskEnd {
+    use loopd_proto::event::task::TaskOutcome;
+    TaskEnd::new(TaskOutcome::Cancelled).because(match reason {
+        CloseReason::Cancelled => "the user stopped it",
+        CloseReason::Finished
+        | CloseReason::Stopped
+        | CloseReason::MadeRoom
+        | CloseReason::Unattended
+        | CloseReason::Lost => "it was stopped",
+        CloseReason::PlanModeEnded => "it was stopped because plan mode ended",
+    })
 }
 
 /// The end of a task that was not stopped.

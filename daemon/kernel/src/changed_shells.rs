@@ -60,6 +60,12 @@ impl ChangedShells {
         }
     }
 
+    /// Returns the ids of the shells that were changed.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        let changed = self.0.iter().filter(|(_, used)| used.is_changed);
+        changed.map(|(id, _)| id.as_str())
+    }
+
     /// Whether a call runs in a shell that was changed, or that one of these other calls may
     /// change before it runs.
     pub(crate) fn has_shell_of<'c>(

@@ -2,7 +2,7 @@
 
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{Asked, PendingMessage};
-use loopd_proto::id::RequestId;
+use loopd_proto::id::{RequestId, TaskId, ToolCallId};
 use loopd_proto::permission::Approval;
 use serde_json::Value;
 
@@ -60,6 +60,12 @@ pub enum Effect {
     Remember(Approval, RememberScope),
     /// Give a lasting approval to the top-level session. This session is an agent below it.
     GrantAbove(LastingApproval),
+    /// Open the session of an agent again, which waits for an answer, and go on with its run.
+    RejoinAgent {
+        task: TaskId,
+        /// The call that waits for the agent.
+        waits: Option<(TurnKey, ToolCallId)>,
+    },
     /// Stop all agents of the session.
     CancelAgents,
 }
@@ -101,6 +107,7 @@ impl Effect {
             | Self::Resolve { .. }
             | Self::Remember(..)
             | Self::GrantAbove(_)
+            | Self::RejoinAgent { .. }
             | Self::CancelAgents => None,
         }
     }
@@ -121,6 +128,7 @@ impl Effect {
             | Self::Resolve { .. }
             | Self::Remember(..)
             | Self::GrantAbove(_)
+            | Self::RejoinAgent { .. }
             | Self::CancelAgents => EffectStart::AfterCommit,
         }
     }

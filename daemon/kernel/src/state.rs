@@ -403,6 +403,11 @@ impl Turn {
         matches!(&self.stage, Stage::Tools(calls) if calls.is_empty())
     }
 
+    /// Whether a call of the turn waits for an answer that can still come.
+    pub fn waits_for_clients(&self) -> bool {
+        !self.aborting && self.calls().iter().any(CallState::waits_for_somebody)
+    }
+
     /// Whether a person has rejected any of the calls so far.
     pub fn was_rejected(&self) -> bool {
         let rejected = CallStage::Recorded { rejected: true };

@@ -154,6 +154,13 @@ impl Task {
                 .is_some_and(|agent| agent.execution == Execution::Sync)
     }
 
+    /// Whether the task is a command that was stopped.
+    pub fn is_stopped_command(&self) -> bool {
+        let ending = self.ending();
+        self.shell().is_some()
+            && ending.is_some_and(|ending| ending.outcome == TaskOutcome::Cancelled)
+    }
+
     /// Whether the model still has to be notified of the task's end or answer.
     pub fn is_undelivered(&self) -> bool {
         self.told == Told::NotYet && !self.is_running()

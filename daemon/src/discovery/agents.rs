@@ -12,6 +12,7 @@ mod parse;
 pub use definition::{
     AgentDefinition, AgentMode, AgentOrigin, Isolation, MemoryScope, ModelPolicy, PermissionMode,
 };
+use parse::unknown_keys;
 pub use parse::{parse, wrong_name};
 
 /// The folders of a project, the one for new agents first.
@@ -91,7 +92,9 @@ pub fn discover(folders: &[AgentFolder]) -> Discovered<AgentDefinition> {
                         found.problems.push(Problem::new(&folder.path, what));
                         return found;
                     }
-                    found.add(read(&reader, folder, file, &mut room));
+                    let mut remarks = Vec::new();
+                    found.add(read(&reader, folder, file, &mut room, &mut remarks));
+                    found.problems.append(&mut remarks);
                 }
             }
             Err(problem) => found.problems.push(problem),
@@ -112,8 +115,15 @@ fn read(
     folder: &AgentFolder,
     path: &Path,
     room: &mut usize,
+    remarks: &mut Vec<Problem>,
 ) -> Result<Option<AgentDefinition>, Problem> {
     let Some(text) = reader.text(path)? else {
+        if path.is_symlink() {
+            return Err(Problem::new(
+                path,
+                "is a link to a file that does not exist",
+            ));
+        }
         return Ok(None);
     };
     let Some(left) = room.checked_sub(text.len()) else {
@@ -124,5 +134,7 @@ fn read(
         return Err(Problem::new(path, what));
     };
     *room = left;
-    parse(path, &text, folder.origin).map(Some)
+    let agent = parse(path, &text, folder.origin)?;
+    remarks.extend(unknown_keys(path, &text));
+    Ok(Some(agent))
 }

@@ -64,6 +64,7 @@ async fn came(sent: Result<PendingCall, Closed>) -> Result<Box<RawValue>, CallEr
 async fn answer<T: DeserializeOwned>(sent: Result<PendingCall, Closed>) -> Result<T, AskError> {
     let answer = came(sent).await.map_err(|error| match error {
         CallError::Closed => AskError::Gone,
+        error @ CallError::Unreadable(_) => AskError::TooLarge(error.to_string()),
         error => AskError::Failed(error.to_string()),
     })?;
     serde_json::from_str(answer.get())

@@ -168,7 +168,9 @@ impl HookContext {
             answer = timeout(limit, asking) => match answer {
                 Ok(Ok(output)) => HookOutput::of(output),
                 Ok(Err(AskError::Gone)) => Err(HookFailure::Absent),
-                Ok(Err(AskError::Failed(cause))) => Err(HookFailure::failed(cause)),
+                Ok(Err(AskError::Failed(cause) | AskError::TooLarge(cause))) => {
+                    Err(HookFailure::failed(cause))
+                }
                 Err(_) => Err(HookFailure::failed(format!(
                     "the client did not answer within {} s",
                     limit.as_secs()

@@ -32,6 +32,8 @@ use crate::hook::Transcript;
 use crate::publish::recent::Recent;
 use crate::redaction::file::FileMasks;
 use crate::services::Services;
+use crate::subagent::CancelledBy;
+use loopd_exec::keep_alive::KeepAliveGuard;
 use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
 use loopd_kernel::decide::decide;
@@ -76,6 +78,8 @@ pub(super) struct Actor {
     pub(super) hooks: SessionHooks,
     /// Since when nobody attends the session and nothing runs in it.
     pub(super) quiet_since: Option<tokio::time::Instant>,
+    /// Held while a question is open, so that the daemon waits for a person.
+    pub(super) asks: Option<KeepAliveGuard>,
 }
 
 /// Whether the actor goes on.
@@ -133,6 +137,7 @@ impl Actor {
             storage: Storage::default(),
             hooks: SessionHooks::new(transcript),
             quiet_since: None,
+            asks: None,
         }
     }
 
@@ -157,7 +162,14 @@ impl Actor {
     /// Ends what must not outlive the session, before anybody can open the session again.
     async fn end_processes(&self) {
         self.running.end();
-        self.subagents.runs().close().await;
+        // The log says it if the session has ended and its sub-agents with it.
+        let mut agents = self.state.tasks.running();
+        let by = if agents.any(|task| task.agent().is_some()) {
+            CancelledBy::Closed
+        } else {
+            CancelledBy::SessionEnds
+        };
+        self.subagents.runs().close(by).await;
         self.leave_tree();
         self.shells.close().await;
         self.report_gone(&SessionError::Ended(self.state.id.clone()));

@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 
 use super::actor::Actor;
 use super::journal;
-use crate::client::{Client, Notice};
-use loopd_kernel::command::Command;
+use crate::client::{AskError, Client, Notice};
+use loopd_kernel::command::{Command, LogLevel};
 
 /// The answer to a form.
 #[derive(Debug, Clone)]
@@ -36,6 +36,9 @@ impl Actor {
                             freeform: answer.was_freeform,
                         })
                         .await;
+                }
+                Err(AskError::TooLarge(reason)) => {
+                    reporter.report(not_taken(&request, &reason)).await;
                 }
                 // The question stays open: another client may answer it, or this one later.
                 Err(error) => tracing::debug!(%error, "a client did not answer a question"),
@@ -118,5 +121,21 @@ impl Actor {
             tracing::error!(session = %self.state.id, %error, "a question could not be stored");
             self.question_waiters.withdraw(&request);
         }
+    }
+}
+
+/// Tells the clients that an answer was too large. The question stays open, and nobody asks the same
+/// client again by itself: it would give the same answer.
+fn not_taken(request: &RequestId, reason: &str) -> Command {
+    Command::Log {
+        level: LogLevel::Warning,
+        kind: "user_input".to_owned(),
+        message: format!(
+            "{reason}; the question {request} stays open: answer it with \
+             session.ui.handlePendingUserInput, and put large texts into files"
+        ),
+        url: None,
+        tip: None,
+        stored: false,
     }
 }

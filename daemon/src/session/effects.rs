@@ -105,6 +105,7 @@ impl Actor {
                 let answer = ElicitationAnswer { action, content };
                 self.question_waiters.form_answered(&request, answer);
             }
+            Effect::RejoinAgent { task, waits } => return self.rejoin_agent(&task, waits),
             Effect::GrantAbove(grant) => self.grant_above(grant),
             Effect::CancelAgents => {
                 let agents = self.subagents.runs().clone();

@@ -96,6 +96,16 @@ impl Actor {
         }
     }
 
+    /// Lets the daemon wait for a person while a question is open, as long as it waits for people.
+    pub(super) fn wait_for_answers(&mut self) {
+        let is_open = self.state.questions.iter().next().is_some();
+        match (is_open, &self.asks) {
+            (true, None) => self.asks = Some(self.services.keep_alive.waiting()),
+            (false, Some(_)) => self.asks = None,
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+
     /// Shows a client the open calls of tools that it did not run before.
     pub(super) async fn show_open_calls(&self, client: ClientId, tools: &[String]) {
         let Some(client) = self.clients.all().find(|known| known.id() == client) else {

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use loopd_proto::event::Durable;
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::TaskOutcome;
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::time::Timestamp;
-use loopd_store::{Cause, SessionRecord, StoreError, StoredEvent};
+use loopd_store::{Cause, SessionRecord, Store, StoreError, StoredEvent};
 use serde::de::IgnoredAny;
 
 use super::SessionError;
@@ -18,6 +20,9 @@ use loopd_kernel::command::{Command, RecoveredOutcome, TaskAnswer, TaskEnd};
 use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
 use loopd_kernel::texts;
+
+/// How many levels of sub-agents are searched for one that waits for an answer.
+const DEEPEST: usize = 16;
 
 impl Actor {
     /// Applies the log to the state; closes what was running at its end, unless it runs elsewhere.
@@ -43,6 +48,7 @@ impl Actor {
             Err(error) => return Err(error),
         }
         self.shells.restore(&self.state);
+        self.wait_for_answers();
         Ok(())
     }
 
@@ -91,7 +97,11 @@ impl Actor {
             match self.services.store.load(&work.session_id).await {
                 Ok(Some((_, events))) => {
                     let own = folded(&work.session_id, &events);
-                    recovered.extend(recovered_outcome(task, &own, multi_turn));
+                    if waits_for_answer(self.services.store.as_ref(), &own.state, DEEPEST).await {
+                        recovered.push(RecoveredOutcome::Waits(task.id.clone()));
+                    } else {
+                        recovered.extend(recovered_outcome(task, &own, multi_turn));
+                    }
                 }
                 Ok(None) => {}
                 Err(error) => {
@@ -101,6 +111,45 @@ impl Actor {
         }
         recovered
     }
+}
+
+/// Returns whether a sub-agent waits for an answer that can still come: it has asked itself, or it
+/// waits for a sub-agent that has. Answers survive a restart in the log of who asked.
+fn waits_for_answer<'a>(
+    store: &'a dyn Store,
+    state: &'a State,
+    levels: usize,
+) -> BoxFuture<'a, bool> {
+    async move {
+        let Some(turn) = state.turn().filter(|turn| !turn.aborting) else {
+            return false;
+        };
+        if turn.waits_for_clients() {
+            return true;
+        }
+        let Some(levels) = levels.checked_sub(1) else {
+            return false;
+        };
+        for task in state.tasks.running().filter(|task| task.is_waited_for()) {
+            let calls = turn.calls().iter().filter(|call| call.may_run());
+            let mut calls = calls.map(|call| &call.call.id);
+            let (Some(call), Some(work)) = (&task.call, task.agent()) else {
+                continue;
+            };
+            if !calls.any(|id| id == call) {
+                continue;
+            }
+            // A log that cannot be read is reported when its own parent loads it.
+            if let Ok(Some((_, events))) = store.load(&work.session_id).await {
+                let own = folded(&work.session_id, &events);
+                if waits_for_answer(store, &own.state, levels).await {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+    .boxed()
 }
 
 /// A sub-agent according to its own log.

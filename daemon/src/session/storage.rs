@@ -173,11 +173,28 @@ impl Actor {
             Box::pin(self.catch_up()).await?;
             return Ok(command);
         }
+        if let Some(request) = command.answered_request()
+            && self.has_unstored_answer(request)
+        {
+            return Err(SessionError::Invalid(format!(
+                "the request {request} is answered already: that answer is kept until it can be stored, and this one has no effect"
+            )));
+        }
         if self.storage.reports.len() >= MOST_REPORTS {
             return Err(SessionError::Overloaded(self.state.id.clone()));
         }
         self.storage.reports.push_back(command);
         Err(self.not_yet_stored())
+    }
+
+    /// Returns whether a question has an answer that waits to be stored.
+    fn has_unstored_answer(&self, request: &RequestId) -> bool {
+        let storage = &self.storage;
+        let was_open = self.state.questions.get(request).is_some();
+        let unstored = storage.unstored.as_ref();
+        let answered = unstored.is_some_and(|it| it.state.questions.get(request).is_none());
+        let mut reports = storage.reports.iter();
+        (was_open && answered) || reports.any(|it| it.answered_request() == Some(request))
     }
 
     fn not_yet_stored(&self) -> SessionError {

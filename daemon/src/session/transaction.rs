@@ -180,6 +180,7 @@ impl Actor {
         self.waits.settle(&self.state);
         if stored_any {
             self.report_status();
+            self.wait_for_answers();
             self.announce_update();
         }
         let mut effects = transaction.effects;

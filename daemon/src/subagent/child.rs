@@ -46,6 +46,9 @@ pub trait Child: Send + Sync + 'static {
     /// Stops a command of the child; returns whether it ran.
     fn stop_command(&self, id: TaskId) -> BoxFuture<'static, bool>;
 
+    /// Closes the child as it is. Its log says nothing of it, so that its open questions stay open.
+    fn close(&self) -> BoxFuture<'static, ()>;
+
     /// Ends the child and its commands; its log stays.
     fn stop(&self) -> BoxFuture<'static, ()>;
 }

@@ -169,6 +169,7 @@ pub fn load(input: &RosterInput) -> Roster {
             }
             roster.problems.extend(trust::restrict(&mut agent));
         }
+        roster.problems.extend(roster.same_name(&agent));
         roster.add(agent);
     }
     let excluded = |name: &str| input.excluded_builtins.iter().any(|it| is_same(it, name));
@@ -190,6 +191,23 @@ impl Roster {
         if !self.agents.iter().any(|known| known.name == agent.name) {
             self.agents.push(Arc::new(agent));
         }
+    }
+
+    /// Returns the problem of a file that has the name of another one in its folder. In other folders
+    /// the nearest one counts, as people expect.
+    fn same_name(&self, agent: &AgentDefinition) -> Option<Problem> {
+        let path = agent.path.as_deref()?;
+        let known = self.agents.iter().find(|known| known.name == agent.name)?;
+        let other = known.path.as_deref()?;
+        if other.parent() != path.parent() {
+            return None;
+        }
+        let what = format!(
+            "is not used: {} has the same name, `{}`",
+            other.display(),
+            agent.name
+        );
+        Some(Problem::new(path, what))
     }
 
     /// Finds an agent by its exact name, else by a name that [`is_same`].
@@ -220,6 +238,14 @@ impl Roster {
     /// Returns all agents, custom ones first.
     pub fn all(&self) -> impl Iterator<Item = &Arc<AgentDefinition>> {
         self.agents.iter()
+    }
+
+    /// Adds a remark for each file that names tools which are none of these and of no other program.
+    pub fn check_tools(&mut self, ours: &[&str]) {
+        let agents = self.agents.iter();
+        let remarks = agents.filter_map(|agent| tools::unknown(agent, ours));
+        let remarks: Vec<Problem> = remarks.collect();
+        self.problems.extend(remarks);
     }
 
     /// Returns the problems with files that could not be used, or not in full.

@@ -128,6 +128,10 @@ impl Child for Held {
         std::future::ready(false).boxed()
     }
 
+    fn close(&self) -> BoxFuture<'static, ()> {
+        std::future::ready(()).boxed()
+    }
+
     fn stop(&self) -> BoxFuture<'static, ()> {
         std::future::ready(()).boxed()
     }

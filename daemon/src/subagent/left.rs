@@ -84,13 +84,15 @@ impl Subagents {
             ended = left.child.command_end(left.id_in_child.clone()) => ended,
             () = self.0.ended.cancelled() => return,
         };
+        // One that was stopped while its agent rests was stopped by the user.
+        let is_gone = ended.is_none();
         let mut end = task_end(ended);
         let tasks = self.tasks().await.unwrap_or_default();
         let agent = tasks.iter().find(|task| task.id == left.agent);
         let wakes = end.outcome != TaskOutcome::Cancelled
             && agent.is_some_and(|agent| matches!(agent.status, TaskStatus::Idle { .. }));
         let hears = agent.is_some_and(Task::is_running);
-        end.delivered = wakes || hears || end.outcome == TaskOutcome::Cancelled;
+        end.delivered = wakes || hears || is_gone;
         self.tell(Command::TaskEnded {
             id: id.clone(),
             end,

@@ -24,6 +24,16 @@ pub(super) enum RunStart {
     Again,
     /// The sub-agent has no new prompt: it hears of a command that it had left running.
     Woken,
+    /// The sub-agent waits for an answer since before the daemon was started again.
+    Rejoined,
+}
+
+/// What a child is told when its run begins.
+pub(super) enum FirstStep {
+    Say(String),
+    Wake,
+    /// Nothing: it waits already.
+    Wait,
 }
 
 /// How a run ended.
@@ -147,6 +157,11 @@ impl SubagentRun {
         self.cancel.cancel();
     }
 
+    /// Returns whether the run ends because its session is closed and can be opened again.
+    fn is_closed(&self) -> bool {
+        self.inner.lock().cancelled == Some(CancelledBy::Closed)
+    }
+
     /// Resolves when the run has ended and its end is in the log.
     pub async fn end(&self) -> RunEnding {
         let mut ending = self.ending.subscribe();
@@ -226,6 +241,9 @@ pub enum CancelledBy {
     Abort,
     /// The end of the session, which is in its log already.
     SessionEnds,
+    /// The session is closed and can be opened again. No log says that the sub-agent was stopped, so
+    /// that a question of it stays open.
+    Closed,
 }
 
 impl CancelledBy {
@@ -235,7 +253,7 @@ impl CancelledBy {
             Self::Model => "who started it stopped it",
             Self::Client => "a client stopped it",
             Self::Abort => "the turn that waited for it was aborted",
-            Self::SessionEnds => "its session ended",
+            Self::SessionEnds | Self::Closed => "its session ended",
         }
     }
 }

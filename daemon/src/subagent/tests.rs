@@ -18,7 +18,7 @@ async fn ids_come_from_names_and_are_unique() {
         ids.push(started.id.to_string());
     }
     assert_eq!(ids, ["read-the-file", "read-the-file-2", "a-test"]);
-    agents.close().await;
+    agents.close(CancelledBy::SessionEnds).await;
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn slots_are_taken_in_order_and_an_idle_sub_agent_holds_none() {
         .unwrap();
     assert_eq!(again, Delivered::Resumed);
     assert_eq!(home.child(3).await.delivered(), ["more"]);
-    agents.close().await;
+    agents.close(CancelledBy::SessionEnds).await;
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn a_sub_agent_that_waits_for_its_own_sub_agents_lends_its_slot() {
         .await
         .unwrap();
     assert_eq!(home.children.borrow().len(), 2, "the slot was taken back");
-    agents.close().await;
+    agents.close(CancelledBy::SessionEnds).await;
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn closing_a_session_ends_all_its_sub_agents() {
             .unwrap();
     }
     home.child(2).await;
-    agents.close().await;
+    agents.close(CancelledBy::SessionEnds).await;
     assert!(agents.start(order("late", Execution::Sync)).await.is_err());
 }
 
@@ -207,7 +207,7 @@ async fn an_undelivered_message_of_a_failed_run_goes_to_the_next_run() {
     first.run.end().await;
     assert!(matches!(second.run.end().await.end, RunEnd::Failed(_)));
     assert_eq!(home.child(2).await.heard_first().await, "and this");
-    agents.close().await;
+    agents.close(CancelledBy::SessionEnds).await;
 }
 
 #[tokio::test]

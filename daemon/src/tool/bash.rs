@@ -142,6 +142,10 @@ impl Tool for Bash {
             Mode::Sync => RunIn::Foreground,
             Mode::Async => RunIn::Background,
         };
+        let lost = args.shell_id.as_ref().and_then(|id| {
+            let reason = context.shells.lost(id)?;
+            words::lost(id, reason, &context.cwd)
+        });
         let order = CommandOrder {
             shell: args.shell_id,
             command: args.command,
@@ -159,10 +163,14 @@ impl Tool for Bash {
             Ok(command) => command,
             Err(error) => return words::refused(&error),
         };
-        match run_in {
+        let mut outcome = match run_in {
             RunIn::Foreground => in_front(&command, wait, context).await,
             RunIn::Background => in_background(&command, context).await,
+        };
+        if let Some(lost) = lost {
+            outcome.text = words::with_note(lost, &outcome.text);
         }
+        outcome
     }
 }
 
@@ -348,6 +356,7 @@ pub(crate) fn permission(
         shell_directories: Vec::new(),
         shell_directory_unknown: None,
         repository_folders: Vec::new(),
+        writes_protected: None,
     }
 }
 

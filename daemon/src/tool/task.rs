@@ -11,6 +11,7 @@ mod write;
 pub(super) use list::List;
 pub(super) use read::Read;
 pub(super) use start::Start;
+pub use start::result;
 pub(super) use stop::Stop;
 pub(super) use write::Write;
 

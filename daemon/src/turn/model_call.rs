@@ -10,6 +10,7 @@ use loopd_proto::event::turn::{
 };
 use loopd_proto::id::{EventId, MessageId, SessionId};
 
+use super::argument_limit::limit_arguments;
 use super::route::{Route, failure};
 use super::strip_images;
 use crate::publish::{Audience, say};
@@ -91,17 +92,20 @@ pub async fn call(input: ModelCallInput) -> Command {
     .await;
     let elapsed = input.services.clock.instant().duration_since(started);
     match outcome {
-        Ok(reply) => Command::ModelReplied(Box::new(ModelReplied {
-            turn: input.turn,
-            message: input.message,
-            model,
-            reply,
-            duration_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            first_token_ms: publisher.first_token_ms,
-            endpoint: about.path.map(str::to_owned),
-            tool_count: request.tools.len() as u64,
-            initiator: initiator(&request),
-        })),
+        Ok(mut reply) => {
+            limit_arguments(&mut reply.turn.calls);
+            Command::ModelReplied(Box::new(ModelReplied {
+                turn: input.turn,
+                message: input.message,
+                model,
+                reply,
+                duration_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+                first_token_ms: publisher.first_token_ms,
+                endpoint: about.path.map(str::to_owned),
+                tool_count: request.tools.len() as u64,
+                initiator: initiator(&request),
+            }))
+        }
         Err(error) => Command::ModelFailed {
             turn: input.turn,
             failure: failure(&error, Some(&model)),

@@ -90,7 +90,8 @@ pub async fn run(tool: &dyn DynTool, input: CallInput) -> CallOutcome {
     into_call_outcome(outcome, path)
 }
 
-fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutcome {
+/// Turns the outcome of a tool, which changed the file at `changed`, into the form of the log.
+pub fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutcome {
     let telemetry = match (&changed, outcome.status) {
         (Some(path), Status::Success) => Some(change_telemetry(
             path,

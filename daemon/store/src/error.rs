@@ -57,7 +57,7 @@ pub enum StoreError {
         #[source]
         cause: Cause,
     },
-    #[error("no space is left for {place}; free some and try again, no restart is needed")]
+    #[error("no space is left for {place}; free some, no restart is needed")]
     Full {
         place: String,
         #[source]
@@ -77,7 +77,7 @@ pub enum StoreError {
         #[source]
         cause: Cause,
     },
-    #[error("{place} is locked by another program; close that program and try again")]
+    #[error("{place} is locked by another program; close that program")]
     Busy {
         place: String,
         #[source]

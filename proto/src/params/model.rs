@@ -86,7 +86,7 @@ pub struct SwitchParams {
     pub model_capabilities: Option<CapabilitiesOverride>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Switched {
     pub model_id: String,

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
 
 use super::admission::Admission;
-use super::envelope::{self, RequestId};
+use super::envelope::{self, MessageHead};
 use decoder::Decoder;
 pub(super) use decoder::content_length;
 
@@ -137,13 +137,13 @@ pub enum FrameError {
     /// The frame is larger than this side reads. It is skipped; the next frame can be read.
     #[error("the frame has {length} bytes or more and was not read, the limit is {limit}")]
     Skipped {
-        id: Option<RequestId>,
+        head: MessageHead,
         length: u64,
         limit: usize,
     },
     /// Arrays and objects nest deeper than this side parses. The next frame can be read.
     #[error("the message nests deeper than {limit} levels")]
-    TooDeep { id: Option<RequestId>, limit: usize },
+    TooDeep { head: MessageHead, limit: usize },
     /// The stream ended inside a frame.
     #[error("the stream ended inside a frame")]
     Truncated,
@@ -273,8 +273,8 @@ fn check_depth(json: &[u8], limit: usize) -> Result<(), FrameError> {
             b'{' | b'[' => {
                 depth += 1;
                 if depth > limit {
-                    let id = envelope::leading_id(json.get(..ID_SEARCH).unwrap_or(json));
-                    return Err(FrameError::TooDeep { id, limit });
+                    let head = envelope::message_head(json.get(..ID_SEARCH).unwrap_or(json));
+                    return Err(FrameError::TooDeep { head, limit });
                 }
             }
             b'}' | b']' => depth = depth.saturating_sub(1),

@@ -189,21 +189,36 @@ pub fn parse(frame: &[u8]) -> Result<Message, EnvelopeError> {
     members.into_message()
 }
 
-/// Finds the id of a request in the beginning of its text, for a reply to a frame that is not read
-/// as a whole. Returns `None` if the id comes after a member that does not end in these bytes.
-pub(super) fn leading_id(begun: &[u8]) -> Option<RequestId> {
+/// What the beginning of a message tells of it, if it is not read as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MessageHead {
+    /// `None` if the id comes after a member that does not end in the beginning.
+    pub id: Option<RequestId>,
+    /// Whether the message is the response to a request of ours.
+    pub is_response: bool,
+}
+
+/// Reads the head of a message from the beginning of its text.
+pub(super) fn message_head(begun: &[u8]) -> MessageHead {
+    let mut head = MessageHead::default();
+    read_head(begun, &mut head);
+    head
+}
+
+/// Reads members until one does not end in these bytes. Returns `None` where it stops.
+fn read_head(begun: &[u8], head: &mut MessageHead) -> Option<()> {
     let mut rest = begun.trim_ascii_start().strip_prefix(b"{")?;
     loop {
         let name: String = next_value(&mut rest)?;
+        head.is_response |= matches!(name.as_str(), "result" | "error");
         rest = rest.trim_ascii_start().strip_prefix(b":")?;
         let value: &RawValue = next_value(&mut rest)?;
         rest = rest.trim_ascii_start();
         let (end, after) = rest.split_first()?;
-        match (name.as_str(), end) {
-            ("id", b',' | b'}') => return RequestId::from_raw(value),
-            (_, b',') => rest = after,
-            _ => return None,
+        if name == "id" && matches!(end, b',' | b'}') {
+            head.id = RequestId::from_raw(value);
         }
+        rest = (*end == b',').then_some(after)?;
     }
 }
 

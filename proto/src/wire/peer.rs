@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::admission::Admission;
-use super::envelope::{self, ErrorObject, Response};
+use super::envelope::{self, ErrorObject, RequestId, Response};
 use super::outbox::{Class, Closed, LastWord, LogPlace, Outbox};
 use super::{CANCEL_REQUEST, CloseReason, Limits};
 use crate::error::CONNECTION_REFUSED;
@@ -53,6 +53,9 @@ pub enum CallError {
     /// The other side answered with an error.
     #[error("the other side answered: {0}")]
     Remote(#[source] ErrorObject),
+    /// The answer is larger than this side takes, or nests too deep.
+    #[error("the answer was not taken: {0}")]
+    Unreadable(String),
     /// The params cannot be written as JSON.
     #[error("the params cannot be written as JSON: {}", plain(.0))]
     Encode(#[source] serde_json::Error),
@@ -67,7 +70,7 @@ impl From<Closed> for CallError {
     }
 }
 
-type Outcome = Result<Box<RawValue>, ErrorObject>;
+type Outcome = Result<Box<RawValue>, CallError>;
 
 /// The bit in the next call number that forbids further calls.
 const SEALED: u64 = 1 << 63;
@@ -94,6 +97,7 @@ struct Shared {
     outbox: Outbox,
     admission: Arc<Admission>,
     outgoing_limit: usize,
+    answer_limit: usize,
     next_call: AtomicU64,
     calls: Mutex<HashMap<u64, oneshot::Sender<Outcome>>>,
     /// Why the other side takes no messages from us.
@@ -120,6 +124,7 @@ impl Peer {
             id: PeerId::next(),
             admission: Arc::new(Admission::new(limits.frame_limit)),
             outgoing_limit: limits.outgoing_limit,
+            answer_limit: limits.answer_limit,
             outbox: Outbox::new(limits),
             next_call: AtomicU64::new(1),
             calls: Mutex::default(),
@@ -329,16 +334,36 @@ impl Peer {
         {
             self.shared.turned_away.get_or_init(|| error.clone());
         }
-        let call = response.id.as_ref().and_then(|id| {
+        let limit = self.shared.answer_limit;
+        let outcome = match response.outcome {
+            Ok(result) if result.get().len() > limit => {
+                let bytes = result.get().len();
+                Err(CallError::Unreadable(format!(
+                    "it has {bytes} bytes, more than the limit of {limit} bytes"
+                )))
+            }
+            Ok(result) => Ok(result),
+            Err(error) => Err(CallError::Remote(error)),
+        };
+        self.end_call(response.id.as_ref(), outcome);
+    }
+
+    /// Ends the call whose answer came and cannot be read.
+    pub(super) fn answer_unread(&self, id: Option<&RequestId>, reason: String) {
+        self.end_call(id, Err(CallError::Unreadable(reason)));
+    }
+
+    fn end_call(&self, id: Option<&RequestId>, outcome: Outcome) {
+        let call = id.and_then(|id| {
             let number = id.as_number()?;
             self.shared.calls().remove(&number)
         });
         let Some(sender) = call else {
-            let id = response.id.as_ref().map_or("null", |id| id.as_json());
+            let id = id.map_or("null", |id| id.as_json());
             tracing::debug!(peer = %self.id(), id, "an answer nobody waits for was ignored");
             return;
         };
-        if sender.send(response.outcome).is_err() {
+        if sender.send(outcome).is_err() {
             tracing::trace!(peer = %self.id(), "an answer came while its wait was given up");
         }
     }
@@ -385,7 +410,7 @@ impl Future for PendingCall {
                     self.wait = Wait::Answer(receiver);
                     return Poll::Pending;
                 }
-                Poll::Ready(Ok(outcome)) => outcome.map_err(CallError::Remote),
+                Poll::Ready(Ok(outcome)) => outcome,
                 Poll::Ready(Err(_)) => Err(CallError::Closed),
             },
             Wait::Refused(error) => Err(error),

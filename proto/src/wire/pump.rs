@@ -369,11 +369,20 @@ impl Pump {
             FrameError::Io(_) => return Err(CloseReason::Failed(text)),
             FrameError::Truncated => return Err(CloseReason::EndOfStream),
             FrameError::NotJsonRpc { .. } => return Err(CloseReason::Malformed(text)),
-            FrameError::Skipped { id, .. } => {
-                return self.refuse_message(id.as_ref(), &ErrorObject::new(INVALID_REQUEST, text));
+            // Its id is one of our numbers: a reply would be taken for that of another request.
+            FrameError::Skipped { head, .. } | FrameError::TooDeep { head, .. }
+                if head.is_response && self.peer.is_admitted() =>
+            {
+                self.peer.answer_unread(head.id.as_ref(), text);
+                return Ok(());
             }
-            FrameError::TooDeep { id, .. } => {
-                return self.refuse_message(id.as_ref(), &ErrorObject::new(PARSE_ERROR, text));
+            FrameError::Skipped { head, .. } => {
+                let error = ErrorObject::new(INVALID_REQUEST, text);
+                return self.refuse_message(head.id.as_ref(), &error);
+            }
+            FrameError::TooDeep { head, .. } => {
+                let error = ErrorObject::new(PARSE_ERROR, text);
+                return self.refuse_message(head.id.as_ref(), &error);
             }
             FrameError::TooLarge { .. } => INVALID_REQUEST,
             FrameError::HeaderTooLong

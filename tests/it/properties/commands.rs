@@ -54,6 +54,7 @@ impl Work {
             | Effect::Withdraw(_)
             | Effect::Resolve { .. }
             | Effect::GrantAbove(_)
+            | Effect::RejoinAgent { .. }
             | Effect::CancelAgents
             | Effect::Remember(..) => None,
         }

@@ -109,6 +109,7 @@ fn effect_name(effect: &Effect) -> String {
         | Effect::Withdraw(_)
         | Effect::Resolve { .. }
         | Effect::GrantAbove(_)
+        | Effect::RejoinAgent { .. }
         | Effect::CancelAgents
         | Effect::Remember(..) => format!("{effect:?}"),
     }

@@ -3,13 +3,14 @@
 use parking_lot::Mutex;
 use std::time::Duration;
 
-use loopd_proto::event::task::{ShellWaiting, TaskOutcome};
+use loopd_proto::event::task::ShellWaiting;
 use loopd_proto::id::{ShellId, ToolCallId};
 use loopd_proto::time::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{CommandOrder, task_end};
+use super::error::CloseReason;
+use super::{CommandOrder, stopped_end, task_end};
 use crate::terminal::{
     Backend, CommandEnd, CommandOutput, CommandRun, CommandState, OutputBody, WaitingFor,
 };
@@ -61,7 +62,7 @@ pub struct AttachedCommand {
     /// Whether the command runs in a sandbox.
     pub sandboxed: bool,
     run_in: watch::Sender<RunIn>,
-    stopped: Mutex<bool>,
+    stopped: Mutex<Option<CloseReason>>,
 }
 
 impl AttachedCommand {
@@ -83,7 +84,7 @@ impl AttachedCommand {
             backend: order.context.backend,
             sandboxed: order.context.sandbox.is_some(),
             run_in: watch::Sender::new(order.run_in),
-            stopped: Mutex::new(false),
+            stopped: Mutex::default(),
         }
     }
 
@@ -140,8 +141,13 @@ impl AttachedCommand {
 
     /// Stops the command.
     pub async fn stop(&self) {
+        self.stop_for(CloseReason::Stopped).await;
+    }
+
+    /// Stops the command and notes why.
+    pub(super) async fn stop_for(&self, reason: CloseReason) {
         if self.is_running() {
-            *self.stopped.lock() = true;
+            *self.stopped.lock() = Some(reason);
             self.run.stop().await;
         }
     }
@@ -161,8 +167,10 @@ impl AttachedCommand {
     pub(super) async fn end(&self) -> TaskEnd {
         let end = self.run.ended().await;
         let stopped = *self.stopped.lock();
+        if let Some(reason) = stopped {
+            return stopped_end(reason);
+        }
         match end {
-            _ if stopped => TaskEnd::new(TaskOutcome::Cancelled).because("it was stopped"),
             CommandEnd::Exited(code) => task_end(Some(code), None),
             CommandEnd::Killed(signal) => task_end(
                 Some(128 + signal),

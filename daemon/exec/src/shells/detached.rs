@@ -14,8 +14,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::command::{CommandStatus, WaitOutcome};
-use super::error::ShellError;
-use super::{CommandOrder, Shells, task_end};
+use super::error::{CloseReason, ShellError};
+use super::{CommandOrder, Shells, stopped_end, task_end};
 use crate::process::{Exit, Io, Lifetime, OwnedProcess, Processes, Spawn, read_exit};
 use crate::terminal::{CommandOutput, OutputBody, SavedOutput};
 use loopd_kernel::command::{Command, TaskEnd, TaskStart};
@@ -42,7 +42,7 @@ pub struct DetachedCommand {
     status: watch::Sender<CommandStatus>,
     /// How many bytes of the log were read.
     read: Mutex<u64>,
-    stopped: Mutex<bool>,
+    stopped: Mutex<Option<CloseReason>>,
 }
 
 /// The process of a detached command.
@@ -94,7 +94,7 @@ impl DetachedCommand {
             process,
             status: watch::Sender::new(status),
             read: Mutex::new(0),
-            stopped: Mutex::new(false),
+            stopped: Mutex::default(),
         })
     }
 
@@ -119,9 +119,9 @@ impl DetachedCommand {
     }
 
     /// Stops the command and everything it started.
-    pub(super) async fn stop(&self) -> CommandStatus {
+    pub(super) async fn stop(&self, reason: CloseReason) -> CommandStatus {
         if let (true, DetachedProcess::Known(process)) = (self.is_running(), &self.process) {
-            *self.stopped.lock() = true;
+            *self.stopped.lock() = Some(reason);
             process.stop(GRACE).await;
             let mut status = self.status.subscribe();
             // The sender lives as long as `self`: waiting cannot fail.
@@ -140,20 +140,17 @@ impl DetachedCommand {
             DetachedProcess::Ended(exit) => exit.unwrap_or(Exit::Unknown),
         };
         let stopped = *self.stopped.lock();
-        let (status, end) = match exit {
-            _ if stopped => (
-                CommandStatus::Stopped,
-                TaskEnd::new(TaskOutcome::Cancelled).because("it was stopped"),
-            ),
-            Exit::Code(code) => (CommandStatus::Exited(code), task_end(Some(code), None)),
-            Exit::Signal(signal) => (
+        let (status, end) = match (stopped, exit) {
+            (Some(reason), _) => (CommandStatus::Stopped, stopped_end(reason)),
+            (None, Exit::Code(code)) => (CommandStatus::Exited(code), task_end(Some(code), None)),
+            (None, Exit::Signal(signal)) => (
                 CommandStatus::Killed(signal),
                 task_end(
                     Some(128 + signal),
                     Some(format!("it was killed by signal {signal}")),
                 ),
             ),
-            Exit::Unknown => (
+            (None, Exit::Unknown) => (
                 CommandStatus::Unknown,
                 task_end(None, Some("nobody saw how it ended".to_owned())),
             ),
@@ -237,7 +234,7 @@ impl Shells {
             process: DetachedProcess::Known(process),
             status: watch::Sender::new(CommandStatus::Running),
             read: Mutex::new(0),
-            stopped: Mutex::new(false),
+            stopped: Mutex::default(),
         });
         self.table().detached.insert(id, command.clone());
         self.record(Command::TaskProcess { id: task, pid }).await;

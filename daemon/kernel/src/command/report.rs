@@ -1,8 +1,23 @@
 //! Which commands say what has happened, so that they must reach the log sooner or later.
 
+use loopd_proto::id::RequestId;
+
 use super::Command;
 
 impl Command {
+    /// Returns the request that the command answers, if it answers one.
+    pub fn answered_request(&self) -> Option<&RequestId> {
+        if let Self::AnswerPermission { request, .. }
+        | Self::AnswerTool { request, .. }
+        | Self::AnswerUserInput { request, .. }
+        | Self::AnswerElicitation { request, .. } = self
+        {
+            Some(request)
+        } else {
+            None
+        }
+    }
+
     /// Returns whether the command says what has happened or what a person has answered. Such a
     /// command cannot be refused because the log cannot be written at the moment: nobody would say it
     /// again. All other commands are requests, and their senders can ask again.

@@ -86,6 +86,8 @@ pub struct AgentChoice {
     pub display_name: String,
     pub tools: Option<Vec<String>>,
     pub stance: Stance,
+    /// The model that the agent wants, unless a model is named.
+    pub model: Option<String>,
 }
 
 /// An agent, chosen from the agents that a session had at that moment.

@@ -62,12 +62,14 @@ pub struct TaskAnswer {
 pub enum RecoveredOutcome {
     Answered(TaskId, TaskAnswer),
     Ended(TaskId, TaskEnd),
+    /// The agent waits for an answer that can still come, or one below it does.
+    Waits(TaskId),
 }
 
 impl RecoveredOutcome {
     pub fn task(&self) -> &TaskId {
         match self {
-            Self::Answered(id, _) | Self::Ended(id, _) => id,
+            Self::Answered(id, _) | Self::Ended(id, _) | Self::Waits(id) => id,
         }
     }
 }

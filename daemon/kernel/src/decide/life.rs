@@ -28,6 +28,7 @@ const LOG_VERSION: u32 = 1;
 pub(super) fn create(state: &State, create: Create, env: &mut DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     let options = create.options.without_secrets();
+    let names_model = options.model.is_some();
     decision.store(Durable::SessionStart(Start {
         session_id: state.id.clone(),
         version: LOG_VERSION,
@@ -49,6 +50,9 @@ pub(super) fn create(state: &State, create: Create, env: &mut DecideEnv<'_>) -> 
         decision.store(Durable::SubagentIdentity(subagent));
     }
     if let Some(choice) = create.agent {
+        if !names_model {
+            settings::agent_model(state, &mut decision, &choice);
+        }
         decision.store(Durable::AgentSelected(choice.into()));
     }
     if create.permissions != state.permissions {
@@ -103,6 +107,9 @@ pub(super) fn resume(
     if let Some(choice) = agent
         && state.agent.as_ref() != Some(&choice.name)
     {
+        if resume.options.model.is_none() {
+            settings::agent_model(state, &mut decision, &choice);
+        }
         decision.store(Durable::AgentSelected(choice.into()));
     }
     if resume.announce {
@@ -144,9 +151,30 @@ pub(super) fn recover(
 ) -> Decision {
     let mut decision = Decision::default();
     let waited_for = waited_for(state, &recovered);
+    rejoin(state, &mut decision, &recovered);
     tasks::close_lost(state, &mut decision, recovered, env);
     close_found(state, &mut decision, &Why::Crashed(waited_for));
     decision
+}
+
+/// Goes on with the agents that wait for an answer, and with the calls that wait for these agents.
+fn rejoin(state: &State, decision: &mut Decision, recovered: &[RecoveredOutcome]) {
+    for outcome in recovered {
+        let RecoveredOutcome::Waits(id) = outcome else {
+            continue;
+        };
+        let Some(task) = state.tasks.get(id.as_str()) else {
+            continue;
+        };
+        let turn = state.turn().filter(|turn| !turn.aborting);
+        let waits = turn.zip(task.call.as_ref()).filter(|(turn, call)| {
+            task.is_waited_for() && turn.call(call).is_some_and(CallState::may_run)
+        });
+        decision.run(Effect::RejoinAgent {
+            task: task.id.clone(),
+            waits: waits.map(|(turn, call)| (turn.key.clone(), call.clone())),
+        });
+    }
 }
 
 /// Closes what is in flight in the session whose log was copied. It goes on there, not here.
@@ -167,10 +195,11 @@ fn close_found(state: &State, decision: &mut Decision, why: &Why<'_>) {
         }));
     }
     match &state.phase {
-        Phase::Turn(turn) if waits_for_clients(turn) => {
+        Phase::Turn(turn) if turn.waits_for_clients() || why.goes_on(turn) => {
             // Open questions survive a restart. What ran beside them is closed, and the turn
             // continues when they are answered.
             let ran = turn.calls().iter().filter(|call| call.may_run());
+            let ran = ran.filter(|call| !why.keeps(turn, call));
             ran.for_each(|call| close_found_call(decision, turn, call, why));
         }
         Phase::Idle => {}
@@ -183,27 +212,37 @@ fn close_found(state: &State, decision: &mut Decision, why: &Why<'_>) {
 /// An agent that a call waited for when the daemon stopped.
 struct WaitedFor<'a> {
     task: &'a Task,
-    outcome: CallOutcome,
+    outcome: WaitOutcome,
+}
+
+/// What becomes of a call that waited for an agent.
+enum WaitOutcome {
+    Ends(CallOutcome),
+    /// The agent waits for an answer, and the call for the agent.
+    GoesOn,
 }
 
 /// Returns the agents that calls waited for, and what the results of these calls say.
 fn waited_for<'a>(state: &'a State, recovered: &[RecoveredOutcome]) -> Vec<WaitedFor<'a>> {
     let waited = state.tasks.running().filter(|task| task.is_waited_for());
     let known = |task: &Task| recovered.iter().find(|outcome| *outcome.task() == task.id);
-    let outcome = |task: &Task| match known(task) {
-        Some(RecoveredOutcome::Answered(_, answer)) => CallOutcome::success(&*answer.response),
-        Some(RecoveredOutcome::Ended(_, end)) if end.outcome == TaskOutcome::Completed => {
-            CallOutcome::success(end.result.as_deref().unwrap_or_default())
-        }
-        Some(RecoveredOutcome::Ended(_, end)) => {
-            let why = end.reason.as_deref().unwrap_or(texts::AGENT_LOST);
-            let text = texts::agent_lost(task, why, end.result.as_deref());
-            CallOutcome::failure(INTERRUPT_CODE, text)
-        }
-        None => {
-            let text = texts::agent_lost(task, texts::AGENT_LOST, None);
-            CallOutcome::failure(INTERRUPT_CODE, text)
-        }
+    let outcome = |task: &Task| {
+        WaitOutcome::Ends(match known(task) {
+            Some(RecoveredOutcome::Waits(_)) => return WaitOutcome::GoesOn,
+            Some(RecoveredOutcome::Answered(_, answer)) => CallOutcome::success(&*answer.response),
+            Some(RecoveredOutcome::Ended(_, end)) if end.outcome == TaskOutcome::Completed => {
+                CallOutcome::success(end.result.as_deref().unwrap_or_default())
+            }
+            Some(RecoveredOutcome::Ended(_, end)) => {
+                let why = end.reason.as_deref().unwrap_or(texts::AGENT_LOST);
+                let text = texts::agent_lost(task, why, end.result.as_deref());
+                CallOutcome::failure(INTERRUPT_CODE, text)
+            }
+            None => {
+                let text = texts::agent_lost(task, texts::AGENT_LOST, None);
+                CallOutcome::failure(INTERRUPT_CODE, text)
+            }
+        })
     };
     waited
         .map(|task| WaitedFor {
@@ -280,6 +319,22 @@ impl<'a> Why<'a> {
         }
     }
 
+    /// Whether a call of the turn goes on waiting for its agent.
+    fn goes_on(&self, turn: &Turn) -> bool {
+        turn.calls().iter().any(|call| self.keeps(turn, call))
+    }
+
+    /// Whether this call goes on waiting for its agent.
+    fn keeps(&self, turn: &Turn, call: &CallState) -> bool {
+        let mut agents = self.waited_for().iter();
+        !turn.aborting
+            && call.may_run()
+            && agents.any(|agent| {
+                matches!(agent.outcome, WaitOutcome::GoesOn)
+                    && agent.task.call.as_ref() == Some(&call.call.id)
+            })
+    }
+
     /// Returns what is said of a call that may have run.
     fn unknown_outcome(&self) -> &'static str {
         match self {
@@ -288,11 +343,6 @@ impl<'a> Why<'a> {
             Self::Resumed | Self::Suspended => texts::INTERRUPTED,
         }
     }
-}
-
-/// Whether a call of the turn waits for an answer that can still come.
-fn waits_for_clients(turn: &Turn) -> bool {
-    !turn.aborting && turn.calls().iter().any(CallState::waits_for_somebody)
 }
 
 /// Closes all work in flight with its true outcome and ends the run of the loop.
@@ -373,9 +423,10 @@ fn close_found_call(decision: &mut Decision, turn: &Turn, call: &CallState, why:
         .waited_for()
         .iter()
         .find(|agent| agent.task.call.as_ref() == Some(id))
+        && let WaitOutcome::Ends(outcome) = &agent.outcome
         && call.may_run()
     {
-        complete(decision, turn, id, agent.outcome.clone());
+        complete(decision, turn, id, outcome.clone());
         decision.store(Durable::TasksDelivered(TasksDelivered {
             ids: vec![agent.task.id.clone()],
         }));

@@ -13,7 +13,7 @@ use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::session::{Mode, SessionOptions};
 
-use crate::command::{AgentPick, Answer, Decision, LogLevel, ModelChoice, Refusal};
+use crate::command::{AgentChoice, AgentPick, Answer, Decision, LogLevel, ModelChoice, Refusal};
 use crate::state::State;
 use crate::texts;
 
@@ -123,11 +123,22 @@ pub(super) fn subagents(state: &State, subagents: Option<SubagentSettings>) -> D
     decision
 }
 
+/// Switches to the model that an agent wants, if it wants one.
+pub(super) fn agent_model(state: &State, decision: &mut Decision, choice: &AgentChoice) {
+    let wanted = choice.model.as_ref();
+    if let Some(model) = wanted.filter(|model| state.model.as_ref() != Some(model)) {
+        let effort = state.reasoning_effort.clone();
+        decision.store(model_change(state, model.clone(), effort));
+    }
+}
+
 pub(super) fn agent(state: &State, pick: Option<Box<AgentPick>>) -> Result<Decision, Refusal> {
     let mut decision = Decision::default();
     match pick {
         Some(pick) => {
-            decision.store(Durable::AgentSelected(pick.decided(state)?.into()));
+            let choice = pick.decided(state)?;
+            agent_model(state, &mut decision, &choice);
+            decision.store(Durable::AgentSelected(choice.into()));
         }
         None if state.agent.is_some() => {
             decision.store(Durable::AgentDeselected(Empty {}));

@@ -92,9 +92,16 @@ pub(super) fn ended(state: &State, id: &TaskId, end: TaskEnd, env: &DecideEnv<'_
         return Decision::answering(Answer::Accepted(false));
     };
     let mut decision = Decision::answering(Answer::Accepted(true));
-    let delivered = end.delivered || task.told == Told::Yes;
+    let is_stopped_command = task.shell().is_some() && end.outcome == TaskOutcome::Cancelled;
+    let telling = if end.delivered || task.told == Told::Yes {
+        Telling::Known
+    } else if is_stopped_command {
+        Telling::WithNextMessage
+    } else {
+        Telling::Now
+    };
     store_end(&mut decision, task, end, env);
-    come_to_rest(state, task, &mut decision, delivered, env);
+    come_to_rest(state, task, &mut decision, telling, env);
     decision
 }
 
@@ -109,10 +116,24 @@ pub(super) fn answered(
         return Decision::answering(Answer::Accepted(false));
     };
     let mut decision = Decision::answering(Answer::Accepted(true));
-    let delivered = answer.delivered;
+    let telling = if answer.delivered {
+        Telling::Known
+    } else {
+        Telling::Now
+    };
     store_answer(&mut decision, task, answer, env);
-    come_to_rest(state, task, &mut decision, delivered, env);
+    come_to_rest(state, task, &mut decision, telling, env);
     decision
+}
+
+/// When the model is told how a task ended or what it answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Telling {
+    /// It knows already.
+    Known,
+    Now,
+    /// The user has stopped a command and knows it, so no run is started for it.
+    WithNextMessage,
 }
 
 /// Handles a task that ended or became idle. The model is notified unless it already knows. If this
@@ -121,10 +142,10 @@ fn come_to_rest(
     state: &State,
     task: &Task,
     decision: &mut Decision,
-    delivered: bool,
+    telling: Telling,
     env: &DecideEnv<'_>,
 ) {
-    if delivered {
+    if telling == Telling::Known {
         decision.store(Durable::TasksDelivered(TasksDelivered {
             ids: vec![task.id.clone()],
         }));
@@ -136,7 +157,7 @@ fn come_to_rest(
     // After an abort, clients already know that the session is idle. A parent is told in any case.
     let aborted = state.last_outcome == Some(LoopOutcome::Aborted);
     let known = aborted && task.is_waited_for() && state.subagent.is_none();
-    if !delivered && env.attended {
+    if telling == Telling::Now && env.attended {
         begin(decision);
     } else if task.agent().is_some()
         && task.is_running()
@@ -304,6 +325,7 @@ pub(super) fn close_lost(
                 store_answer(decision, task, answer, env);
             }
             Some(RecoveredOutcome::Ended(_, end)) => store_end(decision, task, end, env),
+            Some(RecoveredOutcome::Waits(_)) => {}
             None => {
                 let reason = match task.shell() {
                     Some(_) => texts::SHELL_LOST,
@@ -326,9 +348,11 @@ pub(super) fn close_copied(state: &State, decision: &mut Decision, env: &DecideE
     }
 }
 
-/// Starts a run of the loop for undelivered notifications. Returns whether there are any.
+/// Starts a run of the loop for undelivered notifications. Returns whether there are any that cannot
+/// wait. That the user stopped a command is told with the next message: the user knows it.
 pub(super) fn wake(state: &State, decision: &mut Decision) -> bool {
-    if state.tasks.undelivered().is_empty() {
+    let undelivered = state.tasks.undelivered();
+    if undelivered.iter().all(|task| task.is_stopped_command()) {
         return false;
     }
     begin(decision);
@@ -346,7 +370,17 @@ pub(super) fn begin(decision: &mut Decision) {
 
 /// Puts undelivered notifications into the conversation. Returns how many there were.
 pub(super) fn deliver(state: &State, decision: &mut Decision) -> usize {
-    let mut undelivered = state.tasks.undelivered();
+    deliver_these(state.tasks.undelivered(), decision)
+}
+
+/// Puts the notifications of commands that the user stopped before the next message of the user.
+pub(super) fn deliver_stopped(state: &State, decision: &mut Decision) {
+    let mut stopped = state.tasks.undelivered();
+    stopped.retain(|task| task.is_stopped_command());
+    deliver_these(stopped, decision);
+}
+
+fn deliver_these(mut undelivered: Vec<&Task>, decision: &mut Decision) -> usize {
     // Steps that were decided before are not in the state yet.
     undelivered.retain(|task| !decision.steps.iter().any(|step| tells(step, &task.id)));
     for task in &undelivered {

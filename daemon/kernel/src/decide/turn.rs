@@ -62,6 +62,9 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
     for text in std::mem::take(&mut prepared.context) {
         decision.store(Durable::Reminded(Reminded { text }));
     }
+    if !preparing.messages.is_empty() {
+        tasks::deliver_stopped(state, &mut decision);
+    }
     for message in &preparing.messages {
         let text = prepared
             .messages

@@ -31,6 +31,7 @@ fn shell(identifiers: &[&str], plain: bool) -> PermissionRequest {
         shell_directories: Vec::new(),
         shell_directory_unknown: None,
         repository_folders: Vec::new(),
+        writes_protected: None,
     }
 }
 

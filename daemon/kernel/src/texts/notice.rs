@@ -138,7 +138,12 @@ fn command_ended(task: &Task, shell: &ShellWork) -> String {
     let command = escaped(first_line(&shell.command));
     let by = shell.agent.as_ref();
     let by = by.map(|agent| escaped(agent.as_str()));
-    let advice = if let Some(agent) = &by {
+    let is_cancelled = task
+        .ending()
+        .is_some_and(|ending| ending.outcome == TaskOutcome::Cancelled);
+    let advice = if is_cancelled {
+        "Run it again only if the user wants that.".to_owned()
+    } else if let Some(agent) = &by {
         format!(
             "write_agent with agent_id \"{agent}\" lets the agent that started it go on with it."
         )

@@ -2,6 +2,7 @@
 //!
 //! `discover` calls it for files on disk, `subagent/definitions` for those in the binary.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::Path;
 
@@ -51,6 +52,45 @@ struct AgentFrontMatter {
     infer: Option<bool>,
     #[serde(alias = "disable-model-invocation")]
     disable_model_invocation: bool,
+}
+
+/// The members of the front matter that are read, with their other spellings.
+#[rustfmt::skip]
+const KEYS: &[&str] = &[
+    "name", "displayName", "display-name", "description", "tools", "disallowedTools", "disallowed-tools", "model",
+    "effort", "permissionMode", "permission-mode", "background", "isolation", "maxTurns", "max-turns", "color",
+    "memory", "mcpServers", "mcp-servers", "requiredMcpServers", "required-mcp-servers", "hooks", "skills",
+    "initialPrompt", "initial-prompt", "mode", "userInvocable", "user-invocable", "infer",
+    "disableModelInvocation", "disable-model-invocation",
+];
+
+/// Members that other programs read and that change nothing that we do.
+const KEYS_OF_OTHERS: &[&str] = &[
+    "argument-hint",
+    "handoffs",
+    "metadata",
+    "target",
+    "temperature",
+    "top_p",
+];
+
+/// Returns a remark for each member of the front matter that nothing reads.
+pub(super) fn unknown_keys(path: &Path, text: &str) -> Vec<Problem> {
+    let Ok((front, _)) = front_matter::read::<BTreeMap<String, Value>>(path, text) else {
+        // The file was read with its types before, and what is wrong was told.
+        return Vec::new();
+    };
+    let is_unknown = |key: &&String| {
+        let known = KEYS.iter().chain(KEYS_OF_OTHERS);
+        !known.into_iter().any(|known| known == key)
+    };
+    let unknown = front.keys().filter(is_unknown);
+    let remark = |key: &String| {
+        let line = front_matter::line_of(text, &[key]).unwrap_or(1);
+        let what = format!("`{key}` is unknown and has no effect; the rest of the file is used");
+        Problem::at(path, line, what)
+    };
+    unknown.map(remark).collect()
 }
 
 /// Parses the text of a file. The agent has the file's name unless the front matter gives one.

@@ -46,9 +46,13 @@ impl RpcError {
             ),
             Self::AuthenticationFailed => (code::AUTHENTICATION_FAILED, self.to_string()),
             Self::Overloaded(why) => (code::OVERLOADED, why.clone()),
-            Self::Storage(why) | Self::StoredLater(why) => (
+            Self::Storage(why) => (
                 code::STORAGE,
                 format!("Request {method} failed with message: {why}"),
+            ),
+            Self::StoredLater(why) => (
+                code::STORAGE,
+                format!("Request {method} is not stored yet: {why}"),
             ),
             Self::NoSession(_) => (
                 code::FAILED,

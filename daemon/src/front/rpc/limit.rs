@@ -3,12 +3,15 @@
 
 use loopd_proto::permission::PermissionRule;
 use loopd_proto::session::{ClientTool, SystemMessageConfig};
+use loopd_proto::wire::Limits;
 
 use super::error::RpcError;
 
 /// The most bytes of one request's parameters. A message with its attachments is one request. The
 /// store keeps a message twice, as queued and as read by the model, in one write of at most 64 MiB.
 const REQUEST: usize = 16 * MIB;
+/// The most bytes of a client's answer to a request of ours. It is stored as a request is.
+const ANSWER: usize = REQUEST;
 /// The most bytes of the name of a session.
 const NAME: usize = 1024;
 const PLAN: usize = MIB;
@@ -26,6 +29,14 @@ const TOOL: usize = 256 * KIB;
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
+
+/// Returns the limits of a connection to a client.
+pub(super) fn of_connection() -> Limits {
+    Limits {
+        answer_limit: ANSWER,
+        ..Limits::default()
+    }
+}
 
 fn at_most(what: &str, bytes: usize, limit: usize) -> Result<(), RpcError> {
     if bytes <= limit {

@@ -9,13 +9,13 @@ use loopd_proto::error as code;
 use loopd_proto::home_paths::FileId;
 use loopd_proto::params::launch::{JoinNotification, JoinTransport, LINK_CLOSED, LinkClosed};
 use loopd_proto::time::Timestamp;
-use loopd_proto::wire::{self, CloseReason, ErrorObject, Framing, Limits};
+use loopd_proto::wire::{self, CloseReason, ErrorObject, Framing};
 use loopd_store::lock::HomeLock;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{ConnectionService, Table};
+use super::{ConnectionService, Table, limit};
 use crate::front::connection::{Connection, Trust};
 use crate::launch::Launch;
 use crate::services::Services;
@@ -136,7 +136,7 @@ impl Server {
         S: AsyncRead + AsyncWrite + Send + 'static,
     {
         let service = Arc::new(ConnectionService::new(self.clone()));
-        let (peer, driving) = wire::connect(stream, service.clone(), Limits::default());
+        let (peer, driving) = wire::connect(stream, service.clone(), limit::of_connection());
         let connection = Arc::new(Connection::new(peer.clone(), launch.clone(), trust));
         service.opened(connection.clone());
         match self.let_in(&connection) {

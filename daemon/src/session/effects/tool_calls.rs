@@ -1,13 +1,14 @@
 //! The two effects of a tool call: assessing its permission, and running it once permitted.
 
-use loopd_proto::id::ToolCallId;
+use loopd_proto::id::{TaskId, ToolCallId};
 use tokio::sync::mpsc;
 
 use super::super::actor::Actor;
 use super::super::work::Work;
 use crate::redaction::Redaction;
 use crate::tool::source::ResolvedTool;
-use crate::tool::{AssessContext, ShellLookup, ToolContext, Web};
+use crate::tool::{AssessContext, ShellLookup, ToolContext, Web, task};
+use crate::turn::argument_limit::refused_arguments;
 use crate::turn::tool_call::{self, CallInput};
 use loopd_kernel::command::{Assessed, CallNeed, CallOutcome, Command};
 use loopd_kernel::hook::HookVerdict;
@@ -27,9 +28,12 @@ impl Actor {
     /// Finds out which permission a call needs. The tool's name is resolved here and nowhere else.
     pub(super) fn assess(&self, turn: TurnKey, call: ToolCall, hooks: HookVerdict) -> Work {
         let tools = self.toolset();
-        let tool = tools
-            .resolve(&call.name)
-            .ok_or_else(|| tool_call::unknown_tool(&call.name, tools.names()));
+        let tool = match refused_arguments(&call.arguments) {
+            Some(reason) => Err(CallOutcome::failure("failure", reason)),
+            None => tools
+                .resolve(&call.name)
+                .ok_or_else(|| tool_call::unknown_tool(&call.name, tools.names())),
+        };
         let origin = tool
             .as_ref()
             .map_or(ToolOrigin::BuiltIn, ResolvedTool::origin);
@@ -169,6 +173,31 @@ impl Actor {
             move || crashed_call(failed_turn, failed_call),
         );
         if waits { work.that_waits() } else { work }
+    }
+}
+
+impl Actor {
+    /// Goes on with a sub-agent that waits for an answer since before this session was opened again.
+    /// Returns the work of the call that waits for it.
+    pub(super) fn rejoin_agent(
+        &self,
+        task: &TaskId,
+        waits: Option<(TurnKey, ToolCallId)>,
+    ) -> Option<Work> {
+        let task = self.state.tasks.get(task.as_str())?;
+        let started = self.subagents.runs().rejoin(task)?;
+        let (turn, call) = waits?;
+        let (context, _) = self.tool_context(&call, self.redaction());
+        let (failed_turn, failed_call) = (turn.clone(), call.clone());
+        let work = Work::new(
+            async move {
+                let outcome = task::result(&started, &context).await;
+                let outcome = tool_call::into_call_outcome(outcome, None);
+                Some(finished(turn, call, outcome))
+            },
+            move || crashed_call(failed_turn, failed_call),
+        );
+        Some(work.that_waits())
     }
 }
 

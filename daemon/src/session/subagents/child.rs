@@ -149,6 +149,15 @@ impl Child for ChildSession {
         .boxed()
     }
 
+    fn close(&self) -> BoxFuture<'static, ()> {
+        let (handle, children) = (self.handle.clone(), self.children.clone());
+        async move {
+            handle.stop().await;
+            children.remove(handle.id());
+        }
+        .boxed()
+    }
+
     fn stop(&self) -> BoxFuture<'static, ()> {
         let (handle, children) = (self.handle.clone(), self.children.clone());
         // Its log says that its commands were stopped. This stores nothing if there are none.

@@ -62,6 +62,13 @@ impl Actor {
                 user: home.map(Into::into),
                 plugins: launch.map(|launch| launch.plugins()).unwrap_or_default(),
                 store: self.services.store.clone(),
+                tools: self
+                    .services
+                    .catalog
+                    .names()
+                    .iter()
+                    .map(|name| (*name).to_owned())
+                    .collect(),
             },
             reporter: self.reporter(),
         })

@@ -67,6 +67,20 @@ pub fn choose(wish: &Wish<'_>) -> Result<Choice, ModelRefusal> {
     Ok(wish.by(wish.policy))
 }
 
+/// Returns the id of the model that a name means, by its id, its name or a short name; the name
+/// itself if none of these models has it.
+pub fn id_of(name: &str, available: &[ModelInfo]) -> String {
+    let wish = Wish {
+        requested: None,
+        policy: &ModelPolicy::Inherit,
+        preferred: None,
+        session_model: name,
+        available,
+        settings: &AgentSettings::default(),
+    };
+    wish.find(name).unwrap_or_else(|| name.to_owned())
+}
+
 fn plain(model: impl Into<String>) -> Choice {
     Choice {
         model: model.into(),

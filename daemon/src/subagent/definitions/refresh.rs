@@ -50,6 +50,8 @@ pub(crate) struct RosterRefresh {
     pub(crate) user: Option<PathBuf>,
     pub(crate) plugins: Vec<PathBuf>,
     pub(crate) store: Arc<dyn Store>,
+    /// The names of the built-in tools.
+    pub(crate) tools: Vec<String>,
 }
 
 impl RosterRefresh {
@@ -83,6 +85,8 @@ impl RosterRefresh {
             };
             found = look(trusted).await.unwrap_or(found);
         }
+        let tools: Vec<&str> = self.tools.iter().map(String::as_str).collect();
+        found.check_tools(&tools);
         let found = Arc::new(found);
         let before = self.cell.replace(found.clone());
         let told = before.iter().flat_map(|before| before.problems());

@@ -2,6 +2,7 @@
 //!
 //! Agents are written for several programs, which have other names for the same tools.
 
+use crate::discovery::Problem;
 use crate::discovery::agents::AgentDefinition;
 pub use loopd_kernel::tool_call::ToolOrigin;
 
@@ -42,6 +43,48 @@ impl AgentDefinition {
     pub fn allows(&self, tool: &str, origin: ToolOrigin) -> bool {
         allows(self.tools.as_deref(), &self.disallowed_tools, tool, origin)
     }
+}
+
+/// Returns a remark for a file whose lists name tools that are not built in. Names of other programs
+/// for tools that we do not have are known, too.
+pub(super) fn unknown(agent: &AgentDefinition, ours: &[&str]) -> Option<Problem> {
+    let path = agent.path.as_deref()?;
+    let named = agent.tools.iter().flatten();
+    let named = named.chain(&agent.disallowed_tools);
+    let unknown: Vec<String> = named
+        .filter(|pattern| !is_known(pattern, ours))
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let what = match unknown.as_slice() {
+        [] => return None,
+        [one] => format!("{one} is no built-in tool"),
+        several => format!("{} are no built-in tools", several.join(", ")),
+    };
+    let what = format!("{what}; it counts only where a client or an MCP server brings it");
+    Some(Problem::new(path, what))
+}
+
+/// Tools of other programs that have no counterpart here, in lower case.
+#[rustfmt::skip]
+const NOT_OURS: &[&str] = &[
+    "enterplanmode", "exitplanmode", "lsp", "notebookedit", "notebookread", "skill", "slashcommand", "todo",
+    "todoread", "todowrite", "websearch", "web_search",
+];
+
+/// Returns whether a pattern names a tool that we have, or may name one of a server.
+fn is_known(pattern: &str, ours: &[&str]) -> bool {
+    let of_server = |name: &str| name.contains('/') || name.starts_with("mcp__");
+    let name = pattern.trim();
+    if name.starts_with("custom:") || of_server(name) {
+        return true;
+    }
+    let name = name.strip_prefix("builtin:").unwrap_or(name);
+    let name = name.split('(').next().unwrap_or_default().trim();
+    let plain = name.to_ascii_lowercase();
+    name == "*"
+        || ours.contains(&plain.as_str())
+        || NOT_OURS.contains(&plain.as_str())
+        || OTHER_NAMES.iter().any(|(other, _)| *other == plain)
 }
 
 /// Returns whether lists of tools allow a tool. A tool in both lists is not allowed.

@@ -8,7 +8,7 @@ use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::{AgentWork, Execution, TaskOutcome};
 use tokio_util::sync::CancellationToken;
 
-use super::{CancelledBy, RunEnd, RunEnding, RunStart, SubagentRun};
+use super::{CancelledBy, FirstStep, RunEnd, RunEnding, RunStart, SubagentRun};
 use crate::subagent::child::{Child, ChildResult, ChildStatus, RunLink, StatusUpdates};
 use crate::subagent::definitions::AskedBy;
 use crate::subagent::error::{ChildError, RunFailure};
@@ -77,10 +77,14 @@ impl Subagents {
         prompt: String,
         watcher: &Arc<Watcher>,
     ) -> (RunEnding, Option<(Arc<dyn Child>, Vec<Task>)>) {
-        let has_prompt = !matches!(begin, RunStart::Woken);
+        let step = match &begin {
+            RunStart::New(..) | RunStart::Again => None,
+            RunStart::Woken => Some(FirstStep::Wake),
+            RunStart::Rejoined => Some(FirstStep::Wait),
+        };
         let (spec, spawner) = match begin {
             RunStart::New(spec, spawner) => (Some(spec), spawner),
-            RunStart::Again | RunStart::Woken => {
+            RunStart::Again | RunStart::Woken | RunStart::Rejoined => {
                 match self.0.setup.parent.look(AskedBy::Model).await {
                     Ok(spawner) => (None, spawner),
                     Err(ended) => return (RunEnding::failed(ChildError::Parent(ended)), None),
@@ -107,13 +111,15 @@ impl Subagents {
                 };
                 let result = match child {
                     Ok((child, prompt)) => {
-                        let prompt = has_prompt.then_some(prompt);
-                        let rested = until_rest(run, child.as_ref(), prompt, updates).await;
+                        let step = step.unwrap_or(FirstStep::Say(prompt));
+                        let rested = until_rest(run, child.as_ref(), step, updates).await;
                         let (result, left) = match rested {
                             Ok((result, left)) => (Ok(result), left),
                             Err(error) => (Err(error), Vec::new()),
                         };
-                        if left.is_empty() && (run.cancel.is_cancelled() || !self.has_left(&run.id)) {
+                        if run.is_closed() {
+                            child.close().await;
+                        } else if left.is_empty() && (run.cancel.is_cancelled() || !self.has_left(&run.id)) {
                             child.stop().await;
                         } else {
                             kept = Some((child, left));
@@ -240,18 +246,19 @@ async fn more_words(
     Ok((child, prompt))
 }
 
-/// Sends the child its prompt, or wakes it without one, and waits until it is idle and no message
+/// Takes the first step with the child, and waits until it is idle and no message
 /// waits for it. Returns its result and the commands that it leaves running. There is no result if
 /// the run is cancelled and the child does not report one in time.
 async fn until_rest(
     run: &SubagentRun,
     child: &dyn Child,
-    prompt: Option<String>,
+    step: FirstStep,
     mut updates: StatusUpdates,
 ) -> Result<(Option<Arc<ChildResult>>, Vec<Task>), ChildError> {
-    match prompt {
-        Some(prompt) => child.say(prompt).await?,
-        None => child.wake().await?,
+    match step {
+        FirstStep::Say(prompt) => child.say(prompt).await?,
+        FirstStep::Wake => child.wake().await?,
+        FirstStep::Wait => {}
     }
     loop {
         match updates.now() {
@@ -276,6 +283,9 @@ async fn until_rest(
         tokio::select! {
             biased;
             () = run.cancel.cancelled() => {
+                if run.is_closed() {
+                    return Ok((None, Vec::new()));
+                }
                 child.abort().await;
                 let result = tokio::time::timeout(LAST_WORDS, last_words(updates)).await;
                 return Ok((result.ok().flatten(), Vec::new()));

@@ -393,6 +393,7 @@ async fn the_permission_request_shows_exactly_what_runs() {
             shell_directories: Vec::new(),
             shell_directory_unknown: None,
             repository_folders: Vec::new(),
+            writes_protected: None,
         }
     );
     let args = json!({"command": "curl https://x.y/z > \"$OUT\""});
@@ -417,6 +418,7 @@ async fn the_permission_request_shows_exactly_what_runs() {
             shell_directories: Vec::new(),
             shell_directory_unknown: None,
             repository_folders: Vec::new(),
+            writes_protected: None,
         }
     );
 }

@@ -1,6 +1,7 @@
 //! The texts that the shell tools answer with. Recorded conversations compare the text
 //! `<exited with exit code …>` byte for byte. The other texts tell the model what it can do next.
 
+use std::path::Path;
 use std::time::Duration;
 
 use loopd_proto::id::ShellId;
@@ -75,6 +76,24 @@ pub(super) fn with_note(mut text: String, note: &str) -> String {
     }
     text.push_str(note);
     text
+}
+
+/// Says that a command ran in a new shell, because the one that earlier commands used was closed and
+/// the model was not told; `None` if it knows.
+pub(super) fn lost(id: &ShellId, reason: CloseReason, cwd: &Path) -> Option<String> {
+    let why = match reason {
+        CloseReason::Finished | CloseReason::Stopped => return None,
+        CloseReason::Cancelled => "because the user stopped its command",
+        CloseReason::MadeRoom => "because it was idle and a new shell needed its place",
+        CloseReason::Unattended => "because no user was there for a long time",
+        CloseReason::PlanModeEnded => "because plan mode ended",
+        CloseReason::Lost => "when the session or its daemon was stopped",
+    };
+    Some(format!(
+        "<the earlier shell {id} was closed {why}; this command ran in a new one, in {}, without the variables, \
+         functions and directory of the earlier one>",
+        cwd.display()
+    ))
 }
 
 /// The outcome of a command that ended while the call waited for it.

@@ -154,5 +154,6 @@ fn request(args: &WriteArgs, command: &AttachedCommand) -> PermissionRequest {
         shell_directories: Vec::new(),
         shell_directory_unknown: None,
         repository_folders: Vec::new(),
+        writes_protected: None,
     }
 }

@@ -97,21 +97,26 @@ impl Tool for Start {
         if started.work.execution == Execution::Background {
             return words::launched(&started);
         }
-        match wait(&started, context).await {
-            RunWait::Ended(ending) => {
-                let outcome = words::ended(&started, &ending);
-                match context.agents.find(started.id.as_str()).await {
-                    Ok(task) => outcome.marking_delivered(&task),
-                    // The session has ended, so nobody reads the outcome.
-                    Err(_) => outcome,
-                }
+        result(&started, context).await
+    }
+}
+
+/// Waits for a sub-agent that was started in the foreground; returns what its call says.
+pub async fn result(started: &Started, context: &ToolContext) -> Outcome {
+    match wait(started, context).await {
+        RunWait::Ended(ending) => {
+            let outcome = words::ended(started, &ending);
+            match context.agents.find(started.id.as_str()).await {
+                Ok(task) => outcome.marking_delivered(&task),
+                // The session has ended, so nobody reads the outcome.
+                Err(_) => outcome,
             }
-            RunWait::Promoted => words::promoted(&started),
-            RunWait::Cancelled => {
-                context.agents.cancel(&started.id, CancelledBy::Abort).await;
-                let ending: RunEnding = started.run.end().await;
-                words::interrupted(&started, &ending)
-            }
+        }
+        RunWait::Promoted => words::promoted(started),
+        RunWait::Cancelled => {
+            context.agents.cancel(&started.id, CancelledBy::Abort).await;
+            let ending: RunEnding = started.run.end().await;
+            words::interrupted(started, &ending)
         }
     }
 }

@@ -165,7 +165,7 @@ impl Decoder {
         }
         self.skipping = Some(skip);
         FrameError::Skipped {
-            id: envelope::leading_id(begun.get(..ID_SEARCH).unwrap_or(begun)),
+            head: envelope::message_head(begun.get(..ID_SEARCH).unwrap_or(begun)),
             length,
             limit: self.admission.frame_limit(),
         }

@@ -9,6 +9,7 @@ use crate::command::{Decision, Effect, Step};
 use crate::history::Entry;
 use crate::questions::Asks;
 use crate::state::{Phase, Stage, State, Turn};
+use crate::tasks::Task;
 use crate::tool_call::CallStage;
 
 pub(super) fn of_state(state: &State) {
@@ -174,6 +175,10 @@ fn fits(effect: &Effect, after: &State) {
             let intended =
                 |stage: &CallStage| matches!(stage, CallStage::Intended | CallStage::Decided);
             assert!(call.is_some_and(|it| intended(&it.stage)), "{effect:?}");
+        }
+        Effect::RejoinAgent { task, .. } => {
+            let task = after.tasks.get(task.as_str());
+            assert!(task.is_some_and(Task::is_running), "{effect:?}");
         }
         Effect::StartGrace(key) => {
             assert!(

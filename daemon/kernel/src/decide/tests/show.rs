@@ -258,6 +258,10 @@ fn shown_effect(effect: &Effect) -> String {
             format!("run {} {}{}", turn(key), call.id, grant.unwrap_or_default())
         }
         Effect::OpenShellAhead => "open shell ahead".to_owned(),
+        Effect::RejoinAgent { task, waits } => {
+            let call = waits.as_ref().map(|(_, call)| format!(" for {call}"));
+            format!("rejoin {task}{}", call.unwrap_or_default())
+        }
         Effect::CancelTurn => "cancel turn".to_owned(),
         Effect::StartGrace(key) => format!("start grace {}", turn(key)),
         Effect::AskClients(asked) => format!("ask clients {}", short(asked.request_id().as_str())),

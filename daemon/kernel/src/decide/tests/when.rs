@@ -64,6 +64,7 @@ fn agent(name: &str) -> AgentChoice {
         display_name: name.to_owned(),
         tools: None,
         stance: loopd_proto::event::agent::Stance::default(),
+        model: None,
     }
 }
 

@@ -46,6 +46,7 @@ fn shell(text: &str) -> PermissionRequest {
         shell_directories: Vec::new(),
         shell_directory_unknown: None,
         repository_folders: Vec::new(),
+        writes_protected: None,
     }
 }
 

@@ -11,11 +11,13 @@ use loopd_proto::params::session::Of;
 use loopd_proto::session::SessionOptions;
 
 use super::discover::{describe, host, look};
+use super::model::route_of_launch;
 use crate::discovery::agents::{AgentDefinition, AgentOrigin, PermissionMode};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::{SessionError, SessionHandle};
 use crate::subagent::definitions::{self, ProjectTrust, Roster, RosterInput, ToolOrigin, is_same};
+use crate::turn::route::Route;
 use loopd_kernel::command::{AgentChoice, AgentPick, AgentSources, Command, LogLevel, Refusal};
 
 /// How many times an agent is looked up if the agents of the session change during the lookup.
@@ -33,6 +35,7 @@ struct Present {
     disabled: Vec<String>,
     /// The sources that the roster was made from.
     sources: AgentSources,
+    route: Route,
 }
 
 async fn present(context: &Context, session: &SessionHandle) -> Result<Present, RpcError> {
@@ -47,9 +50,10 @@ async fn present(context: &Context, session: &SessionHandle) -> Result<Present, 
                 .map(|launch| launch.plugins())
                 .unwrap_or_default(),
             AgentSources::of(view.state),
+            (view.route)(),
         )
     });
-    let (options, cwd, current, user, plugins, sources) = seen.await?;
+    let (options, cwd, current, user, plugins, sources, route) = seen.await?;
     let mut host = host(context);
     host.user = user.or(host.user);
     let trust = trust(context, &cwd).await?;
@@ -63,6 +67,7 @@ async fn present(context: &Context, session: &SessionHandle) -> Result<Present, 
             .and_then(|settings| settings.disabled_subagents)
             .unwrap_or_default(),
         sources,
+        route,
     })
 }
 
@@ -112,8 +117,10 @@ pub(super) async fn select(context: Context, params: SelectParams) -> Result<Sel
     loop {
         let present = present(&context, &session).await?;
         let agent = named(&present.roster, &params.name).map_err(RpcError::Failed)?;
+        let model = model_of(agent, &present.route).await;
+        let model = model.map_err(RpcError::Failed)?;
         let pick = AgentPick {
-            choice: choice(&context, agent),
+            choice: choice(&context, agent, model),
             among: present.sources,
         };
         let change = Command::SelectAgent(Some(Box::new(pick)));
@@ -134,10 +141,12 @@ pub(super) fn are_others(error: &SessionError) -> bool {
     matches!(error, SessionError::Refused(Refusal::AgentsChanged))
 }
 
-/// Returns the agent that the options of a session name, as `session.agent.select` finds it.
+/// Returns the agent that the options of a session name, as `session.agent.select` finds it. Its own
+/// model does not count if the client names one.
 pub(super) async fn wanted(
     context: &Context,
     options: &SessionOptions,
+    named_model: Option<&str>,
     cwd: &Path,
 ) -> Result<Option<AgentChoice>, RpcError> {
     let Some(name) = &options.agent else {
@@ -149,7 +158,37 @@ pub(super) async fn wanted(
     let roster = look(move || definitions::load(&input)).await?;
     let agent = named(&roster, name)
         .map_err(|unknown| RpcError::InvalidParams(format!("agent: {unknown}")))?;
-    Ok(Some(choice(context, agent)))
+    let model = if named_model.is_some() {
+        None
+    } else {
+        let route = Route {
+            options: options.clone(),
+            ..route_of_launch(context)
+        };
+        let model = model_of(agent, &route).await;
+        model.map_err(|why| RpcError::InvalidParams(format!("agent: {why}")))?
+    };
+    Ok(Some(choice(context, agent, model)))
+}
+
+/// Returns the model that an agent's author named. The error says that nothing can serve it.
+pub(super) async fn model_of(
+    agent: &AgentDefinition,
+    route: &Route,
+) -> Result<Option<String>, String> {
+    let Some(name) = agent.model.name() else {
+        return Ok(None);
+    };
+    // A provider that cannot list its models may serve the name as it is.
+    let listed = route.models().await.unwrap_or_default();
+    let model = definitions::model::id_of(name, &listed);
+    match route.find_target(&model).await {
+        Ok(_) => Ok(Some(model)),
+        Err(failure) => Err(format!(
+            "the agent `{}` wants the model `{name}`: {}",
+            agent.name, failure.message
+        )),
+    }
 }
 
 /// Returns the agent of this name, if users may select it. The error says why there is none, and
@@ -196,8 +235,9 @@ fn file_agent(file: &Path) -> &str {
     name.strip_suffix(".agent").unwrap_or(name)
 }
 
-fn choice(context: &Context, agent: &AgentDefinition) -> AgentChoice {
+fn choice(context: &Context, agent: &AgentDefinition, model: Option<String>) -> AgentChoice {
     AgentChoice {
+        model,
         name: agent.name.clone(),
         display_name: agent.shown_name().to_owned(),
         tools: tools(context, agent),

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use loopd_proto::params::discovery::{FileProblem, Problems, ProblemsParams};
 use loopd_proto::session::SessionOptions;
 
+use super::agent::model_of;
 use super::discover::{host, look, places, shown};
+use super::model::route_of_launch;
 use crate::discovery::{Problem, instructions, mcp, skills};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
@@ -30,21 +32,30 @@ pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Pro
     let mut agents = RosterInput::of_session(&options, &cwd, host.clone(), trust);
     agents.plugins.extend(launch.plugins());
     let hooks = super::hook_list::load(&context, &cwd).await;
-    let mut found = look(move || {
+    let catalog = context.app.services.catalog.clone();
+    let (mut found, roster) = look(move || {
         let mut projects: Vec<PathBuf> = vec![cwd, project];
         // The root of a project is often the folder itself.
         projects.dedup();
-        let mut problems = definitions::load(&agents).problems().to_vec();
+        let mut roster = definitions::load(&agents);
+        roster.check_tools(&catalog.names());
+        let mut problems = roster.problems().to_vec();
         let places = instructions::places(Some(&host), &projects);
         problems.extend(instructions::discover(&places).problems);
         let folders = skills::folders(Some(&host), &projects, &[]);
         problems.extend(skills::discover(&folders).problems);
         let workspace = projects.first().map(PathBuf::as_path);
         problems.extend(mcp::discover(&host, workspace).problems);
-        problems
+        (problems, roster)
     })
     .await?;
     found.extend(hooks.notices().cloned());
+    let route = route_of_launch(&context);
+    for agent in roster.custom() {
+        if let (Err(why), Some(path)) = (model_of(agent, &route).await, &agent.path) {
+            found.push(Problem::new(path, why));
+        }
+    }
     Ok(Problems {
         problems: found.iter().map(describe).collect(),
     })

@@ -21,7 +21,7 @@ use loopd_kernel::model::ModelInfo;
 const DEFAULT_CONTEXT: u64 = 128_000;
 
 /// Returns the route to models for a session without a provider of its own.
-fn route_of_launch(context: &Context) -> Route {
+pub(super) fn route_of_launch(context: &Context) -> Route {
     let launch = context.connection.launch();
     Route {
         agent: None,

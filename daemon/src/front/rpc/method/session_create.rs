@@ -46,7 +46,13 @@ pub(super) async fn create(
     let cwd = working_directory(&context, named);
     session_options::check_directory(named, &cwd)?;
     let managed = policy::managed(&context, &params.policy, &cwd)?;
-    let agent = agent::wanted(&context, &params.options, &cwd).await?;
+    let agent = agent::wanted(
+        &context,
+        &params.options,
+        params.options.model.as_deref(),
+        &cwd,
+    )
+    .await?;
     let approved = approvals::standing(app.services.store.as_ref(), &cwd).await?;
     let Some(session) = app.sessions.start_new(id.clone()) else {
         return Err(exists(&id));

@@ -115,7 +115,8 @@ async fn wanted(
     let agent = match chosen_from {
         Some((options, among)) => {
             let options = options.updated_by(params.options.clone());
-            let choice = agent::wanted(context, &options, works_in).await?;
+            let choice =
+                agent::wanted(context, &options, params.options.model.as_deref(), works_in).await?;
             choice.map(|choice| Box::new(AgentPick { choice, among }))
         }
         None => None,

@@ -66,12 +66,12 @@ fn an_error_after_the_start_names_the_folder_and_one_at_the_start_the_file() {
     let full = || Failure::File(io::ErrorKind::StorageFull.into()).of(&location());
     assert_eq!(
         full().to_string(),
-        "no space is left for the store in /home/someone/.loopd; free some and try again, no restart is needed"
+        "no space is left for the store in /home/someone/.loopd; free some, no restart is needed"
     );
     let error = OpenError::new(&location(), full());
     assert_eq!(
         error.to_string(),
-        "no space is left for the store in /home/someone/.loopd; free some and try again, no restart is needed \
+        "no space is left for the store in /home/someone/.loopd; free some, no restart is needed \
          (the file is /home/someone/.loopd/loopd.db)"
     );
     assert_eq!(error.source().unwrap().to_string(), "no storage space");

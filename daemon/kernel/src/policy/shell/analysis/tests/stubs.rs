@@ -73,6 +73,7 @@ pub(crate) fn request(command: &str) -> PermissionRequest {
         shell_directories: Vec::new(),
         shell_directory_unknown: None,
         repository_folders: Vec::new(),
+        writes_protected: None,
     }
 }
 
