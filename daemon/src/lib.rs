@@ -39,6 +39,8 @@ pub mod tool;
 
 pub mod subagent;
 
+pub mod hook_times;
+
 pub mod trust;
 
 pub mod approvals;
@@ -49,6 +51,5 @@ pub mod publish;
 pub mod client;
 
 // Values and small parts that every module may use.
-pub mod hook_times;
 pub mod redaction;
 pub mod regular_file;

@@ -56,8 +56,13 @@ async fn hooks_change_prompts_arguments_and_results() {
             PromptChange::replace("run echo one")
         })
         .on_pre_tool_use(|input| async move {
-            assert_eq!(input.event.tool_args.get("command").unwrap(), "echo one");
-            ToolVerdict::allow().with_arguments(json!({"command": "echo two"}))
+            // It is asked about the changed arguments, too.
+            match input.event.tool_args.get("command").unwrap().as_str() {
+                Some("echo one") => {
+                    ToolVerdict::allow().with_arguments(json!({"command": "echo two"}))
+                }
+                _ => ToolVerdict::allow(),
+            }
         })
         .on_post_tool_use(|input| async move {
             assert!(input.event.tool_result.text_result_for_llm.contains("two"));
