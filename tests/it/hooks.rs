@@ -3,10 +3,14 @@
 
 mod absent;
 mod calls;
+mod changes;
+mod claude_arguments;
 mod commands;
 mod cost;
 mod edited;
 mod http;
+mod missing_guard;
+mod of_agent;
 mod permission;
 mod prompts;
 mod stop;

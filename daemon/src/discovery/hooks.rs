@@ -5,6 +5,7 @@
 
 mod definition;
 mod entry;
+mod guard_record;
 mod kind;
 mod load;
 mod local_http;
@@ -15,11 +16,13 @@ mod parse;
 mod places;
 mod policy;
 mod sample;
+mod tool_arguments;
 mod tool_names;
 
 pub use definition::{
     HookAction, HookCondition, HookDefinition, HookOrigin, HookPlace, HookSource, OnFailure,
 };
+pub use guard_record::GuardRecord;
 pub use kind::{HookKind, MatchSubject, PayloadForm};
 pub use load::{HookSwitch, LoadedHooks, folder_of_agent, load, load_file, of_agent};
 pub use local_http::{LOCAL_HTTP_VARIABLE, LocalHttp};
@@ -29,6 +32,7 @@ pub use parse::{HookFile, HookFileContent, HookText, parse};
 pub use places::{HookPlaces, PROJECT_SETTINGS, UserHookPlaces};
 pub use policy::PolicyFolders;
 pub use sample::{claude_payload, sample};
+pub use tool_arguments::own_arguments;
 pub use tool_names::claude_names;
 
 #[cfg(test)]

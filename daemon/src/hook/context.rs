@@ -1,6 +1,6 @@
 //! Dispatches one event to all its hooks, at the same time.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -21,11 +21,14 @@ use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
 use super::transcript::Transcript;
 use crate::client::{AskError, Client};
-use crate::discovery::hooks::{HookAction, HookKind, HookOrigin, OnFailure, is_unchanged};
+use crate::discovery::hooks::{
+    HookAction, HookKind, HookOrigin, OnFailure, PayloadForm, is_unchanged,
+};
 use crate::launch::Launch;
 use crate::publish::{Audience, say};
 use crate::redaction::Redaction;
 use crate::services::Services;
+use crate::trust::shell_word;
 
 /// The most progress lines that people are shown of the hooks of one event.
 const MOST_PROGRESS: usize = 200;
@@ -41,6 +44,8 @@ pub struct HookContext {
     /// The sub-agent that the session belongs to.
     pub agent: Option<HookAgent>,
     pub cwd: String,
+    /// Whether the session may only look and plan.
+    pub is_planning: bool,
     /// The folder that relative paths in files of hooks start from.
     pub project: PathBuf,
     /// Whose environment commands see.
@@ -87,6 +92,11 @@ pub(super) enum HandlerName {
         name: String,
         on_failure: Option<OnFailure>,
     },
+    /// A hook of a file that is not what its folder was trusted with.
+    Changed {
+        name: String,
+        folder: PathBuf,
+    },
 }
 
 impl HandlerName {
@@ -94,13 +104,13 @@ impl HandlerName {
     pub(super) fn shown(&self) -> &str {
         match self {
             Self::Client => "a client's hook",
-            Self::File { name, .. } => name,
+            Self::File { name, .. } | Self::Changed { name, .. } => name,
         }
     }
 
     /// Returns how people can let the session go on when the hook fails.
-    pub(super) fn way_out(&self) -> &'static str {
-        match self {
+    pub(super) fn way_out(&self) -> String {
+        let way_out = match self {
             Self::Client => {
                 "Mend the app that answers it, or raise `client_timeout` in the section [hooks] of \
                  config.toml if it is too slow"
@@ -109,12 +119,19 @@ impl HandlerName {
                 "Mend the hook, or set `\"onFailure\": \"continue\"` in it to let calls go on when it \
                  fails"
             }
-        }
+            Self::Changed { folder, .. } => {
+                return format!(
+                    "To look and to trust the folder as it is now: loop trust {}",
+                    shell_word(folder)
+                );
+            }
+        };
+        way_out.to_owned()
     }
 
     pub(super) fn goes_on(&self) -> bool {
         match self {
-            Self::Client => false,
+            Self::Client | Self::Changed { .. } => false,
             Self::File { on_failure, .. } => *on_failure == Some(OnFailure::Continue),
         }
     }
@@ -124,7 +141,9 @@ impl HookContext {
     /// Asks all hooks of the event, those of whoever owns the machine first, then clients, then the
     /// others. The order of the answers is the order of the hooks.
     pub async fn dispatch(&self, input: &HookInput) -> Vec<HookOutcome> {
-        let files = self.hooks.files_for(input).filter(|hook| hook.take());
+        let cwd = Path::new(&self.cwd);
+        let files = self.hooks.files_for(input, cwd);
+        let files = files.filter(|hook| hook.take());
         let (beside, files): (Vec<_>, Vec<_>) =
             files.partition(|hook| hook.definition.in_background);
         for hook in beside {
@@ -216,12 +235,23 @@ impl HookContext {
         if let Some(message) = &definition.status_message {
             self.show_progress(message, Some(true));
         }
-        let result = self.act(&hook, &payload).await;
+        let mut result = self.act(&hook, &payload).await;
+        if let (Ok(output), PayloadForm::Claude, Some(tool)) =
+            (&mut result, definition.form, &input.subject)
+        {
+            output.take_own_arguments(tool);
+        }
         let time = clock.instant().duration_since(started);
         self.services.hook_times.took(&definition.hash, time);
-        let name = HandlerName::File {
-            name: hook.name(),
-            on_failure: definition.on_failure,
+        let name = match &result {
+            Err(HookFailure::Changed(_)) => HandlerName::Changed {
+                name: hook.name(),
+                folder: definition.source.folder.clone().unwrap_or_default(),
+            },
+            _ => HandlerName::File {
+                name: hook.name(),
+                on_failure: definition.on_failure,
+            },
         };
         self.ended(name, result, end)
     }
@@ -233,9 +263,12 @@ impl HookContext {
         payload: &Value,
     ) -> Result<HookOutput, HookFailure> {
         match &hook.definition.action {
-            _ if !self.is_as_trusted(hook).await => Err(HookFailure::failed(
-                "a file that its command names has changed since it was trusted; to look and to \
-                 trust again: loop trust",
+            _ if hook.definition.missing => Err(HookFailure::Changed(
+                "this guard was changed, moved, deleted or turned off since it was trusted"
+                    .to_owned(),
+            )),
+            _ if !self.is_as_trusted(hook).await => Err(HookFailure::Changed(
+                "a file that its command names has changed since it was trusted".to_owned(),
             )),
             HookAction::Script { script, place } => {
                 let command = HookCommand {

@@ -2,8 +2,10 @@
 //! question first.
 
 use loopd_proto::event::hook::HookEnd;
-use serde_json::Value;
+use loopd_proto::visible::visible;
+use serde_json::{Map, Value};
 
+use super::answer::{self, cut};
 use super::context::{HandlerName, HookContext};
 use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
@@ -80,6 +82,7 @@ impl HookContext {
             return Err(GuardIsAbsent);
         }
         let mut end = GuardEnd::default();
+        let mut changed_by = None;
         for outcome in outcomes {
             if answered && outcome.is_absent() {
                 self.close(outcome, false);
@@ -100,11 +103,33 @@ impl HookContext {
             end.verdict = end.verdict.meet(answer.verdict);
             // The first hook that changes the arguments counts: those of whoever owns the machine
             // come first.
-            end.arguments = end.arguments.or(answer.arguments);
+            match (&end.arguments, &changed_by) {
+                (Some(first), Some(by)) => {
+                    let differs = |other: &Value| other != first;
+                    if answer.arguments.as_ref().is_some_and(differs) {
+                        self.warn_of_two_changes(by, &outcome.source);
+                    }
+                }
+                _ if answer.arguments.is_some() => {
+                    end.arguments = answer.arguments;
+                    changed_by = Some(outcome.source.clone());
+                }
+                _ => {}
+            }
             end.context.extend(answer.context);
             end.ended.extend(self.close(outcome, changed));
         }
         Ok(end)
+    }
+
+    fn warn_of_two_changes(&self, first: &HandlerName, second: &HandlerName) {
+        let message = format!(
+            "Two hooks change the arguments of a call differently: what {} wrote counts, what {} wrote \
+             does not. Let only one hook change them.",
+            first.shown(),
+            second.shown()
+        );
+        self.warn("hook_message", message);
     }
 
     /// A guard that fails denies, unless its file says otherwise.
@@ -153,13 +178,22 @@ fn named(mut answer: GuardAnswer, kind: HookKind, source: &HandlerName) -> Guard
 fn deny(reason: Option<&str>) -> HookVerdict {
     let reason = reason.map(str::trim).filter(|reason| !reason.is_empty());
     HookVerdict::Deny(HookDenial {
-        reason: reason.unwrap_or("No reason provided").to_owned(),
+        // The model and people read it; neither must be flooded or deceived.
+        reason: cut(&visible(reason.unwrap_or("No reason provided"))),
         told: String::new(),
         stops: false,
     })
 }
 
 fn read_guard(kind: HookKind, output: &HookOutput) -> Result<GuardAnswer, String> {
+    if let Some(specific) = output.members.get("hookSpecificOutput")
+        && !specific.is_null()
+        && !specific.is_object()
+    {
+        return Err(format!(
+            "its member `hookSpecificOutput` is not an object but {specific}"
+        ));
+    }
     let mut answer = match kind {
         HookKind::PermissionRequest => read_permission(output)?,
         _ => read_tool_use(output)?,
@@ -169,10 +203,9 @@ fn read_guard(kind: HookKind, output: &HookOutput) -> Result<GuardAnswer, String
         answer.verdict = answer.verdict.meet(stop);
     }
     if let HookVerdict::Deny(denial) = &mut answer.verdict {
-        let decision = output.member("decision");
-        let interrupts = decision.and_then(|it| it.get("interrupt"));
-        denial.stops =
-            output.stops() || output.is_set("interrupt") || interrupts == Some(&Value::Bool(true));
+        let mut decisions = output.all("decision");
+        let interrupts = decisions.any(|it| it.get("interrupt") == Some(&Value::Bool(true)));
+        denial.stops = output.stops() || output.is_set("interrupt") || interrupts;
     }
     if let Some(reason) = &output.refused {
         let written = output.text_of("permissionDecisionReason")?;
@@ -193,67 +226,109 @@ fn read_guard(kind: HookKind, output: &HookOutput) -> Result<GuardAnswer, String
 }
 
 fn read_tool_use(output: &HookOutput) -> Result<GuardAnswer, String> {
-    let reason = output
-        .text_of("permissionDecisionReason")?
-        .or(output.text_of("reason")?);
-    let verdict = match output.text_of("permissionDecision")? {
-        None | Some("defer") => HookVerdict::None,
-        Some("allow") => HookVerdict::Allow,
-        Some("ask") => HookVerdict::Ask(reason.map(str::to_owned)),
-        Some("deny") => deny(reason),
-        Some(other) => {
-            return Err(format!(
-                "its `permissionDecision` is `{other}`; it can be `allow`, `ask` or `deny`"
-            ));
-        }
-    };
-    let block = match output.text_of("decision")? {
-        None => HookVerdict::None,
-        Some("approve" | "allow") => HookVerdict::Allow,
-        Some("block" | "deny") => deny(reason),
-        Some(other) => {
-            return Err(format!(
-                "its `decision` is `{other}`; it can be `approve` or `block`"
-            ));
-        }
-    };
-    let changed = output
-        .object_of("modifiedArgs")?
-        .or(output.object_of("updatedInput")?);
+    let mut verdict = read_permission_decision(output)?;
+    for decision in output.texts_of("decision")? {
+        verdict = verdict.meet(read_decision(output, decision)?);
+    }
     Ok(GuardAnswer {
-        verdict: verdict.meet(block),
-        arguments: changed.cloned().map(Value::Object),
+        verdict,
+        arguments: changed_arguments(output)?,
         context: output.context(),
     })
 }
 
-fn read_permission(output: &HookOutput) -> Result<GuardAnswer, String> {
-    // Claude's format has the decision as an object.
-    let nested = match output.member("decision") {
-        Some(Value::Object(members)) => HookOutput {
-            members: members.clone(),
-            ..HookOutput::default()
-        },
-        _ => output.clone(),
-    };
-    let message = nested.text_of("message")?.or(output.text_of("reason")?);
-    let verdict = match nested.text_of("behavior")? {
-        None if nested.member("decision").is_some() => return read_tool_use(output),
-        None => HookVerdict::None,
-        Some("allow") => HookVerdict::Allow,
-        Some("deny") => deny(message),
-        Some("ask") => HookVerdict::Ask(message.map(str::to_owned)),
-        Some(other) => {
-            return Err(format!(
-                "its `behavior` is `{other}`; it can be `allow` or `deny`"
-            ));
+/// Returns why, as the hook says it.
+fn reason(output: &HookOutput) -> Result<Option<&str>, String> {
+    let reason = output.text_of("permissionDecisionReason")?;
+    Ok(reason.or(output.text_of("reason")?))
+}
+
+/// Reads `permissionDecision`. If it is there twice, the stricter one counts.
+fn read_permission_decision(output: &HookOutput) -> Result<HookVerdict, String> {
+    let reason = reason(output)?;
+    let mut verdict = HookVerdict::None;
+    for decision in output.texts_of("permissionDecision")? {
+        verdict = verdict.meet(match decision {
+            "defer" => HookVerdict::None,
+            "allow" => HookVerdict::Allow,
+            "ask" => HookVerdict::Ask(reason.map(str::to_owned)),
+            "deny" => deny(reason),
+            other => {
+                return Err(format!(
+                    "its `permissionDecision` is `{other}`; it can be `allow`, `ask` or `deny`"
+                ));
+            }
+        });
+    }
+    Ok(verdict)
+}
+
+/// Reads the older `decision`.
+fn read_decision(output: &HookOutput, decision: &str) -> Result<HookVerdict, String> {
+    match decision {
+        "approve" | "allow" => Ok(HookVerdict::Allow),
+        "block" | "deny" => Ok(deny(reason(output)?)),
+        other => Err(format!(
+            "its `decision` is `{other}`; it can be `approve` or `block`"
+        )),
+    }
+}
+
+/// Returns the arguments that the hook wants. It has to want the same everywhere.
+fn changed_arguments(output: &HookOutput) -> Result<Option<Value>, String> {
+    let mut changed: Option<&Value> = None;
+    for name in ["modifiedArgs", "updatedInput"] {
+        for value in output.all(name) {
+            if !value.is_object() {
+                return Err(format!("its member `{name}` is not an object but {value}"));
+            }
+            if changed.is_some_and(|other| other != value) {
+                return Err("it changes the arguments in two ways".to_owned());
+            }
+            changed = Some(value);
         }
-    };
-    if nested.object_of("updatedInput")?.is_some() {
-        return Err(
-            "it changes the arguments in a permission question; only a preToolUse hook may do that"
-                .to_owned(),
-        );
+    }
+    Ok(changed.cloned())
+}
+
+fn read_permission(output: &HookOutput) -> Result<GuardAnswer, String> {
+    let mut verdict = read_permission_decision(output)?;
+    let mut places: Vec<&Map<String, Value>> = output.levels().collect();
+    for decision in output.all("decision") {
+        match decision {
+            // Claude's format has the decision as an object.
+            Value::Object(members) => places.push(members),
+            other => {
+                let decision = answer::text("decision", other)?;
+                verdict = verdict.meet(read_decision(output, decision)?);
+            }
+        }
+    }
+    for place in places {
+        let member = |name: &str| place.get(name).filter(|value| !value.is_null());
+        let text = |name: &str| {
+            let value = member(name).map(|value| answer::text(name, value));
+            value.transpose()
+        };
+        let message = text("message")?.or(output.text_of("reason")?);
+        verdict = verdict.meet(match text("behavior")? {
+            None => HookVerdict::None,
+            Some("allow") => HookVerdict::Allow,
+            Some("deny") => deny(message),
+            Some("ask") => HookVerdict::Ask(message.map(str::to_owned)),
+            Some(other) => {
+                return Err(format!(
+                    "its `behavior` is `{other}`; it can be `allow` or `deny`"
+                ));
+            }
+        });
+        if member("updatedInput").or(member("modifiedArgs")).is_some() {
+            return Err(
+                "it changes the arguments in a permission question; only a preToolUse hook may do \
+                 that"
+                    .to_owned(),
+            );
+        }
     }
     Ok(GuardAnswer {
         verdict,

@@ -1,6 +1,7 @@
 //! Hooks in a session: which are in force, and the effects that ask them.
 
 mod notice;
+mod of_agent;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use loopd_proto::id::ToolCallId;
 use tokio::sync::oneshot;
 
 use self::notice::Notice;
+pub(super) use self::of_agent::SelectedAgentHooks;
 use super::actor::Actor;
 use super::clients::attach::DetachReason;
 use super::effects::Reporter;
@@ -29,6 +31,7 @@ use crate::turn::prepare::PromptHooks;
 use loopd_kernel::command::{CallOutcome, Command, LogLevel};
 use loopd_kernel::hook::{Guarded, HookDenial, HookPermission, HookVerdict, StopAnswered};
 use loopd_kernel::model::ToolCall;
+use loopd_kernel::policy::planning::Planning;
 use loopd_kernel::state::TurnKey;
 
 /// Where the answer to a command goes.
@@ -106,6 +109,7 @@ impl Actor {
                 name: own.profile.agent_type.clone(),
             }),
             cwd: self.state.cwd.clone(),
+            is_planning: self.planning() != Planning::No,
             project: self
                 .state
                 .context
@@ -173,7 +177,9 @@ impl Actor {
         let cwd = Path::new(&self.state.cwd);
         let places = places_of(launch.env(), &self.services.home, cwd, wants, plugins);
         let cell = self.hooks.files.clone();
-        (places.has_files() || !cell.is_empty()).then(|| HookLookup {
+        // A session that begins also looks for guards that were there once.
+        let may_lack = !self.hooks.begun && wants;
+        (places.has_files() || !cell.is_empty() || may_lack).then(|| HookLookup {
             cell,
             store: self.services.store.clone(),
             places,
@@ -185,6 +191,12 @@ impl Actor {
     pub(super) async fn look_for_hooks(&mut self) {
         if self.hooks.begun {
             return;
+        }
+        if let Some(agent_hooks) = self.selected_agent_hooks() {
+            if let Some(lookup) = self.roster_lookup() {
+                lookup.run().await;
+            }
+            agent_hooks.take().await;
         }
         let Some(lookup) = self.hook_lookup() else {
             return;

@@ -13,6 +13,7 @@ pub(crate) mod changes;
 pub(crate) mod coverage;
 mod deny;
 pub(crate) mod directories;
+mod fit;
 pub(crate) mod identifier;
 pub(crate) mod looks;
 mod options;
@@ -30,6 +31,8 @@ pub(crate) mod written;
 mod written_by_git;
 
 use loopd_proto::permission::{PermissionRule, ShellCommand};
+
+pub use self::fit::{LineFit, fit, fits};
 
 use self::coverage::Coverage;
 use self::deny::Hit;
