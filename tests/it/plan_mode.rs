@@ -3,6 +3,7 @@
 mod agents;
 mod leaving;
 mod modes;
+mod queued;
 mod shells;
 
 use std::path::Path;

@@ -94,6 +94,35 @@ fn a_plan_that_is_not_approved_leaves_the_session_in_plan_mode() {
 }
 
 #[test]
+fn a_message_that_steers_begins_plan_mode_anew_after_an_approved_plan() {
+    let steering = || {
+        event(
+            "loopd.queued",
+            json!({ "item": { "kind": "message", "id": "m2", "prompt": "more", "agentMode": "plan",
+                "switchesTo": "plan", "delivery": "steering" }, "place": "steering" }),
+        )
+    };
+    check(
+        &plan_asked().and(steering()),
+        || answer_plan("r-a", json!({"approved": true})),
+        r#"
+        answer yes
+        store loopd.answered requestId=r-a
+        tell exit_plan_mode.completed requestId=r-a approved=true selectedAction=interactive
+        do withdraw r-a
+        store session.mode_changed previousMode=plan newMode=interactive
+        store tool.execution_complete a "Plan approved! Exited plan mode.\n\nYou are now in interactive mode. Start…" turn=0
+        store assistant.turn_end turnId=0
+        store loopd.taken ids=[m2]
+        tell pending_messages.modified
+        store session.mode_changed previousMode=interactive newMode=plan
+        do prepare [m2]
+        now preparing [m2] into i/0
+        "#,
+    );
+}
+
+#[test]
 fn an_answer_of_another_kind_does_not_count() {
     declines(&plan_asked(), || choose("r-a", "left"));
     declines(&user_asked(), || {
