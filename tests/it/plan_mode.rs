@@ -1,8 +1,10 @@
 //! Plan mode: nothing is written but the plan, by no tool, command or agent, until it ends.
 
 mod agents;
+mod guards;
 mod leaving;
 mod modes;
+mod queued;
 mod shells;
 
 use std::path::Path;

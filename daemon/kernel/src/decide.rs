@@ -24,6 +24,7 @@ use loopd_proto::event::fact::{LoopEnded, LoopOutcome};
 use loopd_proto::event::session::Idle;
 use loopd_proto::event::turn::AssistantIdle;
 use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::session::Mode;
 
 use super::command::{Command, DecideEnv, Decision, Refusal};
 use super::state::State;
@@ -209,9 +210,17 @@ fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &Deci
     // The model will be notified of agents that still work. The session is idle only after that.
     let deferred = aborted.is_none() && state.tasks.has_agents_at_work();
     if !goes_on && !deferred {
-        decision.tell(Ephemeral::SessionIdle(Idle {
-            aborted,
-            mode: Some(state.mode),
-        }));
+        tell_idle(state, decision, aborted);
     }
+}
+
+/// Tells that the session is idle. In autopilot mode clients take an idle session with its mode for
+/// a pause between two turns of the autopilot. As long as it takes no turns by itself, the mode is
+/// left out.
+fn tell_idle(state: &State, decision: &mut Decision, aborted: Option<bool>) {
+    let mode = settings::mode_after(state, decision);
+    decision.tell(Ephemeral::SessionIdle(Idle {
+        aborted,
+        mode: (mode != Mode::Autopilot).then_some(mode),
+    }));
 }

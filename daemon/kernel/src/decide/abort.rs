@@ -1,15 +1,14 @@
 //! Aborting a turn. There is one command, and it means the same at every point of the turn.
 
+use loopd_proto::event::Durable;
 use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{Answered, ClientRef, LoopOutcome, Unqueued};
-use loopd_proto::event::session::Idle;
 use loopd_proto::event::turn::Abort;
-use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::MessageId;
 use loopd_proto::permission::PermissionOutcome;
 
 use super::queue::{modified, slash};
-use super::{rest, tools, turn};
+use super::{rest, tell_idle, tools, turn};
 use crate::command::{
     AbortOutcome, AbortRequest, AbortWaiting, Answer, CallOutcome, DecideEnv, Decision, Effect,
 };
@@ -24,10 +23,7 @@ pub(super) fn abort(state: &State, request: AbortRequest, env: &DecideEnv<'_>) -
         let mut decision = outcome(AbortOutcome::default());
         // Agents in the background go on, but nobody waits for them any longer.
         if state.tasks.has_agents_at_work() {
-            decision.tell(Ephemeral::SessionIdle(Idle {
-                aborted: Some(true),
-                mode: Some(state.mode),
-            }));
+            tell_idle(state, &mut decision, Some(true));
         }
         return decision;
     }

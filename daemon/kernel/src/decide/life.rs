@@ -4,7 +4,7 @@ use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{
     Answered, Configured, LoopEnded, LoopOutcome, PermissionUnanswered, PermissionsSet,
 };
-use loopd_proto::event::session::{Idle, Resume as Resumed, Shutdown, ShutdownType, Start};
+use loopd_proto::event::session::{Resume as Resumed, Shutdown, ShutdownType, Start};
 use loopd_proto::event::task::{TaskOutcome, TasksDelivered};
 use loopd_proto::event::turn::{AssistantIdle, TurnEnd};
 use loopd_proto::event::{Durable, Ephemeral};
@@ -12,7 +12,7 @@ use loopd_proto::permission::PermissionOutcome;
 
 use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
-use super::{queue, settings, tasks};
+use super::{queue, settings, tasks, tell_idle};
 
 use crate::command::{
     CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
@@ -392,14 +392,10 @@ fn interrupt(state: &State, decision: &mut Decision, why: &Why<'_>) {
         resumable,
     }));
     if !why.is_found() {
-        decision
-            .tell(Ephemeral::AssistantIdle(AssistantIdle {
-                aborted: Some(true),
-            }))
-            .tell(Ephemeral::SessionIdle(Idle {
-                aborted: Some(true),
-                mode: Some(state.mode),
-            }));
+        decision.tell(Ephemeral::AssistantIdle(AssistantIdle {
+            aborted: Some(true),
+        }));
+        tell_idle(state, decision, Some(true));
     }
 }
 

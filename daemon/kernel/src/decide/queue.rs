@@ -52,7 +52,7 @@ pub(super) fn send(
         prompt: send.prompt,
         display_prompt: send.display_prompt,
         attachments: send.attachments,
-        switches_to: new_mode(send.agent_mode.as_deref(), state.mode),
+        switches_to: send.agent_mode.as_deref().and_then(named_mode),
         agent_mode: send.agent_mode,
         source: send.source,
         delivery: if steers {
@@ -82,22 +82,21 @@ pub(super) fn send(
     Ok(decision)
 }
 
-/// Returns the mode that a message switches to when its turn begins. A message that names the mode
-/// in which it was sent switches nothing: it must not end a plan mode that begins while it waits.
-fn new_mode(named: Option<&str>, current: Mode) -> Option<Mode> {
-    let mode = match named? {
-        "interactive" => Mode::Interactive,
-        "plan" => Mode::Plan,
-        "autopilot" => Mode::Autopilot,
+/// Returns the mode that a message names. It counts from the moment the message begins, whatever
+/// the mode was when the message was sent.
+fn named_mode(name: &str) -> Option<Mode> {
+    match name {
+        "interactive" => Some(Mode::Interactive),
+        "plan" => Some(Mode::Plan),
+        "autopilot" => Some(Mode::Autopilot),
         // The message is a command line; the session stays in its mode.
-        _ => return None,
-    };
-    (mode != current).then_some(mode)
+        _ => None,
+    }
 }
 
 /// Switches to the mode that a message asks for, as it begins.
 fn switch_mode(state: &State, decision: &mut Decision, message: &PendingMessage) {
-    if let Some(mode) = message.switches_to.filter(|mode| *mode != state.mode) {
+    if let Some(mode) = message.switches_to {
         settings::change_mode(state, decision, mode);
     }
 }

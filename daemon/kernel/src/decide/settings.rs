@@ -13,7 +13,9 @@ use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::session::{Mode, SessionOptions};
 
-use crate::command::{AgentChoice, AgentPick, Answer, Decision, LogLevel, ModelChoice, Refusal};
+use crate::command::{
+    AgentChoice, AgentPick, Answer, Decision, LogLevel, ModelChoice, Refusal, Step,
+};
 use crate::state::State;
 use crate::texts;
 
@@ -45,10 +47,25 @@ pub(super) fn mode(state: &State, mode: Mode, expected: Option<Mode>) -> Decisio
 /// The kind of the warning that names the work which goes on when plan mode begins.
 const RUNNING_IN_PLAN_MODE: &str = "plan_mode_running_work";
 
-/// Switches to another mode. What runs when plan mode begins is named to people.
+/// Returns the mode of the session after the steps that are decided already.
+pub(super) fn mode_after(state: &State, decision: &Decision) -> Mode {
+    let mut steps = decision.steps.iter().rev();
+    let changed = steps.find_map(|step| match step {
+        Step::Store(Durable::ModeChanged(changed)) => Some(changed.new_mode),
+        Step::Store(_) | Step::Tell(_) | Step::Do(_) => None,
+    });
+    changed.unwrap_or(state.mode)
+}
+
+/// Switches to a mode, unless the session is in it. What runs when plan mode begins is named to
+/// people.
 pub(super) fn change_mode(state: &State, decision: &mut Decision, mode: Mode) {
+    let previous_mode = mode_after(state, decision);
+    if previous_mode == mode {
+        return;
+    }
     decision.store(Durable::ModeChanged(ModeChanged {
-        previous_mode: state.mode,
+        previous_mode,
         new_mode: mode,
     }));
     let running = (mode == Mode::Plan).then(|| texts::still_running(state.tasks.running()));

@@ -4,7 +4,7 @@
 //! of a task is delivered at most once, even if the daemon crashes in between.
 
 use loopd_proto::event::fact::LoopOutcome;
-use loopd_proto::event::session::{Empty, Idle};
+use loopd_proto::event::session::Empty;
 use loopd_proto::event::task::{
     NotificationKind, SystemNotification, TaskAnswered, TaskContinued, TaskEnded, TaskNoted,
     TaskOutcome, TaskProcess, TaskPromoted, TaskStarted, TaskWork, TasksDelivered, TasksRemoved,
@@ -15,7 +15,7 @@ use loopd_proto::id::{TaskId, ToolCallId};
 use serde_json::json;
 
 use super::abort::INTERRUPT_CODE;
-use super::agents;
+use super::{agents, tell_idle};
 use crate::command::{
     Answer, CallOutcome, CallStatusReport, CompletionRef, DecideEnv, Decision, Effect,
     RecoveredOutcome, Refusal, Step, TaskAnswer, TaskEnd, TaskStart,
@@ -164,10 +164,7 @@ fn come_to_rest(
         && !known
         && !others.any(|other| other.agent().is_some())
     {
-        decision.tell(Ephemeral::SessionIdle(Idle {
-            aborted: None,
-            mode: Some(state.mode),
-        }));
+        tell_idle(state, decision, None);
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::decide::tests::prelude::*;
+use crate::hook::HookVerdict;
 
 #[test]
 fn a_plan_is_a_question_to_people() {
@@ -91,6 +92,58 @@ fn a_plan_that_is_not_approved_leaves_the_session_in_plan_mode() {
         now turn i/1 model called
         "#,
     );
+}
+
+#[test]
+fn a_message_that_steers_begins_plan_mode_anew_after_an_approved_plan() {
+    let steering = || {
+        event(
+            "loopd.queued",
+            json!({ "item": { "kind": "message", "id": "m2", "prompt": "more", "agentMode": "plan",
+                "switchesTo": "plan", "delivery": "steering" }, "place": "steering" }),
+        )
+    };
+    check(
+        &plan_asked().and(steering()),
+        || answer_plan("r-a", json!({"approved": true})),
+        r#"
+        answer yes
+        store loopd.answered requestId=r-a
+        tell exit_plan_mode.completed requestId=r-a approved=true selectedAction=interactive
+        do withdraw r-a
+        store session.mode_changed previousMode=plan newMode=interactive
+        store tool.execution_complete a "Plan approved! Exited plan mode.\n\nYou are now in interactive mode. Start…" turn=0
+        store assistant.turn_end turnId=0
+        store loopd.taken ids=[m2]
+        tell pending_messages.modified
+        store session.mode_changed previousMode=interactive newMode=plan
+        do prepare [m2]
+        now preparing [m2] into i/0
+        "#,
+    );
+}
+
+#[test]
+fn hooks_are_asked_in_plan_mode_and_lift_nothing() {
+    let looks = || json!({ "kind": "custom-tool", "toolName": "t", "toolDescription": "", "toolCallId": "a" });
+    check(
+        &planning().with_hooks(),
+        || needs("a", looks()),
+        "
+        do ask hooks i/0 a
+        now turn i/0 [a:started]
+        ",
+    );
+    for verdict in [HookVerdict::Allow, HookVerdict::None] {
+        check(
+            &planning().with_hooks(),
+            || hooks_answered(looks(), verdict.clone()),
+            "
+            store permission.requested #1 custom-tool a prompt=custom-tool
+            now turn i/0 [a:asking]
+            ",
+        );
+    }
 }
 
 #[test]
