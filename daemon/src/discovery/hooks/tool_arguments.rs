@@ -41,7 +41,7 @@ fn names(tool: &str) -> &'static [(&'static str, &'static str)] {
 }
 
 /// Returns the arguments of a call as Claude's format has them. Paths are absolute there.
-pub fn claude_arguments(tool: &str, arguments: Value, cwd: &Path) -> Value {
+pub(super) fn claude_arguments(tool: &str, arguments: Value, cwd: &Path) -> Value {
     let Value::Object(members) = arguments else {
         // A patch may come as a text.
         return match (tool, arguments.as_str()) {
