@@ -15,21 +15,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::approvals;
 use crate::discovery::content_hash::ContentHash;
+use crate::discovery::hooks::GuardRecord;
 
 pub use content::{ContentItem, ContentKind, ProjectContent, ProjectLookup, hash_of_agent};
-pub use hooks::{GatedHook, GatedHooks, HookState, load_hooks};
+pub use hooks::{GatedHook, GatedHooks, HeldGuard, HookState, load_hooks, shell_word};
 
 const SCOPE: &str = "trusted-content";
 
 /// The fact of one folder.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct TrustedFolder {
     hashes: BTreeSet<ContentHash>,
+    /// Which of the hashes are guards. One that is not there any more goes on guarding: it denies.
+    #[serde(default)]
+    guards: Vec<GuardRecord>,
 }
 
 /// What the user trusts: folders, and what each may bring.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TrustedContent(BTreeMap<PathBuf, BTreeSet<ContentHash>>);
+pub struct TrustedContent(BTreeMap<PathBuf, TrustedFolder>);
 
 impl TrustedContent {
     /// Reads the record. A fact that cannot be read trusts nothing.
@@ -37,7 +41,7 @@ impl TrustedContent {
         let facts = store.facts(SCOPE).await?.into_iter();
         let folders = facts.map(|(folder, value)| {
             let trusted: TrustedFolder = serde_json::from_value(value).unwrap_or_default();
-            (PathBuf::from(folder), trusted.hashes)
+            (PathBuf::from(folder), trusted)
         });
         Ok(Self(folders.collect()))
     }
@@ -46,7 +50,7 @@ impl TrustedContent {
     pub fn covers(&self, folder: &Path, hash: &ContentHash) -> bool {
         self.0
             .get(folder)
-            .is_some_and(|hashes| hashes.contains(hash))
+            .is_some_and(|trusted| trusted.hashes.contains(hash))
     }
 
     /// Returns whether the user ever trusted a folder with some content.
@@ -57,7 +61,39 @@ impl TrustedContent {
     /// Returns whether a project brings nothing else than what the user trusts it with.
     pub fn covers_all(&self, content: &ProjectContent) -> bool {
         let mut items = content.items.iter();
-        self.knows(&content.root) && items.all(|item| self.covers(&item.folder, &item.hash))
+        self.knows(&content.root)
+            && items.all(|item| self.covers(&item.folder, &item.hash))
+            && self.missing_from(content).next().is_none()
+    }
+
+    /// Returns the guards that a folder is trusted with.
+    pub fn guards(&self, folder: &Path) -> &[GuardRecord] {
+        self.0.get(folder).map_or(&[], |trusted| &trusted.guards)
+    }
+
+    /// Returns the guards that a project is trusted with and does not bring any more.
+    pub fn missing_from<'a>(
+        &'a self,
+        content: &'a ProjectContent,
+    ) -> impl Iterator<Item = &'a GuardRecord> {
+        content.folders.iter().flat_map(move |folder| {
+            let guards = self.guards(folder).iter();
+            guards.filter(move |guard| {
+                let mut items = content.items.iter();
+                !items.any(|item| item.folder == *folder && item.hash == guard.hash)
+            })
+        })
+    }
+
+    /// Trusts the guards that a session has in force, and nothing else.
+    fn of_guards(guards: &[HeldGuard]) -> Self {
+        let mut folders: BTreeMap<PathBuf, TrustedFolder> = BTreeMap::new();
+        for guard in guards {
+            let folder = folders.entry(guard.folder.clone()).or_default();
+            folder.hashes.insert(guard.record.hash.clone());
+            folder.guards.push(guard.record.clone());
+        }
+        Self(folders)
     }
 }
 
@@ -70,6 +106,7 @@ pub async fn record(store: &dyn Store, content: &ProjectContent) -> Result<(), S
     for item in &content.items {
         let folder = folders.entry(&item.folder).or_default();
         folder.hashes.insert(item.hash.clone());
+        folder.guards.extend(item.guard.clone());
     }
     for (folder, trusted) in folders {
         let value = serde_json::to_value(&trusted).unwrap_or_default();

@@ -7,6 +7,7 @@ mod commands;
 mod cost;
 mod edited;
 mod http;
+mod missing_guard;
 mod permission;
 mod prompts;
 mod stop;

@@ -53,7 +53,8 @@ pub(crate) async fn run(
             app.terminal.notice(&super::problem_line(problem));
         }
     }
-    let outcome = if show || shown.trusted || shown.items.is_empty() {
+    let brings_nothing = shown.items.is_empty() && shown.missing.is_empty();
+    let outcome = if show || shown.trusted || brings_nothing {
         Outcome::Done
     } else if app.terminal.can_ask() && !app.options.json {
         let question = "Use all of this in sessions here?\n";
@@ -91,6 +92,7 @@ fn trusted(path: &str, items: usize) -> String {
 /// Describes what a project would bring, by kind.
 fn described(shown: &TrustShown) -> String {
     let state = match (shown.items.is_empty(), shown.trusted) {
+        (true, _) if !shown.missing.is_empty() => "brings nothing that needs trust any more",
         (true, _) => "brings nothing that needs trust",
         (false, true) => "is trusted with all of this",
         (false, false) => "brings this, which is not trusted in full",
@@ -98,18 +100,30 @@ fn described(shown: &TrustShown) -> String {
     let mut lines = vec![format!("{} {state}", shown.root)];
     for (kind, heading) in HEADINGS {
         let items = shown.items.iter().filter(|item| item.kind == kind);
-        let items: Vec<String> = items.map(|item| row(item, &shown.root)).collect();
+        let items: Vec<String> = items
+            .map(|item| row(mark(item), item, &shown.root))
+            .collect();
         if !items.is_empty() {
             lines.push(format!("{heading}:"));
             lines.extend(items);
         }
     }
+    if !shown.missing.is_empty() {
+        let heading = "Guards that were trusted and are not there any more as they were; what they \
+                       guard is denied until you trust the folder without them:";
+        lines.push(heading.to_owned());
+        let missing = shown.missing.iter();
+        lines.extend(missing.map(|item| row("missing", item, &shown.root)));
+    }
     lines.push(format!("hash {}", shown.hash));
     sanitize(&lines.join("\n")) + "\n"
 }
 
-fn row(item: &TrustItem, root: &str) -> String {
-    let mark = if item.trusted { "trusted" } else { "new" };
+fn mark(item: &TrustItem) -> &'static str {
+    if item.trusted { "trusted" } else { "new" }
+}
+
+fn row(mark: &str, item: &TrustItem, root: &str) -> String {
     let line = item.line.map(|line| format!(":{line}"));
     let file = below(&item.file, Path::new(root));
     // Who wrote the file must not be able to write rows of their own.
@@ -155,6 +169,7 @@ mod tests {
                     false,
                 ),
             ],
+            missing: vec![item(TrustItemKind::Hook, "preToolUse", "./g.sh", true)],
             problems: Vec::new(),
         };
         assert_eq!(
@@ -162,6 +177,8 @@ mod tests {
             "/app brings this, which is not trusted in full\n\
              Hooks:\n  new      f:3  preToolUse (bash)\n           rm\\x1b -rf\n\
              Agents:\n  trusted  f  writer\n\
+             Guards that were trusted and are not there any more as they were; what they guard is \
+             denied until you trust the folder without them:\n  missing  f:3  preToolUse\n           ./g.sh\n\
              hash abc\n"
         );
     }

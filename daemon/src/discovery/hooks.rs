@@ -5,6 +5,7 @@
 
 mod definition;
 mod entry;
+mod guard_record;
 mod kind;
 mod load;
 mod local_http;
@@ -20,6 +21,7 @@ mod tool_names;
 pub use definition::{
     HookAction, HookCondition, HookDefinition, HookOrigin, HookPlace, HookSource, OnFailure,
 };
+pub use guard_record::GuardRecord;
 pub use kind::{HookKind, MatchSubject, PayloadForm};
 pub use load::{HookSwitch, LoadedHooks, folder_of_agent, load, load_file, of_agent};
 pub use local_http::{LOCAL_HTTP_VARIABLE, LocalHttp};

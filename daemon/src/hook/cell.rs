@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::handlers::FileHook;
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::hooks::{HookDefinition, HookPlaces};
-use crate::trust;
+use crate::trust::{self, HeldGuard};
 
 /// The hooks of files of a session.
 #[derive(Clone, Default)]
@@ -66,6 +66,14 @@ impl HookCell {
             .collect();
     }
 
+    /// Returns the guards in force that a folder is trusted with, those of parents aside.
+    fn held(&self) -> Vec<HeldGuard> {
+        let own = self.0.own.lock();
+        let held = own.hooks.iter();
+        held.filter_map(|hook| HeldGuard::of(&hook.definition))
+            .collect()
+    }
+
     /// Returns those of the notices that nobody was told yet.
     fn new_notices(&self, notices: Vec<String>) -> Vec<String> {
         let mut own = self.0.own.lock();
@@ -79,7 +87,7 @@ impl HookCell {
 
 fn is_same(one: &HookDefinition, other: &HookDefinition) -> bool {
     let place = |hook: &HookDefinition| -> (ContentHash, usize) { (hook.hash.clone(), hook.line) };
-    one.file == other.file && place(one) == place(other)
+    one.file == other.file && place(one) == place(other) && one.missing == other.missing
 }
 
 /// Looks for hooks in files.
@@ -98,7 +106,8 @@ impl HookLookup {
 
     /// Looks, and returns all that is wrong with files; nobody counts as told.
     pub async fn load(self) -> Vec<String> {
-        let gated = trust::load_hooks(self.store.as_ref(), self.places).await;
+        let held = self.cell.held();
+        let gated = trust::load_hooks(self.store.as_ref(), self.places, held).await;
         self.cell.set(gated.running().cloned());
         let notices = gated.notices().map(ToString::to_string);
         notices.collect()

@@ -26,6 +26,7 @@ use crate::launch::Launch;
 use crate::publish::{Audience, say};
 use crate::redaction::Redaction;
 use crate::services::Services;
+use crate::trust::shell_word;
 
 /// The most progress lines that people are shown of the hooks of one event.
 const MOST_PROGRESS: usize = 200;
@@ -87,6 +88,11 @@ pub(super) enum HandlerName {
         name: String,
         on_failure: Option<OnFailure>,
     },
+    /// A hook of a file that is not what its folder was trusted with.
+    Changed {
+        name: String,
+        folder: PathBuf,
+    },
 }
 
 impl HandlerName {
@@ -94,13 +100,13 @@ impl HandlerName {
     pub(super) fn shown(&self) -> &str {
         match self {
             Self::Client => "a client's hook",
-            Self::File { name, .. } => name,
+            Self::File { name, .. } | Self::Changed { name, .. } => name,
         }
     }
 
     /// Returns how people can let the session go on when the hook fails.
-    pub(super) fn way_out(&self) -> &'static str {
-        match self {
+    pub(super) fn way_out(&self) -> String {
+        let way_out = match self {
             Self::Client => {
                 "Mend the app that answers it, or raise `client_timeout` in the section [hooks] of \
                  config.toml if it is too slow"
@@ -109,12 +115,19 @@ impl HandlerName {
                 "Mend the hook, or set `\"onFailure\": \"continue\"` in it to let calls go on when it \
                  fails"
             }
-        }
+            Self::Changed { folder, .. } => {
+                return format!(
+                    "To look and to trust the folder as it is now: loop trust {}",
+                    shell_word(folder)
+                );
+            }
+        };
+        way_out.to_owned()
     }
 
     pub(super) fn goes_on(&self) -> bool {
         match self {
-            Self::Client => false,
+            Self::Client | Self::Changed { .. } => false,
             Self::File { on_failure, .. } => *on_failure == Some(OnFailure::Continue),
         }
     }
@@ -217,9 +230,15 @@ impl HookContext {
         let result = self.act(&hook, &payload).await;
         let time = clock.instant().duration_since(started);
         self.services.hook_times.took(&definition.hash, time);
-        let name = HandlerName::File {
-            name: hook.name(),
-            on_failure: definition.on_failure,
+        let name = match &result {
+            Err(HookFailure::Changed(_)) => HandlerName::Changed {
+                name: hook.name(),
+                folder: definition.source.folder.clone().unwrap_or_default(),
+            },
+            _ => HandlerName::File {
+                name: hook.name(),
+                on_failure: definition.on_failure,
+            },
         };
         self.ended(name, result, end)
     }
@@ -231,9 +250,12 @@ impl HookContext {
         payload: &Value,
     ) -> Result<HookOutput, HookFailure> {
         match &hook.definition.action {
-            _ if !self.is_as_trusted(hook).await => Err(HookFailure::failed(
-                "a file that its command names has changed since it was trusted; to look and to \
-                 trust again: loop trust",
+            _ if hook.definition.missing => Err(HookFailure::Changed(
+                "this guard was changed, moved, deleted or turned off since it was trusted"
+                    .to_owned(),
+            )),
+            _ if !self.is_as_trusted(hook).await => Err(HookFailure::Changed(
+                "a file that its command names has changed since it was trusted".to_owned(),
             )),
             HookAction::Script { script, place } => {
                 let command = HookCommand {

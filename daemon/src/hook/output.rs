@@ -41,6 +41,8 @@ pub(super) enum HookFailure {
     /// The client that has to answer is not there.
     Absent,
     Failed(String),
+    /// The hook is not what its folder was trusted with. `onFailure` of its file does not count then.
+    Changed(String),
 }
 
 impl HookFailure {
@@ -60,7 +62,7 @@ impl HookFailure {
     pub(super) fn cause(&self) -> &str {
         match self {
             Self::Absent => "the client that answers this hook is not there",
-            Self::Failed(cause) => cause,
+            Self::Failed(cause) | Self::Changed(cause) => cause,
         }
     }
 }

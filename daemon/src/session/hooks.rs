@@ -173,7 +173,9 @@ impl Actor {
         let cwd = Path::new(&self.state.cwd);
         let places = places_of(launch.env(), &self.services.home, cwd, wants, plugins);
         let cell = self.hooks.files.clone();
-        (places.has_files() || !cell.is_empty()).then(|| HookLookup {
+        // A session that begins also looks for guards that were there once.
+        let may_lack = !self.hooks.begun && wants;
+        (places.has_files() || !cell.is_empty() || may_lack).then(|| HookLookup {
             cell,
             store: self.services.store.clone(),
             places,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::discovery::agents::{self, AgentDefinition};
 use crate::discovery::content_hash::ContentHash;
-use crate::discovery::hooks::{self, HookDefinition, HookPlaces, PROJECT_SETTINGS};
+use crate::discovery::hooks::{self, GuardRecord, HookDefinition, HookPlaces, PROJECT_SETTINGS};
 use crate::discovery::{Host, Problem, mcp};
 use crate::regular_file;
 
@@ -23,7 +23,7 @@ pub enum ContentKind {
     McpServer,
     /// Permissions in settings.
     Permissions,
-    /// A setting that turns off the user's own hooks.
+    /// A setting that turns off hooks, also the user's own.
     HookSwitch,
 }
 
@@ -39,6 +39,8 @@ pub struct ContentItem {
     /// What it does, in a few words.
     pub detail: String,
     pub hash: ContentHash,
+    /// What to remember of it if it is a guard.
+    pub guard: Option<GuardRecord>,
 }
 
 /// What a project would bring.
@@ -113,8 +115,10 @@ impl ProjectContent {
             file: switch.file,
             line: None,
             name: "disableAllHooks".to_owned(),
-            detail: "turns off your own hooks in this project, policy excepted".to_owned(),
+            detail: "turns off all hooks in this project, also your own, policy excepted"
+                .to_owned(),
             hash: switch.hash,
+            guard: None,
         });
         self.items.extend(switches);
     }
@@ -143,6 +147,7 @@ impl ProjectContent {
                 name: agent.name.clone(),
                 detail: powers.join(", "),
                 hash: hash_of_agent(agent),
+                guard: None,
             });
             let own = hooks::of_agent(agent, places.local_http, root);
             self.problems.extend(own.problems);
@@ -168,6 +173,7 @@ impl ProjectContent {
                 line: None,
                 detail: word("url").map_or_else(|| command.join(" "), str::to_owned),
                 hash: ContentHash::of_json(&json!({"server": server.name, "config": config})),
+                guard: None,
                 name: server.name,
             }
         }));
@@ -186,6 +192,7 @@ impl ProjectContent {
                 name: "permissions".to_owned(),
                 detail: permissions.to_string(),
                 hash: ContentHash::of_json(&json!({"file": below, "permissions": permissions})),
+                guard: None,
                 file,
             });
         }
@@ -219,6 +226,7 @@ fn of_hook(hook: &HookDefinition) -> Option<ContentItem> {
         name: format!("{}{}", hook.kind_name(), matcher.unwrap_or_default()),
         detail,
         hash: hook.hash.clone(),
+        guard: GuardRecord::of(hook),
     })
 }
 

@@ -7,7 +7,9 @@ use loopd_store::Store;
 
 use super::TrustedContent;
 use crate::discovery::Problem;
-use crate::discovery::hooks::{HookDefinition, HookOrigin, HookPlaces, LoadedHooks, load};
+use crate::discovery::hooks::{
+    GuardRecord, HookDefinition, HookOrigin, HookPlaces, LoadedHooks, load,
+};
 
 /// Whether a hook runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +22,64 @@ pub enum HookState {
     },
     /// `disableAllHooks` of this file turns it off.
     Off(PathBuf),
+    /// The folder is trusted with this guard, and it is not there any more as it was trusted. It denies
+    /// what it would be asked about.
+    Missing,
+}
+
+/// A guard that a session has in force.
+#[derive(Debug, Clone)]
+pub struct HeldGuard {
+    /// The folder that is trusted with it.
+    pub folder: PathBuf,
+    pub record: GuardRecord,
+}
+
+impl HeldGuard {
+    /// Returns what a session keeps of a hook; `None` if it is no guard that needs trust.
+    pub fn of(hook: &HookDefinition) -> Option<Self> {
+        Some(Self {
+            folder: hook.source.folder.clone()?,
+            record: GuardRecord::of(hook)?,
+        })
+    }
+}
+
+/// The guards that have to be there.
+struct WantedGuards<'a> {
+    /// The folders that were searched.
+    folders: &'a [PathBuf],
+    /// The guards that the session has in force.
+    held: &'a [HeldGuard],
+    trusted: &'a TrustedContent,
+}
+
+impl WantedGuards<'_> {
+    /// Returns those that the folders are trusted with and that are not among the hooks found.
+    fn missing(&self, found: &[GatedHook]) -> Vec<GatedHook> {
+        let mut missing: Vec<GatedHook> = Vec::new();
+        for folder in self.folders {
+            let held = self.held.iter().filter(|guard| guard.folder == *folder);
+            let recorded = self.trusted.guards(folder).iter();
+            for record in recorded.chain(held.map(|guard| &guard.record)) {
+                let is_it = |gated: &GatedHook| {
+                    gated.hook.source.folder.as_ref() == Some(folder)
+                        && gated.hook.hash == record.hash
+                        && !matches!(gated.state, HookState::NotTrusted { .. })
+                };
+                // A folder that was trusted again without it does not want it any more.
+                let is_wanted = self.trusted.covers(folder, &record.hash);
+                if !is_wanted || found.iter().chain(&missing).any(is_it) {
+                    continue;
+                }
+                missing.extend(record.stand_in(folder).map(|hook| GatedHook {
+                    hook,
+                    state: HookState::Missing,
+                }));
+            }
+        }
+        missing
+    }
 }
 
 /// A hook, and whether it runs.
@@ -41,9 +101,10 @@ pub struct GatedHooks {
 }
 
 impl GatedHooks {
-    /// Returns the hooks that run.
+    /// Returns the hooks that run, and those that stand in for missing ones.
     pub fn running(&self) -> impl Iterator<Item = &HookDefinition> {
-        let running = self.hooks.iter().filter(|it| it.state == HookState::Runs);
+        let running = self.hooks.iter();
+        let running = running.filter(|it| matches!(it.state, HookState::Runs | HookState::Missing));
         running.map(|it| &it.hook)
     }
 
@@ -53,7 +114,8 @@ impl GatedHooks {
     }
 
     /// Decides which of the hooks that were found run.
-    pub fn decide(loaded: LoadedHooks, trusted: &TrustedContent) -> Self {
+    fn decide(loaded: LoadedHooks, wanted: &WantedGuards<'_>) -> Self {
+        let trusted = wanted.trusted;
         let mut withheld = Vec::new();
         let mut off = None;
         for switch in loaded.switches {
@@ -61,9 +123,9 @@ impl GatedHooks {
                 off.get_or_insert(switch.file);
             } else {
                 let what = format!(
-                    "`disableAllHooks` does not turn off your own hooks, because this folder is not \
-                     trusted with it; to trust it: loop trust {}",
-                    quoted(&switch.folder)
+                    "`disableAllHooks` does not turn off any hooks, because this folder is not trusted \
+                     with it; to trust it: loop trust {}",
+                    shell_word(&switch.folder)
                 );
                 withheld.push(Problem::new(&switch.file, what));
             }
@@ -81,7 +143,12 @@ impl GatedHooks {
             };
             GatedHook { hook, state }
         });
-        let hooks: Vec<GatedHook> = hooks.collect();
+        let mut hooks: Vec<GatedHook> = hooks.collect();
+        if off.is_none() && loaded.disabled_by.is_none() {
+            let missing = wanted.missing(&hooks);
+            withheld.extend(missing.iter().filter_map(missed));
+            hooks.extend(missing);
+        }
         withheld.extend(untrusted(&hooks));
         Self {
             hooks,
@@ -89,6 +156,21 @@ impl GatedHooks {
             untrusted: withheld,
         }
     }
+}
+
+/// Says that a guard is missing.
+fn missed(gated: &GatedHook) -> Option<Problem> {
+    let hook = &gated.hook;
+    let folder = shell_word(hook.source.folder.as_deref()?);
+    let guard = GuardRecord::of(hook)?.shown();
+    let what = format!(
+        "the guard {guard} that this folder is trusted with was changed, moved, deleted or turned off; \
+         what it guards is denied; to look and to trust the folder as it is now: loop trust {folder}"
+    );
+    Some(Problem {
+        line: Some(hook.line),
+        ..Problem::new(&hook.file, what)
+    })
 }
 
 /// Says which hooks do not run for want of trust, in a notice per file.
@@ -101,7 +183,7 @@ fn untrusted(hooks: &[GatedHook]) -> Vec<Problem> {
     }
     let notices = files.into_iter().filter_map(|(file, hooks)| {
         let first = hooks.first()?;
-        let folder = quoted(first.hook.source.folder.as_deref()?);
+        let folder = shell_word(first.hook.source.folder.as_deref()?);
         let changed = hooks
             .iter()
             .all(|it| it.state == HookState::NotTrusted { changed: true });
@@ -124,7 +206,7 @@ fn untrusted(hooks: &[GatedHook]) -> Vec<Problem> {
 }
 
 /// Returns a path as a shell reads it.
-fn quoted(path: &Path) -> String {
+pub fn shell_word(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+@:".contains(letter);
     if !text.is_empty() && text.chars().all(plain) {
@@ -133,26 +215,37 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Loads the hooks of a session and decides which run. If the record of trust cannot be read, nothing
-/// of a project runs.
-pub async fn load_hooks(store: &dyn Store, places: HookPlaces) -> GatedHooks {
-    if !places.has_files() {
-        // The usual case, in which no other thread is needed.
+/// Loads the hooks of a session and decides which run. `held` are the guards that the session has in
+/// force. If the record of trust cannot be read, those stay in force, and nothing else of a project
+/// runs.
+pub async fn load_hooks(store: &dyn Store, places: HookPlaces, held: Vec<HeldGuard>) -> GatedHooks {
+    let root = places.projects.first().cloned().unwrap_or_default();
+    let folders = places.trusted_folders();
+    let has_files = places.has_files();
+    if !has_files && folders.is_empty() {
+        // The usual case, in which nothing has to be read.
         return GatedHooks::default();
     }
-    let root = places.projects.first().cloned().unwrap_or_default();
-    let read = tokio::task::spawn_blocking(move || load(&places)).await;
-    let mut loaded = read.unwrap_or_else(|error| LoadedHooks {
-        notices: vec![Problem::new(
-            &root,
-            format!("its hooks could not be read: {error}"),
-        )],
-        ..LoadedHooks::default()
-    });
+    let mut notices = Vec::new();
     let trusted = TrustedContent::read(store).await.unwrap_or_else(|error| {
         let what = format!("its hooks do not run: what is trusted could not be read: {error}");
-        loaded.notices.push(Problem::new(&root, what));
-        TrustedContent::default()
+        notices.push(Problem::new(&root, what));
+        TrustedContent::of_guards(&held)
     });
-    GatedHooks::decide(loaded, &trusted)
+    let mut loaded = LoadedHooks::default();
+    if has_files {
+        let read = tokio::task::spawn_blocking(move || load(&places)).await;
+        loaded = read.unwrap_or_else(|error| {
+            let what = format!("its hooks could not be read: {error}");
+            notices.push(Problem::new(&root, what));
+            LoadedHooks::default()
+        });
+    }
+    loaded.notices.append(&mut notices);
+    let wanted = WantedGuards {
+        folders: &folders,
+        held: &held,
+        trusted: &trusted,
+    };
+    GatedHooks::decide(loaded, &wanted)
 }

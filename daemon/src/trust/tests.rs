@@ -37,7 +37,7 @@ async fn a_folder_that_an_earlier_version_trusted_is_not_trusted_with_hooks() {
     let folder = root.path().to_string_lossy();
     let trusted = approvals::trust_folder(&store, &folder).await;
     trusted.expect("the folder is trusted");
-    let gated = load_hooks(&store, places).await;
+    let gated = load_hooks(&store, places, Vec::new()).await;
     assert_eq!(state(&gated), &HookState::NotTrusted { changed: false });
     assert_eq!(gated.running().count(), 0);
     assert_eq!((gated.untrusted.len(), gated.problems.len()), (1, 0));
@@ -50,7 +50,7 @@ async fn a_record_that_cannot_be_read_trusts_nothing() {
     let real = root.path().canonicalize().expect("the folder is there");
     let fact = store.put_fact(SCOPE, &real.to_string_lossy(), Some(true.into()));
     fact.await.expect("the fact is stored");
-    let gated = load_hooks(&store, places).await;
+    let gated = load_hooks(&store, places, Vec::new()).await;
     assert_eq!(state(&gated), &HookState::NotTrusted { changed: true });
 }
 
@@ -69,5 +69,8 @@ async fn a_link_to_the_folder_is_the_folder() {
     });
     let recorded = record(&store, &content).await;
     recorded.expect("the content is trusted");
-    assert_eq!(state(&load_hooks(&store, places).await), &HookState::Runs);
+    assert_eq!(
+        state(&load_hooks(&store, places, Vec::new()).await),
+        &HookState::Runs
+    );
 }

@@ -24,6 +24,10 @@ pub struct TrustShown {
     /// Whether the user trusts the project with all of it.
     pub trusted: bool,
     pub items: Vec<TrustItem>,
+    /// The guards that the user trusts the project with and that are not there any more as they were
+    /// trusted. Sessions deny what they would be asked about until the project is trusted again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<TrustItem>,
     /// The files that cannot be used, or not in full.
     pub problems: Vec<FileProblem>,
 }
@@ -50,7 +54,7 @@ pub enum TrustItemKind {
     McpServer,
     /// Permissions in settings.
     Permissions,
-    /// A setting that turns off the user's own hooks.
+    /// A setting that turns off hooks, also the user's own.
     HookSwitch,
 }
 

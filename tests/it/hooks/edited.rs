@@ -12,18 +12,24 @@ const HOOKS: &str = r#"{"version":1,"hooks":{"preToolUse":[
 /// Denies what has the word "forbidden" in it.
 const GUARD: &str = "#!/bin/bash\nif grep -q forbidden; then echo 'not this' >&2; exit 2; fi\n";
 
-async fn trust(client: &Client) {
+pub(super) async fn trust(client: &Client) {
     let shown = client.call("loopd.trust.show", json!({})).await;
     let params = json!({"path": shown["path"], "hash": shown["hash"]});
     client.call("loopd.trust.set", params).await;
 }
 
 /// A daemon whose project has a guard, which is trusted.
-async fn guarded(turns: impl IntoIterator<Item = Turn>) -> Daemon {
+pub(super) async fn guarded(turns: impl IntoIterator<Item = Turn>) -> Daemon {
+    guarded_by(HOOKS, turns).await
+}
+
+/// A daemon whose project has this file of hooks, which is trusted.
+pub(super) async fn guarded_by(hooks: &str, turns: impl IntoIterator<Item = Turn>) -> Daemon {
+    let text = hooks;
     let daemon = Daemon::playing(turns).await;
     let hooks = daemon.file(".github/hooks");
     std::fs::create_dir_all(&hooks).unwrap();
-    std::fs::write(hooks.join("guard.json"), HOOKS).unwrap();
+    std::fs::write(hooks.join("guard.json"), text).unwrap();
     std::fs::write(daemon.file("guard.sh"), GUARD).unwrap();
     let made = std::process::Command::new("chmod")
         .args(["+x", "guard.sh"])
@@ -95,8 +101,9 @@ async fn a_file_of_hooks_that_the_agent_changed_is_read_after_it_is_trusted_agai
         // The guard that was trusted goes on until the next prompt.
         Turn::results([""]).calls([bash("b", "touch forbidden")]),
         Turn::results(["not this"]).says("done"),
+        // From then on, what it guarded is denied.
         Turn::user("more").calls([bash("c", "touch fine")]),
-        Turn::results([""]).says("done"),
+        Turn::results(["was changed, moved, deleted or turned off"]).says("done"),
         Turn::user("again").calls([bash("d", "touch fine")]),
         Turn::results([""]).says("done"),
     ])
@@ -106,6 +113,8 @@ async fn a_file_of_hooks_that_the_agent_changed_is_read_after_it_is_trusted_agai
     session.ask("go").await;
     assert!(!daemon.file("forbidden").exists());
     session.send("more").await;
+    let missing = warning(&mut session, "hook_file").await;
+    assert!(missing.contains("what it guards is denied"), "{missing}");
     let told = warning(&mut session, "hook_file").await;
     for part in ["guard.json, line 2", "1 hook does not run", "loop trust"] {
         assert!(told.contains(part), "{told}");

@@ -47,6 +47,8 @@ pub struct HookDefinition {
     pub(super) said: ContentHash,
     /// The file whose `disableAllHooks` turns this hook off.
     pub off: Option<PathBuf>,
+    /// The hook is not there any more as it was trusted. It stands in for that one and denies.
+    pub missing: bool,
 }
 
 impl HookDefinition {

@@ -348,6 +348,14 @@ fn condition(
             "`if` is not possible: hooks of {name} are for no tool"
         ));
     }
+    match condition_of(text) {
+        Some(condition) => Ok(Some(condition)),
+        None => Err(format!("`if` has to be like `Bash(git *)`, not `{text}`")),
+    }
+}
+
+/// Reads the text of a condition.
+pub(super) fn condition_of(text: &str) -> Option<HookCondition> {
     let (tool, pattern) = match text.split_once('(') {
         None => (text, None),
         Some((tool, rest)) => (tool, Some(rest.strip_suffix(')').unwrap_or_default())),
@@ -356,12 +364,12 @@ fn condition(
         .chars()
         .all(|letter| letter.is_alphanumeric() || "_-".contains(letter));
     if tool.is_empty() || !is_tool || pattern == Some("") {
-        return Err(format!("`if` has to be like `Bash(git *)`, not `{text}`"));
+        return None;
     }
-    Ok(Some(HookCondition {
+    Some(HookCondition {
         tool: tool.to_owned(),
         pattern: pattern.map(str::to_owned),
-    }))
+    })
 }
 
 /// Returns what serde says without the line, which counts from the start of the entry.

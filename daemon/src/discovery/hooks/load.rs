@@ -22,9 +22,11 @@ const MOST_BYTES: usize = 16 * 1024 * 1024;
 pub struct LoadedHooks {
     pub hooks: Vec<HookDefinition>,
     pub notices: Vec<Problem>,
-    /// Settings of the project that turn off the user's hooks, too. They count only in a folder that
-    /// is trusted with them.
+    /// Settings of the project that turn off hooks. They count only in a folder that is trusted with
+    /// them.
     pub switches: Vec<HookSwitch>,
+    /// The settings of the user that turn off all hooks but those of policy.
+    pub disabled_by: Option<PathBuf>,
 }
 
 impl From<HookFileContent> for LoadedHooks {
@@ -33,6 +35,7 @@ impl From<HookFileContent> for LoadedHooks {
             hooks: content.hooks,
             notices: content.problems,
             switches: Vec::new(),
+            disabled_by: None,
         }
     }
 }
@@ -72,15 +75,12 @@ pub fn load(places: &HookPlaces) -> LoadedHooks {
             named_files::include(hook, root);
         }
     }
-    let of_project = found.switches.first().map(|switch| switch.file.clone());
     for hook in &mut found.hooks {
-        let is_off = match (hook.source.origin, &hook.source.folder) {
-            (HookOrigin::Policy, _) => None,
-            (_, None) => disabled_by.clone(),
-            (_, Some(_)) => disabled_by.clone().or_else(|| of_project.clone()),
-        };
-        hook.off = hook.off.take().or(is_off);
+        if hook.source.origin != HookOrigin::Policy {
+            hook.off = hook.off.take().or_else(|| disabled_by.clone());
+        }
     }
+    found.disabled_by = disabled_by;
     found
 }
 
@@ -226,6 +226,11 @@ impl Loader {
             let path = folder.join(below);
             if self.file(&reader, &path, HookFile::Settings, &source) {
                 let hash = ContentHash::of([b"disableAllHooks".as_slice(), below.as_bytes()]);
+                // The switch turns off nothing until the folder is trusted with it, not even the
+                // hooks of its own file.
+                for hook in self.found.hooks.iter_mut().filter(|it| it.file == path) {
+                    hook.off = None;
+                }
                 self.found.switches.push(HookSwitch {
                     file: path,
                     folder: folder.to_owned(),

@@ -96,7 +96,13 @@ pub fn is_unchanged(hook: &HookDefinition) -> bool {
 fn words(action: &HookAction) -> Option<(Vec<&str>, &HookPlace)> {
     let apart = |letter: char| letter.is_whitespace() || ";|&()<>`'\"=,".contains(letter);
     let (mut words, place): (Vec<&str>, _) = match action {
-        HookAction::Script { script, place } => (script.split(apart).collect(), place),
+        HookAction::Script { script, place } => {
+            let read = without_write_targets(script);
+            (
+                read.into_iter().flat_map(|it| it.split(apart)).collect(),
+                place,
+            )
+        }
         HookAction::Program {
             program,
             args,
@@ -113,6 +119,65 @@ fn words(action: &HookAction) -> Option<(Vec<&str>, &HookPlace)> {
     words.extend(place.env.values().flat_map(|value| value.split([':', ' '])));
     words.retain(|word| !word.is_empty());
     Some((words, place))
+}
+
+/// Returns the pieces of a script that are no names after `>` and `>>`. What a command only writes to
+/// is no part of what it does: a guard that keeps a log stays the same.
+fn without_write_targets(script: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    let mut quote = None;
+    let mut before = ' ';
+    let mut letters = script.char_indices().peekable();
+    while let Some((at, letter)) = letters.next() {
+        let escaped = before == '\\' && quote != Some('\'');
+        match (quote, letter) {
+            _ if escaped => {}
+            (Some(open), _) if open == letter => quote = None,
+            (None, '\'' | '"') => quote = Some(letter),
+            // `<>` reads as well.
+            (None, '>') if before != '<' => {
+                let rest = script.get(at..).unwrap_or_default();
+                let length = write_target(rest);
+                pieces.push(script.get(start..at).unwrap_or_default());
+                start = at + length;
+                while letters.next_if(|(next, _)| *next < start).is_some() {}
+                before = ' ';
+                continue;
+            }
+            _ => {}
+        }
+        before = if escaped { ' ' } else { letter };
+    }
+    pieces.push(script.get(start..).unwrap_or_default());
+    pieces
+}
+
+/// Returns the length of a redirection that writes: its operator, and the word after it.
+fn write_target(text: &str) -> usize {
+    let after = text.trim_start_matches('>');
+    let after = after.strip_prefix(['|', '&']).unwrap_or(after);
+    let word = after.trim_start_matches([' ', '\t']);
+    let operator = text.len() - word.len();
+    let mut quote = None;
+    let mut before = ' ';
+    for (at, letter) in word.char_indices() {
+        match (quote, letter) {
+            _ if before == '\\' => {}
+            (Some(open), _) if open == letter => quote = None,
+            // What a substitution in the name runs counts.
+            (Some('"') | None, '`') => return operator + at,
+            (Some('"') | None, '(') => return operator + at,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, _) if letter.is_whitespace() || ";|&)<>".contains(letter) => {
+                return operator + at;
+            }
+            _ => {}
+        }
+        before = if before == '\\' { ' ' } else { letter };
+    }
+    text.len()
 }
 
 /// Returns the paths that a word may mean.

@@ -144,6 +144,12 @@ impl<'a> Reader<'a> {
             self.content.disables_all = !own;
             for hook in &mut self.content.hooks {
                 hook.off = Some(self.given.path.to_owned());
+                if own {
+                    // Whoever trusted the hook did not trust the file to turn it off. Settings have
+                    // a switch, which is trusted for itself.
+                    hook.said = ContentHash::of([b"off".as_slice(), hook.said.as_str().as_bytes()]);
+                    hook.hash = hook.said.clone();
+                }
             }
         }
         Ok(())
@@ -278,6 +284,7 @@ impl<'a> Reader<'a> {
                     named_files: Vec::new(),
                     root: PathBuf::new(),
                     off: None,
+                    missing: false,
                 };
                 hook.said = ContentHash::of_json(&json!({
                     "event": hook.kind_name(), "matcher": list.matcher, "hook": said,

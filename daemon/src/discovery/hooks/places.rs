@@ -109,6 +109,15 @@ impl HookPlaces {
             .or(self.projects.first().map(PathBuf::as_path))
     }
 
+    /// Returns the folders whose hooks need trust, without links.
+    pub fn trusted_folders(&self) -> Vec<PathBuf> {
+        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        let plugins = self.plugins.iter().map(real);
+        let inside = |plugin: &PathBuf| self.root().is_some_and(|root| plugin.starts_with(root));
+        let plugins = plugins.filter(inside);
+        self.projects.iter().cloned().chain(plugins).collect()
+    }
+
     /// Returns whether there is any file to read. This is much cheaper than reading.
     pub fn has_files(&self) -> bool {
         let users = self.user.homes.iter();

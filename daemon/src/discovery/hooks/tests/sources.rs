@@ -190,7 +190,7 @@ fn the_user_turns_off_everything_but_policy() {
 }
 
 #[test]
-fn a_project_turns_off_its_own_hooks_and_asks_for_the_users() {
+fn a_project_turns_off_nothing_before_it_is_trusted_with_that() {
     let disk = Disk::new();
     disk.write("app/.claude/settings.json", "{\"disableAllHooks\":true}");
     for file in [
@@ -204,7 +204,7 @@ fn a_project_turns_off_its_own_hooks_and_asks_for_the_users() {
         disk.show(),
         [
             "user user/.copilot/hooks/u.json",
-            "project app/.github/hooks/a.json if app is trusted off by app/.claude/settings.json",
+            "project app/.github/hooks/a.json if app is trusted",
             "plugin plugin/hooks.json",
             "switch app/.claude/settings.json",
         ]

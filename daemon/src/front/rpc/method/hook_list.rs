@@ -33,7 +33,7 @@ pub(super) async fn list(context: Context, params: HookListParams) -> Result<Hoo
 /// Loads the hooks for sessions that this client opens in a directory.
 pub(super) async fn load(context: &Context, cwd: &Path) -> GatedHooks {
     let places = places_of(context, cwd);
-    load_hooks(context.app.services.store.as_ref(), places).await
+    load_hooks(context.app.services.store.as_ref(), places, Vec::new()).await
 }
 
 fn places_of(context: &Context, cwd: &Path) -> HookPlaces {
@@ -65,7 +65,8 @@ pub(super) async fn discover(
             places.user = UserHookPlaces::default();
             places.plugins.clear();
         }
-        let loaded = load_hooks(context.app.services.store.as_ref(), places).await;
+        let store = context.app.services.store.as_ref();
+        let loaded = load_hooks(store, places, Vec::new()).await;
         let prefix = project.as_ref().map(|project| format!("{project}: "));
         let prefix = prefix.unwrap_or_default();
         let tell = |problem: &Problem| format!("{prefix}{problem}");
@@ -84,7 +85,7 @@ pub(super) async fn discover(
 fn discovered(gated: &GatedHook, number: usize, project: Option<&str>) -> Option<DiscoveredHook> {
     let hook = &gated.hook;
     let enabled = match gated.state {
-        HookState::Runs => true,
+        HookState::Runs | HookState::Missing => true,
         HookState::Off(_) => false,
         HookState::NotTrusted { .. } => return None,
     };
@@ -124,6 +125,11 @@ fn listed(gated: &GatedHook, times: &HookTimes) -> ListedHook {
             } else {
                 "its folder is not trusted with it; see `loop trust`"
             };
+            (ListedHookState::Untrusted, Some(why.to_owned()))
+        }
+        HookState::Missing => {
+            let why = "it is not there as its folder was trusted with it, and what it guards is denied; \
+                       see `loop trust`";
             (ListedHookState::Untrusted, Some(why.to_owned()))
         }
         HookState::Off(file) => {

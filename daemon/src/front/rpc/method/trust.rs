@@ -6,7 +6,7 @@ use loopd_proto::params::trust::{
 
 use super::discover::{look, shown};
 use super::discovery_problems::describe;
-use crate::discovery::hooks::HookPlaces;
+use crate::discovery::hooks::{GuardRecord, HookPlaces};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::trust::{
@@ -26,6 +26,7 @@ pub(super) async fn show(
         hash: found.hash().to_string(),
         trusted: trusted.covers_all(&found),
         items: found.items.iter().map(|it| item(it, &trusted)).collect(),
+        missing: trusted.missing_from(&found).map(missing).collect(),
         problems: found.problems.iter().map(describe).collect(),
     })
 }
@@ -71,6 +72,18 @@ pub(super) async fn content(context: &Context, path: &str) -> Result<ProjectCont
     read.await?.map_err(|folder| {
         RpcError::InvalidParams(format!("path: {} is no folder", folder.display()))
     })
+}
+
+fn missing(guard: &GuardRecord) -> TrustItem {
+    TrustItem {
+        kind: TrustItemKind::Hook,
+        file: shown(&guard.file),
+        line: Some(guard.line),
+        name: guard.shown(),
+        detail: guard.command.clone(),
+        trusted: true,
+        hash: guard.hash.to_string(),
+    }
 }
 
 fn item(item: &ContentItem, trusted: &TrustedContent) -> TrustItem {

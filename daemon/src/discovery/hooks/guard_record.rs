@@ -1,0 +1,95 @@
+//! What is remembered of a guard, so that it still holds when its file does not say it any more.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::discovery::content_hash::ContentHash;
+
+use super::definition::{
+    DEFAULT_TIMEOUT, HookAction, HookDefinition, HookOrigin, HookPlace, HookSource,
+};
+use super::entry;
+use super::kind::HookKind;
+use super::matcher::HookMatcher;
+
+/// A guard that a folder was trusted with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardRecord {
+    pub hash: ContentHash,
+    /// The kind as the file spells it, which also selects the form of the matcher.
+    pub event: String,
+    #[serde(default)]
+    pub matcher: String,
+    #[serde(default, rename = "if")]
+    pub condition: Option<String>,
+    pub file: PathBuf,
+    #[serde(default)]
+    pub line: usize,
+    /// What it did, for people.
+    #[serde(default)]
+    pub command: String,
+}
+
+impl GuardRecord {
+    /// Returns what to remember of a hook; `None` if it guards nothing. The hooks of an agent hold for
+    /// that agent only, and a hook that nobody waits for decides nothing.
+    pub fn of(hook: &HookDefinition) -> Option<Self> {
+        let guards = hook.kind.is_guard()
+            && !hook.in_background
+            && hook.source.folder.is_some()
+            && hook.source.origin != HookOrigin::Agent;
+        guards.then(|| Self {
+            hash: hook.hash.clone(),
+            event: hook.kind_name().to_owned(),
+            matcher: hook.matcher.to_string(),
+            condition: hook.condition.as_ref().map(ToString::to_string),
+            file: hook.file.clone(),
+            line: hook.line,
+            command: hook.action.to_string(),
+        })
+    }
+
+    /// Returns the guard that stands in for one that is missing: it denies what that one would be
+    /// asked about.
+    pub fn stand_in(&self, folder: &Path) -> Option<HookDefinition> {
+        let (kind, form) = HookKind::named(&self.event).ok()?;
+        Some(HookDefinition {
+            kind,
+            form,
+            // What cannot be read any more stands for every call.
+            matcher: HookMatcher::read(&self.matcher, form).unwrap_or(HookMatcher::Every),
+            condition: self.condition.as_deref().and_then(entry::condition_of),
+            action: HookAction::Script {
+                script: self.command.clone(),
+                place: HookPlace::default(),
+            },
+            timeout: DEFAULT_TIMEOUT,
+            on_failure: None,
+            in_background: false,
+            once: false,
+            status_message: None,
+            source: HookSource {
+                origin: HookOrigin::Project,
+                folder: Some(folder.to_owned()),
+                plugin: None,
+            },
+            file: self.file.clone(),
+            line: self.line,
+            hash: self.hash.clone(),
+            said: self.hash.clone(),
+            named_files: Vec::new(),
+            root: PathBuf::new(),
+            off: None,
+            missing: true,
+        })
+    }
+
+    /// Names the guard for people.
+    pub fn shown(&self) -> String {
+        match self.matcher.as_str() {
+            "" => self.event.clone(),
+            matcher => format!("{} ({matcher})", self.event),
+        }
+    }
+}
