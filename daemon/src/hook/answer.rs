@@ -9,20 +9,33 @@ use super::output::HookOutput;
 const LONGEST_CONTEXT: usize = 10 * 1024;
 
 impl HookOutput {
+    /// Returns the objects that members are looked for in: the answer, and its `hookSpecificOutput`.
+    pub(super) fn levels(&self) -> impl Iterator<Item = &Map<String, Value>> {
+        let specific = self.members.get("hookSpecificOutput");
+        std::iter::once(&self.members).chain(specific.and_then(Value::as_object))
+    }
+
+    /// Returns a member wherever it is. What decides about something looks at all of them.
+    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
+        let found = self.levels().filter_map(move |level| level.get(name));
+        found.filter(|value| !value.is_null())
+    }
+
     /// Returns a member, from the top or from `hookSpecificOutput`.
     pub(super) fn member(&self, name: &str) -> Option<&Value> {
-        let top = self.members.get(name);
-        let specific = || self.members.get("hookSpecificOutput")?.get(name);
-        top.or_else(specific).filter(|value| !value.is_null())
+        let levels = self.levels();
+        let mut found = levels.filter_map(|level| level.get(name));
+        found.find(|value| !value.is_null())
+    }
+
+    /// Returns a member that has to be a text, wherever it is.
+    pub(super) fn texts_of<'a>(&'a self, name: &'a str) -> Result<Vec<&'a str>, String> {
+        self.all(name).map(|value| text(name, value)).collect()
     }
 
     /// Returns a member that has to be a text.
     pub(super) fn text_of(&self, name: &str) -> Result<Option<&str>, String> {
-        match self.member(name) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(format!("its member `{name}` is not a text but {other}")),
-        }
+        self.member(name).map(|value| text(name, value)).transpose()
     }
 
     /// Returns a member that has to be an object.
@@ -35,12 +48,14 @@ impl HookOutput {
     }
 
     pub(super) fn is_set(&self, name: &str) -> bool {
-        self.member(name) == Some(&Value::Bool(true))
+        self.levels()
+            .any(|level| level.get(name) == Some(&Value::Bool(true)))
     }
 
     /// Whether the hook wants the agent to stop here.
     pub(super) fn stops(&self) -> bool {
-        self.member("continue") == Some(&Value::Bool(false))
+        self.levels()
+            .any(|level| level.get("continue") == Some(&Value::Bool(false)))
     }
 
     /// Returns what the hook tells the model.
@@ -54,14 +69,28 @@ impl HookOutput {
         if let Some(reason) = &self.refused {
             return Ok(Some(reason.clone()));
         }
-        match self.text_of("decision")? {
-            None | Some("approve" | "allow") => Ok(None),
-            Some("block") => Ok(Some(self.text_of("reason")?.unwrap_or_default().to_owned())),
-            Some(other) => Err(format!(
-                "its `decision` is `{other}`; it can be `block` or `allow`"
-            )),
+        let mut blocks = false;
+        for decision in self.texts_of("decision")? {
+            match decision {
+                "approve" | "allow" => {}
+                "block" => blocks = true,
+                other => {
+                    return Err(format!(
+                        "its `decision` is `{other}`; it can be `block` or `allow`"
+                    ));
+                }
+            }
         }
+        let reason = self.text_of("reason")?.unwrap_or_default();
+        Ok(blocks.then(|| reason.to_owned()))
     }
+}
+
+/// Returns the text of a member that has to be one.
+pub(super) fn text<'a>(name: &str, value: &'a Value) -> Result<&'a str, String> {
+    value
+        .as_str()
+        .ok_or_else(|| format!("its member `{name}` is not a text but {value}"))
 }
 
 /// Cuts a text for the model.

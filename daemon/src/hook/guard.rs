@@ -2,8 +2,9 @@
 //! question first.
 
 use loopd_proto::event::hook::HookEnd;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::answer;
 use super::context::{HandlerName, HookContext};
 use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
@@ -160,6 +161,14 @@ fn deny(reason: Option<&str>) -> HookVerdict {
 }
 
 fn read_guard(kind: HookKind, output: &HookOutput) -> Result<GuardAnswer, String> {
+    if let Some(specific) = output.members.get("hookSpecificOutput")
+        && !specific.is_null()
+        && !specific.is_object()
+    {
+        return Err(format!(
+            "its member `hookSpecificOutput` is not an object but {specific}"
+        ));
+    }
     let mut answer = match kind {
         HookKind::PermissionRequest => read_permission(output)?,
         _ => read_tool_use(output)?,
@@ -169,10 +178,9 @@ fn read_guard(kind: HookKind, output: &HookOutput) -> Result<GuardAnswer, String
         answer.verdict = answer.verdict.meet(stop);
     }
     if let HookVerdict::Deny(denial) = &mut answer.verdict {
-        let decision = output.member("decision");
-        let interrupts = decision.and_then(|it| it.get("interrupt"));
-        denial.stops =
-            output.stops() || output.is_set("interrupt") || interrupts == Some(&Value::Bool(true));
+        let mut decisions = output.all("decision");
+        let interrupts = decisions.any(|it| it.get("interrupt") == Some(&Value::Bool(true)));
+        denial.stops = output.stops() || output.is_set("interrupt") || interrupts;
     }
     if let Some(reason) = &output.refused {
         let written = output.text_of("permissionDecisionReason")?;
@@ -193,67 +201,109 @@ fn read_guard(kind: HookKind, output: &HookOutput) -> Result<GuardAnswer, String
 }
 
 fn read_tool_use(output: &HookOutput) -> Result<GuardAnswer, String> {
-    let reason = output
-        .text_of("permissionDecisionReason")?
-        .or(output.text_of("reason")?);
-    let verdict = match output.text_of("permissionDecision")? {
-        None | Some("defer") => HookVerdict::None,
-        Some("allow") => HookVerdict::Allow,
-        Some("ask") => HookVerdict::Ask(reason.map(str::to_owned)),
-        Some("deny") => deny(reason),
-        Some(other) => {
-            return Err(format!(
-                "its `permissionDecision` is `{other}`; it can be `allow`, `ask` or `deny`"
-            ));
-        }
-    };
-    let block = match output.text_of("decision")? {
-        None => HookVerdict::None,
-        Some("approve" | "allow") => HookVerdict::Allow,
-        Some("block" | "deny") => deny(reason),
-        Some(other) => {
-            return Err(format!(
-                "its `decision` is `{other}`; it can be `approve` or `block`"
-            ));
-        }
-    };
-    let changed = output
-        .object_of("modifiedArgs")?
-        .or(output.object_of("updatedInput")?);
+    let mut verdict = read_permission_decision(output)?;
+    for decision in output.texts_of("decision")? {
+        verdict = verdict.meet(read_decision(output, decision)?);
+    }
     Ok(GuardAnswer {
-        verdict: verdict.meet(block),
-        arguments: changed.cloned().map(Value::Object),
+        verdict,
+        arguments: changed_arguments(output)?,
         context: output.context(),
     })
 }
 
-fn read_permission(output: &HookOutput) -> Result<GuardAnswer, String> {
-    // Claude's format has the decision as an object.
-    let nested = match output.member("decision") {
-        Some(Value::Object(members)) => HookOutput {
-            members: members.clone(),
-            ..HookOutput::default()
-        },
-        _ => output.clone(),
-    };
-    let message = nested.text_of("message")?.or(output.text_of("reason")?);
-    let verdict = match nested.text_of("behavior")? {
-        None if nested.member("decision").is_some() => return read_tool_use(output),
-        None => HookVerdict::None,
-        Some("allow") => HookVerdict::Allow,
-        Some("deny") => deny(message),
-        Some("ask") => HookVerdict::Ask(message.map(str::to_owned)),
-        Some(other) => {
-            return Err(format!(
-                "its `behavior` is `{other}`; it can be `allow` or `deny`"
-            ));
+/// Returns why, as the hook says it.
+fn reason(output: &HookOutput) -> Result<Option<&str>, String> {
+    let reason = output.text_of("permissionDecisionReason")?;
+    Ok(reason.or(output.text_of("reason")?))
+}
+
+/// Reads `permissionDecision`. If it is there twice, the stricter one counts.
+fn read_permission_decision(output: &HookOutput) -> Result<HookVerdict, String> {
+    let reason = reason(output)?;
+    let mut verdict = HookVerdict::None;
+    for decision in output.texts_of("permissionDecision")? {
+        verdict = verdict.meet(match decision {
+            "defer" => HookVerdict::None,
+            "allow" => HookVerdict::Allow,
+            "ask" => HookVerdict::Ask(reason.map(str::to_owned)),
+            "deny" => deny(reason),
+            other => {
+                return Err(format!(
+                    "its `permissionDecision` is `{other}`; it can be `allow`, `ask` or `deny`"
+                ));
+            }
+        });
+    }
+    Ok(verdict)
+}
+
+/// Reads the older `decision`.
+fn read_decision(output: &HookOutput, decision: &str) -> Result<HookVerdict, String> {
+    match decision {
+        "approve" | "allow" => Ok(HookVerdict::Allow),
+        "block" | "deny" => Ok(deny(reason(output)?)),
+        other => Err(format!(
+            "its `decision` is `{other}`; it can be `approve` or `block`"
+        )),
+    }
+}
+
+/// Returns the arguments that the hook wants. It has to want the same everywhere.
+fn changed_arguments(output: &HookOutput) -> Result<Option<Value>, String> {
+    let mut changed: Option<&Value> = None;
+    for name in ["modifiedArgs", "updatedInput"] {
+        for value in output.all(name) {
+            if !value.is_object() {
+                return Err(format!("its member `{name}` is not an object but {value}"));
+            }
+            if changed.is_some_and(|other| other != value) {
+                return Err("it changes the arguments in two ways".to_owned());
+            }
+            changed = Some(value);
         }
-    };
-    if nested.object_of("updatedInput")?.is_some() {
-        return Err(
-            "it changes the arguments in a permission question; only a preToolUse hook may do that"
-                .to_owned(),
-        );
+    }
+    Ok(changed.cloned())
+}
+
+fn read_permission(output: &HookOutput) -> Result<GuardAnswer, String> {
+    let mut verdict = read_permission_decision(output)?;
+    let mut places: Vec<&Map<String, Value>> = output.levels().collect();
+    for decision in output.all("decision") {
+        match decision {
+            // Claude's format has the decision as an object.
+            Value::Object(members) => places.push(members),
+            other => {
+                let decision = answer::text("decision", other)?;
+                verdict = verdict.meet(read_decision(output, decision)?);
+            }
+        }
+    }
+    for place in places {
+        let member = |name: &str| place.get(name).filter(|value| !value.is_null());
+        let text = |name: &str| {
+            let value = member(name).map(|value| answer::text(name, value));
+            value.transpose()
+        };
+        let message = text("message")?.or(output.text_of("reason")?);
+        verdict = verdict.meet(match text("behavior")? {
+            None => HookVerdict::None,
+            Some("allow") => HookVerdict::Allow,
+            Some("deny") => deny(message),
+            Some("ask") => HookVerdict::Ask(message.map(str::to_owned)),
+            Some(other) => {
+                return Err(format!(
+                    "its `behavior` is `{other}`; it can be `allow` or `deny`"
+                ));
+            }
+        });
+        if member("updatedInput").or(member("modifiedArgs")).is_some() {
+            return Err(
+                "it changes the arguments in a permission question; only a preToolUse hook may do \
+                 that"
+                    .to_owned(),
+            );
+        }
     }
     Ok(GuardAnswer {
         verdict,

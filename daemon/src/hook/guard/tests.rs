@@ -73,6 +73,28 @@ fn both_formats_say_what_they_want_of_a_call() {
             "deny both",
         ),
         (json!({"permissionDecision": null}), "none"),
+        (
+            json!({"permissionDecision": "allow",
+                "hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "x"}}),
+            "deny x",
+        ),
+        (
+            json!({"permissionDecision": "deny",
+                "hookSpecificOutput": {"permissionDecision": "allow"}}),
+            "deny No reason provided",
+        ),
+        (
+            json!({"permissionDecision": "allow", "hookSpecificOutput": {"decision": "block"}}),
+            "deny No reason provided",
+        ),
+        (
+            json!({"permissionDecision": "allow", "hookSpecificOutput": {"permissionDecision": "ask"}}),
+            "ask ",
+        ),
+        (
+            json!({"continue": true, "hookSpecificOutput": {"continue": false}}),
+            "deny No reason provided",
+        ),
     ];
     for (answer, wanted) in table {
         assert_eq!(
@@ -91,6 +113,9 @@ fn nonsense_is_no_answer() {
         json!({"permissionDecision": ["deny"]}),
         json!({"decision": "whatever"}),
         json!({"modifiedArgs": "rm"}),
+        json!({"permissionDecision": "allow", "hookSpecificOutput": {"permissionDecision": "Deny"}}),
+        json!({"permissionDecision": "allow", "hookSpecificOutput": "deny"}),
+        json!({"modifiedArgs": {"a": 1}, "hookSpecificOutput": {"updatedInput": {"a": 2}}}),
         json!({"permissionDecision": "deny", "permissionDecisionReason": 7}),
         json!(["deny"]),
         json!("deny"),
@@ -136,6 +161,23 @@ fn a_permission_is_answered_in_both_formats() {
             "allow",
         ),
         (json!({"decision": "block", "reason": "old"}), "deny old"),
+        (
+            json!({"permissionDecision": "deny", "permissionDecisionReason": "as before a call"}),
+            "deny as before a call",
+        ),
+        (
+            json!({"hookSpecificOutput": {"permissionDecision": "deny"}}),
+            "deny No reason provided",
+        ),
+        (json!({"permissionDecision": "allow"}), "allow"),
+        (
+            json!({"behavior": "allow", "hookSpecificOutput": {"decision": {"behavior": "deny"}}}),
+            "deny No reason provided",
+        ),
+        (
+            json!({"behavior": "allow", "permissionDecision": "deny"}),
+            "deny No reason provided",
+        ),
     ];
     for (answer, wanted) in table {
         let read = read(HookKind::PermissionRequest, answer.clone(), None);
@@ -143,6 +185,10 @@ fn a_permission_is_answered_in_both_formats() {
     }
     for answer in [
         json!({"behavior": "maybe"}),
+        json!({"permissionDecision": "maybe"}),
+        json!({"permissionDecision": true}),
+        json!({"hookSpecificOutput": {"permissionDecision": "Deny"}}),
+        json!({"behavior": "allow", "decision": {"behavior": "no"}}),
         json!({"hookSpecificOutput": {"decision": {"behavior": "allow", "updatedInput": {"a": 1}}}}),
     ] {
         let read = read(HookKind::PermissionRequest, answer.clone(), None);
