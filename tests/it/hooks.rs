@@ -3,6 +3,7 @@
 
 mod absent;
 mod calls;
+mod claude_arguments;
 mod commands;
 mod cost;
 mod edited;

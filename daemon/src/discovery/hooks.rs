@@ -16,6 +16,7 @@ mod parse;
 mod places;
 mod policy;
 mod sample;
+mod tool_arguments;
 mod tool_names;
 
 pub use definition::{
@@ -31,6 +32,7 @@ pub use parse::{HookFile, HookFileContent, HookText, parse};
 pub use places::{HookPlaces, PROJECT_SETTINGS, UserHookPlaces};
 pub use policy::PolicyFolders;
 pub use sample::{claude_payload, sample};
+pub use tool_arguments::own_arguments;
 pub use tool_names::claude_names;
 
 #[cfg(test)]

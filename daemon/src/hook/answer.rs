@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::output::HookOutput;
+use crate::discovery::hooks::own_arguments;
 
 /// The most bytes of what hooks tell the model.
 const LONGEST_CONTEXT: usize = 10 * 1024;
@@ -26,6 +27,21 @@ impl HookOutput {
         let levels = self.levels();
         let mut found = levels.filter_map(|level| level.get(name));
         found.find(|value| !value.is_null())
+    }
+
+    /// Gives the changed arguments of a call our names.
+    pub(super) fn take_own_arguments(&mut self, tool: &str) {
+        let rename = |level: &mut Map<String, Value>| {
+            for name in ["modifiedArgs", "updatedInput"] {
+                if let Some(Value::Object(arguments)) = level.get_mut(name) {
+                    *arguments = own_arguments(tool, std::mem::take(arguments));
+                }
+            }
+        };
+        rename(&mut self.members);
+        if let Some(Value::Object(specific)) = self.members.get_mut("hookSpecificOutput") {
+            rename(specific);
+        }
     }
 
     /// Returns a member that has to be a text, wherever it is.

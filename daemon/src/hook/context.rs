@@ -21,7 +21,9 @@ use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
 use super::transcript::Transcript;
 use crate::client::{AskError, Client};
-use crate::discovery::hooks::{HookAction, HookKind, HookOrigin, OnFailure, is_unchanged};
+use crate::discovery::hooks::{
+    HookAction, HookKind, HookOrigin, OnFailure, PayloadForm, is_unchanged,
+};
 use crate::launch::Launch;
 use crate::publish::{Audience, say};
 use crate::redaction::Redaction;
@@ -227,7 +229,12 @@ impl HookContext {
         if let Some(message) = &definition.status_message {
             self.show_progress(message, Some(true));
         }
-        let result = self.act(&hook, &payload).await;
+        let mut result = self.act(&hook, &payload).await;
+        if let (Ok(output), PayloadForm::Claude, Some(tool)) =
+            (&mut result, definition.form, &input.subject)
+        {
+            output.take_own_arguments(tool);
+        }
         let time = clock.instant().duration_since(started);
         self.services.hook_times.took(&definition.hash, time);
         let name = match &result {

@@ -1,11 +1,12 @@
 //! Payloads to try a hook with: what it gets when its event happens, with made-up values.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use loopd_proto::time::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::kind::{HookKind, PayloadForm};
+use super::tool_arguments::claude_arguments;
 use super::tool_names::claude_names;
 
 /// Returns a payload of a kind, in the form that the spelling of its event selects.
@@ -92,10 +93,13 @@ fn own_members(kind: HookKind) -> Value {
 }
 
 /// Turns a native payload into Claude's form: the name of the event, members in snake_case, the time
-/// in ISO 8601, Claude's names of tools.
+/// in ISO 8601, Claude's names of tools and of their arguments.
 pub fn claude_payload(kind: HookKind, native: Map<String, Value>, now: Timestamp) -> Value {
     let mut payload = Map::new();
     payload.insert("hook_event_name".to_owned(), json!(kind.claude_name()));
+    let text = |name: &str| native.get(name).and_then(Value::as_str).map(str::to_owned);
+    let tool = text("toolName").unwrap_or_default();
+    let cwd = PathBuf::from(text("cwd").unwrap_or_default());
     for (name, value) in native {
         let (name, value) = match (name.as_str(), value) {
             ("timestamp", _) => (name, json!(now.to_string())),
@@ -104,7 +108,10 @@ pub fn claude_payload(kind: HookKind, native: Map<String, Value>, now: Timestamp
                 let tool = claude.map_or(tool.clone(), |claude| (*claude).to_owned());
                 ("tool_name".to_owned(), json!(tool))
             }
-            ("toolArgs", args) => ("tool_input".to_owned(), args),
+            ("toolArgs", args) => {
+                let args = claude_arguments(&tool, args, &cwd);
+                ("tool_input".to_owned(), args)
+            }
             ("toolCallId", call) => ("tool_use_id".to_owned(), call),
             ("toolResult", Value::Object(result)) => {
                 let members = result.into_iter();

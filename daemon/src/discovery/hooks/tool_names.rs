@@ -1,7 +1,7 @@
 //! The names that Claude's format gives to tools.
 
 /// Tool, its names in Claude's format; the first is the one that payloads carry.
-const NAMES: [(&str, &[&str]); 15] = [
+const NAMES: [(&str, &[&str]); 16] = [
     ("apply_patch", &["Edit"]),
     ("ask_user", &["AskUserQuestion"]),
     ("bash", &["Bash"]),
@@ -17,6 +17,8 @@ const NAMES: [(&str, &[&str]); 15] = [
     ("view", &["Read"]),
     ("web_fetch", &["WebFetch"]),
     ("web_search", &["WebSearch"]),
+    // What is typed into a shell runs there.
+    ("write_bash", &["Bash"]),
 ];
 
 /// Returns the names that a tool has in Claude's format; none if it has only its own.

@@ -1,0 +1,199 @@
+//! The names that Claude's format gives to the arguments of tools.
+//!
+//! A guard in Claude's format looks at `file_path`. If it got `path`, it would find nothing to object
+//! to.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+/// Tool, and its arguments that have another name: ours, Claude's. All others have the same name.
+const NAMES: [(&str, &[(&str, &str)]); 7] = [
+    ("create", &[("path", "file_path"), ("file_text", "content")]),
+    ("edit", EDIT),
+    ("str_replace_editor", EDIT),
+    ("task", &[("agent_type", "subagent_type")]),
+    ("view", &[("path", "file_path")]),
+    ("write_bash", &[("input", "command")]),
+    ("apply_patch", &[]),
+];
+
+const EDIT: &[(&str, &str)] = &[
+    ("path", "file_path"),
+    ("old_str", "old_string"),
+    ("new_str", "new_string"),
+];
+
+/// What begins the lines of a patch that name a file.
+const PATCHED: [&str; 6] = [
+    "*** Add File: ",
+    "*** Update File: ",
+    "*** Delete File: ",
+    "*** Move to: ",
+    "+++ b/",
+    "--- a/",
+];
+
+fn names(tool: &str) -> &'static [(&'static str, &'static str)] {
+    let mut all = NAMES.iter();
+    all.find(|(name, _)| *name == tool)
+        .map_or(&[], |(_, names)| names)
+}
+
+/// Returns the arguments of a call as Claude's format has them. Paths are absolute there.
+pub(super) fn claude_arguments(tool: &str, arguments: Value, cwd: &Path) -> Value {
+    let Value::Object(members) = arguments else {
+        // A patch may come as a text.
+        return match (tool, arguments.as_str()) {
+            ("apply_patch", Some(patch)) => with_patched_files(json!({"patch": patch}), cwd),
+            _ => arguments,
+        };
+    };
+    let mut renamed = renamed(members, |name| {
+        let mut names = names(tool).iter();
+        names.find(|(own, _)| *own == name).map(|(_, other)| *other)
+    });
+    if let Some(Value::String(path)) = renamed.get_mut("file_path") {
+        *path = absolute(path, cwd);
+    }
+    let renamed = Value::Object(renamed);
+    match tool {
+        "apply_patch" => with_patched_files(renamed, cwd),
+        _ => renamed,
+    }
+}
+
+/// Returns arguments that are in Claude's format, or in ours, in ours.
+pub fn own_arguments(tool: &str, mut members: Map<String, Value>) -> Map<String, Value> {
+    if tool == "apply_patch" {
+        // The hook was told them; the tool reads them in the patch.
+        members.remove("file_path");
+        members.remove("file_paths");
+    }
+    renamed(members, |name| {
+        let mut names = names(tool).iter();
+        names.find(|(_, other)| *other == name).map(|(own, _)| *own)
+    })
+}
+
+fn renamed(
+    members: Map<String, Value>,
+    new: impl Fn(&str) -> Option<&'static str> + Copy,
+) -> Map<String, Value> {
+    let members = members.into_iter().map(|(name, value)| {
+        let value = match (name.as_str(), value) {
+            // Several changes of one file.
+            ("edits", Value::Array(edits)) => {
+                let edits = edits.into_iter().map(|edit| match edit {
+                    Value::Object(edit) => Value::Object(renamed(edit, new)),
+                    other => other,
+                });
+                Value::Array(edits.collect())
+            }
+            (_, value) => value,
+        };
+        (new(&name).map_or(name, str::to_owned), value)
+    });
+    members.collect()
+}
+
+/// Adds which files a patch changes. Claude has no tool that changes several.
+fn with_patched_files(mut arguments: Value, cwd: &Path) -> Value {
+    let patch = arguments.get("patch").or_else(|| arguments.get("input"));
+    let patch = patch.and_then(Value::as_str).unwrap_or_default();
+    let lines = patch.lines().map(str::trim_start);
+    let files = lines.filter_map(|line| {
+        let mut starts = PATCHED.iter();
+        starts.find_map(|start| line.strip_prefix(start))
+    });
+    let mut files: Vec<String> = files.map(|file| absolute(file.trim(), cwd)).collect();
+    files.dedup();
+    if let (Some(first), Value::Object(members)) = (files.first(), &mut arguments) {
+        members.insert("file_path".to_owned(), json!(first));
+        members.insert("file_paths".to_owned(), json!(files));
+    }
+    arguments
+}
+
+fn absolute(path: &str, cwd: &Path) -> String {
+    cwd.join(path).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_have_the_names_of_the_format_and_come_back() {
+        let table = [
+            (
+                "create",
+                json!({"path": ".env", "file_text": "x"}),
+                json!({"file_path": "/app/.env", "content": "x"}),
+            ),
+            (
+                "edit",
+                json!({"path": "/a", "old_str": "o", "new_str": "n", "replace_all": true}),
+                json!({"file_path": "/a", "old_string": "o", "new_string": "n", "replace_all": true}),
+            ),
+            (
+                "edit",
+                json!({"path": "/a", "edits": [{"old_str": "o", "new_str": "n"}]}),
+                json!({"file_path": "/a", "edits": [{"old_string": "o", "new_string": "n"}]}),
+            ),
+            (
+                "view",
+                json!({"path": "/a", "view_range": [1, 2]}),
+                json!({"file_path": "/a", "view_range": [1, 2]}),
+            ),
+            (
+                "bash",
+                json!({"command": "ls", "description": "d"}),
+                json!({"command": "ls", "description": "d"}),
+            ),
+            (
+                "write_bash",
+                json!({"shellId": "1", "input": "ls{enter}"}),
+                json!({"shellId": "1", "command": "ls{enter}"}),
+            ),
+            (
+                "grep",
+                json!({"pattern": "x", "path": "src", "glob": "*.rs"}),
+                json!({"pattern": "x", "path": "src", "glob": "*.rs"}),
+            ),
+            ("glob", json!({"pattern": "*"}), json!({"pattern": "*"})),
+            (
+                "web_fetch",
+                json!({"url": "https://a"}),
+                json!({"url": "https://a"}),
+            ),
+            (
+                "task",
+                json!({"prompt": "p", "agent_type": "explore"}),
+                json!({"prompt": "p", "subagent_type": "explore"}),
+            ),
+            (
+                "apply_patch",
+                json!({"patch": "*** Begin Patch\n*** Add File: a\n+x\n*** Delete File: b\n"}),
+                json!({"patch": "*** Begin Patch\n*** Add File: a\n+x\n*** Delete File: b\n",
+                    "file_path": "/app/a", "file_paths": ["/app/a", "/app/b"]}),
+            ),
+            ("apply_patch", json!("none"), json!({"patch": "none"})),
+        ];
+        for (tool, own, claude) in table {
+            let told = claude_arguments(tool, own.clone(), Path::new("/app"));
+            assert_eq!(told, claude, "{tool}");
+            let (Value::Object(members), Value::Object(_)) = (told, &own) else {
+                continue;
+            };
+            let mut back = Value::Object(own_arguments(tool, members));
+            if own.get("path") == Some(&json!(".env"))
+                && let Some(path) = back.get_mut("path")
+            {
+                assert_eq!(path, &json!("/app/.env"));
+                *path = json!(".env");
+            }
+            assert_eq!(back, own, "{tool}");
+        }
+    }
+}
