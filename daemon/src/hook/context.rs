@@ -1,6 +1,6 @@
 //! Dispatches one event to all its hooks, at the same time.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -139,7 +139,9 @@ impl HookContext {
     /// Asks all hooks of the event, those of whoever owns the machine first, then clients, then the
     /// others. The order of the answers is the order of the hooks.
     pub async fn dispatch(&self, input: &HookInput) -> Vec<HookOutcome> {
-        let files = self.hooks.files_for(input).filter(|hook| hook.take());
+        let cwd = Path::new(&self.cwd);
+        let files = self.hooks.files_for(input, cwd);
+        let files = files.filter(|hook| hook.take());
         let (beside, files): (Vec<_>, Vec<_>) =
             files.partition(|hook| hook.definition.in_background);
         for hook in beside {

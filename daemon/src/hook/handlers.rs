@@ -1,11 +1,17 @@
 //! The hooks in force in a session: those of files and those of clients.
 
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde_json::Value;
+
 use super::input::HookInput;
 use crate::client::Client;
-use crate::discovery::hooks::{HookDefinition, HookKind, MatchSubject, claude_names};
+use crate::discovery::hooks::{
+    HookCondition, HookDefinition, HookKind, MatchSubject, claude_names,
+};
+use loopd_kernel::policy::shell::{self, LineFit};
 
 /// The hooks in force in a session. A sub-agent has those of its parents and its own.
 #[derive(Clone, Default)]
@@ -58,53 +64,86 @@ impl FileHook {
             })
     }
 
-    /// Whether the condition of the hook holds for the arguments of a call.
-    fn covers(&self, input: &HookInput) -> bool {
+    /// Whether the condition of the hook holds for a call. A guard is asked unless it certainly does
+    /// not.
+    fn covers(&self, input: &HookInput, cwd: &Path) -> bool {
         let (Some(condition), Some(tool)) = (&self.definition.condition, &input.subject) else {
             return true;
         };
-        let is_tool =
-            condition.tool == *tool || claude_names(tool).contains(&condition.tool.as_str());
-        let main = input.arguments().and_then(|arguments| {
-            let mut names = MAIN_ARGUMENTS.iter();
-            names.find_map(|name| arguments.get(*name)?.as_str())
-        });
-        is_tool
-            && condition
-                .pattern
-                .as_ref()
-                .is_none_or(|pattern| fits(pattern, main.unwrap_or_default()))
+        condition_holds(
+            condition,
+            tool,
+            input.arguments(),
+            cwd,
+            self.definition.kind.is_guard(),
+        )
     }
 }
 
 /// The arguments of tools that conditions are compared with.
-const MAIN_ARGUMENTS: [&str; 5] = ["command", "path", "file_path", "url", "pattern"];
+const MAIN_ARGUMENTS: [&str; 6] = ["command", "input", "path", "file_path", "url", "pattern"];
 
-/// Whether a text fits a pattern, in which a star stands for any text. `git:*` is `git` and all that
-/// begins with `git `.
-fn fits(pattern: &str, text: &str) -> bool {
-    if let Some(prefix) = pattern.strip_suffix(":*") {
-        let rest = text.strip_prefix(prefix);
-        return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
-    }
-    let mut pieces = pattern.split('*');
-    let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else {
-        return false;
+fn condition_holds(
+    condition: &HookCondition,
+    tool: &str,
+    arguments: Option<&Value>,
+    cwd: &Path,
+    is_guard: bool,
+) -> bool {
+    let types = tool == "write_bash";
+    let is_tool = condition.tool == tool
+        || claude_names(tool).contains(&condition.tool.as_str())
+        || (types && condition.tool == "bash");
+    let Some(pattern) = condition.pattern.as_deref().filter(|_| is_tool) else {
+        return is_tool;
     };
-    let mut pieces = pieces.peekable();
-    if pieces.peek().is_none() {
-        return rest.is_empty();
+    let main = arguments.and_then(|arguments| {
+        let mut names = MAIN_ARGUMENTS.iter();
+        names.find_map(|name| arguments.get(*name)?.as_str())
+    });
+    let Some(main) = main else {
+        // A patch, for example, which may change any file.
+        return is_guard || shell::fits(pattern, "");
+    };
+    if types && is_guard {
+        // What is typed may be the end of a line that began before.
+        return true;
     }
-    while let Some(piece) = pieces.next() {
-        if pieces.peek().is_none() {
-            return rest.ends_with(piece);
+    if types || matches!(tool, "bash" | "powershell") {
+        let line = main.replace("{enter}", "\n");
+        return shell::fits(pattern, main)
+            || match shell::fit(pattern, &line) {
+                LineFit::Certain => true,
+                LineFit::Possible => is_guard,
+                LineFit::No => false,
+            };
+    }
+    shell::fits(pattern, main) || (is_guard && fits_path(pattern, main, cwd))
+}
+
+/// Whether a path fits a pattern in any spelling: absolute, relative, or the name of the file alone.
+fn fits_path(pattern: &str, path: &str, cwd: &Path) -> bool {
+    let mut plain = PathBuf::new();
+    for part in cwd.join(path).components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            other => plain.push(other),
         }
-        let Some((_, after)) = rest.split_once(piece) else {
-            return false;
-        };
-        rest = after;
     }
-    true
+    let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+    // Claude's rules write `//` for the root of the disk.
+    let absolute = pattern.strip_prefix('/').filter(|it| it.starts_with('/'));
+    let below = plain.strip_prefix(cwd).ok().map(Path::to_string_lossy);
+    let name = plain.file_name().map(|name| name.to_string_lossy());
+    let whole = plain.to_string_lossy();
+    shell::fits(absolute.unwrap_or(pattern), &whole)
+        || below.is_some_and(|below| {
+            shell::fits(pattern, &below) || shell::fits(pattern, &format!("/{below}"))
+        })
+        || name.is_some_and(|name| shell::fits(pattern, &name))
 }
 
 impl Hooks {
@@ -123,36 +162,140 @@ impl Hooks {
     pub(super) fn files_for<'a>(
         &'a self,
         input: &'a HookInput,
+        cwd: &'a Path,
     ) -> impl Iterator<Item = &'a Arc<FileHook>> {
         let subject = input.subject.as_deref();
         let hooks = self.files.iter();
-        hooks.filter(move |hook| hook.is_for(input.kind, subject) && hook.covers(input))
+        hooks.filter(move |hook| hook.is_for(input.kind, subject) && hook.covers(input, cwd))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::fits;
+    use serde_json::json;
+
+    use super::*;
 
     #[test]
-    fn a_star_stands_for_any_text() {
+    fn a_guard_with_a_condition_is_asked_unless_the_call_is_something_else() {
         let table = [
-            ("git status", "git status", true),
-            ("git status", "git status -s", false),
-            ("git *", "git push", true),
-            ("git *", "gitk", false),
-            ("git:*", "git", true),
-            ("git:*", "git push", true),
-            ("git:*", "gitk", false),
-            ("*.env", "/work/.env", true),
-            ("*secret*", "a secret file", true),
-            ("*secret*", "nothing", false),
-            ("*", "", true),
-            ("a*b*c", "a-b-c", true),
-            ("a*b*c", "a-c-b", false),
+            (
+                "Bash(touch *)",
+                "bash",
+                json!({"command": "echo x; touch b"}),
+                true,
+                true,
+            ),
+            (
+                "Bash(touch *)",
+                "bash",
+                json!({"command": " touch b"}),
+                true,
+                true,
+            ),
+            (
+                "Bash(touch *)",
+                "bash",
+                json!({"command": "ls"}),
+                false,
+                false,
+            ),
+            (
+                "Bash(touch *)",
+                "bash",
+                json!({"command": "$x"}),
+                true,
+                false,
+            ),
+            (
+                "Bash(touch *)",
+                "write_bash",
+                json!({"input": "uch x{enter}"}),
+                true,
+                false,
+            ),
+            (
+                "bash(touch *)",
+                "write_bash",
+                json!({"input": "touch x{enter}"}),
+                true,
+                true,
+            ),
+            (
+                "Bash(touch *)",
+                "view",
+                json!({"path": "touch x"}),
+                false,
+                false,
+            ),
+            (
+                "Write(.env)",
+                "create",
+                json!({"path": "/app/.env"}),
+                true,
+                false,
+            ),
+            (
+                "Write(./.env)",
+                "create",
+                json!({"path": "sub/../.env"}),
+                true,
+                false,
+            ),
+            (
+                "Write(*.env)",
+                "create",
+                json!({"path": "/app/.env"}),
+                true,
+                true,
+            ),
+            (
+                "Write(//app/src/**)",
+                "create",
+                json!({"path": "src/a"}),
+                true,
+                false,
+            ),
+            (
+                "Write(src/*)",
+                "create",
+                json!({"path": "/app/src/a"}),
+                true,
+                false,
+            ),
+            (
+                "Write(.env)",
+                "create",
+                json!({"path": "other"}),
+                false,
+                false,
+            ),
+            (
+                "Edit(.env)",
+                "apply_patch",
+                json!({"patch": "x"}),
+                true,
+                false,
+            ),
+            (
+                "WebFetch(https://a/*)",
+                "web_fetch",
+                json!({"url": "https://a/b"}),
+                true,
+                true,
+            ),
         ];
-        for (pattern, text, wanted) in table {
-            assert_eq!(fits(pattern, text), wanted, "{pattern} {text}");
+        for (condition, tool, arguments, guard, other) in table {
+            let (name, pattern) = condition.split_once('(').unwrap_or_default();
+            let read = HookCondition {
+                tool: name.to_owned(),
+                pattern: pattern.strip_suffix(')').map(str::to_owned),
+            };
+            let holds = |is_guard| {
+                condition_holds(&read, tool, Some(&arguments), Path::new("/app"), is_guard)
+            };
+            let found = (holds(true), holds(false));
+            assert_eq!(found, (guard, other), "{condition} {tool} {arguments}");
         }
     }
 }

@@ -12,6 +12,7 @@ pub mod analysis;
 pub(crate) mod changes;
 pub(crate) mod coverage;
 mod deny;
+mod fit;
 pub(crate) mod identifier;
 pub(crate) mod looks;
 mod options;
@@ -28,6 +29,8 @@ pub(crate) mod written;
 mod written_by_git;
 
 use loopd_proto::permission::{PermissionRule, ShellCommand};
+
+pub use self::fit::{LineFit, fit, fits};
 
 use self::coverage::Coverage;
 use self::deny::Hit;
