@@ -1,7 +1,7 @@
 //! Guards of a project that are not there any more as they were trusted: what they guard is denied
 //! until a person has looked again.
 
-use loopd_tests::{Client, Daemon, Turn};
+use loopd_tests::{Client, Turn};
 use serde_json::{Value, json};
 
 use super::edited::{guarded, guarded_by, trust};

@@ -167,6 +167,7 @@ mod tests {
                 "tool_name": "Bash",
                 "tool_input": {"command": "echo sample", "description": "Says sample"},
                 "tool_result": {"result_type": "success", "text_result_for_llm": "sample\n"},
+                "tool_response": {"result_type": "success", "text_result_for_llm": "sample\n"},
             })
         );
         let stop = of(HookKind::SubagentStop, PayloadForm::Claude);
