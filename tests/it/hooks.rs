@@ -9,6 +9,7 @@ mod cost;
 mod edited;
 mod http;
 mod missing_guard;
+mod of_agent;
 mod permission;
 mod prompts;
 mod stop;

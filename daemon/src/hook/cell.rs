@@ -25,6 +25,8 @@ struct Inner {
 #[derive(Default)]
 struct Own {
     hooks: Vec<Arc<FileHook>>,
+    /// The hooks of the agent that is selected, beside the others.
+    of_agent: Vec<Arc<FileHook>>,
     /// What people were told about the files.
     told: Vec<String>,
 }
@@ -43,27 +45,27 @@ impl HookCell {
     pub fn hooks(&self) -> Vec<Arc<FileHook>> {
         let parent = self.0.parent.as_ref();
         let mut hooks = parent.map(Self::hooks).unwrap_or_default();
-        hooks.extend(self.0.own.lock().hooks.iter().cloned());
+        let own = self.0.own.lock();
+        hooks.extend(own.hooks.iter().chain(&own.of_agent).cloned());
         hooks
     }
 
     pub fn is_empty(&self) -> bool {
         let parent = self.0.parent.as_ref();
-        parent.is_none_or(Self::is_empty) && self.0.own.lock().hooks.is_empty()
+        let own = self.0.own.lock();
+        parent.is_none_or(Self::is_empty) && own.hooks.is_empty() && own.of_agent.is_empty()
     }
 
     /// Takes the hooks that were found. One that was there before keeps its counts.
     pub fn set(&self, found: impl IntoIterator<Item = HookDefinition>) {
         let mut own = self.0.own.lock();
-        let before = std::mem::take(&mut own.hooks);
-        own.hooks = found
-            .into_iter()
-            .map(|definition| {
-                let is_same = |hook: &&Arc<FileHook>| is_same(&hook.definition, &definition);
-                let known = before.iter().find(is_same).cloned();
-                known.unwrap_or_else(|| Arc::new(FileHook::new(definition)))
-            })
-            .collect();
+        own.hooks = kept(&own.hooks, found);
+    }
+
+    /// Takes the hooks of the agent that is selected, in the place of those of the one before.
+    pub fn set_agent(&self, found: impl IntoIterator<Item = HookDefinition>) {
+        let mut own = self.0.own.lock();
+        own.of_agent = kept(&own.of_agent, found);
     }
 
     /// Returns the guards in force that a folder is trusted with, those of parents aside.
@@ -83,6 +85,19 @@ impl HookCell {
             .filter(|it| !told.contains(it))
             .collect()
     }
+}
+
+/// Returns hooks for what was found: those from before that are the same, and new ones.
+fn kept(
+    before: &[Arc<FileHook>],
+    found: impl IntoIterator<Item = HookDefinition>,
+) -> Vec<Arc<FileHook>> {
+    let hooks = found.into_iter().map(|definition| {
+        let is_same = |hook: &&Arc<FileHook>| is_same(&hook.definition, &definition);
+        let known = before.iter().find(is_same).cloned();
+        known.unwrap_or_else(|| Arc::new(FileHook::new(definition)))
+    });
+    hooks.collect()
 }
 
 fn is_same(one: &HookDefinition, other: &HookDefinition) -> bool {

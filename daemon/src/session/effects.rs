@@ -13,12 +13,12 @@ use tokio::sync::mpsc;
 use super::Message;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
-use super::hooks::report_notices;
+use super::hooks::{SelectedAgentHooks, report_notices};
 use super::subagents::roster::RosterLookup;
 use super::toolset::Toolset;
 use super::work::Work;
 use crate::discovery::hooks::HookKind;
-use crate::hook::{ErrorHandling, HookContext, HookLookup};
+use crate::hook::{ErrorHandling, HookCell, HookContext, HookLookup};
 use crate::subagent::CancelledBy;
 use crate::turn::model_call::{self, ModelCallInput};
 use crate::turn::prepare::{self, PrepareInput};
@@ -182,6 +182,8 @@ impl Actor {
         self.running
             .take_headers(messages.iter().map(|message| &message.id));
         let hook_lookup = self.hook_lookup();
+        let agent_hooks = self.selected_agent_hooks();
+        let looks = hook_lookup.is_some() || agent_hooks.is_some();
         let tools = self.toolset();
         let client_tools = tools.client_names();
         let gone = self.running.tools_gone(&client_tools);
@@ -203,13 +205,18 @@ impl Actor {
             tool_names: tools.names().map(str::to_owned).collect(),
             transformers: self.clients.all().cloned().collect(),
             route: self.route(),
-            hooks: self.prompt_hooks(hook_lookup.is_some()),
+            hooks: self.prompt_hooks(looks),
         };
         if !input.messages.is_empty() {
             // A notification does not tell the model about tools; the next message does.
             self.running.tell_tools(client_tools);
         }
-        let roster_lookup = self.roster_lookup();
+        let lookups = PromptLookups {
+            roster: self.roster_lookup(),
+            hooks: hook_lookup,
+            agent_hooks,
+            files: self.hooks.files.clone(),
+        };
         let cancel = self.running.turn();
         let reporter = self.reporter();
         let ids: Vec<MessageId> = input.messages.iter().map(|m| m.id.clone()).collect();
@@ -218,7 +225,7 @@ impl Actor {
             async move {
                 tokio::select! {
                     () = cancel.cancelled() => None,
-                    outcome = prepared(input, roster_lookup, hook_lookup, reporter) => Some(match outcome {
+                    outcome = prepared(input, lookups, reporter) => Some(match outcome {
                         Ok(prepared) => Command::Prepared(prepared),
                         Err(failure) => Command::PrepareFailed { messages: ids, failure },
                     }),
@@ -332,22 +339,36 @@ fn grace(turn: TurnKey, time: Duration) -> Work {
     )
 }
 
-/// Prepares messages while the sub-agent definitions are looked up.
+/// What is looked up on disk when messages are prepared.
+struct PromptLookups {
+    roster: Option<RosterLookup>,
+    hooks: Option<HookLookup>,
+    agent_hooks: Option<SelectedAgentHooks>,
+    /// Where the hooks are that were found.
+    files: HookCell,
+}
+
+/// Prepares messages while the sub-agent definitions are looked up. The hooks of a selected agent are
+/// in its definition, which is looked up before then.
 async fn prepared(
     mut input: PrepareInput,
-    roster_lookup: Option<RosterLookup>,
-    hook_lookup: Option<HookLookup>,
+    mut lookups: PromptLookups,
     reporter: Reporter,
 ) -> Result<Prepared, ModelFailure> {
-    if let Some(lookup) = hook_lookup {
-        let cell = lookup.cell.clone();
-        report_notices(lookup.run().await, &reporter).await;
-        if let Some(hooks) = &mut input.hooks {
-            hooks.context.hooks.files = cell.hooks();
+    if let Some(agent_hooks) = lookups.agent_hooks {
+        if let Some(roster_lookup) = lookups.roster.take() {
+            roster_lookup.run().await;
         }
+        agent_hooks.take().await;
+    }
+    if let Some(lookup) = lookups.hooks {
+        report_notices(lookup.run().await, &reporter).await;
+    }
+    if let Some(hooks) = &mut input.hooks {
+        hooks.context.hooks.files = lookups.files.hooks();
     }
     let looked_up = async {
-        if let Some(roster_lookup) = roster_lookup {
+        if let Some(roster_lookup) = lookups.roster {
             roster_lookup.run().await;
         }
     };

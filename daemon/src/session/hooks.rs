@@ -1,6 +1,7 @@
 //! Hooks in a session: which are in force, and the effects that ask them.
 
 mod notice;
+mod of_agent;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use loopd_proto::id::ToolCallId;
 use tokio::sync::oneshot;
 
 use self::notice::Notice;
+pub(super) use self::of_agent::SelectedAgentHooks;
 use super::actor::Actor;
 use super::clients::attach::DetachReason;
 use super::effects::Reporter;
@@ -187,6 +189,12 @@ impl Actor {
     pub(super) async fn look_for_hooks(&mut self) {
         if self.hooks.begun {
             return;
+        }
+        if let Some(agent_hooks) = self.selected_agent_hooks() {
+            if let Some(lookup) = self.roster_lookup() {
+                lookup.run().await;
+            }
+            agent_hooks.take().await;
         }
         let Some(lookup) = self.hook_lookup() else {
             return;

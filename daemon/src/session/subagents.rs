@@ -69,6 +69,10 @@ impl SessionSubagents {
     }
 
     /// Returns the sub-agents that can be started.
+    pub(super) fn roster_cell(&self) -> RosterCell {
+        self.roster.clone()
+    }
+
     pub(super) fn roster(&self) -> Arc<Roster> {
         self.roster.get()
     }

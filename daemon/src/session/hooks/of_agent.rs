@@ -1,0 +1,60 @@
+//! The hooks of the definition of the agent that a session at the top works as.
+
+use std::path::{Path, PathBuf};
+
+use crate::discovery::hooks::{LocalHttp, of_agent};
+use crate::hook::HookCell;
+use crate::session::actor::Actor;
+use crate::subagent::definitions::refresh::RosterCell;
+use crate::trust;
+
+/// Takes the hooks of the selected agent once its definition is known.
+pub(in crate::session) struct SelectedAgentHooks {
+    cell: HookCell,
+    roster: RosterCell,
+    agent: String,
+    cwd: PathBuf,
+}
+
+impl SelectedAgentHooks {
+    /// Adds the hooks to those of the session.
+    pub(in crate::session) async fn take(self) {
+        let Self {
+            cell,
+            roster,
+            agent,
+            cwd,
+        } = self;
+        let read = tokio::task::spawn_blocking(move || {
+            let roster = roster.get();
+            let agent = roster.get(&agent)?;
+            agent.hooks.as_ref()?;
+            let root = trust::project_root(Path::new(&cwd));
+            Some(of_agent(agent, LocalHttp::Refused, &root).hooks)
+        });
+        // A read that crashed leaves the hooks that were there.
+        if let Ok(found) = read.await {
+            cell.set_agent(found.unwrap_or_default());
+        }
+    }
+}
+
+impl Actor {
+    /// Returns what takes the hooks of the selected agent; `None` if no agent is selected. A sub-agent
+    /// has those of its own definition.
+    pub(in crate::session) fn selected_agent_hooks(&self) -> Option<SelectedAgentHooks> {
+        if self.subagents.is_child() {
+            return None;
+        }
+        let Some(agent) = self.state.agent.clone() else {
+            self.hooks.files.set_agent([]);
+            return None;
+        };
+        Some(SelectedAgentHooks {
+            cell: self.hooks.files.clone(),
+            roster: self.subagents.roster_cell(),
+            agent,
+            cwd: PathBuf::from(&self.state.cwd),
+        })
+    }
+}

@@ -1,0 +1,36 @@
+//! Hooks in the definition of an agent hold when that agent is selected for the session itself.
+
+use loopd_tests::{Daemon, Turn};
+use serde_json::json;
+
+use super::edited::trust;
+use super::support::{bash, without_hooks};
+
+const AGENT: &str = "---\nname: kid\ndescription: Does.\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: echo 'not this' >&2; exit 2\n---\nYou are careful.\n";
+
+#[tokio::test]
+async fn the_hooks_of_a_selected_agent_guard_the_session() {
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([bash("a", "touch main")]),
+        Turn::results(["not this"]).says("done"),
+        Turn::user("more").calls([bash("b", "touch other")]),
+        Turn::results([""]).says("done"),
+    ])
+    .await;
+    let agents = daemon.file(".github/agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    std::fs::write(agents.join("kid.md"), AGENT).unwrap();
+    let client = daemon.client();
+    trust(&client).await;
+    let mut session = client.create(without_hooks()).await;
+    session.approve_all().await;
+    session
+        .call("session.agent.select", json!({"name": "kid"}))
+        .await;
+    session.ask("go").await;
+    assert!(!daemon.file("main").exists());
+    session.call("session.agent.deselect", json!({})).await;
+    session.ask("more").await;
+    assert!(daemon.file("other").exists());
+    daemon.finish().await;
+}
