@@ -3,6 +3,7 @@
 
 mod absent;
 mod calls;
+mod changes;
 mod claude_arguments;
 mod commands;
 mod cost;

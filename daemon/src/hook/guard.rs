@@ -2,9 +2,10 @@
 //! question first.
 
 use loopd_proto::event::hook::HookEnd;
+use loopd_proto::visible::visible;
 use serde_json::{Map, Value};
 
-use super::answer;
+use super::answer::{self, cut};
 use super::context::{HandlerName, HookContext};
 use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
@@ -81,6 +82,7 @@ impl HookContext {
             return Err(GuardIsAbsent);
         }
         let mut end = GuardEnd::default();
+        let mut changed_by = None;
         for outcome in outcomes {
             if answered && outcome.is_absent() {
                 self.close(outcome, false);
@@ -101,11 +103,33 @@ impl HookContext {
             end.verdict = end.verdict.meet(answer.verdict);
             // The first hook that changes the arguments counts: those of whoever owns the machine
             // come first.
-            end.arguments = end.arguments.or(answer.arguments);
+            match (&end.arguments, &changed_by) {
+                (Some(first), Some(by)) => {
+                    let differs = |other: &Value| other != first;
+                    if answer.arguments.as_ref().is_some_and(differs) {
+                        self.warn_of_two_changes(by, &outcome.source);
+                    }
+                }
+                _ if answer.arguments.is_some() => {
+                    end.arguments = answer.arguments;
+                    changed_by = Some(outcome.source.clone());
+                }
+                _ => {}
+            }
             end.context.extend(answer.context);
             end.ended.extend(self.close(outcome, changed));
         }
         Ok(end)
+    }
+
+    fn warn_of_two_changes(&self, first: &HandlerName, second: &HandlerName) {
+        let message = format!(
+            "Two hooks change the arguments of a call differently: what {} wrote counts, what {} wrote \
+             does not. Let only one hook change them.",
+            first.shown(),
+            second.shown()
+        );
+        self.warn("hook_message", message);
     }
 
     /// A guard that fails denies, unless its file says otherwise.
@@ -154,7 +178,8 @@ fn named(mut answer: GuardAnswer, kind: HookKind, source: &HandlerName) -> Guard
 fn deny(reason: Option<&str>) -> HookVerdict {
     let reason = reason.map(str::trim).filter(|reason| !reason.is_empty());
     HookVerdict::Deny(HookDenial {
-        reason: reason.unwrap_or("No reason provided").to_owned(),
+        // The model and people read it; neither must be flooded or deceived.
+        reason: cut(&visible(reason.unwrap_or("No reason provided"))),
         told: String::new(),
         stops: false,
     })

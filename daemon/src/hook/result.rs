@@ -1,11 +1,12 @@
 //! Hooks that read and may change the result of a tool call.
 
 use loopd_proto::event::hook::HookEnd;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::answer::cut;
 use super::context::HookContext;
 use super::input::HookInput;
+use super::output::HookOutput;
 use crate::discovery::hooks::HookKind;
 use loopd_kernel::command::{CallOutcome, CallStatusReport};
 use loopd_kernel::model::ToolCall;
@@ -13,6 +14,11 @@ use loopd_kernel::texts;
 
 /// What the model reads instead of a result that a hook suppressed.
 const SUPPRESSED: &str = "A hook keeps the output of this call back.";
+
+/// What the model reads instead of a result that a hook wanted to change, if its answer cannot be used.
+/// What a hook wants to take out must not get through.
+const UNUSABLE: &str = "A hook wanted to change the output of this call, but its answer could not be \
+                        used. The output is kept back.";
 
 /// A result after the hooks have seen it.
 pub struct ReviewEnd {
@@ -64,7 +70,7 @@ impl HookContext {
         for outcome in self.dispatch(&input).await {
             let changes = match &outcome.result {
                 Ok(output) => {
-                    let modified = output.object_of("modifiedResult");
+                    let modified = modified_result(output);
                     let modified = modified.and_then(|it| Ok((it, output.block()?)));
                     match modified {
                         Ok((modified, block)) => Ok((
@@ -94,7 +100,16 @@ impl HookContext {
                 }
                 Err(cause) => {
                     self.warn_of(input.kind, &outcome.source, &cause);
-                    false
+                    let wants_change = |output: &HookOutput| {
+                        output.member("modifiedResult").is_some() || output.is_set("suppressOutput")
+                    };
+                    let keeps_back = outcome.result.as_ref().is_ok_and(wants_change);
+                    if keeps_back {
+                        UNUSABLE.clone_into(&mut end.outcome.result.content);
+                        end.outcome.result.binary_results_for_llm = None;
+                        end.outcome.result.detailed_content = None;
+                    }
+                    keeps_back
                 }
             };
             end.ended.extend(self.close(outcome, has_effect));
@@ -129,6 +144,30 @@ impl HookContext {
                 .push(texts::failure_guidance(&call.name, &guidance));
         }
     }
+}
+
+/// Returns the result that a hook wants. It has to say something that is understood.
+fn modified_result(output: &HookOutput) -> Result<Option<&Map<String, Value>>, String> {
+    let Some(modified) = output.object_of("modifiedResult")? else {
+        return Ok(None);
+    };
+    let member = |name: &str| {
+        let value = modified.get(name).filter(|value| !value.is_null());
+        let text = value.map(|value| match value {
+            Value::String(text) => Ok(text.as_str()),
+            other => Err(format!(
+                "`{name}` of its `modifiedResult` is not a text but {other}"
+            )),
+        });
+        text.transpose()
+    };
+    let text = member("textResultForLlm")?;
+    member("sessionLog")?;
+    let kind = member("resultType")?;
+    if text.is_none() && kind.is_none() {
+        return Err("its `modifiedResult` has no `textResultForLlm`".to_owned());
+    }
+    Ok(Some(modified))
 }
 
 /// Replaces the result of a call by that of a hook.

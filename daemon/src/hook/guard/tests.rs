@@ -128,6 +128,18 @@ fn nonsense_is_no_answer() {
 }
 
 #[test]
+fn a_reason_is_bounded_and_hides_nothing() {
+    let long = "x".repeat(200_000);
+    let read_long = read(HookKind::PreToolUse, json!({}), Some(&long));
+    assert!(read_long.len() < 11_000, "{}", read_long.len());
+    assert!(read_long.contains("189760 more bytes"), "the rest is told");
+    let hidden =
+        json!({"permissionDecision": "deny", "permissionDecisionReason": "a\u{1b}[2Jb\nc"});
+    let read = read(HookKind::PreToolUse, hidden, None);
+    assert!(!read.contains('\u{1b}') && read.contains("b\nc"), "{read}");
+}
+
+#[test]
 fn exit_code_2_denies_whatever_the_answer_says() {
     let allow = json!({"permissionDecision": "allow"});
     let table = [
