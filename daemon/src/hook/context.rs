@@ -44,6 +44,8 @@ pub struct HookContext {
     /// The sub-agent that the session belongs to.
     pub agent: Option<HookAgent>,
     pub cwd: String,
+    /// Whether the session may only look and plan.
+    pub is_planning: bool,
     /// The folder that relative paths in files of hooks start from.
     pub project: PathBuf,
     /// Whose environment commands see.

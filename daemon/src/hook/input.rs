@@ -91,7 +91,15 @@ impl HookInput {
         }
         match form {
             PayloadForm::Native => Value::Object(members),
-            PayloadForm::Claude => claude_payload(self.kind, members, now),
+            PayloadForm::Claude => {
+                let mode = if context.is_planning {
+                    "plan"
+                } else {
+                    "default"
+                };
+                members.insert("permissionMode".to_owned(), json!(mode));
+                claude_payload(self.kind, members, now)
+            }
         }
     }
 

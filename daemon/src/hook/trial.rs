@@ -46,6 +46,7 @@ pub async fn try_out(
         top: session.clone(),
         agent: None,
         cwd: cwd.to_string_lossy().into_owned(),
+        is_planning: false,
         project: trust::project_root(cwd),
         launch: Some(launch.clone()),
         transcript: Transcript::new(session.clone(), services.session_folder(&session)),

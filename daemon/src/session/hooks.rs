@@ -31,6 +31,7 @@ use crate::turn::prepare::PromptHooks;
 use loopd_kernel::command::{CallOutcome, Command, LogLevel};
 use loopd_kernel::hook::{Guarded, HookDenial, HookPermission, HookVerdict, StopAnswered};
 use loopd_kernel::model::ToolCall;
+use loopd_kernel::policy::planning::Planning;
 use loopd_kernel::state::TurnKey;
 
 /// Where the answer to a command goes.
@@ -108,6 +109,7 @@ impl Actor {
                 name: own.profile.agent_type.clone(),
             }),
             cwd: self.state.cwd.clone(),
+            is_planning: self.planning() != Planning::No,
             project: self
                 .state
                 .context

@@ -15,7 +15,10 @@ pub fn sample(kind: HookKind, form: PayloadForm, cwd: &Path, now: Timestamp) -> 
     payload.insert("sessionId".to_owned(), json!("sample"));
     payload.insert("timestamp".to_owned(), json!(now.0));
     payload.insert("cwd".to_owned(), json!(cwd.to_string_lossy()));
-    if has_transcript(kind) {
+    if form == PayloadForm::Claude {
+        payload.insert("permissionMode".to_owned(), json!("default"));
+    }
+    if form == PayloadForm::Claude || has_transcript(kind) {
         payload.insert("transcriptPath".to_owned(), json!("/dev/null"));
     }
     if let Value::Object(own) = own_members(kind) {
@@ -163,6 +166,7 @@ mod tests {
             claude,
             json!({
                 "hook_event_name": "PostToolUse",
+                "permission_mode": "default", "transcript_path": "/dev/null",
                 "session_id": "sample", "timestamp": "2023-11-14T22:13:20.000Z", "cwd": "/app",
                 "tool_name": "Bash",
                 "tool_input": {"command": "echo sample", "description": "Says sample"},
