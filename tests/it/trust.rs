@@ -72,9 +72,10 @@ async fn a_folder_shows_what_it_would_bring_and_is_trusted_with_exactly_that() {
     assert_eq!(
         items,
         [
-            "hook preToolUse (bash): ./guard.sh",
+            "hook preToolUse (bash): ./guard.sh [it names no file of the project, and no content is \
+             covered]",
             "agent writer: permissionMode: \"bypassPermissions\"",
-            "hook Stop: say done",
+            "hook Stop: say done [it names no file of the project, and no content is covered]",
             "mcpServer docs: npx -y docs",
             "permissions permissions: {\"allow\":[\"Bash(npm *)\"]}",
         ]

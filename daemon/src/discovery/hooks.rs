@@ -18,6 +18,7 @@ mod policy;
 mod sample;
 mod tool_arguments;
 mod tool_names;
+mod uncovered;
 
 pub use definition::{
     HookAction, HookCondition, HookDefinition, HookOrigin, HookPlace, HookSource, OnFailure,
