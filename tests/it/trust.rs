@@ -26,7 +26,13 @@ async fn trust(client: &Client) -> Value {
 async fn states(client: &Client) -> Vec<String> {
     let listed = client.call("loopd.hooks.list", json!({})).await;
     let hooks = listed["hooks"].as_array().unwrap().iter();
-    let states = hooks.map(|hook| hook["state"].as_str().unwrap().to_owned());
+    let states = hooks.map(|hook| {
+        let why = hook["why"].as_str().unwrap_or_default();
+        if why.contains("what it guards is denied") {
+            return "missing".to_owned();
+        }
+        hook["state"].as_str().unwrap().to_owned()
+    });
     states.collect()
 }
 
@@ -66,9 +72,10 @@ async fn a_folder_shows_what_it_would_bring_and_is_trusted_with_exactly_that() {
     assert_eq!(
         items,
         [
-            "hook preToolUse (bash): ./guard.sh",
+            "hook preToolUse (bash): ./guard.sh [it names no file of the project, and no content is \
+             covered]",
             "agent writer: permissionMode: \"bypassPermissions\"",
-            "hook Stop: say done",
+            "hook Stop: say done [it names no file of the project, and no content is covered]",
             "mcpServer docs: npx -y docs",
             "permissions permissions: {\"allow\":[\"Bash(npm *)\"]}",
         ]
@@ -132,16 +139,18 @@ async fn a_changed_or_new_hook_does_not_run_until_it_is_trusted_again() {
         ".github/hooks/guard.json",
         &HOOK.replace("bash\"}", "bash|edit\"}"),
     );
-    assert_eq!(states(&client).await, ["untrusted"]);
+    assert_eq!(states(&client).await, ["untrusted", "missing"]);
     let notice = notices(&client).await;
-    assert!(notice.contains("new or changed since"), "{notice}");
+    for part in ["new or changed since", "what it guards is denied"] {
+        assert!(notice.contains(part), "{notice}");
+    }
     write(work, ".github/hooks/guard.json", HOOK);
     assert_eq!(states(&client).await, ["runs"]);
 
     write(work, "guard.sh", "exit 0");
     assert_eq!(
         states(&client).await,
-        ["untrusted"],
+        ["untrusted", "missing"],
         "the script is another one"
     );
     trust(&client).await;
@@ -149,7 +158,7 @@ async fn a_changed_or_new_hook_does_not_run_until_it_is_trusted_again() {
     write(work, "guard.sh", "exit 2");
     assert_eq!(
         states(&client).await,
-        ["untrusted"],
+        ["untrusted", "missing"],
         "what was trusted before is not"
     );
 
@@ -222,7 +231,7 @@ async fn a_client_trusts_the_hooks_that_are_there_now() {
     assert_eq!(states(&client).await, ["runs"]);
     let later = HOOK.replace("./guard.sh", "./other.sh");
     write(daemon.work(), ".github/hooks/guard.json", &later);
-    assert_eq!(states(&client).await, ["untrusted"]);
+    assert_eq!(states(&client).await, ["untrusted", "missing"]);
     daemon.finish().await;
 }
 

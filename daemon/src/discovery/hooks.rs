@@ -18,6 +18,7 @@ mod policy;
 mod sample;
 mod tool_arguments;
 mod tool_names;
+mod uncovered;
 
 pub use definition::{
     HookAction, HookCondition, HookDefinition, HookOrigin, HookPlace, HookSource, OnFailure,
@@ -27,6 +28,7 @@ pub use kind::{HookKind, MatchSubject, PayloadForm};
 pub use load::{HookSwitch, LoadedHooks, folder_of_agent, load, load_file, of_agent};
 pub use local_http::{LOCAL_HTTP_VARIABLE, LocalHttp};
 pub use matcher::HookMatcher;
+pub use members::repeated_member;
 pub use named_files::is_unchanged;
 pub use parse::{HookFile, HookFileContent, HookText, parse};
 pub use places::{HookPlaces, PROJECT_SETTINGS, UserHookPlaces};

@@ -27,6 +27,8 @@ struct Own {
     hooks: Vec<Arc<FileHook>>,
     /// The hooks of the agent that is selected, beside the others.
     of_agent: Vec<Arc<FileHook>>,
+    /// The name of that agent.
+    agent: Option<String>,
     /// What people were told about the files.
     told: Vec<String>,
 }
@@ -62,10 +64,15 @@ impl HookCell {
         own.hooks = kept(&own.hooks, found);
     }
 
-    /// Takes the hooks of the agent that is selected, in the place of those of the one before.
-    pub fn set_agent(&self, found: impl IntoIterator<Item = HookDefinition>) {
+    /// Takes the hooks of the agent that is selected, in the place of those of the one before. If its
+    /// definition has no hooks that may be used any more, those from before stay: an agent cannot get
+    /// rid of its guards by a change of its own file.
+    pub fn set_agent(&self, agent: Option<String>, found: Vec<HookDefinition>) {
         let mut own = self.0.own.lock();
-        own.of_agent = kept(&own.of_agent, found);
+        if own.agent != agent || !found.is_empty() {
+            own.of_agent = kept(&own.of_agent, found);
+            own.agent = agent;
+        }
     }
 
     /// Returns the guards in force that a folder is trusted with, those of parents aside.

@@ -205,10 +205,7 @@ fn judge(
     let (text, errors) = (text.trim(), errors.trim());
     let parsed = || match text {
         "" => Ok(HookOutput::default()),
-        text => match serde_json::from_str(text) {
-            Ok(value) => HookOutput::of(Some(value)),
-            Err(_) => Err(HookFailure::nonsense(text)),
-        },
+        text => HookOutput::read(text),
     };
     match exit {
         Exit::Code(0) => match parsed() {
@@ -379,6 +376,14 @@ mod tests {
                 "",
                 Exit::Code(0),
                 "failed: its answer is not one JSON object but begins with `{\"a\":`",
+            ),
+            (
+                PreToolUse,
+                Native,
+                r#"{"permissionDecision":"deny","permissionDecision":"allow"}"#,
+                "",
+                Exit::Code(0),
+                "failed: its answer has the member `permissionDecision` twice",
             ),
             (
                 PreToolUse,

@@ -101,9 +101,6 @@ async fn answer(response: HttpResponse) -> Result<HookOutput, HookFailure> {
     let text = String::from_utf8_lossy(&text);
     match text.trim() {
         "" => Ok(HookOutput::default()),
-        text => match serde_json::from_str(text) {
-            Ok(value) => HookOutput::of(Some(value)),
-            Err(_) => Err(HookFailure::nonsense(text)),
-        },
+        text => HookOutput::read(text),
     }
 }

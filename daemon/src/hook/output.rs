@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::discovery::hooks::repeated_member;
+
 /// What a hook gave back.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct HookOutput {
@@ -23,6 +25,19 @@ impl HookOutput {
             }),
             Some(other) => Err(HookFailure::nonsense(&other.to_string())),
         }
+    }
+
+    /// Reads the answer that a command or an address gave. An answer with a member twice is nonsense:
+    /// it may mean either.
+    pub(super) fn read(text: &str) -> Result<Self, HookFailure> {
+        let value = serde_json::from_str(text).map_err(|_| HookFailure::nonsense(text))?;
+        if let Some(name) = repeated_member(text) {
+            return Err(HookFailure::failed(format!(
+                "its answer has the member `{}` twice",
+                loopd_proto::visible::visible(&name)
+            )));
+        }
+        Self::of(Some(value))
     }
 
     /// Returns the answer as events show it.

@@ -218,6 +218,9 @@ fn of_hook(hook: &HookDefinition) -> Option<ContentItem> {
     if !files.is_empty() {
         detail = format!("{detail} [with the content of {}]", files.join(", "));
     }
+    if let Some(uncovered) = hook.uncovered() {
+        detail = format!("{detail} [{uncovered}]");
+    }
     Some(ContentItem {
         kind: ContentKind::Hook,
         folder,

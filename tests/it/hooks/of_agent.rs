@@ -13,6 +13,9 @@ async fn the_hooks_of_a_selected_agent_guard_the_session() {
     let daemon = Daemon::playing([
         Turn::user("go").calls([bash("a", "touch main")]),
         Turn::results(["not this"]).says("done"),
+        // The agent's file says nothing of hooks any more.
+        Turn::user("still").calls([bash("c", "touch main")]),
+        Turn::results(["not this"]).says("done"),
         Turn::user("more").calls([bash("b", "touch other")]),
         Turn::results([""]).says("done"),
     ])
@@ -28,6 +31,9 @@ async fn the_hooks_of_a_selected_agent_guard_the_session() {
         .call("session.agent.select", json!({"name": "kid"}))
         .await;
     session.ask("go").await;
+    let without = "---\nname: kid\ndescription: Does.\n---\nYou are free.\n";
+    std::fs::write(agents.join("kid.md"), without).unwrap();
+    session.ask("still").await;
     assert!(!daemon.file("main").exists());
     session.call("session.agent.deselect", json!({})).await;
     session.ask("more").await;

@@ -1,5 +1,6 @@
 //! The members of a JSON object as they stand in the text, so that a mistake has a line.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -75,4 +76,22 @@ impl FileText<'_> {
         let before = self.original.as_bytes().iter().take(offset);
         before.filter(|byte| **byte == b'\n').count() + 1
     }
+}
+
+/// Returns a member that an object has twice, at its top or in an object in it.
+pub fn repeated_member(text: &str) -> Option<String> {
+    let members = Members::read(text).ok()?;
+    let mut seen = HashSet::new();
+    for (name, value) in &members.0 {
+        if !seen.insert(name) {
+            return Some(name.clone());
+        }
+        let inner = value.get();
+        if inner.starts_with('{')
+            && let Some(found) = repeated_member(inner)
+        {
+            return Some(found);
+        }
+    }
+    None
 }

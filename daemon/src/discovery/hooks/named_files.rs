@@ -15,12 +15,15 @@ use super::definition::{HookAction, HookDefinition, HookPlace};
 /// The most files and words of one hook that are looked at.
 const MOST_FILES: usize = 64;
 const MOST_WORDS: usize = 1024;
+/// The most folders that a command enters.
+const MOST_FOLDERS: usize = 4;
 /// How much of a file counts.
 const LARGEST_SCRIPT: u64 = 8 * 1024 * 1024;
 
 /// The variables that stand for the folder of the project, and of the plugin.
-const PROJECT_VARIABLES: [&str; 3] = ["CLAUDE_PROJECT_DIR", "COPILOT_PROJECT_DIR", "PWD"];
-const PLUGIN_VARIABLES: [&str; 2] = ["CLAUDE_PLUGIN_ROOT", "COPILOT_PLUGIN_ROOT"];
+pub(super) const PROJECT_VARIABLES: [&str; 3] =
+    ["CLAUDE_PROJECT_DIR", "COPILOT_PROJECT_DIR", "PWD"];
+pub(super) const PLUGIN_VARIABLES: [&str; 2] = ["CLAUDE_PLUGIN_ROOT", "COPILOT_PLUGIN_ROOT"];
 
 /// Adds the files that a hook names to the hook and to its hash. `root` is the root of the project.
 pub(super) fn include(hook: &mut HookDefinition, root: &Path) {
@@ -67,6 +70,13 @@ fn find(hook: &HookDefinition, root: &Path, folder: &Path) -> Vec<PathBuf> {
         let below: Vec<PathBuf> = bases.iter().map(|base| base.join(cwd)).collect();
         bases.extend(below);
     }
+    // `cd scripts && ./x` names scripts/x.
+    let folders = words.windows(2).filter_map(|pair| match pair {
+        ["cd" | "pushd", folder] => Some(paths(folder, &bases, plugin)),
+        _ => None,
+    });
+    let entered: Vec<PathBuf> = folders.take(MOST_FOLDERS).flatten().collect();
+    bases.extend(entered);
     let mut files = BTreeSet::new();
     for word in words.iter().take(MOST_WORDS) {
         let found = paths(word, &bases, plugin);

@@ -27,14 +27,16 @@ impl SelectedAgentHooks {
         } = self;
         let read = tokio::task::spawn_blocking(move || {
             let roster = roster.get();
-            let agent = roster.get(&agent)?;
-            agent.hooks.as_ref()?;
-            let root = trust::project_root(Path::new(&cwd));
-            Some(of_agent(agent, LocalHttp::Refused, &root).hooks)
+            let definition = roster.get(&agent);
+            let found = definition.map(|definition| {
+                let root = trust::project_root(Path::new(&cwd));
+                of_agent(definition, LocalHttp::Refused, &root).hooks
+            });
+            (agent, found.unwrap_or_default())
         });
         // A read that crashed leaves the hooks that were there.
-        if let Ok(found) = read.await {
-            cell.set_agent(found.unwrap_or_default());
+        if let Ok((agent, found)) = read.await {
+            cell.set_agent(Some(agent), found);
         }
     }
 }
@@ -47,7 +49,7 @@ impl Actor {
             return None;
         }
         let Some(agent) = self.state.agent.clone() else {
-            self.hooks.files.set_agent([]);
+            self.hooks.files.set_agent(None, Vec::new());
             return None;
         };
         Some(SelectedAgentHooks {

@@ -1,0 +1,106 @@
+//! Tells people where the trust in a hook ends: what its command runs without naming the file.
+
+use super::definition::{HookAction, HookDefinition};
+use super::named_files::{PLUGIN_VARIABLES, PROJECT_VARIABLES};
+
+/// Programs and options that run what some other file of the project says.
+const RUNNERS: [&str; 21] = [
+    "-m", "ant", "bun", "bundle", "cargo", "composer", "deno", "go", "gradle", "just", "make",
+    "mvn", "ninja", "npm", "npx", "pnpm", "poetry", "rake", "tox", "uv", "yarn",
+];
+
+impl HookDefinition {
+    /// Returns why the hook may run files of the project that the trust in it does not cover.
+    pub fn uncovered(&self) -> Option<&'static str> {
+        self.source.folder.as_ref()?;
+        let (script, words) = match &self.action {
+            HookAction::Script { script, .. } => {
+                (Some(script), script.split_whitespace().collect::<Vec<_>>())
+            }
+            HookAction::Program { program, args, .. } => {
+                let args = args.iter().map(String::as_str);
+                (
+                    None,
+                    std::iter::once(program.as_str()).chain(args).collect(),
+                )
+            }
+            HookAction::Http { .. } | HookAction::Prompt { .. } => return None,
+        };
+        if words.iter().any(|word| RUNNERS.contains(word)) {
+            return Some("it runs what other files say, and their content is not covered");
+        }
+        if script.is_some_and(|script| is_computed(script)) {
+            return Some(
+                "names in it are known only when it runs, and their content is not covered",
+            );
+        }
+        self.named_files
+            .is_empty()
+            .then_some("it names no file of the project, and no content is covered")
+    }
+}
+
+/// Whether the words of a script depend on variables, patterns or output of commands.
+fn is_computed(script: &str) -> bool {
+    let mut quote = None;
+    let mut letters = script.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        let rest = script.get(at + letter.len_utf8()..).unwrap_or_default();
+        match (quote, letter) {
+            (Some('\''), '\'') => quote = None,
+            (Some('\''), _) => {}
+            (_, '\\') => {
+                if quote.is_none() {
+                    return true;
+                }
+                letters.next();
+            }
+            (Some('"'), '"') => quote = None,
+            (None, '\'' | '"') => quote = Some(letter),
+            (_, '`') => return true,
+            (_, '$') if !is_known(rest) => return true,
+            (None, '*' | '?') => return true,
+            // `[ -f x ]` is a command.
+            (None, '[') if !rest.starts_with([' ', '[']) => return true,
+            (None, '{') if rest.split('}').next().is_some_and(|it| it.contains(',')) => {
+                return true;
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether what comes after a `$` is the name of a folder that is known, or a number.
+fn is_known(rest: &str) -> bool {
+    let name = rest.strip_prefix('{').unwrap_or(rest);
+    let end = name.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let name = name.get(..end.unwrap_or(name.len())).unwrap_or_default();
+    let mut known = PROJECT_VARIABLES.iter().chain(&PLUGIN_VARIABLES);
+    known.any(|it| *it == name) || rest.starts_with(['?', '#', '$', ' '])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_known_only_when_a_script_runs() {
+        let table = [
+            ("./guard.sh", false),
+            ("\"$CLAUDE_PROJECT_DIR\"/guard.sh 2>&1", false),
+            ("${CLAUDE_PLUGIN_ROOT}/x.sh; exit $?", false),
+            ("jq -r '.a[] | $x' | ./g.sh", false),
+            ("[ -f x ] && ./g.sh", false),
+            ("X=g8; ./$X.sh", true),
+            ("./[a]*.sh", true),
+            ("./{a,b}.sh", true),
+            ("./sp\\ ace.sh", true),
+            ("`cat name`", true),
+            ("\"$(cat name)\"", true),
+        ];
+        for (script, wanted) in table {
+            assert_eq!(is_computed(script), wanted, "{script}");
+        }
+    }
+}
