@@ -182,6 +182,11 @@ pub(super) fn permission(
         finish_into(state, turn, call, outcome, &mut decision, env);
         return decision;
     }
+    // In plan mode a hook can deny; what is asked there is for a person.
+    let verdict = match verdict {
+        HookVerdict::Allow if env.planning(state).is_on() => HookVerdict::None,
+        verdict => verdict,
+    };
     match verdict {
         HookVerdict::None | HookVerdict::Ask(_) => {
             ask_person(

@@ -72,8 +72,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
         }
         (granted, _) => granted,
     };
-    let is_planning = env.planning(state).is_on();
-    if is_planning {
+    if env.planning(state).is_on() {
         granted = planning::weigh(granted, assessed.claim, &(env.plan_file)());
     }
     // A hook wants a person to decide, whatever else allows the call.
@@ -110,8 +109,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             };
             let for_a_person =
                 managed::wants_a_person(&permissions, env.whereabouts(state), &request)
-                    || matches!(assessed.hooks, HookVerdict::Ask(_))
-                    || is_planning;
+                    || matches!(assessed.hooks, HookVerdict::Ask(_));
             if (env.hooks.permission)(&call.call) && !for_a_person {
                 decision.run(Effect::AskHooks(HookPermission {
                     turn: turn.key.clone(),

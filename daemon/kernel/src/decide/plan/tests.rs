@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::decide::tests::prelude::*;
+use crate::hook::HookVerdict;
 
 #[test]
 fn a_plan_is_a_question_to_people() {
@@ -120,6 +121,29 @@ fn a_message_that_steers_begins_plan_mode_anew_after_an_approved_plan() {
         now preparing [m2] into i/0
         "#,
     );
+}
+
+#[test]
+fn hooks_are_asked_in_plan_mode_and_lift_nothing() {
+    let looks = || json!({ "kind": "custom-tool", "toolName": "t", "toolDescription": "", "toolCallId": "a" });
+    check(
+        &planning().with_hooks(),
+        || needs("a", looks()),
+        "
+        do ask hooks i/0 a
+        now turn i/0 [a:started]
+        ",
+    );
+    for verdict in [HookVerdict::Allow, HookVerdict::None] {
+        check(
+            &planning().with_hooks(),
+            || hooks_answered(looks(), verdict.clone()),
+            "
+            store permission.requested #1 custom-tool a prompt=custom-tool
+            now turn i/0 [a:asking]
+            ",
+        );
+    }
 }
 
 #[test]
