@@ -5,6 +5,7 @@ mod guards;
 mod leaving;
 mod modes;
 mod queued;
+mod scratch;
 mod shells;
 
 use std::path::Path;
