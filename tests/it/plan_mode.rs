@@ -1,6 +1,7 @@
 //! Plan mode: nothing is written but the plan, by no tool, command or agent, until it ends.
 
 mod agents;
+mod answers;
 mod guards;
 mod leaving;
 mod modes;
