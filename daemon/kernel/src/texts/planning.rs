@@ -10,7 +10,7 @@ pub fn plan_mode(planning: Planning) -> &'static str {
     match planning {
         Planning::No => "",
         Planning::Mode => {
-            "The session is in plan mode: nothing is changed until the user approves a plan. Read, search and run commands that only look; call exit_plan_mode when the plan is ready. Only the user ends plan mode."
+            "The session is in plan mode: nothing is changed until the user approves a plan. Read, search and run commands that only look. When the plan is ready, call exit_plan_mode if you have this tool; else write the plan as your answer. Only the user ends plan mode."
         }
         Planning::Parent => {
             "The session that you work for is in plan mode: nothing is changed until the user approves a plan. Read, search and run commands that only look, and report what should be changed. Plan mode ends in that session, with exit_plan_mode or by the user."
