@@ -28,7 +28,7 @@ mod view;
 mod walk;
 mod web_fetch;
 
-pub use context::{AssessContext, ShellLookup, ToolContext, sandbox_folder};
+pub use context::{AssessContext, ShellLookup, ToolContext};
 pub use web_fetch::Web;
 
 use futures::future::BoxFuture;

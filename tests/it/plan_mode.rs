@@ -1,10 +1,12 @@
 //! Plan mode: nothing is written but the plan, by no tool, command or agent, until it ends.
 
 mod agents;
+mod answers;
 mod guards;
 mod leaving;
 mod modes;
 mod queued;
+mod scratch;
 mod shells;
 
 use std::path::Path;

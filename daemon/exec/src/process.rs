@@ -63,7 +63,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::keep_alive::KeepAlive;
-use crate::sandbox::{Sandbox, SandboxError};
+use crate::sandbox::{HomePath, Sandbox, SandboxError};
 
 #[cfg(target_os = "linux")]
 pub use ancestry::PeerOrigin;
@@ -277,11 +277,13 @@ struct ProcessesInner {
     table: Mutex<HashMap<ProcessId, Arc<ProcessRecord>>>,
     tasks: TaskTracker,
     ending: AtomicBool,
+    home: HomePath,
     backend: backend::ProcessBackend,
 }
 
 impl Processes {
-    /// Creates the handle without starting or reading anything.
+    /// Creates the handle without starting anything. Links to the home are followed now, and not
+    /// again.
     pub fn new(home: &Path, keep_alive: KeepAlive) -> Self {
         Self(Arc::new(ProcessesInner {
             clock: Clock::default(),
@@ -289,6 +291,7 @@ impl Processes {
             table: Mutex::default(),
             tasks: TaskTracker::new(),
             ending: AtomicBool::new(false),
+            home: HomePath::new(home),
             backend: backend::ProcessBackend::new(home),
         }))
     }
@@ -323,7 +326,7 @@ impl Processes {
             return Err(SpawnError::Ending);
         }
         if let Some(sandbox) = &spawn.sandbox {
-            sandbox.prepare(&mut spawn.env)?;
+            sandbox.prepare(&self.0.home, &mut spawn.env)?;
         }
         let length = record::shortened(&spawn.label).len();
         spawn.label.truncate(length);

@@ -22,6 +22,8 @@
 #[cfg(target_os = "linux")]
 mod files;
 #[cfg(target_os = "linux")]
+mod scratch;
+#[cfg(target_os = "linux")]
 mod system_calls;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
@@ -31,18 +33,42 @@ mod tests;
 use std::collections::BTreeMap;
 use std::io;
 #[cfg(target_os = "linux")]
-use std::path::Path;
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 #[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicBool, Ordering};
+
+#[cfg(target_os = "linux")]
+use parking_lot::Mutex;
 
 /// The sandbox of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
-    /// The only folder to which the command may write. It is created when a command starts.
-    pub scratch: PathBuf,
+    /// The only folder to which the command may write.
+    pub scratch: ScratchFolder,
     pub network: NetworkAccess,
 }
+
+/// The scratch folder of commands that share one. It is made when the first of them starts.
+#[derive(Debug, Clone)]
+pub struct ScratchFolder(Arc<ScratchPlace>);
+
+#[derive(Debug)]
+struct ScratchPlace {
+    parent: PathBuf,
+    #[cfg(target_os = "linux")]
+    made: Mutex<Option<scratch::MadeFolder>>,
+}
+
+/// Two scratch folders are equal if they are the same one.
+impl PartialEq for ScratchFolder {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for ScratchFolder {}
 
 /// Whether commands in a sandbox may use the internet protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,29 +105,112 @@ pub enum SandboxError {
 }
 
 impl Sandbox {
-    /// A sandbox without a network.
-    pub fn new(scratch: impl Into<PathBuf>) -> Self {
+    /// A sandbox without a network, whose scratch folder will be in the folder `parent`.
+    pub fn new(parent: impl Into<PathBuf>) -> Self {
         Self {
-            scratch: scratch.into(),
+            scratch: ScratchFolder::below(parent),
             network: NetworkAccess::Denied,
         }
     }
 
     /// Makes the scratch folder and the variables that name it; fails where there is no sandbox.
-    pub(crate) fn prepare(&self, env: &mut BTreeMap<String, String>) -> Result<(), SandboxError> {
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn prepare(
+        &self,
+        _home: &HomePath,
+        _env: &mut BTreeMap<String, String>,
+    ) -> Result<(), SandboxError> {
+        check()
+    }
+
+    /// Makes the scratch folder and the variables that name it; fails where there is no sandbox.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn prepare(
+        &self,
+        home: &HomePath,
+        env: &mut BTreeMap<String, String>,
+    ) -> Result<(), SandboxError> {
         check()?;
-        let failed = |source| SandboxError::Scratch {
-            folder: self.scratch.clone(),
-            source,
-        };
-        make_private_folder(&self.scratch).map_err(failed)?;
-        let scratch = self.scratch.to_string_lossy().into_owned();
+        let scratch = self.scratch.open(home)?;
+        let scratch = scratch.to_string_lossy().into_owned();
         for name in ["TMPDIR", "TMP", "TEMP"] {
             env.insert(name.to_owned(), scratch.clone());
         }
         // `git status` would write its index.
         env.insert("GIT_OPTIONAL_LOCKS".to_owned(), "0".to_owned());
         Ok(())
+    }
+}
+
+impl ScratchFolder {
+    /// A scratch folder that will be in the folder `parent`.
+    pub fn below(parent: impl Into<PathBuf>) -> Self {
+        Self(Arc::new(ScratchPlace {
+            parent: parent.into(),
+            #[cfg(target_os = "linux")]
+            made: Mutex::default(),
+        }))
+    }
+
+    /// Another folder in the same place, for commands that do not share this one.
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        Self::below(self.0.parent.clone())
+    }
+
+    /// Returns the path of the folder; makes it if it is not there.
+    #[cfg(target_os = "linux")]
+    fn open(&self, home: &HomePath) -> Result<PathBuf, SandboxError> {
+        let mut made = self.0.made.lock();
+        if let Some(made) = made.as_ref().filter(|made| made.is_in_place()) {
+            return Ok(made.path.clone());
+        }
+        let fresh = scratch::MadeFolder::new_in(&home.real(&self.0.parent));
+        let fresh = fresh.map_err(|source| SandboxError::Scratch {
+            folder: self.0.parent.clone(),
+            source,
+        })?;
+        let path = fresh.path.clone();
+        *made = Some(fresh);
+        Ok(path)
+    }
+
+    /// Returns a descriptor of the folder, which was opened when it was made.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
+        let made = self.0.made.lock();
+        let made = made.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        made.descriptor.try_clone()
+    }
+}
+
+/// The daemon's home as it is named, and where it was when the daemon started.
+#[derive(Debug)]
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "there is no sandbox that would need the paths")
+)]
+pub(crate) struct HomePath {
+    named: PathBuf,
+    found: PathBuf,
+}
+
+impl HomePath {
+    pub(crate) fn new(home: &Path) -> Self {
+        let found = home.canonicalize();
+        Self {
+            named: home.to_owned(),
+            found: found.unwrap_or_else(|_| home.to_owned()),
+        }
+    }
+
+    /// Returns a path in the home without the links that led to the home.
+    #[cfg(target_os = "linux")]
+    fn real(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(&self.named) {
+            Ok(inside) => self.found.join(inside),
+            Err(_) => path.to_owned(),
+        }
     }
 }
 
@@ -121,20 +230,6 @@ impl NetworkAccess {
             .into_iter()
             .find(|access| access.name() == name)
     }
-}
-
-#[cfg(unix)]
-fn make_private_folder(folder: &std::path::Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-}
-
-#[cfg(not(unix))]
-fn make_private_folder(folder: &std::path::Path) -> io::Result<()> {
-    std::fs::create_dir_all(folder)
 }
 
 /// Whether this system can keep commands from writing.
@@ -166,12 +261,16 @@ pub(crate) struct Confinement {
 
 #[cfg(target_os = "linux")]
 impl Confinement {
-    /// Prepares the sandbox of a command that runs on the terminal `tty`, if it has one.
-    pub(crate) fn of(sandbox: &Sandbox, tty: Option<&Path>) -> io::Result<Self> {
+    /// Prepares the sandbox of a command that writes to the folder `scratch` and runs on the
+    /// terminal `tty`, if it has one.
+    pub(crate) fn of(
+        network: NetworkAccess,
+        scratch: &OwnedFd,
+        tty: Option<&Path>,
+    ) -> io::Result<Self> {
         Ok(Self {
-            files: files::FileRules::of(&sandbox.scratch, tty)?,
-            system_calls: system_calls::SystemCallFilters::of(sandbox.network)
-                .map_err(io::Error::other)?,
+            files: files::FileRules::of(scratch, tty)?,
+            system_calls: system_calls::SystemCallFilters::of(network).map_err(io::Error::other)?,
         })
     }
 

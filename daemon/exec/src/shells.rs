@@ -30,7 +30,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::process::{Lifetime, Processes};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{NetworkAccess, Sandbox, ScratchFolder};
 use crate::terminal::{Backend, CloseMode, CommandStartError, OutputFilters, Shell, ShellSpec};
 use loopd_kernel::command::{Command, TaskEnd};
 use loopd_kernel::state::State;
@@ -99,6 +99,8 @@ struct ShellsInner {
     spare: SpareShell,
     client_execs: client_exec::ClientExecTable,
     tasks: TaskTracker,
+    /// The scratch folder of the commands that run in a sandbox now.
+    sandbox_scratch: Mutex<ScratchFolder>,
 }
 
 /// The command that a shell id refers to.
@@ -118,8 +120,10 @@ impl fmt::Debug for Shells {
 
 impl Shells {
     pub fn new(setup: ShellsSetup) -> Self {
+        let sandbox_scratch = Mutex::new(ScratchFolder::below(&setup.scratch));
         Self(Arc::new(ShellsInner {
             setup,
+            sandbox_scratch,
             clock: Clock::default(),
             table: Mutex::default(),
             spare: SpareShell::default(),
@@ -387,8 +391,20 @@ impl Shells {
         self.table().not_sandboxed()
     }
 
+    /// Returns the sandbox for commands that start now. Its scratch folder is the same for all until
+    /// the shells in the sandbox are closed.
+    pub fn sandbox(&self, network: NetworkAccess) -> Sandbox {
+        Sandbox {
+            scratch: self.0.sandbox_scratch.lock().clone(),
+            network,
+        }
+    }
+
     /// Closes the shells that run in a sandbox and stops their commands.
     pub fn close_sandboxed(&self) {
+        let mut scratch = self.0.sandbox_scratch.lock();
+        *scratch = scratch.renewed();
+        drop(scratch);
         let table = self.table();
         let sandboxed = table.slots.iter().filter(|(_, slot)| slot.sandboxed);
         let ids: Vec<ShellId> = sandboxed.map(|(id, _)| id.clone()).collect();

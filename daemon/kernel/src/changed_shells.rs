@@ -143,6 +143,13 @@ fn changed_by(call: &ToolCall) -> Option<&str> {
     changes.then_some(id)
 }
 
+/// Returns the command that a call runs in a shell.
+pub(crate) fn command_of(call: &ToolCall) -> Option<&str> {
+    let command = call.arguments.get("command");
+    let command = command.filter(|_| RUNNING.contains(&call.name.as_str()));
+    command.and_then(serde_json::Value::as_str)
+}
+
 fn shell(call: &ToolCall) -> Option<&str> {
     call.arguments
         .get("shellId")

@@ -234,6 +234,11 @@ pub enum Command {
         /// The plan as it is now, if it is another one than was asked about.
         edited: Option<String>,
     },
+    /// A client answered about a plan in a way that cannot be used.
+    ExitPlanModeFailed {
+        request: RequestId,
+        why: String,
+    },
     AnswerAutoModeSwitch {
         request: RequestId,
         response: AutoModeSwitch,
@@ -423,6 +428,8 @@ pub enum Refusal {
     TooManyRules { limit: usize },
     #[error("the managed settings of this session do not let anybody approve everything at once")]
     NoApproveAll,
+    #[error("the action {0} was not offered with this plan; choose one of its `actions`")]
+    NotOffered(&'static str),
     #[error("the form was not filled in as it was asked for: {0}")]
     FormContent(String),
     #[error(

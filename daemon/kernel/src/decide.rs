@@ -141,7 +141,10 @@ pub fn decide(
             request,
             answer,
             edited,
-        } => Ok(plan::answered(state, &request, answer, edited, env)),
+        } => plan::answered(state, &request, answer, edited, env),
+        Command::ExitPlanModeFailed { request, why } => {
+            Ok(plan::answer_failed(state, &request, &why, env))
+        }
         Command::AnswerAutoModeSwitch { request, response } => {
             Ok(model_switch::answered(state, &request, response, env))
         }
@@ -157,7 +160,7 @@ pub fn decide(
         } => answer::elicitation(state, &request, action, content),
 
         Command::SetName { name, by } => Ok(settings::name(state, name, by)),
-        Command::SetMode { mode, expected } => Ok(settings::mode(state, mode, expected)),
+        Command::SetMode { mode, expected } => Ok(settings::mode(state, mode, expected, env)),
         Command::SetModel(choice) => Ok(settings::model(state, *choice)),
         Command::SetReasoningEffort {
             effort,

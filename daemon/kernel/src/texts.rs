@@ -8,7 +8,10 @@ mod planning;
 use loopd_proto::permission::{PermissionRequest, PermissionRule};
 
 pub(crate) use notice::task_rested;
-pub(crate) use planning::{not_in_plan_mode, plan_approved, plan_rejected, still_running};
+pub(crate) use planning::{
+    not_in_plan_mode, plan_answer_failed, plan_approved, plan_mode_ended, plan_not_answered,
+    plan_rejected, still_running,
+};
 pub use planning::{plan_mode, refused_while_planning};
 
 use crate::tasks::Task;

@@ -11,7 +11,7 @@ use loopd_proto::params::pending::ExitPlanMode;
 
 use super::actor::Actor;
 use super::{SessionError, SessionHandle};
-use crate::client::Client;
+use crate::client::{AskError, Client};
 use crate::tool::exit_plan_mode::read_plan;
 use loopd_kernel::command::{Answer, Command};
 use loopd_kernel::state::State;
@@ -29,11 +29,21 @@ impl Actor {
         let file = PathBuf::from(self.services.plan_file(&self.state.id));
         let reporter = self.reporter();
         let waiting = self.running.spawn(async move {
-            match asking.await {
-                Ok(answer) => reporter.report(command(&file, asked, answer).await).await,
+            let failed = |why: String| Command::ExitPlanModeFailed {
+                request: asked.request_id.clone(),
+                why: shortened(why),
+            };
+            let report = match asking.await {
+                Ok(answer) => match not_offered(&asked, &answer) {
+                    Some(why) => failed(why),
+                    None => command(&file, asked, answer).await,
+                },
                 // The question stays open: another client may answer it, or this one later.
-                Err(error) => tracing::debug!(%error, "a client did not answer about a plan"),
-            }
+                Err(AskError::Gone) => return,
+                // Whoever waited for this client would wait for ever.
+                Err(AskError::Failed(why) | AskError::TooLarge(why)) => failed(why),
+            };
+            reporter.report(report).await;
         });
         self.question_waiters.sent(request, waiting);
     }
@@ -88,6 +98,27 @@ impl SessionHandle {
         let done = self.command(command(&file, asked, answer).await).await?;
         Ok(done.answer == Answer::Accepted(true))
     }
+}
+
+/// The longest text about an answer that could not be used, in characters.
+const LONGEST_WHY: usize = 500;
+
+fn shortened(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(LONGEST_WHY) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// Says that an answer chooses what was not offered.
+fn not_offered(asked: &ExitPlanModeRequested, answer: &ExitPlanMode) -> Option<String> {
+    let chosen = answer.selected_action.filter(|_| answer.approved)?;
+    if asked.actions.contains(&chosen) {
+        return None;
+    }
+    let chosen = serde_json::to_value(chosen).unwrap_or_default();
+    Some(format!("the action {chosen} was not offered"))
 }
 
 /// Returns the answer to a plan, together with the plan if somebody has edited it since.

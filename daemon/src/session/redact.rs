@@ -58,6 +58,10 @@ impl Actor {
             self.redaction().clean_in_place(plan);
             return command;
         }
+        if let Command::ExitPlanModeFailed { why, .. } = &mut command {
+            self.redaction().clean_in_place(why);
+            return command;
+        }
         let outcome = match &mut command {
             Command::ToolFinished { outcome, .. }
             | Command::AnswerTool { outcome, .. }

@@ -9,8 +9,7 @@ use super::{Message, SessionError};
 use crate::config::ShellBackend;
 use crate::redaction::file::FileMasks;
 use crate::services::Services;
-use crate::tool::{large_output, sandbox_folder};
-use loopd_exec::sandbox::Sandbox;
+use crate::tool::large_output;
 use loopd_exec::shells::{CommandContext, Shells, ShellsSetup, TaskLog, TaskLogError};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::command::Command;
@@ -81,12 +80,9 @@ impl Actor {
     /// Returns where a shell command of the model runs now.
     pub(super) fn agent_command_context(&self) -> CommandContext {
         let planning = self.planning().is_on();
-        let folder = || sandbox_folder(&self.services.scratch_folder(&self.state.id));
+        let network = self.services.config.shell.sandbox_network();
         CommandContext {
-            sandbox: planning.then(|| Sandbox {
-                network: self.services.config.shell.sandbox_network(),
-                ..Sandbox::new(folder())
-            }),
+            sandbox: planning.then(|| self.shells.sandbox(network)),
             ..self.command_context()
         }
     }

@@ -21,11 +21,6 @@ use loopd_kernel::changed_shells::ChangedShells;
 use loopd_kernel::policy::GuardedPaths;
 use loopd_kernel::policy::planning::Planning;
 
-/// Returns the folder to which commands in a sandbox may write, in a session's scratch folder.
-pub fn sandbox_folder(scratch: &Path) -> PathBuf {
-    scratch.join("sandbox")
-}
-
 /// What a tool gets while its call is only assessed. Nothing in it can start or change anything.
 #[derive(Debug, Clone)]
 pub struct AssessContext {
@@ -72,10 +67,7 @@ impl AssessContext {
     /// Returns the sandbox for commands that start now; `None` if they run free.
     pub fn sandbox(&self) -> Option<Sandbox> {
         let planning = self.planning.is_on();
-        planning.then(|| Sandbox {
-            network: self.sandbox_network,
-            ..Sandbox::new(sandbox_folder(&self.scratch))
-        })
+        planning.then(|| self.open_shells.0.sandbox(self.sandbox_network))
     }
 
     /// Resolves a path from the model against the working directory, without reading the disk.

@@ -37,8 +37,10 @@ async fn a_hook_that_allows_leaves_it_to_a_person() {
     let (daemon, mut session, _app) = asked(json!({"behavior": "allow"})).await;
     session.send("go").await;
     let (request, _) = session.permission().await;
-    assert!(session.decide(&request, json!({"kind": "reject"})).await);
+    let approved = json!({"kind": "approve-once"});
+    assert!(session.decide(&request, approved).await);
     session.next("session.idle").await;
-    assert!(!result_of(&session, "c").contains("secret"));
+    assert!(result_of(&session, "c").contains("secret"));
+    assert!(!daemon.file("made").exists());
     daemon.finish().await;
 }

@@ -126,7 +126,7 @@ async fn order_command(
         env: environment(spawn.env, &id),
         cwd: spawn.cwd.clone(),
         stdio: pipes.stdio,
-        sandbox: spawn.sandbox.clone(),
+        sandbox: spawn.sandbox.as_ref().map(|sandbox| sandbox.network),
         ledger: backend.ledger.path(&id),
         entry: serde_json::to_string(&entry).map_err(|error| SpawnError::Holder(error.into()))?,
     };
@@ -144,6 +144,10 @@ async fn order_command(
     };
     let mut descriptors = vec![theirs, file];
     descriptors.extend(pipes.theirs);
+    if let Some(sandbox) = &spawn.sandbox {
+        let scratch = sandbox.scratch.descriptor();
+        descriptors.push(scratch.map_err(SandboxError::Failed)?);
+    }
     backend
         .link
         .order(inner, kind, &descriptors)

@@ -162,13 +162,15 @@ fn start(order: &KeeperOrder, descriptors: Vec<OwnedFd>) -> Result<Pid, (StartSt
             terminal(&mut command, tty, &control).map_err(|error| (StartStage::Terminal, error))?;
         }
     }
-    if let Some(sandbox) = &order.sandbox {
+    if let Some(network) = order.sandbox {
+        let scratch = descriptors.next_back();
+        let scratch = scratch.ok_or_else(|| (StartStage::Sandbox, missing()))?;
         // After the terminal: the command has to become the leader of a session first.
         let tty = match &order.stdio {
             StdioSource::Terminal(tty) => Some(tty.as_path()),
             StdioSource::One | StdioSource::Three => None,
         };
-        let confinement = Confinement::of(sandbox, tty);
+        let confinement = Confinement::of(network, &scratch, tty);
         let confinement = confinement.map_err(|error| (StartStage::Sandbox, error))?;
         crate::sys::before_exec(&mut command, move || confinement.enter());
     }

@@ -17,10 +17,11 @@ use rustix::net::{
 };
 
 use super::{Exit, Signal};
-use crate::sandbox::{NetworkAccess, Sandbox};
+use crate::sandbox::NetworkAccess;
 
-/// The maximum number of descriptors in an order: socket, order file, three pipes.
-const DESCRIPTORS: usize = 5;
+/// The maximum number of descriptors in an order: socket, order file, three pipes, and the scratch
+/// folder of a sandbox.
+const DESCRIPTORS: usize = 6;
 
 /// Whether a keeper outlives the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +103,8 @@ pub(super) struct KeeperOrder {
     pub(super) env: Vec<OsString>,
     pub(super) cwd: PathBuf,
     pub(super) stdio: StdioSource,
-    pub(super) sandbox: Option<Sandbox>,
+    /// The command runs in a sandbox with this network. The last descriptor is its scratch folder.
+    pub(super) sandbox: Option<NetworkAccess>,
     /// The command's file in the ledger.
     pub(super) ledger: PathBuf,
     /// The contents of that file as JSON, without pids.
@@ -119,15 +121,11 @@ impl KeeperOrder {
             StdioSource::Terminal(tty) => ("terminal", tty.as_os_str()),
         };
         let count = self.args.len().to_string();
-        let (network, scratch) = match &self.sandbox {
-            None => ("free", OsStr::new("")),
-            Some(Sandbox { scratch, network }) => (network.name(), scratch.as_os_str()),
-        };
+        let network = self.sandbox.map_or("free", NetworkAccess::name);
         let head = [
             OsStr::new(stdio),
             tty,
             OsStr::new(network),
-            scratch,
             self.program.as_os_str(),
             self.cwd.as_os_str(),
             self.ledger.as_os_str(),
@@ -167,13 +165,9 @@ impl KeeperOrder {
             _ => return None,
         };
         let network = fields.next()?;
-        let scratch = fields.next()?.into();
         let sandbox = match network.to_str()? {
             "free" => None,
-            name => Some(Sandbox {
-                scratch,
-                network: NetworkAccess::named(name)?,
-            }),
+            name => Some(NetworkAccess::named(name)?),
         };
         let program = fields.next()?.into();
         let cwd = fields.next()?.into();

@@ -2,6 +2,7 @@
 //! are not restricted.
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use landlock::{
@@ -37,7 +38,7 @@ pub(super) fn check(version: io::Result<i64>) -> Result<(), SandboxError> {
 pub(super) struct FileRules(RulesetCreated);
 
 impl FileRules {
-    pub(super) fn of(scratch: &Path, tty: Option<&Path>) -> io::Result<Self> {
+    pub(super) fn of(scratch: &OwnedFd, tty: Option<&Path>) -> io::Result<Self> {
         let mut rules = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(AccessFs::from_write(NEEDED))
@@ -51,10 +52,12 @@ impl FileRules {
             .map_err(io::Error::other)?;
         // A device that root makes would lead to the disk below all files.
         let devices = AccessFs::MakeChar | AccessFs::MakeBlock;
-        rules = allow(rules, scratch, AccessFs::from_write(NEEDED) & !devices)?;
+        let access = AccessFs::from_write(NEEDED) & !devices;
+        rules = allow(rules, scratch, access)?;
         let terminal = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
         for device in HARMLESS_DEVICES.iter().map(Path::new).chain(tty) {
-            rules = allow(rules, device, terminal)?;
+            let opened = PathFd::new(device).map_err(io::Error::other)?;
+            rules = allow(rules, opened, terminal)?;
         }
         Ok(Self(rules))
     }
@@ -71,10 +74,9 @@ impl FileRules {
 
 fn allow(
     rules: RulesetCreated,
-    path: &Path,
+    opened: impl AsFd,
     access: BitFlags<AccessFs>,
 ) -> io::Result<RulesetCreated> {
-    let opened = PathFd::new(path).map_err(io::Error::other)?;
     rules
         .add_rule(PathBeneath::new(opened, access))
         .map_err(io::Error::other)

@@ -209,6 +209,13 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWNET
     | libc::CLONE_NEWCGROUP) as u64;
 
+/// What `setpriority` and `ioprio_set` take for a single process.
+const PRIORITY_OF_PROCESS: u64 = 0;
+const IO_PRIORITY_OF_PROCESS: u64 = 1;
+
+/// The command of `fcntl` that takes a lease.
+const SET_LEASE: u64 = 1024;
+
 /// The bits of a socket's type that are no flags.
 const SOCKET_TYPE: u64 = 0xf;
 
@@ -297,6 +304,27 @@ fn rules(
             rule([(0, SeccompCmpOp::Eq, 0)])?,
             wide_rule(2, SeccompCmpOp::Eq, 0)?,
         ],
+    );
+    // Priorities and processors: a process may change its own, which it names by 0.
+    for call in [
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sched_setscheduler,
+        libc::SYS_sched_setparam,
+        libc::SYS_sched_setattr,
+    ] {
+        rules.insert(call, vec![rule([(0, SeccompCmpOp::Eq, 0)])?]);
+    }
+    for (call, one_process) in [
+        (libc::SYS_setpriority, PRIORITY_OF_PROCESS),
+        (libc::SYS_ioprio_set, IO_PRIORITY_OF_PROCESS),
+    ] {
+        let own = [(0, SeccompCmpOp::Eq, one_process), (1, SeccompCmpOp::Eq, 0)];
+        rules.insert(call, vec![rule(own)?]);
+    }
+    // A lease would keep others from opening the file.
+    rules.insert(
+        libc::SYS_fcntl,
+        vec![rule([(1, SeccompCmpOp::Ne, SET_LEASE)])?],
     );
     // Signals to all processes at once.
     let everybody = u64::from((-1_i32).cast_unsigned());

@@ -2,6 +2,7 @@
 
 mod outside;
 mod reading;
+mod replaced;
 mod writing;
 
 use std::collections::BTreeMap;
@@ -51,6 +52,7 @@ impl OutputFilter for AsItIs {
 struct Project {
     folder: TempDir,
     processes: Processes,
+    sandbox: Sandbox,
 }
 
 /// Makes the files of a project.
@@ -71,7 +73,12 @@ impl Project {
         let folder = TempDir::new().unwrap();
         std::fs::create_dir(folder.path().join("project")).unwrap();
         let processes = Processes::new(folder.path(), KeepAlive::default());
-        let project = Self { folder, processes };
+        let sandbox = Sandbox::new(folder.path().join("scratch"));
+        let project = Self {
+            folder,
+            processes,
+            sandbox,
+        };
         let mut shell = project.shell(Backend::Process, None).await;
         let (said, end) = run(&mut shell, FILES).await;
         assert_eq!(end, CommandEnd::Exited(0), "{said}");
@@ -86,10 +93,17 @@ impl Project {
         self.folder.path().join("scratch")
     }
 
-    /// A shell in a sandbox.
+    /// The scratch folder that the sandbox made, the only one in its place.
+    fn made(&self) -> PathBuf {
+        let mut entries = std::fs::read_dir(self.scratch()).unwrap();
+        let made = entries.next().unwrap().unwrap().path();
+        assert!(entries.next().is_none());
+        made
+    }
+
+    /// A shell in the sandbox.
     async fn confined(&self, backend: Backend) -> Shell {
-        let sandbox = Sandbox::new(self.scratch());
-        self.shell(backend, Some(sandbox)).await
+        self.shell(backend, Some(self.sandbox.clone())).await
     }
 
     async fn shell(&self, backend: Backend, sandbox: Option<Sandbox>) -> Shell {

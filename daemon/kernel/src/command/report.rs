@@ -44,6 +44,7 @@ impl Command {
             | Self::AnswerTool { .. }
             | Self::AnswerUserInput { .. }
             | Self::AnswerExitPlanMode { .. }
+            | Self::ExitPlanModeFailed { .. }
             | Self::AnswerAutoModeSwitch { .. }
             | Self::AnswerElicitation { .. }
             | Self::CommandHandled { .. }

@@ -2,6 +2,7 @@
 
 use loopd_proto::event::ask::{ExitPlanModeCompleted, ExitPlanModeRequested, PlanAction};
 use loopd_proto::event::fact::{Answered, Asked, PlanAsked};
+use loopd_proto::event::session::Warning;
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::RequestId;
@@ -11,10 +12,10 @@ use loopd_proto::session::Mode;
 
 use super::answer::allow;
 use super::settings::change_mode;
-use super::tools::{finish, finish_into, waiting_call};
-use crate::command::{Answer, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect};
+use super::tools::{complete, finish, finish_into, waiting_call};
+use super::turn::{Stop, after_tools};
+use crate::command::{Answer, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect, Refusal};
 use crate::policy::planning::Planning;
-use crate::questions::Asks;
 use crate::state::{State, Turn};
 use crate::texts;
 use crate::tool_call::{CallReport, CallState, PlanProposal};
@@ -58,6 +59,28 @@ pub(super) fn propose(
     decision
 }
 
+/// Finds the call that waits for the answer to a plan, and the plan.
+fn waiting_plan<'a>(
+    state: &'a State,
+    request: &RequestId,
+) -> Option<(&'a Turn, &'a CallState, &'a PlanAsked)> {
+    let mut plans = state.questions.plans();
+    let plan = plans.find(|plan| plan.asked.request_id == *request)?;
+    let (turn, call) = waiting_call(state, request, CallReport::UserAnswered)?;
+    Some((turn, call, plan))
+}
+
+/// Closes the question about a plan.
+fn close(decision: &mut Decision, completed: ExitPlanModeCompleted) {
+    let request = completed.request_id.clone();
+    decision
+        .store(Durable::Answered(Answered {
+            request_id: request.clone(),
+        }))
+        .tell(Ephemeral::ExitPlanModeCompleted(completed))
+        .run(Effect::Withdraw(request));
+}
+
 /// Takes a person's answer to a plan. An approved plan ends plan mode.
 pub(super) fn answered(
     state: &State,
@@ -65,27 +88,25 @@ pub(super) fn answered(
     answer: ExitPlanMode,
     edited: Option<String>,
     env: &DecideEnv<'_>,
-) -> Decision {
-    let question = state.questions.get(request);
-    let is_plan = question.is_some_and(|open| matches!(open.asks, Asks::ExitPlanMode(_)));
-    let waiting = waiting_call(state, request, CallReport::UserAnswered);
-    let Some((turn, call)) = waiting.filter(|_| is_plan) else {
-        return Decision::answering(Answer::Accepted(false));
+) -> Result<Decision, Refusal> {
+    let Some((turn, call, plan)) = waiting_plan(state, request) else {
+        return Ok(Decision::answering(Answer::Accepted(false)));
     };
-    let action = answer.approved.then(|| chosen(&answer));
+    let action = answer.approved.then(|| chosen(&plan.asked, &answer));
+    if let Some(action) = action.filter(|action| !plan.asked.actions.contains(action)) {
+        return Err(Refusal::NotOffered(name(action)));
+    }
     let mut decision = Decision::answering(Answer::Accepted(true));
-    decision
-        .store(Durable::Answered(Answered {
-            request_id: request.clone(),
-        }))
-        .tell(Ephemeral::ExitPlanModeCompleted(ExitPlanModeCompleted {
+    close(
+        &mut decision,
+        ExitPlanModeCompleted {
             request_id: request.clone(),
             approved: Some(answer.approved),
             selected_action: action,
             auto_approve_edits: answer.auto_approve_edits.then_some(true),
             feedback: answer.feedback.clone(),
-        }))
-        .run(Effect::Withdraw(request.clone()));
+        },
+    );
     let text = match action {
         Some(action) => {
             let mode = mode_after(action);
@@ -100,7 +121,12 @@ pub(super) fn answered(
         }
         None => texts::plan_rejected(answer.feedback.as_deref(), edited.as_deref()),
     };
-    let outcome = CallOutcome {
+    finish_into(state, turn, call, success(text), &mut decision, env);
+    Ok(decision)
+}
+
+fn success(text: String) -> CallOutcome {
+    CallOutcome {
         status: CallStatusReport::Success,
         result: ToolResult {
             detailed_content: Some(text.clone()),
@@ -109,19 +135,98 @@ pub(super) fn answered(
         },
         telemetry: None,
         delivered: Vec::new(),
+    }
+}
+
+/// The kind of the warning about an answer that could not be used.
+const ANSWER_FAILED: &str = "exit_plan_mode_answer";
+
+/// Takes an answer to a plan that cannot be used. The call fails, and plan mode stays.
+pub(super) fn answer_failed(
+    state: &State,
+    request: &RequestId,
+    why: &str,
+    env: &DecideEnv<'_>,
+) -> Decision {
+    let Some((turn, call, _)) = waiting_plan(state, request) else {
+        return Decision::answering(Answer::Accepted(false));
     };
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    close(
+        &mut decision,
+        ExitPlanModeCompleted {
+            request_id: request.clone(),
+            approved: Some(false),
+            selected_action: None,
+            auto_approve_edits: None,
+            feedback: None,
+        },
+    );
+    decision.store(Durable::SessionWarning(Warning {
+        warning_type: ANSWER_FAILED.to_owned(),
+        message: texts::plan_answer_failed(why),
+        url: None,
+    }));
+    let outcome = CallOutcome::failure("failure", texts::plan_not_answered(why));
     finish_into(state, turn, call, outcome, &mut decision, env);
     decision
 }
 
-/// Returns what follows; without a choice, what the schema says.
-fn chosen(answer: &ExitPlanMode) -> PlanAction {
+/// Closes the questions about plans when somebody has ended plan mode without an answer.
+pub(super) fn overtaken(state: &State, decision: &mut Decision, mode: Mode, env: &DecideEnv<'_>) {
+    let plans = state.questions.plans();
+    let waiting = plans.filter_map(|plan| waiting_plan(state, &plan.asked.request_id));
+    let waiting: Vec<_> = waiting.collect();
+    let Some((turn, ..)) = waiting.first() else {
+        return;
+    };
+    for (_, call, plan) in &waiting {
+        close(
+            decision,
+            ExitPlanModeCompleted {
+                request_id: plan.asked.request_id.clone(),
+                approved: None,
+                selected_action: None,
+                auto_approve_edits: None,
+                feedback: None,
+            },
+        );
+        let outcome = success(texts::plan_mode_ended(mode));
+        complete(decision, turn, &call.call.id, outcome);
+    }
+    let is_closed = |other: &CallState| waiting.iter().any(|(_, call, _)| *call == other);
+    let mut calls = turn.calls().iter();
+    if !calls.any(|call| call.is_open() && !is_closed(call)) {
+        let stop = if turn.was_rejected() {
+            Stop::Rejected
+        } else {
+            Stop::No
+        };
+        after_tools(state, turn, decision, stop, env);
+    }
+}
+
+/// Returns what follows. Without a choice that is what the schema says, or the action that changes
+/// least if that was not offered.
+fn chosen(asked: &ExitPlanModeRequested, answer: &ExitPlanMode) -> PlanAction {
     let default = if answer.auto_approve_edits {
         PlanAction::Autopilot
     } else {
         PlanAction::Interactive
     };
-    answer.selected_action.unwrap_or(default)
+    let careful = [default, PlanAction::Interactive, PlanAction::ExitOnly];
+    let mut careful = careful.into_iter();
+    let offered = careful.find(|action| asked.actions.contains(action));
+    answer.selected_action.or(offered).unwrap_or(default)
+}
+
+fn name(action: PlanAction) -> &'static str {
+    match action {
+        PlanAction::ExitOnly => "exit_only",
+        PlanAction::Interactive => "interactive",
+        PlanAction::Autopilot => "autopilot",
+        PlanAction::AutopilotFleet => "autopilot_fleet",
+    }
 }
 
 fn mode_after(action: PlanAction) -> Mode {

@@ -13,11 +13,14 @@ use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::session::{Mode, SessionOptions};
 
+use super::plan;
+use crate::changed_shells::command_of;
 use crate::command::{
-    AgentChoice, AgentPick, Answer, Decision, LogLevel, ModelChoice, Refusal, Step,
+    AgentChoice, AgentPick, Answer, DecideEnv, Decision, LogLevel, ModelChoice, Refusal, Step,
 };
-use crate::state::State;
+use crate::state::{State, Turn};
 use crate::texts;
+use crate::tool_call::{CallStage, CallState};
 
 /// Names the session. An automatic name does not replace one that a person gave.
 pub(super) fn name(state: &State, name: String, by: NamedBy) -> Decision {
@@ -35,11 +38,20 @@ pub(super) fn name(state: &State, name: String, by: NamedBy) -> Decision {
     decision
 }
 
-pub(super) fn mode(state: &State, mode: Mode, expected: Option<Mode>) -> Decision {
+/// Sets the mode. A question whether plan mode may end has its answer when it has ended.
+pub(super) fn mode(
+    state: &State,
+    mode: Mode,
+    expected: Option<Mode>,
+    env: &DecideEnv<'_>,
+) -> Decision {
     let changes = mode != state.mode && expected.is_none_or(|expected| expected == state.mode);
     let mut decision = Decision::answering(Answer::Accepted(changes));
     if changes {
         change_mode(state, &mut decision, mode);
+        if state.mode == Mode::Plan {
+            plan::overtaken(state, &mut decision, mode, env);
+        }
     }
     decision
 }
@@ -68,7 +80,8 @@ pub(super) fn change_mode(state: &State, decision: &mut Decision, mode: Mode) {
         previous_mode,
         new_mode: mode,
     }));
-    let running = (mode == Mode::Plan).then(|| texts::still_running(state.tasks.running()));
+    let running = (mode == Mode::Plan)
+        .then(|| texts::still_running(state.tasks.running(), foreground_commands(state)));
     if let Some(message) = running.flatten() {
         decision.store(Durable::SessionWarning(Warning {
             warning_type: RUNNING_IN_PLAN_MODE.to_owned(),
@@ -76,6 +89,14 @@ pub(super) fn change_mode(state: &State, decision: &mut Decision, mode: Mode) {
             url: None,
         }));
     }
+}
+
+/// Returns the commands of calls that have started and may be running.
+fn foreground_commands(state: &State) -> impl Iterator<Item = &str> {
+    let calls = state.turn().map(Turn::calls).unwrap_or_default();
+    let started = |call: &&CallState| call.may_run() && call.stage != CallStage::Requested;
+    let running = calls.iter().filter(started);
+    running.filter_map(|call| command_of(&call.call))
 }
 
 /// Switches to a model. Capabilities that were stated for the earlier model are replaced.

@@ -10,7 +10,7 @@ pub fn plan_mode(planning: Planning) -> &'static str {
     match planning {
         Planning::No => "",
         Planning::Mode => {
-            "The session is in plan mode: nothing is changed until the user approves a plan. Read, search and run commands that only look; call exit_plan_mode when the plan is ready. Only the user ends plan mode."
+            "The session is in plan mode: nothing is changed until the user approves a plan. Read, search and run commands that only look. When the plan is ready, call exit_plan_mode if you have this tool; else write the plan as your answer. Only the user ends plan mode."
         }
         Planning::Parent => {
             "The session that you work for is in plan mode: nothing is changed until the user approves a plan. Read, search and run commands that only look, and report what should be changed. Plan mode ends in that session, with exit_plan_mode or by the user."
@@ -30,8 +30,12 @@ pub fn refused_while_planning(planning: Planning, tool: &str) -> String {
 }
 
 /// Names the work that goes on when plan mode begins.
-pub(crate) fn still_running<'a>(tasks: impl Iterator<Item = &'a Task>) -> Option<String> {
-    let (mut commands, mut agents) = (Vec::new(), Vec::new());
+pub(crate) fn still_running<'a>(
+    tasks: impl Iterator<Item = &'a Task>,
+    foreground: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    let mut commands: Vec<String> = foreground.map(|command| format!("`{command}`")).collect();
+    let mut agents = Vec::new();
     for task in tasks {
         match task.shell() {
             Some(shell) => commands.push(format!("{} (`{}`)", task.id, shell.command)),
@@ -92,6 +96,31 @@ pub(crate) fn plan_rejected(feedback: Option<&str>, edited: Option<&str>) -> Str
     let edited = edited.map(edited_plan).unwrap_or_default();
     format!(
         "The plan was not approved, and the session is still in plan mode. Change the plan and ask again with exit_plan_mode.{feedback}{edited}"
+    )
+}
+
+/// Tells people that an answer to a plan could not be used.
+pub(crate) fn plan_answer_failed(why: &str) -> String {
+    format!(
+        "An app's answer about the plan could not be used, so the session stays in plan mode: {why}"
+    )
+}
+
+/// The result of a plan about which an answer came that could not be used.
+pub(crate) fn plan_not_answered(why: &str) -> String {
+    format!(
+        "The user's answer about the plan could not be read: {why}. The session is still in plan mode. Tell the user, and end your turn."
+    )
+}
+
+/// The result of a plan whose question was open when somebody ended plan mode.
+pub(crate) fn plan_mode_ended(mode: Mode) -> String {
+    let mode = match mode {
+        Mode::Interactive | Mode::Plan => "interactive",
+        Mode::Autopilot => "autopilot",
+    };
+    format!(
+        "The user ended plan mode without an answer to the plan. The session is in {mode} mode now. Nobody has approved the plan: say so, and begin with it only if the user has asked for that."
     )
 }
 

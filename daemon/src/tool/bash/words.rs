@@ -45,7 +45,7 @@ pub(super) fn opened_before(id: &ShellId, others: &[ShellId]) -> String {
 /// The refusal of commands where nothing keeps them from writing.
 pub(super) fn no_sandbox(error: &SandboxError) -> String {
     format!(
-        "Nothing was run: in plan mode commands run only where they can change nothing, and this machine cannot do that: {error}. Look with the other tools, or call exit_plan_mode when the plan is ready."
+        "Nothing was run: in plan mode commands run only where they can change nothing, and this machine cannot do that: {error}. Look with the other tools."
     )
 }
 

@@ -20,7 +20,7 @@ fn an_order_arrives_as_it_was_sent() {
         env: vec!["A=b=c".into(), "EMPTY=".into()],
         cwd: "/tmp".into(),
         stdio: StdioSource::Terminal("/dev/pts/3".into()),
-        sandbox: Some(Sandbox::new("/home/scratch")),
+        sandbox: Some(NetworkAccess::Denied),
         ledger: "/home/processes/x.json".into(),
         entry: "{}".to_owned(),
     };

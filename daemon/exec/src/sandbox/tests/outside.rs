@@ -102,6 +102,15 @@ async fn no_other_process_is_touched() {
         format!("echo 100 > /proc/{pid}/oom_score_adj"),
         format!("kill -CONT {pid}"),
         format!("prlimit --pid {pid} --nofile=100:100"),
+        format!("python3 -c \"import os; os.setpriority(os.PRIO_PROCESS, {pid}, 5)\""),
+        format!("python3 -c \"import os; os.setpriority(os.PRIO_PGRP, os.getpgid({pid}), 5)\""),
+        format!("python3 -c \"import os; os.sched_setaffinity({pid}, os.sched_getaffinity({pid}))\""),
+        format!(
+            "python3 -c \"import os; os.sched_setscheduler({pid}, os.SCHED_BATCH, os.sched_param(0))\""
+        ),
+        format!("python3 -c \"import os; os.sched_setparam({pid}, os.sched_param(0))\""),
+        "python3 -c \"import fcntl; fcntl.fcntl(open('file.txt'), fcntl.F_SETLEASE, fcntl.F_RDLCK)\""
+            .to_owned(),
     ];
     for attempt in attempts {
         works_only_without_a_sandbox(&project, &attempt).await;
@@ -138,6 +147,8 @@ async fn calls_that_change_the_system_fail() {
         call(libc::SYS_process_vm_writev, ", 1, 0, 0, 0, 0, 0"),
         call(libc::SYS_shmget, ", 0, 4096, 0o1600"),
         call(libc::SYS_keyctl, ", 0, 0, 0, 0, 0"),
+        call(libc::SYS_ioprio_set, ", 1, 1, 0"),
+        call(libc::SYS_sched_setattr, ", 1, 0, 0"),
         // Types a character into the terminal (TIOCSTI).
         call(libc::SYS_ioctl, ", 0, 0x5412, 0"),
         call(452, ", -100, 0, 0, 0"),

@@ -36,6 +36,8 @@ const COMMANDS: &[&str] = &[
     "test -r file.txt && test ! -e nothing-here",
     "cat /proc/self/status | head -n 1",
     "sh -c 'exit 0'",
+    "nice -n 1 true",
+    "python3 -c \"import os; os.sched_setaffinity(0, os.sched_getaffinity(0))\"",
     // The scratch folder.
     "file=$(mktemp) && echo x > \"$file\" && cat \"$file\" && rm \"$file\"",
     "mkdir \"$TMPDIR/a\" && cp file.txt \"$TMPDIR/a/\" && mv \"$TMPDIR/a\" \"$TMPDIR/b\" && ln \"$TMPDIR/b/file.txt\" \"$TMPDIR/c\" && rm -r \"$TMPDIR/b\" \"$TMPDIR/c\"",

@@ -214,9 +214,9 @@ if os.fork() == 0:
         let (said, end) = run(&mut shell, writer).await;
         assert_eq!(end, CommandEnd::Exited(0), "{writer}\n{said}");
     }
-    std::fs::write(project.scratch().join("go"), "").unwrap();
+    std::fs::write(project.made().join("go"), "").unwrap();
     for done in ["one", "two", "three"] {
-        let done = project.scratch().join(done);
+        let done = project.made().join(done);
         let waiting = async {
             while !done.exists() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -237,7 +237,7 @@ async fn no_device_can_be_made_in_the_scratch_folder() {
     let mut shell = project.confined(Backend::Process).await;
     for kind in ["b 7 0", "c 1 3"] {
         let (said, _) = run(&mut shell, &format!("mknod \"$TMPDIR/device\" {kind}")).await;
-        assert!(!project.scratch().join("device").exists(), "{kind}: {said}");
+        assert!(!project.made().join("device").exists(), "{kind}: {said}");
     }
 }
 

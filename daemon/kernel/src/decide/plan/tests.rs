@@ -2,6 +2,9 @@
 
 use serde_json::json;
 
+use loopd_proto::session::Mode;
+
+use crate::command::Command;
 use crate::decide::tests::prelude::*;
 use crate::hook::HookVerdict;
 
@@ -144,6 +147,68 @@ fn hooks_are_asked_in_plan_mode_and_lift_nothing() {
             ",
         );
     }
+}
+
+#[test]
+fn an_action_that_was_not_offered_is_refused() {
+    for action in ["exit_only", "autopilot_fleet"] {
+        let answer = json!({"approved": true, "selectedAction": action});
+        check(
+            &plan_asked(),
+            || answer_plan("r-a", answer.clone()),
+            &format!(
+                "
+                refused the action {action} was not offered with this plan; choose one of its `actions`
+                now turn i/0 [a:asking the user]
+                "
+            ),
+        );
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_used_leaves_the_session_in_plan_mode() {
+    let fails = || Command::ExitPlanModeFailed {
+        request: "r-a".into(),
+        why: "nonsense".to_owned(),
+    };
+    check(
+        &plan_asked(),
+        fails,
+        r#"
+        answer yes
+        store loopd.answered requestId=r-a
+        tell exit_plan_mode.completed requestId=r-a approved=false
+        do withdraw r-a
+        store session.warning warningType=exit_plan_mode_answer message="An app's answer about the plan could not be used, so the session stays i…"
+        store tool.execution_complete a failure "The user's answer about the plan could not be read: nonsense. The sessio…" turn=0
+        store assistant.turn_end turnId=0
+        store assistant.turn_start i 1
+        do call model i/1
+        now turn i/1 model called
+        "#,
+    );
+    declines(&user_asked(), fails);
+}
+
+#[test]
+fn a_plan_has_a_result_when_somebody_ends_plan_mode() {
+    check(
+        &plan_asked(),
+        || set_mode(Mode::Interactive),
+        r#"
+        answer yes
+        store session.mode_changed previousMode=plan newMode=interactive
+        store loopd.answered requestId=r-a
+        tell exit_plan_mode.completed requestId=r-a
+        do withdraw r-a
+        store tool.execution_complete a "The user ended plan mode without an answer to the plan. The session is i…" turn=0
+        store assistant.turn_end turnId=0
+        store assistant.turn_start i 1
+        do call model i/1
+        now turn i/1 model called
+        "#,
+    );
 }
 
 #[test]

@@ -208,7 +208,7 @@ pub(crate) fn plan_asked() -> Given {
     planning().and(event(
         "loopd.asked",
         json!({ "kind": "exitplanmode", "requestId": "r-a", "summary": "Short", "planContent": "Long",
-            "actions": ["interactive"], "recommendedAction": "interactive", "toolCallId": "a" }),
+            "actions": ["autopilot", "interactive"], "recommendedAction": "interactive", "toolCallId": "a" }),
     ))
 }
 

@@ -1,0 +1,49 @@
+//! The scratch folder of plan mode: nothing that was put in its place before leads elsewhere.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+#[tokio::test]
+async fn links_that_were_there_before_plan_mode_are_not_followed() {
+    for place in ["temp", "temp/sandbox"] {
+        let daemon = daemon(vec![
+            Turn::user("go").calls([bash("c", "echo x > \"$TMPDIR/written.txt\"")]),
+            Turn::any().says("done"),
+        ])
+        .await;
+        let mut session = daemon.client().create(json!({})).await;
+        let place = daemon
+            .home()
+            .join("session-state")
+            .join(session.id.as_str())
+            .join(place);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        symlink(daemon.work(), &place).unwrap();
+        set(&session, "plan").await;
+        session.ask("go").await;
+        assert_eq!(files(daemon.work()), [], "{}", result_of(&session, "c"));
+        daemon.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn each_plan_mode_has_a_folder_of_its_own_that_its_commands_share() {
+    let daemon = daemon(vec![
+        Turn::user("one").calls([bash("a", "echo kept > \"$TMPDIR/note\"")]),
+        Turn::any().calls([bash("b", "cat \"$TMPDIR/note\"")]),
+        Turn::any().says("1"),
+        Turn::user("two").calls([bash("c", "cat \"$TMPDIR/note\"")]),
+        Turn::any().says("2"),
+    ])
+    .await;
+    let mut session = planning(&daemon).await;
+    session.ask("one").await;
+    assert!(result_of(&session, "b").contains("kept"));
+    set(&session, "interactive").await;
+    set(&session, "plan").await;
+    session.ask("two").await;
+    let told = result_of(&session, "c");
+    assert!(told.contains("No such file"), "{told}");
+    daemon.finish().await;
+}
