@@ -37,8 +37,7 @@ fn a_folder_is_trusted_with_what_was_shown() {
 
     hook(&home, "./guard.sh");
     let shown = home.prints(&["trust", "app", "--show"]);
-    let row =
-        "Hooks:\n  new      .github/hooks/a.json:3  preToolUse (bash)\n           ./guard.sh\n";
+    let row = "Hooks:\n  new      .github/hooks/a.json:3  preToolUse (bash)\n           ./guard.sh";
     assert!(shown.contains(row), "{shown}");
     let listed = home.run(&["hooks", "app"]);
     assert!(listed.out.contains("  not trusted\n"), "{listed:?}");

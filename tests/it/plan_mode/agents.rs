@@ -211,11 +211,13 @@ async fn an_agent_gets_no_worktree() {
 #[tokio::test]
 async fn the_plan_agent_has_a_bash_that_asks_and_cannot_write() {
     let script = Script::play(vec![
-        Turn::user("go").calls([bash("a", "echo x > new.txt; cat a.txt")]),
+        Turn::user("go").calls([bash("a", "sh ./write.sh; cat a.txt")]),
         Turn::any().says("done"),
     ]);
     let daemon = Daemon::builder().script(script.await).yolo().start().await;
     std::fs::write(daemon.file("a.txt"), "one\n").unwrap();
+    // What certainly writes is denied, so that nobody has to be asked about it.
+    std::fs::write(daemon.file("write.sh"), "echo x > new.txt\n").unwrap();
     let mut session = daemon
         .client()
         .create(json!({"requestPermission": true}))

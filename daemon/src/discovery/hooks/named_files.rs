@@ -176,9 +176,7 @@ fn write_target(text: &str) -> usize {
             _ if before == '\\' => {}
             (Some(open), _) if open == letter => quote = None,
             // What a substitution in the name runs counts.
-            (Some('"') | None, '`') => return operator + at,
-            (Some('"') | None, '(') => return operator + at,
-            (Some(_), _) => {}
+            (Some('"') | None, '`' | '(') => return operator + at,
             (None, '\'' | '"') => quote = Some(letter),
             (None, _) if letter.is_whitespace() || ";|&)<>".contains(letter) => {
                 return operator + at;

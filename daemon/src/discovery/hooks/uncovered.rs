@@ -43,11 +43,11 @@ impl HookDefinition {
 /// Whether the words of a script depend on variables, patterns or output of commands.
 fn is_computed(script: &str) -> bool {
     let mut quote = None;
-    let mut letters = script.char_indices();
+    let mut letters = script.char_indices().peekable();
     while let Some((at, letter)) = letters.next() {
         let rest = script.get(at + letter.len_utf8()..).unwrap_or_default();
         match (quote, letter) {
-            (Some('\''), '\'') => quote = None,
+            (Some(open), _) if open == letter => quote = None,
             (Some('\''), _) => {}
             (_, '\\') => {
                 if quote.is_none() {
@@ -55,11 +55,12 @@ fn is_computed(script: &str) -> bool {
                 }
                 letters.next();
             }
-            (Some('"'), '"') => quote = None,
             (None, '\'' | '"') => quote = Some(letter),
-            (_, '`') => return true,
-            (_, '$') if !is_known(rest) => return true,
-            (None, '*' | '?') => return true,
+            (_, '$') if is_known(rest) => {
+                // `$?` is no pattern.
+                letters.next_if(|_| rest.starts_with('?'));
+            }
+            (_, '`' | '$') | (None, '*' | '?') => return true,
             // `[ -f x ]` is a command.
             (None, '[') if !rest.starts_with([' ', '[']) => return true,
             (None, '{') if rest.split('}').next().is_some_and(|it| it.contains(',')) => {

@@ -45,6 +45,27 @@ fn every_member_counts_and_nothing_else() {
 }
 
 #[test]
+fn what_a_command_only_writes_to_does_not_count() {
+    let root = TempDir::new().expect("a folder");
+    let log = root.path().join("guard.log");
+    for command in [
+        "./g.sh 2>>guard.log",
+        "./g.sh > guard.log 2>&1",
+        "./g.sh &>guard.log",
+        "./g.sh >| ./guard.log",
+        "./g.sh >> $CLAUDE_PROJECT_DIR/guard.log",
+        "./g.sh >> \\\"$CLAUDE_PROJECT_DIR\\\"/guard.log; true",
+        "./g.sh >> 'guard.log'",
+    ] {
+        let text = format!("{{\"hooks\":{{\"preToolUse\":[{{\"bash\":\"{command}\"}}]}}}}");
+        let without = hash(root.path(), &text);
+        fs::write(&log, "one line").expect("the log is written");
+        assert_eq!(hash(root.path(), &text), without, "{command}");
+        fs::remove_file(&log).expect("the log is removed");
+    }
+}
+
+#[test]
 fn the_scripts_that_a_command_names_count() {
     let root = TempDir::new().expect("a folder");
     let scripts = root.path().join("tools");
@@ -56,6 +77,11 @@ fn the_scripts_that_a_command_names_count() {
         r#""command":"${CLAUDE_PROJECT_DIR}/tools/g.sh | tee log""#,
         r#""command":"$CLAUDE_PROJECT_DIR/tools/g.sh""#,
         r#""bash":"./g.sh","cwd":"tools""#,
+        r#""bash":"cd tools && ./g.sh""#,
+        r#""bash":"echo x>log; cd \"$CLAUDE_PROJECT_DIR/tools\" && ./g.sh""#,
+        r#""bash":"tee >(tools/g.sh) > log""#,
+        r#""bash":"bash < tools/g.sh > log""#,
+        r#""bash":"bash -c 'echo > tools/g.sh'""#,
         r#""exec":"sh","args":["tools/g.sh"]"#,
         r#""bash":"true","env":{"BASH_ENV":"tools/g.sh"}"#,
     ] {
