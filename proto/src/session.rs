@@ -123,6 +123,12 @@ impl SessionOptions {
         self
     }
 
+    /// Returns whether the hooks of the user's and the project's files are used.
+    pub fn wants_file_hooks(&self) -> bool {
+        let discovers = self.enable_config_discovery == Some(true);
+        self.enable_file_hooks.unwrap_or(discovers)
+    }
+
     /// Returns the options without keys, tokens and headers, for storage.
     #[must_use]
     pub fn without_secrets(mut self) -> Self {

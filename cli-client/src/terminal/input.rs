@@ -358,7 +358,7 @@ fn editor(shared: &InputShared) -> rustyline::Result<Editor<LineWatcher, MemHist
         is_closed: shared.is_closed.clone(),
     }));
     let printer = editor.create_external_printer()?;
-    shared.screen.set_printer(Box::new(printer));
+    shared.screen.set_printer(printer);
     Ok(editor)
 }
 

@@ -2,14 +2,17 @@
 //!
 //! While a question waits for its answer, output is held back. While the prompt of a conversation is
 //! open, output appears above it, in whole lines.
+//!
+//! A thread hands these lines to the editor: it may wait there until the next line is opened, and
+//! nobody who writes may wait with it.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use rustyline::ExternalPrinter;
 
-/// How many bytes are held back while a question is open.
+/// How many bytes are held back while a question is open, or wait to appear above a line.
 const MOST_HELD: usize = 256 * 1024;
 
 /// What is being typed at the moment.
@@ -34,7 +37,14 @@ pub(super) enum Stream {
 pub(super) struct Screen {
     /// Whether stdout is the terminal, too.
     out_is_terminal: bool,
-    state: Arc<Mutex<ScreenState>>,
+    shared: Arc<ScreenShared>,
+}
+
+#[derive(Default)]
+struct ScreenShared {
+    state: Mutex<ScreenState>,
+    /// Notified when there is something to show above the line.
+    has_above: Condvar,
 }
 
 #[derive(Default)]
@@ -46,24 +56,28 @@ struct ScreenState {
     partial: String,
     /// Whether stdout stopped in the middle of a line.
     open_line: bool,
-    printer: Option<Box<dyn ExternalPrinter + Send>>,
+    /// Whole lines that wait for the thread that shows them above the prompt.
+    above: String,
+    has_printer: bool,
 }
 
 impl Screen {
     pub(super) fn new() -> Self {
         Self {
             out_is_terminal: io::stdout().is_terminal(),
-            state: Arc::default(),
+            shared: Arc::default(),
         }
     }
 
     /// Sets what prints above an open line.
-    pub(super) fn set_printer(&self, printer: Box<dyn ExternalPrinter + Send>) {
-        self.state.lock().printer = Some(printer);
+    pub(super) fn set_printer(&self, printer: impl ExternalPrinter + Send + 'static) {
+        self.shared.state.lock().has_printer = true;
+        let shared = self.shared.clone();
+        std::thread::spawn(move || print_above(&shared, printer));
     }
 
     pub(super) fn write(&self, stream: Stream, text: &str) -> io::Result<()> {
-        let mut state = self.state.lock();
+        let mut state = self.shared.state.lock();
         if stream == Stream::Out && !self.out_is_terminal {
             return direct(stream, text);
         }
@@ -82,7 +96,7 @@ impl Screen {
             Typing::Answer | Typing::Message => {
                 state.release_above();
                 state.partial.push_str(text);
-                state.print_whole_lines();
+                state.print_whole_lines(&self.shared.has_above);
                 Ok(())
             }
         }
@@ -90,7 +104,7 @@ impl Screen {
 
     /// Shows a text on a line of its own, and from now on keeps output away from what is typed.
     pub(super) fn begin(&self, typing: Typing, text: &str) {
-        let mut state = self.state.lock();
+        let mut state = self.shared.state.lock();
         if std::mem::take(&mut state.open_line) {
             direct(Stream::Out, "\n").ok();
         }
@@ -102,7 +116,7 @@ impl Screen {
     /// Makes the answer that is being typed a line of a conversation: shows a text and what was held
     /// back above it, and from now on output, too.
     pub(super) fn answer_becomes_message(&self, text: &str) {
-        let mut state = self.state.lock();
+        let mut state = self.shared.state.lock();
         if state.typing != Typing::Answer {
             return;
         }
@@ -110,14 +124,16 @@ impl Screen {
         state.held_bytes += text.len();
         state.held.insert(0, (Stream::Err, text.to_owned()));
         state.release_above();
-        state.print_whole_lines();
+        state.print_whole_lines(&self.shared.has_above);
     }
 
     /// Ends the line that was typed, and shows what was held back.
     pub(super) fn end(&self) {
-        let mut state = self.state.lock();
+        let mut state = self.shared.state.lock();
         state.typing = Typing::Nothing;
         state.held_bytes = 0;
+        let above = std::mem::take(&mut state.above);
+        direct(Stream::Err, &above).ok();
         for (stream, text) in std::mem::take(&mut state.held) {
             direct(stream, &text).ok();
             if stream == Stream::Out {
@@ -132,7 +148,7 @@ impl Screen {
     }
 
     pub(super) fn typing(&self) -> Typing {
-        self.state.lock().typing
+        self.shared.state.lock().typing
     }
 }
 
@@ -144,17 +160,34 @@ impl ScreenState {
         }
     }
 
-    fn print_whole_lines(&mut self) {
+    fn print_whole_lines(&mut self, has_above: &Condvar) {
         let Some(end) = self.partial.rfind('\n') else {
             return;
         };
         let rest = self.partial.split_off(end + 1);
         let lines = std::mem::replace(&mut self.partial, rest);
-        let printed = match &mut self.printer {
-            Some(printer) => printer.print(lines.clone()).is_ok(),
-            None => false,
+        if self.has_printer && self.above.len() + lines.len() <= MOST_HELD {
+            self.above.push_str(&lines);
+            has_above.notify_one();
+        } else {
+            // A failure cannot be reported anywhere.
+            direct(Stream::Err, &lines).ok();
+        }
+    }
+}
+
+/// Shows lines above the line that is being typed, for as long as the process lives.
+fn print_above(shared: &ScreenShared, mut printer: impl ExternalPrinter) {
+    loop {
+        let lines = {
+            let mut state = shared.state.lock();
+            while state.above.is_empty() {
+                shared.has_above.wait(&mut state);
+            }
+            std::mem::take(&mut state.above)
         };
-        if !printed {
+        if printer.print(lines.clone()).is_err() {
+            // A failure cannot be reported anywhere.
             direct(Stream::Err, &lines).ok();
         }
     }

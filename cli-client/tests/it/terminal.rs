@@ -6,9 +6,16 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command};
 
 use loopd_sdk::{Client, SessionConfig, Wait};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::home::Home;
+
+/// How long a text may take to come; a loaded machine needs a fraction of it.
+const LONGEST_WAIT: Timespec = Timespec {
+    tv_sec: 60,
+    tv_nsec: 0,
+};
 
 /// `loop` with a terminal of its own.
 pub(crate) struct OnTerminal {
@@ -54,6 +61,9 @@ impl OnTerminal {
                 self.unread = shown.as_bytes()[end..].to_vec();
                 return shown[..end].to_owned();
             }
+            let mut readable = [PollFd::new(&self.terminal, PollFlags::IN)];
+            let ready = poll(&mut readable, Some(&LONGEST_WAIT)).unwrap();
+            assert!(ready > 0, "{text:?} did not come in time: {shown}");
             let more = self.terminal.read(&mut buffer).unwrap_or(0);
             assert!(more > 0, "{text:?} did not come: {shown}");
             self.unread.extend_from_slice(&buffer[..more]);

@@ -1,7 +1,6 @@
 //! The hooks of files of one session, shared with its sub-agents: what the session finds later holds
 //! for them, too.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use loopd_store::Store;
@@ -9,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::handlers::FileHook;
 use crate::discovery::content_hash::ContentHash;
-use crate::discovery::hooks::{HookDefinition, HookPlaces};
+use crate::discovery::hooks::{HookDefinition, HookKind, HookPlaces};
 use crate::trust::{self, HeldGuard};
 
 /// The hooks of files of a session.
@@ -50,6 +49,15 @@ impl HookCell {
         let own = self.0.own.lock();
         hooks.extend(own.hooks.iter().chain(&own.of_agent).cloned());
         hooks
+    }
+
+    /// Returns whether a hook of this kind may have something to say about a subject.
+    pub fn has(&self, kind: HookKind, subject: Option<&str>) -> bool {
+        let above = self.0.parent.as_ref();
+        let own = self.0.own.lock();
+        let mut hooks = own.hooks.iter().chain(&own.of_agent);
+        hooks.any(|hook| hook.is_for(kind, subject))
+            || above.is_some_and(|above| above.has(kind, subject))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -133,24 +141,5 @@ impl HookLookup {
         self.cell.set(gated.running().cloned());
         let notices = gated.notices().map(ToString::to_string);
         notices.collect()
-    }
-}
-
-/// Returns the places that are searched for a session: all of them, or those of whoever owns the
-/// machine only.
-pub fn places_of(
-    env: &std::collections::BTreeMap<String, String>,
-    home: &Path,
-    cwd: &Path,
-    wants_files: bool,
-    plugins: Vec<std::path::PathBuf>,
-) -> HookPlaces {
-    if wants_files {
-        HookPlaces {
-            plugins,
-            ..HookPlaces::of(env, home, cwd, &trust::project_root(cwd))
-        }
-    } else {
-        HookPlaces::default()
     }
 }

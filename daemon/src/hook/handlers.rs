@@ -54,7 +54,7 @@ impl FileHook {
     }
 
     /// Whether the hook may have something to say about a subject of this kind.
-    fn is_for(&self, kind: HookKind, subject: Option<&str>) -> bool {
+    pub(super) fn is_for(&self, kind: HookKind, subject: Option<&str>) -> bool {
         let matcher = &self.definition.matcher;
         self.definition.kind == kind
             && subject.is_none_or(|subject| match kind.subject() {
@@ -147,13 +147,6 @@ fn fits_path(pattern: &str, path: &str, cwd: &Path) -> bool {
 }
 
 impl Hooks {
-    /// Returns whether any hook of this kind is asked about the subject.
-    pub fn has(&self, kind: HookKind, subject: Option<&str>) -> bool {
-        !self.clients.is_empty()
-            || (self.guarded_by_client && kind.is_guard())
-            || self.files.iter().any(|hook| hook.is_for(kind, subject))
-    }
-
     /// Returns whether a client has to be asked that is not there.
     pub fn lacks_guard(&self) -> bool {
         self.guarded_by_client && self.clients.is_empty()

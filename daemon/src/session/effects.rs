@@ -269,7 +269,7 @@ impl Actor {
             reasoning_effort: self.state.reasoning_effort.clone(),
             headers: self.running.headers(),
         };
-        let input = ModelCallInput {
+        let mut input = ModelCallInput {
             turn: turn.clone(),
             request,
             message: self.services.clock.id().into(),
@@ -288,8 +288,10 @@ impl Actor {
             async move {
                 let called = async {
                     match hooks {
-                        None => model_call::call(input).await,
-                        Some((context, reporter)) => hooked_call(input, &context, &reporter).await,
+                        None => model_call::call(&mut input).await,
+                        Some((context, reporter)) => {
+                            hooked_call(&mut input, &context, &reporter).await
+                        }
                     }
                 };
                 tokio::select! {
@@ -306,10 +308,14 @@ impl Actor {
 }
 
 /// Calls the model; hooks may have a failed call repeated.
-async fn hooked_call(input: ModelCallInput, context: &HookContext, reporter: &Reporter) -> Command {
+async fn hooked_call(
+    input: &mut ModelCallInput,
+    context: &HookContext,
+    reporter: &Reporter,
+) -> Command {
     let mut tries = 0;
     loop {
-        let called = model_call::call(input.clone()).await;
+        let called = model_call::call(input).await;
         let Command::ModelFailed { failure, .. } = &called else {
             return called;
         };

@@ -28,7 +28,6 @@ const DEFAULT_CONTEXT: u64 = 128_000;
 /// How many bytes arrive between two progress events.
 const PROGRESS_STEP: u64 = 4 * 1024;
 
-#[derive(Clone)]
 pub struct ModelCallInput {
     pub turn: TurnKey,
     pub request: ModelRequest,
@@ -41,14 +40,15 @@ pub struct ModelCallInput {
     pub conversation_tokens: u64,
 }
 
-/// Makes the call; always ends in a reply or a failure.
-pub async fn call(input: ModelCallInput) -> Command {
+/// Makes the call; always ends in a reply or a failure. After a failure the call can be made again
+/// with the same input.
+pub async fn call(input: &mut ModelCallInput) -> Command {
     let model = input.request.model.clone();
     let chosen = match input.route.choose(&model).await {
         Ok(chosen) => chosen,
         Err(failure) => {
             return Command::ModelFailed {
-                turn: input.turn,
+                turn: input.turn.clone(),
                 failure,
             };
         }
@@ -68,13 +68,13 @@ pub async fn call(input: ModelCallInput) -> Command {
         started,
         first_token_ms: None,
     };
-    publisher.say(&Ephemeral::UsageInfo(usage_info(&input)));
+    publisher.say(&Ephemeral::UsageInfo(usage_info(input)));
     publisher.say(&Ephemeral::ModelCallStart(ModelCallStart {
         turn_id: input.turn.turn_id(),
         model: Some(model.clone()),
     }));
     let about = provider.describe();
-    let mut request = input.request;
+    let request = &mut input.request;
     request.model = chosen.wire_model;
     if chosen.facts.vision == Some(false) {
         strip_images::strip_images(&mut request.messages);
@@ -85,7 +85,7 @@ pub async fn call(input: ModelCallInput) -> Command {
     let outcome = call_with_retries(
         policy,
         provider.as_ref(),
-        &request,
+        request,
         &mut publisher,
         &mut random,
     )
@@ -95,21 +95,25 @@ pub async fn call(input: ModelCallInput) -> Command {
         Ok(mut reply) => {
             limit_arguments(&mut reply.turn.calls);
             Command::ModelReplied(Box::new(ModelReplied {
-                turn: input.turn,
-                message: input.message,
+                turn: input.turn.clone(),
+                message: input.message.clone(),
                 model,
                 reply,
                 duration_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
                 first_token_ms: publisher.first_token_ms,
                 endpoint: about.path.map(str::to_owned),
                 tool_count: request.tools.len() as u64,
-                initiator: initiator(&request),
+                initiator: initiator(request),
             }))
         }
-        Err(error) => Command::ModelFailed {
-            turn: input.turn,
-            failure: failure(&error, Some(&model)),
-        },
+        Err(error) => {
+            let failure = failure(&error, Some(&model));
+            request.model = model;
+            Command::ModelFailed {
+                turn: input.turn.clone(),
+                failure,
+            }
+        }
     }
 }
 

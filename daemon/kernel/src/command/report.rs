@@ -2,9 +2,21 @@
 
 use loopd_proto::id::RequestId;
 
-use super::Command;
+use super::{Command, LogLevel};
 
 impl Command {
+    /// Makes a warning, which is not stored, about a file that people wrote.
+    pub fn file_warning(kind: &str, message: String) -> Self {
+        Self::Log {
+            level: LogLevel::Warning,
+            kind: kind.to_owned(),
+            message,
+            url: None,
+            tip: None,
+            stored: false,
+        }
+    }
+
     /// Returns the request that the command answers, if it answers one.
     pub fn answered_request(&self) -> Option<&RequestId> {
         if let Self::AnswerPermission { request, .. }

@@ -83,23 +83,32 @@ impl HookPlaces {
 }
 
 impl HookPlaces {
-    /// Returns the places of a session, except the plugins of its launch. Those of the user and of the
-    /// project count only if the session discovers configuration; those of policy and of its plugins
-    /// always count.
+    /// Returns the places of a session. Those of the user and of the project count if the session
+    /// wants hooks of files, those of plugins unless it does not want any, those of policy always.
+    /// `root` finds the root of the project, which is needed only if others than policy count.
     pub fn of_session(
         options: &SessionOptions,
         env: &BTreeMap<String, String>,
         home: &Path,
         cwd: &Path,
-        root: &Path,
+        mut plugins: Vec<PathBuf>,
+        root: impl FnOnce() -> PathBuf,
     ) -> Self {
-        let mut places = Self::of(env, home, cwd, root);
-        if options.enable_config_discovery != Some(true) {
+        if options.enable_file_hooks == Some(false) {
+            return Self::default();
+        }
+        let named = options.plugin_directories.iter().flatten();
+        plugins.extend(named.map(|plugin| cwd.join(plugin)));
+        let wants = options.wants_file_hooks();
+        if !wants && plugins.is_empty() {
+            return Self::default();
+        }
+        let mut places = Self::of(env, home, cwd, &root());
+        if !wants {
             places.user = UserHookPlaces::default();
             places.projects.clear();
         }
-        let plugins = options.plugin_directories.iter().flatten();
-        places.plugins = plugins.map(|plugin| cwd.join(plugin)).collect();
+        places.plugins = plugins;
         places
     }
 
@@ -176,7 +185,8 @@ mod tests {
         let env = BTreeMap::from([("HOME".to_owned(), "/u".to_owned())]);
         let folder = Path::new("/nowhere");
         let places = |options: &SessionOptions| {
-            HookPlaces::of_session(options, &env, Path::new("/l"), folder, folder)
+            let root = || folder.to_owned();
+            HookPlaces::of_session(options, &env, Path::new("/l"), folder, Vec::new(), root)
         };
         let mut options = SessionOptions {
             plugin_directories: Some(vec!["p".to_owned()]),
@@ -190,6 +200,9 @@ mod tests {
         options.enable_config_discovery = Some(true);
         assert_eq!(places(&options).projects, [folder]);
         assert_eq!(places(&options).user.homes.len(), 2);
+        options.enable_file_hooks = Some(false);
+        assert!(places(&options).plugins.is_empty() && places(&options).projects.is_empty());
+        assert_eq!(places(&options).policy.folders.len(), 2);
     }
 
     #[test]

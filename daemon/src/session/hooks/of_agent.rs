@@ -1,8 +1,9 @@
-//! The hooks of the definition of the agent that a session at the top works as.
+//! The hooks of an agent's definition: of a sub-agent's own, and of the agent that a session at the top
+//! works as.
 
 use std::path::{Path, PathBuf};
 
-use crate::discovery::hooks::{LocalHttp, of_agent};
+use crate::discovery::hooks::{HookKind, HookMatcher, LocalHttp, of_agent};
 use crate::hook::HookCell;
 use crate::session::actor::Actor;
 use crate::subagent::definitions::refresh::RosterCell;
@@ -58,5 +59,29 @@ impl Actor {
             agent,
             cwd: PathBuf::from(&self.state.cwd),
         })
+    }
+
+    /// Adds the hooks of the agent's own definition, below those of its parents.
+    pub(in crate::session) fn take_agent_hooks(&mut self) {
+        let Some(own) = &self.state.subagent else {
+            return;
+        };
+        let roster = self.subagents.roster();
+        let Some(agent) = roster.get(&own.profile.agent_type) else {
+            return;
+        };
+        if agent.hooks.is_none() {
+            return;
+        }
+        let root = trust::project_root(Path::new(&self.state.cwd));
+        let mut content = of_agent(agent, LocalHttp::Refused, &root);
+        for hook in &mut content.hooks {
+            // The agent's own stop is the stop of a sub-agent.
+            if hook.kind == HookKind::AgentStop {
+                hook.kind = HookKind::SubagentStop;
+                hook.matcher = HookMatcher::Every;
+            }
+        }
+        self.hooks.files.set(content.hooks);
     }
 }

@@ -3,7 +3,7 @@
 use crate::session::actor::Actor;
 use crate::session::effects::Reporter;
 use crate::subagent::definitions::refresh::RosterRefresh;
-use loopd_kernel::command::{Command, LogLevel};
+use loopd_kernel::command::Command;
 
 /// A lookup that reports its warnings to the session.
 pub(in crate::session) struct RosterLookup {
@@ -12,19 +12,19 @@ pub(in crate::session) struct RosterLookup {
 }
 
 impl RosterLookup {
+    /// Looks, and reports what is wrong with files to the mailbox of the session.
     pub(in crate::session) async fn run(self) {
-        for message in self.refresh.run().await {
-            self.reporter
-                .report(Command::Log {
-                    level: LogLevel::Warning,
-                    kind: "agent_definition".to_owned(),
-                    message,
-                    url: None,
-                    tip: None,
-                    stored: false,
-                })
-                .await;
+        let reporter = self.reporter.clone();
+        for warning in self.warnings().await {
+            reporter.report(warning).await;
         }
+    }
+
+    /// Looks, and returns what is wrong with files, for the actor itself: it would wait for ever for
+    /// room in its own mailbox.
+    pub(in crate::session) async fn warnings(self) -> impl Iterator<Item = Command> + use<> {
+        let found = self.refresh.run().await.into_iter();
+        found.map(|message| Command::file_warning("agent_definition", message))
     }
 }
 

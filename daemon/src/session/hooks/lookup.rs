@@ -1,0 +1,73 @@
+//! Finds the hooks of files when a session begins, goes on, or gets a prompt.
+
+use std::path::Path;
+
+use crate::discovery::hooks::HookPlaces;
+use crate::hook::HookLookup;
+use crate::session::actor::Actor;
+use crate::session::effects::Reporter;
+use crate::trust;
+use loopd_kernel::command::Command;
+
+/// The type of warnings about files of hooks.
+const FILE_WARNING: &str = "hook_file";
+
+impl Actor {
+    /// Returns a lookup of the hooks in files; `None` if there are none. A sub-agent has the hooks of
+    /// its parents.
+    pub(in crate::session) fn hook_lookup(&self) -> Option<HookLookup> {
+        if self.subagents.is_child() {
+            return None;
+        }
+        let launch = self.clients.launch()?;
+        let options = &self.state.options;
+        let cwd = Path::new(&self.state.cwd);
+        let (env, home) = (launch.env(), &self.services.home);
+        let root = || trust::project_root(cwd);
+        let places = HookPlaces::of_session(options, env, home, cwd, launch.plugins(), root);
+        let cell = self.hooks.files.clone();
+        // A session that begins also looks for guards that were there once.
+        let may_lack = !self.hooks.begun && options.wants_file_hooks();
+        (places.has_files() || !cell.is_empty() || may_lack).then(|| HookLookup {
+            cell,
+            store: self.services.store.clone(),
+            places,
+        })
+    }
+
+    /// Looks for hooks when a client attaches before a prompt has looked: nothing that is at work, and
+    /// no sub-agent that the client starts or lets go on, may run without them.
+    pub(in crate::session) async fn look_for_hooks(&mut self) {
+        if self.hooks.begun {
+            return;
+        }
+        if let Some(agent_hooks) = self.selected_agent_hooks() {
+            if let Some(lookup) = self.roster_lookup() {
+                for warning in lookup.warnings().await {
+                    self.report(warning).await;
+                }
+            }
+            agent_hooks.take().await;
+        }
+        let Some(lookup) = self.hook_lookup() else {
+            return;
+        };
+        if self.state.is_busy() {
+            for notice in lookup.run().await {
+                self.report(Command::file_warning(FILE_WARNING, notice))
+                    .await;
+            }
+        } else {
+            // The next prompt tells what is wrong with files.
+            lookup.load().await;
+        }
+    }
+}
+
+/// Reports what is wrong with files of hooks to the mailbox of the session.
+pub(in crate::session) async fn report_notices(notices: Vec<String>, reporter: &Reporter) {
+    for notice in notices {
+        let warning = Command::file_warning(FILE_WARNING, notice);
+        reporter.report(warning).await;
+    }
+}
