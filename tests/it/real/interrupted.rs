@@ -14,7 +14,7 @@ fn using(script: &Script) -> Value {
 async fn killed_while_asking(script: &Script, gate: &Gate) -> (TempDir, String) {
     let home = TempDir::new().unwrap();
     let (loopd, client) = Loopd::private(home.path(), using(script));
-    let session = client.create(json!({})).await;
+    let mut session = client.create(json!({})).await;
     session
         .call(
             "session.send",
@@ -22,6 +22,8 @@ async fn killed_while_asking(script: &Script, gate: &Gate) -> (TempDir, String) 
         )
         .await;
     gate.reached().await;
+    // The request may leave before the log has the turn; without it, the message is still queued.
+    session.next("assistant.turn_start").await;
     loopd.kill_hard().await;
     gate.open();
     (home, session.id.clone())
