@@ -12,8 +12,8 @@
 //! check, and a parent counts only if its child still has the same parent afterwards.
 //!
 //! A process outside of all commands stays outside: when its parent ends, it goes to an ancestor. So
-//! the last processes that were found outside are remembered, and further connections of theirs cost
-//! little.
+//! the last processes that were found outside are remembered, and a connection of theirs, or of what
+//! they started since, costs little.
 
 use std::collections::{HashSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -67,11 +67,11 @@ impl PeerJudge {
         adopted: &HashSet<ProcessIdentity>,
     ) -> PeerOrigin {
         let own = std::process::id().cast_signed();
-        let own_ancestors = match (self.own_ancestors.get(), ProcStat::of(own)) {
-            (Some(known), _) => known,
+        let own_ancestors = match self.own_ancestors.get() {
+            Some(known) => known,
             // Without /proc no holder can run, and so no command.
-            (None, None) => return PeerOrigin::Outside,
-            (None, Some(_)) => match ancestors_of(own) {
+            None if ProcStat::of(own).is_none() => return PeerOrigin::Outside,
+            None => match ancestors_of(own, |_| false) {
                 Some(found) => self.own_ancestors.get_or_init(|| found),
                 None => return PeerOrigin::Unknown,
             },
@@ -87,24 +87,29 @@ impl PeerJudge {
         let Some(held) = sys::peer_pidfd(socket, pid) else {
             return PeerOrigin::Unknown;
         };
-        let Some(identity) = ProcessIdentity::of(pid) else {
-            return PeerOrigin::Unknown;
+        let is_outside = |identity| self.outside.lock().contains(&identity);
+        let ancestors = match ancestors_of(pid, is_outside) {
+            Some(ancestors) if lives(&held) => ancestors,
+            Some(_) | None => return PeerOrigin::Unknown,
         };
-        if self.outside.lock().contains(&identity) && lives(&held) {
-            return PeerOrigin::Outside;
-        }
-        let origin = match ancestors_of(pid) {
-            Some(ancestors) if lives(&held) => judge(own, own_ancestors, &ancestors, adopted),
-            Some(_) | None => PeerOrigin::Unknown,
-        };
+        let origin = judge(own, own_ancestors, &ancestors, adopted);
         if origin == PeerOrigin::Outside {
-            let mut outside = self.outside.lock();
+            self.remember(own, &ancestors);
+        }
+        origin
+    }
+
+    /// Remembers processes that were found outside, but never the daemon: what is below it is a
+    /// command.
+    fn remember(&self, own: i32, found: &Ancestors) {
+        let mut outside = self.outside.lock();
+        // The ancestors last: those that many processes share are forgotten last.
+        for (pid, stat) in found.iter().filter(|(pid, _)| *pid != own) {
             if outside.len() == MOST_REMEMBERED {
                 outside.pop_front();
             }
-            outside.push_back(identity);
+            outside.push_back(stat.identity(*pid));
         }
-        origin
     }
 }
 
@@ -148,15 +153,19 @@ fn lives(process: &OwnedFd) -> bool {
     matches!(poll(&mut sources, Some(&Timespec::default())), Ok(0))
 }
 
-/// The process and its ancestors; `None` if the process has ended or they keep changing.
-fn ancestors_of(pid: i32) -> Option<Ancestors> {
-    (0..TRIES).find_map(|_| try_ancestors_of(pid))
+/// The process and its ancestors below the first that is known; `None` if the process has ended or
+/// they keep changing.
+fn ancestors_of(pid: i32, is_known: impl Fn(ProcessIdentity) -> bool) -> Option<Ancestors> {
+    (0..TRIES).find_map(|_| try_ancestors_of(pid, &is_known))
 }
 
-fn try_ancestors_of(pid: i32) -> Option<Ancestors> {
+fn try_ancestors_of(pid: i32, is_known: impl Fn(ProcessIdentity) -> bool) -> Option<Ancestors> {
     let mut next = Some((pid, ProcStat::of(pid).filter(|stat| stat.lives)?));
     let mut found = Vec::new();
     while let Some((pid, stat)) = next {
+        if is_known(stat.identity(pid)) {
+            break;
+        }
         let parent = ProcStat::of(stat.parent);
         // If the child has the same parent as before, the parent has lived all the time.
         let again = ProcStat::of(pid)?;

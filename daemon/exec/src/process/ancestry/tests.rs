@@ -60,10 +60,27 @@ async fn the_daemon_itself_and_other_processes_are_outside() {
     }
     drop(theirs);
     // Process 1 is nobody's command.
-    let line = ancestors_of(1).unwrap();
-    let own = ancestors_of(std::process::id().cast_signed()).unwrap();
+    let line = ancestors_of(1, |_| false).unwrap();
+    let own = ancestors_of(std::process::id().cast_signed(), |_| false).unwrap();
     let origin = judge(std::process::id().cast_signed(), &own, &line, &none);
     assert_eq!(origin, PeerOrigin::Outside);
+}
+
+#[tokio::test]
+async fn a_command_is_found_below_processes_that_are_remembered_as_outside() {
+    let (home, processes) = processes();
+    let own = std::process::id().cast_signed();
+    let none = HashSet::new();
+    let judge_once = PeerJudge::default();
+    let (ours, _theirs) = UnixStream::pair().unwrap();
+    let origin = judge_once.origin_of_peer(ours.as_fd(), &none);
+    assert_eq!(origin, PeerOrigin::Outside);
+    assert!(!judge_once.outside.lock().is_empty());
+    let mut remembered = judge_once.outside.lock().clone().into_iter();
+    assert!(remembered.all(|it| Some(it) != ProcessIdentity::of(own)));
+    let peer = connected(&processes, home.path(), "CONNECT; sleep 1000").await;
+    let origin = judge_once.origin_of_peer(peer.stream.as_fd(), &none);
+    assert_eq!(origin, PeerOrigin::Command);
 }
 
 #[tokio::test]
