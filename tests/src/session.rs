@@ -70,9 +70,14 @@ impl Session {
         sent["messageId"].as_str().unwrap().to_owned()
     }
 
-    /// Sends a prompt and waits until the session is idle.
+    /// Sends a prompt and waits until the session is idle after it. An idle that comes before the
+    /// message belongs to other work.
     pub async fn ask(&mut self, prompt: &str) -> Value {
-        self.send(prompt).await;
+        let id = self.send(prompt).await;
+        self.next_where("the message that was sent", |event| {
+            event["type"] == "user.message" && event["data"]["messageId"] == id.as_str()
+        })
+        .await;
         self.next("session.idle").await
     }
 
