@@ -2,9 +2,7 @@
 //! nobody can be asked.
 
 mod plan;
-
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+mod unasked;
 
 use loopd_sdk::proto::visible::for_person;
 use loopd_sdk::{
@@ -12,21 +10,12 @@ use loopd_sdk::{
     UserInputResponse,
 };
 
+pub(crate) use self::unasked::DeniedUnasked;
 use crate::terminal::{Style, Terminal};
 use crate::turnstile::Turnstile;
 
 /// How many lines of a diff are shown.
 const DIFF_LINES: usize = 20;
-
-/// Records whether a permission was denied because nobody could be asked.
-#[derive(Clone, Default)]
-pub(crate) struct DeniedUnasked(Arc<AtomicBool>);
-
-impl DeniedUnasked {
-    pub(crate) fn happened(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// Adds handlers that ask on the terminal, or that deny if nobody can be asked.
 pub(crate) fn with_handlers(
@@ -35,23 +24,19 @@ pub(crate) fn with_handlers(
     turnstile: &Turnstile,
     denied_unasked: &DeniedUnasked,
 ) -> SessionConfig {
-    let at = (terminal.clone(), turnstile.clone());
     if !terminal.can_ask() {
-        let denied_unasked = denied_unasked.clone();
+        let (terminal, denied_unasked) = (terminal.clone(), denied_unasked.clone());
         return config.on_permission(move |asked| {
-            denied_unasked.0.store(true, Ordering::Relaxed);
-            let (terminal, turnstile) = at.clone();
-            async move {
-                turnstile.pass().await;
-                let what = request_line(&asked);
-                terminal.notice(&format!(
-                    "loop: {what} was denied: it needs a permission and nobody is there to ask; allow {}",
-                    remedy(&asked.permission_request)
-                ));
-                PermissionDecision::UserNotAvailable {}
-            }
+            let what = request_line(&asked);
+            let denied = format!(
+                "loop: {what} was denied: it needs a permission and nobody is there to ask; allow {}",
+                remedy(&asked.permission_request)
+            );
+            denied_unasked.asked(&terminal, asked.request_id, &what, denied);
+            async { PermissionDecision::UserNotAvailable {} }
         });
     }
+    let at = (terminal.clone(), turnstile.clone());
     let (other, planner) = (at.clone(), at.clone());
     config
         .on_permission(move |asked| {

@@ -92,6 +92,12 @@ enum Message {
         command: Box<Command>,
         reply: oneshot::Sender<Result<Done, SessionError>>,
     },
+    /// A client has nobody to ask for a permission.
+    DeclinePermission {
+        client: ClientId,
+        request: RequestId,
+        reply: oneshot::Sender<Result<Done, SessionError>>,
+    },
     /// A client's answer to a tool call, after the hooks have seen it.
     Reviewed {
         command: Box<Command>,
@@ -213,6 +219,25 @@ impl SessionHandle {
         let (reply, answer) = oneshot::channel();
         let posted = self.post(Message::Command {
             command: Box::new(command),
+            reply,
+        });
+        let id = self.id.clone();
+        async move {
+            posted?;
+            answer.await.unwrap_or(Err(SessionError::Faulted(id)))
+        }
+    }
+
+    /// Says that a client has nobody to ask for a permission.
+    pub fn decline_permission(
+        &self,
+        client: ClientId,
+        request: RequestId,
+    ) -> impl Future<Output = Result<Done, SessionError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let posted = self.post(Message::DeclinePermission {
+            client,
+            request,
             reply,
         });
         let id = self.id.clone();

@@ -24,6 +24,7 @@ mod closed_files;
 mod commands;
 mod correlation;
 mod daemon;
+mod declined_permissions;
 mod denied_ways;
 mod denied_writes;
 mod discovery;

@@ -146,6 +146,10 @@ async fn one_turn(
             Some(event) => {
                 was_shown |= matches!(event.body.kind(), "abort" | "session.idle");
                 renderer.show(&event)?;
+                if let Some(denied) = app.denied_unasked.denial(&event) {
+                    renderer.end_line()?;
+                    app.terminal.notice(&denied);
+                }
             }
             None => break,
         }

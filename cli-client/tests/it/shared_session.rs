@@ -145,3 +145,27 @@ fn the_hint_for_a_command_that_writes_protected_files_names_no_rule() {
     assert!(said.err.contains("no rule covers"), "{said:?}");
     assert!(!said.err.contains("--allow-tool"), "{said:?}");
 }
+
+#[test]
+fn one_message_leaves_the_question_of_a_terminal_open() {
+    let home = Home::new();
+    let mut chat = OnTerminal::start(home.command(&[]));
+    chat.read_until("> ");
+    chat.types("run touch made\r");
+    chat.read_until("[y/a/n] ");
+    let id = home.last_session();
+    let mut one = home.command(&["resume", &id, "run pwd"]);
+    let mut one = one
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut err = stderr(&mut one);
+    read_until(&mut err, "another client of the session is");
+    chat.types("y\r");
+    chat.read_until("Done.");
+    let said = output(one, err);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(home.path("made").exists());
+    chat.types("\x04");
+}

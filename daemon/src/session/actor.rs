@@ -183,7 +183,7 @@ impl Actor {
         self.inbox.close();
         while let Ok(message) = self.inbox.try_recv() {
             match message {
-                Message::Command { reply, .. } => {
+                Message::Command { reply, .. } | Message::DeclinePermission { reply, .. } => {
                     reply.send(Err(error.clone())).ok();
                 }
                 Message::View(look) => look(Err(error.clone())),
@@ -203,6 +203,11 @@ impl Actor {
                 };
                 self.take_command(*command, reply).await
             }
+            Message::DeclinePermission {
+                client,
+                request,
+                reply,
+            } => self.decline_permission(client, request, reply).await,
             Message::Reviewed {
                 command,
                 context,
@@ -242,7 +247,10 @@ impl Actor {
                 if self.end_hooks_first(client, reason, &mut reply) {
                     return Flow::Go;
                 }
-                let flow = self.detach(client, reason).await;
+                let mut flow = self.detach(client, reason).await;
+                if flow == Flow::Go {
+                    flow = self.deny_declined().await;
+                }
                 if let Some(reply) = reply {
                     if flow == Flow::Stop {
                         self.end_processes().await;
@@ -281,7 +289,7 @@ impl Actor {
                 self.clients.require_permissions(client, required);
                 self.hand_down();
                 reply.send(()).ok();
-                Flow::Go
+                self.deny_declined().await
             }
             Message::SetTools {
                 client,
@@ -322,7 +330,7 @@ impl Actor {
             Message::Inherit(inheritance) => {
                 self.inherit(*inheritance);
                 self.guards_changed().await;
-                Flow::Go
+                self.deny_declined().await
             }
             Message::Close { error, reply } => {
                 let ended = self.execute(Command::Shutdown { error }).await.map(|_| ());
@@ -353,7 +361,7 @@ impl Actor {
     }
 
     /// Carries out a command for a caller.
-    async fn take_command(
+    pub(super) async fn take_command(
         &mut self,
         command: Command,
         reply: oneshot::Sender<Result<Done, SessionError>>,

@@ -3,6 +3,8 @@
 //!
 //! Only the state says which questions are open. This module keeps what cannot be stored.
 
+mod declined;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use loopd_store::Visibility;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
+use self::declined::Declined;
 use super::SessionHandle;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
@@ -28,6 +31,8 @@ pub(super) struct QuestionWaiters {
     requests: HashMap<RequestId, Vec<AbortHandle>>,
     /// The callers that wait for a form.
     forms: HashMap<RequestId, oneshot::Sender<ElicitationAnswer>>,
+    /// The clients that cannot answer a permission request.
+    declined: Declined,
 }
 
 impl QuestionWaiters {
@@ -49,6 +54,7 @@ impl QuestionWaiters {
             reply.abort();
         }
         self.forms.remove(request);
+        self.declined.forget(request);
     }
 
     pub(super) fn form_answered(&mut self, request: &RequestId, answer: ElicitationAnswer) {

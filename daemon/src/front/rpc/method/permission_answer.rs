@@ -3,7 +3,7 @@
 use loopd_proto::id::RequestId;
 use loopd_proto::params::permission::{HandleParams, Pending, PendingItem, PromptShownParams};
 use loopd_proto::params::session::{Of, Success};
-use loopd_proto::permission::{PermissionPrompt, PermissionRequest};
+use loopd_proto::permission::{PermissionDecision, PermissionPrompt, PermissionRequest};
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
@@ -13,12 +13,17 @@ pub(super) async fn handle(context: Context, params: HandleParams) -> Result<Suc
     let session = context
         .asker(&params.session_id, &params.request_id)
         .await?;
-    let done = session
-        .command(Command::AnswerPermission {
-            request: params.request_id,
-            decision: params.result,
-        })
-        .await?;
+    let done = match params.result {
+        PermissionDecision::UserNotAvailable {} => {
+            let client = context.connection.id();
+            session.decline_permission(client, params.request_id).await
+        }
+        decision => {
+            let request = params.request_id;
+            let answer = Command::AnswerPermission { request, decision };
+            session.command(answer).await
+        }
+    }?;
     Ok(Success {
         success: done.answer == Answer::Accepted(true),
     })
