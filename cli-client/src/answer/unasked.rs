@@ -11,6 +11,7 @@ use loopd_sdk::proto::id::RequestId;
 use loopd_sdk::proto::permission::PermissionOutcome;
 use loopd_sdk::{Body, Durable, Event};
 use parking_lot::Mutex;
+use tokio::task::JoinSet;
 
 use crate::terminal::Terminal;
 
@@ -26,6 +27,8 @@ struct Unasked {
     /// What is said if the request is denied.
     open: HashMap<RequestId, String>,
     was_denied: bool,
+    /// What waits to tell that a request stays open.
+    notices: JoinSet<()>,
 }
 
 impl DeniedUnasked {
@@ -42,14 +45,16 @@ impl DeniedUnasked {
         what: &str,
         denied: String,
     ) {
-        self.0.lock().open.insert(request.clone(), denied);
         let notice = format!(
             "loop: {what} needs a permission; nobody can be asked here, another client of the session is"
         );
-        let (unasked, terminal) = (self.clone(), terminal.clone());
-        tokio::spawn(async move {
+        let (shared, terminal) = (Arc::downgrade(&self.0), terminal.clone());
+        let mut unasked = self.0.lock();
+        unasked.open.insert(request.clone(), denied);
+        unasked.notices.spawn(async move {
             tokio::time::sleep(BEFORE_NOTICE).await;
-            if unasked.0.lock().open.contains_key(&request) {
+            let shared = shared.upgrade();
+            if shared.is_some_and(|shared| shared.lock().open.contains_key(&request)) {
                 terminal.notice(&notice);
             }
         });
