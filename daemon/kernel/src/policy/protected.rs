@@ -60,6 +60,18 @@ pub(crate) fn is_protected(path: &str) -> bool {
     false
 }
 
+/// Whether the last part of a path, with more behind it, may become a protected name. The rest of
+/// the name consists of letters and digits, unless it is open what follows.
+fn begins_protected(path: &str, is_open: bool) -> bool {
+    let start = shell::word::base_name(path).to_lowercase();
+    let names = FILES.iter().chain(FOLDERS);
+    let mut parts = names.flat_map(|name| name.split('/'));
+    parts.any(|name| {
+        let rest = name.strip_prefix(start.as_str());
+        rest.is_some_and(|rest| is_open || rest.chars().all(|it| it.is_ascii_alphanumeric()))
+    })
+}
+
 /// Returns a name as a lenient file system compares it: without invisible characters, without a
 /// stream, and without dots and spaces at the end.
 fn folded(name: &str) -> String {
@@ -136,7 +148,11 @@ pub(crate) fn is_written<'a>(
                 };
                 let text = full_command_text;
                 let is_unclear = |name: &String| is_through_process(&joined(cwd, name));
+                let begun = shell::composed::beginnings(text);
                 names.iter().any(is_there)
+                    || begun
+                        .iter()
+                        .any(|begun| begins_protected(&begun.path, begun.is_open))
                     || names.iter().any(is_unclear)
                     || home.is_some_and(|home| {
                         home::is_named(home, &roots, &bases, text, names.iter())

@@ -10,6 +10,8 @@
 
 pub mod analysis;
 pub(crate) mod changes;
+mod compiler;
+pub(crate) mod composed;
 pub(crate) mod coverage;
 mod deny;
 pub(crate) mod directories;

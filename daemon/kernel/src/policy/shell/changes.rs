@@ -37,6 +37,11 @@ fn changes(command: &Simple) -> bool {
         // The option stores into a variable.
         "printf" => starts("-v"),
         "wait" => starts("-"),
+        // The option runs a command, which may be part of the shell.
+        "jobs" => arguments.iter().any(|word| {
+            let is_option = may_start(word, "-");
+            is_option && (word.is_computed() || word.prefix().contains('x'))
+        }),
         // Bash evaluates the subscript of a name as an expression.
         "test" | "[" => arguments
             .iter()
@@ -75,6 +80,7 @@ mod tests {
             "timeout 5 env A=b node x.js &",
             "printf '%s' a",
             "command -v node",
+            "jobs -l",
             "echo \"${PORT:-3000}\"",
             "cat > a.py <<'EOF'\nimport os\nEOF",
             "/usr/bin/env bash -c 'cd x && export A=b'",
@@ -123,6 +129,7 @@ mod tests {
             "ls {fd}> x",
             "command cd x",
             "builtin cd x",
+            "jobs -x cd x",
             "umask 0",
             "a=(b c)",
             "echo 'open",

@@ -259,6 +259,11 @@ fn same_subcommand(program: &str, rule: &str, word: &Word) -> Hit {
     if pattern(rule).may_be(text) || is_short || is_synonym(program, rule, text) {
         return Hit::Certain;
     }
+    // These push as well, among other things.
+    let pushes = matches!(text, "subtree" | "lfs" | "svn");
+    if program == "git" && rule == "push" && pushes {
+        return Hit::Possible;
+    }
     // A word that is no command of git may be an alias for one.
     if program == "git" && !coverage::is_git_command(text) {
         return Hit::Possible;

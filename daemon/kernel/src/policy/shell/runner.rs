@@ -4,7 +4,7 @@
 //! Such a list can never be complete. It is the second line of defence. The first is that a rule
 //! names one program and that a person chose this program.
 
-use super::runs;
+use super::{compiler, runs};
 
 /// Programs that exist to run others, or whose arguments are a program, besides those that
 /// `runs` reads.
@@ -114,7 +114,7 @@ const RUNNING_OPTIONS: &[&str] = &[
     "--agent-program", "--checkpoint-action", "--command", "--compress-program", "--config",
     "--config-env", "--config-file", "--config-option", "--diff-cmd", "--dirmngr-program",
     "--editor-cmd", "--eval", "--exec", "--exec-batch", "--exec-path", "--execute", "--ext-diff", "--extcmd",
-    "--filter", "--gpg-program", "--hostname-bin", "--info-script", "--justfile", "--lua-filter",
+    "--filter", "--gpg-program", "--hostname-bin", "--info-script", "--justfile", "--kubeconfig", "--lua-filter",
     "--makefile", "--new-volume-script", "--node-options", "--open-files-in-pager", "--options",
     "--output", "--pager", "--pdf-engine", "--photo-viewer", "--pinentry-program", "--plugin", "--pre",
     "--preview", "--rakefile", "--receive-pack", "--rsh", "--rsh-command", "--script-shell", "--shell",
@@ -144,17 +144,27 @@ const RUNNING_LETTERS: &[(&str, &str, &str)] = &[
 /// Options with the same effect that have one dash and several letters.
 const RUNNING_WORDS: &[(&str, &[&str])] = &[
     ("bun", &["-e", "-p"]),
-    ("cc", &["-wrapper", "-fplugin", "-B"]),
-    ("clang", &["-wrapper", "-fplugin", "-B"]),
+    ("clang-tidy", &["-load", "--load"]),
     ("cmake", &["-E", "-P"]),
-    ("gcc", &["-wrapper", "-fplugin", "-B"]),
-    ("g++", &["-wrapper", "-fplugin", "-B"]),
     ("ghc", &["-e", "-F", "-pgm"]),
     ("go", &["-exec", "-toolexec", "-vettool", "-overlay"]),
-    ("ld", &["-plugin"]),
+    (
+        "gradle",
+        &["-I", "--init-script", "--include-build", "-b", "-c", "-p"],
+    ),
+    ("helm", &["--post-renderer"]),
+    ("jarsigner", &["-J"]),
+    ("keytool", &["-J", "-provider"]),
+    ("mvn", &["-f", "-s", "-gs", "-t", "--file", "--settings"]),
+    ("mypy", &["--python-executable"]),
     ("pandoc", &["-F", "-L"]),
+    ("pipx", &["--python"]),
+    ("pylint", &["--init-hook", "--load-plugins", "--rcfile"]),
     ("rake", &["-e", "-E", "-f", "-I", "-p", "-r", "-R"]),
-    ("rustc", &["-Clinker", "-C"]),
+    ("terraform", &["-chdir", "-plugin-dir", "-out"]),
+    ("tofu", &["-chdir", "-plugin-dir", "-out"]),
+    ("uv", &["--python", "--directory", "--project"]),
+    ("virtualenv", &["--python", "-p"]),
 ];
 
 /// Says whether a rule for this command would allow anything at all.
@@ -167,9 +177,6 @@ pub(crate) fn runs_anything(argv: &[String]) -> bool {
     is_runner(&name)
         || runs_by_options(&name, arguments)
         || (name == "git" && changes_git(arguments))
-        // A file of options may contain any option.
-        || (matches!(name.as_str(), "cc" | "c++" | "gcc" | "g++" | "clang" | "clang++")
-            && arguments.iter().any(|argument| argument.starts_with('@')))
         // A variable given to make replaces the one in its file, and this includes SHELL.
         || (matches!(name.as_str(), "make" | "gmake" | "just")
             && arguments.iter().any(|argument| argument.contains('=')))
@@ -192,7 +199,10 @@ pub(crate) fn is_runner(name: &str) -> bool {
 
 /// Says whether options or a subcommand make a program run something.
 pub(crate) fn runs_by_options(name: &str, arguments: &[String]) -> bool {
-    has_running_subcommand(name, arguments) || has_running_option(name, arguments)
+    has_running_subcommand(name, arguments)
+        || has_running_option(name, arguments)
+        || (compiler::is_compiler(name)
+            && arguments.iter().any(|argument| compiler::runs(argument)))
 }
 
 fn has_running_subcommand(program: &str, arguments: &[String]) -> bool {
@@ -225,11 +235,13 @@ fn has_running_option(program: &str, arguments: &[String]) -> bool {
         if let Some(long) = argument.strip_prefix("--") {
             let name = long.split('=').next().unwrap_or(long);
             // Programs accept the beginning of an option for the whole option.
+            let is_listed = |option: &&str| option.trim_start_matches('-').starts_with(name);
             return name.len() >= 2
-                && RUNNING_OPTIONS.iter().any(|option| {
-                    let option = option.trim_start_matches('-');
-                    option.starts_with(name)
-                });
+                && (RUNNING_OPTIONS.iter().any(is_listed)
+                    || words
+                        .iter()
+                        .filter(|word| word.starts_with("--"))
+                        .any(is_listed));
         }
         let Some(short) = argument.strip_prefix('-') else {
             return false;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::composed;
 use super::looks;
 use super::runs::Runs;
 use super::word::{Word, base_name};
@@ -68,6 +69,9 @@ fn add_command(names: &mut BTreeSet<String>, words: &[Word]) {
     // What git writes into its own folder is not counted.
     if is_git && git::writes_only_its_own(arguments) {
         return;
+    }
+    for composed in composed::names(name, arguments) {
+        insert(names, &composed);
     }
     add(names, program);
     let mut is_excluded = false;

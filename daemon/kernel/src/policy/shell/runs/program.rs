@@ -1,5 +1,6 @@
 //! What programs do, as far as their names tell.
 
+use crate::policy::shell::compiler;
 use crate::policy::shell::coverage;
 use crate::policy::shell::reader;
 use crate::policy::shell::runner;
@@ -120,6 +121,7 @@ fn is_special(name: &str) -> bool {
             "gsed",
             "fc",
             "hash",
+            "jobs",
             "export",
             "declare",
             "typeset",
@@ -177,15 +179,8 @@ pub(super) fn is_told_elsewhere(name: &str, arguments: &[Word]) -> bool {
         };
         return any(&chosen) && any(&input);
     }
-    let runs =
-        |word: &Word| word.prefix().starts_with('@') || word.prefix().starts_with("-wrapper");
-    COMPILERS.contains(&name) && any(&runs)
+    compiler::is_compiler(name) && any(&|word: &Word| compiler::runs(word.prefix()))
 }
-
-/// Compilers, which can be told to run another program for each step.
-const COMPILERS: &[&str] = &[
-    "gcc", "g++", "cc", "c++", "c99", "c89", "clang", "clang++", "gfortran", "nvcc",
-];
 
 /// Programs that accept commands while they run and can run others, or that run every file in a
 /// directory.

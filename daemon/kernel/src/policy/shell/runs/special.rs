@@ -28,8 +28,9 @@ impl Runs {
             }
             "hash" => self.anything |= arguments.iter().any(Word::may_be_option),
             "mapfile" | "readarray" => {
-                self.anything |= arguments.iter().any(|word| word.prefix().starts_with("-C"));
+                self.anything |= arguments.iter().any(|word| may_have_letter(word, 'C'));
             }
+            "jobs" => self.jobs(arguments, input, certainty, depth),
             "eval" => self.joined(arguments, certainty, depth),
             "trap" => self.trapped(arguments, depth),
             "alias" => {
@@ -170,6 +171,21 @@ impl Runs {
         }
     }
 
+    /// Reads `jobs -x command`, which runs the command.
+    fn jobs(&mut self, arguments: &[Word], input: &Input, certainty: Certainty, depth: usize) {
+        let Some(place) = arguments.iter().position(|word| may_have_letter(word, 'x')) else {
+            return;
+        };
+        self.anything |= arguments.iter().take(place + 1).any(Word::is_computed);
+        let rest = arguments.get(place + 1..).unwrap_or_default();
+        match rest.split_first() {
+            Some((first, others)) if first.text() == Some("--") => {
+                self.words(others, input, certainty, depth + 1);
+            }
+            _ => self.words(rest, input, certainty, depth + 1),
+        }
+    }
+
     fn awk(&mut self, arguments: &[Word]) {
         if script_text::awk_runs(arguments) || arguments.iter().any(is_input) {
             self.anything = true;
@@ -195,6 +211,13 @@ fn is_one_query(arguments: &[Word]) -> bool {
                 .iter()
                 .any(|text| escapes.iter().any(|mark| text.contains(mark)))
     })
+}
+
+/// Whether a word is, or may become, letters of options with this one among them.
+fn may_have_letter(word: &Word, letter: char) -> bool {
+    let letters = word.prefix().strip_prefix('-');
+    letters.is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
+        || (word.is_computed() && word.may_be_option())
 }
 
 /// Whether a word names input from elsewhere: `/dev/stdin`, `<(…)`.
