@@ -120,7 +120,8 @@ impl App {
         if mode == Mode::Plan {
             let told = "the session is in plan mode, in which nothing is changed until a plan is approved; to \
                         leave it: --mode interactive";
-            self.terminal.notice(&self.terminal.styled(Style::Dim, told));
+            self.terminal
+                .notice(&self.terminal.styled(Style::Dim, told));
         }
         Ok(session)
     }

@@ -62,7 +62,11 @@ fn nobody_waits_for_an_app_that_is_not_there() {
     });
     let said = home.run(&["--yolo", "resume", &id, "run touch made"]);
     assert_eq!(said.code, 3, "{said:?}");
-    for words in ["the app `editor`", "the turn was stopped", "loop hooks lift"] {
+    for words in [
+        "the app `editor`",
+        "the turn was stopped",
+        "loop hooks lift",
+    ] {
         assert!(said.err.contains(words), "{words}: {said:?}");
     }
     assert!(!home.path("made").exists());

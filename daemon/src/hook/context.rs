@@ -323,7 +323,7 @@ impl HookContext {
 
     fn begin(&self, input: &HookInput, payload: &Value) -> HookEnd {
         let id = self.services.clock.id().to_string();
-        self.say(&Ephemeral::HookStart(HookStart {
+        self.say(Ephemeral::HookStart(HookStart {
             hook_invocation_id: id.clone(),
             hook_type: input.kind.native_name().to_owned(),
             input: Some(payload.clone()),
@@ -375,7 +375,7 @@ impl HookContext {
         if changed {
             return Some(outcome.end);
         }
-        self.say(&Ephemeral::HookEnd(outcome.end));
+        self.say(Ephemeral::HookEnd(outcome.end));
         None
     }
 
@@ -388,15 +388,14 @@ impl HookContext {
     }
 
     pub(super) fn warn(&self, kind: &str, message: String) {
-        self.say(&Ephemeral::SessionWarning(Warning {
+        self.say(Ephemeral::SessionWarning(Warning {
             warning_type: kind.to_owned(),
             message,
             url: None,
         }));
     }
 
-    pub(super) fn say(&self, event: &Ephemeral) {
-        let mut event = event.clone();
+    pub(super) fn say(&self, mut event: Ephemeral) {
         match &mut event {
             Ephemeral::HookStart(start) => {
                 if let Some(input) = &mut start.input {
@@ -419,20 +418,19 @@ impl HookContext {
             }
             _ => {}
         }
-        let event = &event;
         say(
             &self.services.clock,
             &self.audience,
             &self.session,
             self.tip.clone(),
-            event,
+            &event,
         );
     }
 
     /// Shows people what a hook does now, up to a number of times.
     pub(super) fn show_progress(&self, message: &str, temporary: Option<bool>) {
         if self.progress.fetch_add(1, Ordering::Relaxed) < MOST_PROGRESS {
-            self.say(&Ephemeral::HookProgress(HookProgress {
+            self.say(Ephemeral::HookProgress(HookProgress {
                 message: loopd_proto::visible::for_person(message),
                 temporary,
             }));
