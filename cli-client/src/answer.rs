@@ -4,6 +4,10 @@
 mod plan;
 mod unasked;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use loopd_sdk::proto::session::Mode;
 use loopd_sdk::proto::visible::for_person;
 use loopd_sdk::{
     PermissionAsked, PermissionDecision, PermissionRequest, SessionConfig, UserInput,
@@ -17,20 +21,36 @@ use crate::turnstile::Turnstile;
 /// How many lines of a diff are shown.
 const DIFF_LINES: usize = 20;
 
+/// Whether the session is in plan mode.
+#[derive(Clone, Default)]
+pub(crate) struct InPlanMode(Arc<AtomicBool>);
+
+impl InPlanMode {
+    pub(crate) fn set(&self, mode: Mode) {
+        self.0.store(mode == Mode::Plan, Ordering::Relaxed);
+    }
+
+    fn is_on(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Adds handlers that ask on the terminal, or that deny if nobody can be asked.
 pub(crate) fn with_handlers(
     config: SessionConfig,
     terminal: &Terminal,
     turnstile: &Turnstile,
     denied_unasked: &DeniedUnasked,
+    planning: &InPlanMode,
 ) -> SessionConfig {
     if !terminal.can_ask() {
-        let (terminal, denied_unasked) = (terminal.clone(), denied_unasked.clone());
+        let (terminal, planning) = (terminal.clone(), planning.clone());
+        let denied_unasked = denied_unasked.clone();
         return config.on_permission(move |asked| {
             let what = request_line(&asked);
+            let remedy = remedy(&asked.permission_request, planning.is_on());
             let denied = format!(
-                "loop: {what} was denied: it needs a permission and nobody is there to ask; allow {}",
-                remedy(&asked.permission_request)
+                "loop: {what} was denied: it needs a permission and nobody is there to ask; {remedy}"
             );
             denied_unasked.asked(&terminal, asked.request_id, &what, denied);
             async { PermissionDecision::UserNotAvailable {} }
@@ -168,8 +188,21 @@ pub(crate) fn describe(request: &PermissionRequest) -> String {
 }
 
 /// Says how the request can be allowed.
-fn remedy(request: &PermissionRequest) -> String {
+fn remedy(request: &PermissionRequest, planning: bool) -> String {
     match request {
+        PermissionRequest::Shell { .. } if planning => format!(
+            "in plan mode commands only look, whatever is allowed: allow it to look with --allow-tool '{}', or \
+             leave plan mode with --mode interactive",
+            for_person(&rule(request))
+        ),
+        PermissionRequest::Write { .. }
+        | PermissionRequest::Mcp { .. }
+        | PermissionRequest::CustomTool { .. }
+            if planning =>
+        {
+            "in plan mode no rule and no option allows it: leave plan mode with --mode interactive"
+                .to_owned()
+        }
         PermissionRequest::Write {
             can_offer_session_approval: false,
             ..
@@ -177,12 +210,12 @@ fn remedy(request: &PermissionRequest) -> String {
         | PermissionRequest::Shell {
             writes_protected: Some(true),
             ..
-        } => "everything with --yolo; no rule covers a protected file".to_owned(),
+        } => "allow everything with --yolo; no rule covers a protected file".to_owned(),
         PermissionRequest::Hook { .. } => {
-            "it at a terminal; a hook wants a person to decide".to_owned()
+            "allow it at a terminal; a hook wants a person to decide".to_owned()
         }
         _ => format!(
-            "it with --allow-tool '{}', or everything with --yolo",
+            "allow it with --allow-tool '{}', or everything with --yolo",
             for_person(&rule(request))
         ),
     }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use loopd_sdk::proto::method::{PermissionsModifyRules, SessionGetMetadata};
+use loopd_sdk::proto::method::{ModeGet, PermissionsModifyRules, SessionGetMetadata};
 use loopd_sdk::proto::params::permission::{ModifyRulesParams, RuleScope};
 use loopd_sdk::proto::params::session::Of;
+use loopd_sdk::proto::session::Mode;
 use loopd_sdk::{Client, ConnectOptions, ListFilter, Metadata, Session, SessionConfig, SessionId};
 
 use crate::allow;
-use crate::answer::{DeniedUnasked, with_handlers};
+use crate::answer::{DeniedUnasked, InPlanMode, with_handlers};
 use crate::args::Options;
 use crate::model;
 use crate::terminal::{Style, Terminal};
@@ -25,6 +26,7 @@ pub(crate) struct App {
     pub(crate) terminal: Terminal,
     pub(crate) turnstile: Turnstile,
     pub(crate) denied_unasked: DeniedUnasked,
+    pub(crate) planning: InPlanMode,
 }
 
 impl App {
@@ -37,6 +39,7 @@ impl App {
             env,
             turnstile: Turnstile::new(),
             denied_unasked: DeniedUnasked::default(),
+            planning: InPlanMode::default(),
         })
     }
 
@@ -69,6 +72,7 @@ impl App {
             &self.terminal,
             &self.turnstile,
             &self.denied_unasked,
+            &self.planning,
         )
     }
 
@@ -95,14 +99,30 @@ impl App {
     pub(crate) async fn set_mode(&self, session: &Session) -> anyhow::Result<()> {
         if let Some(mode) = self.options.mode {
             session.set_mode(mode.into()).await?;
+            self.planning.set(mode.into());
         }
         Ok(())
     }
 
     /// Joins a session to continue it.
     pub(crate) async fn resume(&self, client: &Client, id: SessionId) -> anyhow::Result<Session> {
+        if self.options.model.is_some() {
+            // Fails before the session has a model that no provider can serve.
+            client.model_choice(self.options.model.clone()).await?;
+        }
         let session = client.resume(id, self.config()).await?;
         self.apply_options(&session).await?;
+        let params = Of {
+            session_id: session.id().clone(),
+        };
+        let mode = session.call::<ModeGet>(&params).await?;
+        self.planning.set(mode);
+        if mode == Mode::Plan {
+            let told = "the session is in plan mode, in which nothing is changed until a plan is approved; to \
+                        leave it: --mode interactive";
+            self.terminal
+                .notice(&self.terminal.styled(Style::Dim, told));
+        }
         Ok(session)
     }
 

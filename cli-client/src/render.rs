@@ -271,7 +271,12 @@ impl Text {
         let text = for_person(text);
         let lines: Vec<&str> = text.trim_end().lines().collect();
         for line in lines.iter().take(OUTPUT_LINES) {
-            self.note(style, &format!("  {}", shorten(line)))?;
+            // Why a call did not run, and how to go on, is told in full.
+            let line = match &done.error {
+                Some(error) if error.code.as_deref() == Some("denied") => (*line).to_owned(),
+                _ => shorten(line),
+            };
+            self.note(style, &format!("  {line}"))?;
         }
         if let Some(more) = lines
             .len()

@@ -12,6 +12,7 @@ mod front_matter;
 pub mod hooks;
 pub mod instructions;
 pub mod mcp;
+pub mod settings_rules;
 pub mod skills;
 
 use std::fmt;

@@ -25,7 +25,7 @@ pub use background::{BackgroundHandle, BackgroundHooks};
 pub use cell::{HookCell, HookLookup};
 pub use context::{HookAgent, HookContext, HookOutcome};
 pub use guard::GuardEnd;
-pub use handlers::{FileHook, Hooks};
+pub use handlers::{FileHook, HookClient, Hooks};
 pub use input::HookInput;
 pub use prompt::PromptEnd;
 pub use result::review_kind;

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use loopd_proto::params::launch::LaunchState;
@@ -42,6 +42,8 @@ pub struct Launch {
     pub http: HttpClient,
     /// The local model server that answered; empty until a search found one.
     pub local_server: OnceCell<String>,
+    /// The secrets in the environment, which does not change.
+    hidden_values: OnceLock<Vec<String>>,
     live: Mutex<Live>,
 }
 
@@ -136,6 +138,7 @@ impl Launch {
             yolo: options.yolo,
             session_idle_timeout: options.session_idle_timeout,
             local_server: OnceCell::new(),
+            hidden_values: OnceLock::new(),
             live: Mutex::default(),
         }
     }
@@ -321,12 +324,13 @@ impl Launch {
     pub fn secret_values(&self) -> Vec<String> {
         let tokens = [&self.api_token, &self.connection_token];
         let tokens = tokens.into_iter().flatten().map(Secret::expose);
-        let hidden = self
-            .env
-            .iter()
-            .filter(|(name, value)| self.is_hidden(name) && looks_secret(value))
-            .map(|(_, value)| value.as_str());
-        let known = tokens.chain(hidden).map(str::to_owned);
+        let hidden = self.hidden_values.get_or_init(|| {
+            let hidden = self.env.iter();
+            let hidden = hidden.filter(|(name, value)| self.is_hidden(name) && looks_secret(value));
+            hidden.map(|(_, value)| value.clone()).collect()
+        });
+        let known = tokens.chain(hidden.iter().map(String::as_str));
+        let known = known.map(str::to_owned);
         let masked = self.live().filtered.clone();
         known.chain(masked).collect()
     }

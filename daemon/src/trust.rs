@@ -6,6 +6,8 @@
 
 mod content;
 mod hooks;
+mod rules;
+mod seen;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,6 +21,8 @@ use crate::discovery::hooks::GuardRecord;
 
 pub use content::{ContentItem, ContentKind, ProjectContent, ProjectLookup, hash_of_agent};
 pub use hooks::{GatedHook, GatedHooks, HeldGuard, HookState, load_hooks, shell_word};
+pub use rules::{GatedRules, load_rules};
+pub use seen::{OwnContent, tell_unseen};
 
 const SCOPE: &str = "trusted-content";
 

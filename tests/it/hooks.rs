@@ -8,15 +8,18 @@ mod claude_arguments;
 mod commands;
 mod cost;
 mod edited;
+mod guards;
 mod http;
 mod missing_guard;
 mod of_agent;
+mod own_files;
 mod permission;
 mod prompts;
 mod stop;
 mod support;
 mod tree;
 mod tried;
+mod turned_off;
 mod two_clients;
 
 pub(crate) use support::{HookApp, HookReply};

@@ -6,13 +6,21 @@ use loopd_sdk::proto::method::LoopdHooksLift;
 use loopd_sdk::proto::params::session::Of;
 use loopd_sdk::{HookActionKind, HookTestParams, ListedHook, ListedHookState, TriedHook};
 
+use anyhow::bail;
+
 use crate::app::App;
 use crate::outcome::Outcome;
 use crate::terminal::{Style, sanitize};
 
 pub(crate) async fn run(app: &App, directory: Option<&Path>) -> anyhow::Result<Outcome> {
-    let client = app.connect().await?;
     let directory = app.directory.join(directory.unwrap_or(Path::new("")));
+    if !directory.is_dir() {
+        bail!(
+            "{} is no directory; give the directory whose hooks you want to see",
+            directory.display()
+        );
+    }
+    let client = app.connect().await?;
     let listed = client
         .hooks(Some(directory.to_string_lossy().into_owned()))
         .await?;

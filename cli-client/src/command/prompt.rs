@@ -1,6 +1,6 @@
 //! `loop "…"` and `loop`: one message, or a conversation.
 
-use loopd_sdk::{Error, KeepsWaiting, Message, Reply, Session, Stopped, Turn, Wait};
+use loopd_sdk::{Body, Durable, Error, KeepsWaiting, Message, Reply, Session, Stopped, Turn, Wait};
 
 use crate::app::App;
 use crate::outcome::Outcome;
@@ -150,6 +150,12 @@ async fn one_turn(
                     renderer.end_line()?;
                     app.terminal.notice(&denied);
                 }
+                if let Body::Durable(Durable::ModeChanged(change)) = &event.body {
+                    app.planning.set(change.new_mode);
+                }
+                if !app.terminal.can_ask() && waits_for_guard(&event.body) {
+                    return give_up(app, session, &turn).await;
+                }
             }
             None => break,
         }
@@ -163,6 +169,25 @@ async fn one_turn(
         return Ok(Outcome::Interrupted);
     }
     outcome_of(app, finished, was_shown)
+}
+
+/// Whether an event says that a call waits for an app whose hooks guard the session.
+fn waits_for_guard(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::Durable(Durable::SessionWarning(warning)) if warning.warning_type == "guard_absent"
+    )
+}
+
+/// Stops a turn that waits for somebody whom nobody here can call.
+async fn give_up(app: &App, session: &Session, turn: &Turn) -> anyhow::Result<Outcome> {
+    stop(app, session, turn).await?;
+    app.terminal.notice(&format!(
+        "loop: nobody is there to wait, so the turn was stopped; to go on without the hooks of that app: \
+         loop hooks lift {}",
+        session.id()
+    ));
+    Ok(Outcome::NobodyToAsk)
 }
 
 /// Returns the outcome of a turn. `was_shown` tells whether an event has shown that it ended.

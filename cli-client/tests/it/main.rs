@@ -18,6 +18,8 @@ mod attach_piped;
 mod conversation;
 mod daemon;
 mod home;
+#[cfg(unix)]
+mod hooks;
 mod interrupt;
 mod model;
 #[cfg(unix)]

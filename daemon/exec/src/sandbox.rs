@@ -42,6 +42,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(target_os = "linux")]
 use parking_lot::Mutex;
 
+/// The largest file that a command may write, in bytes. A command that writes more is ended by the
+/// kernel, and its shell says "File size limit exceeded".
+#[cfg(target_os = "linux")]
+const LARGEST_FILE: u64 = 256 * 1024 * 1024;
+
+/// How much a scratch folder may hold for another command or shell to start, in bytes.
+#[cfg(target_os = "linux")]
+const MOST_SCRATCH: u64 = 512 * 1024 * 1024;
+
 /// The sandbox of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
@@ -100,6 +109,10 @@ pub enum SandboxError {
     Filter(String),
     #[error("the scratch folder {} could not be made: {source}", folder.display())]
     Scratch { folder: PathBuf, source: io::Error },
+    #[error(
+        "the scratch folder {} of plan mode holds more than {} MiB; leave plan mode, which empties it, or remove files there", folder.display(), limit / 1024 / 1024
+    )]
+    ScratchFull { folder: PathBuf, limit: u64 },
     #[error("the command could not be kept from writing: {0}")]
     Failed(#[source] io::Error),
 }
@@ -163,6 +176,12 @@ impl ScratchFolder {
     fn open(&self, home: &HomePath) -> Result<PathBuf, SandboxError> {
         let mut made = self.0.made.lock();
         if let Some(made) = made.as_ref().filter(|made| made.is_in_place()) {
+            if !made.holds_at_most(MOST_SCRATCH) {
+                return Err(SandboxError::ScratchFull {
+                    folder: made.path.clone(),
+                    limit: MOST_SCRATCH,
+                });
+            }
             return Ok(made.path.clone());
         }
         let fresh = scratch::MadeFolder::new_in(&home.real(&self.0.parent));
@@ -282,6 +301,11 @@ impl Confinement {
             maximum: Some(0),
         };
         rustix::process::setrlimit(rustix::process::Resource::Core, none)?;
+        let largest = rustix::process::Rlimit {
+            current: Some(LARGEST_FILE),
+            maximum: Some(LARGEST_FILE),
+        };
+        rustix::process::setrlimit(rustix::process::Resource::Fsize, largest)?;
         self.files.enter()?;
         // Last: the filters deny calls that the steps above need.
         self.system_calls.enter()

@@ -13,6 +13,7 @@ use loopd_proto::event::{Durable, Head, Visibility};
 use loopd_proto::id::{RequestId, ToolCallId};
 
 use super::answer_cut::AnswerCut;
+use super::guards::ClientGuards;
 use super::history::Entry;
 use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
 use super::questions::Asks;
@@ -153,7 +154,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             }
         }
         Durable::SystemMessage(message) => state.system = Some(message.content.clone()),
-        Durable::ClientGuard(guard) => state.guarded_by_client = guard.by_client,
+        Durable::ClientGuard(guard) => state.guards = ClientGuards::of_event(guard),
         Durable::ContextAdded(added) => state.added_context.push(added.text.clone()),
         Durable::StopBlocked(blocked) => {
             if let Some(run) = runs::current(state) {
@@ -276,7 +277,10 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             let asks = Asks::from(asked);
             state.questions.open(asked.request_id(), state.seq, asks);
         }
-        Durable::Answered(answered) => state.questions.close(&answered.request_id),
+        Durable::Answered(answered) => {
+            state.questions.close(&answered.request_id);
+            guard_answered(state, &answered.request_id);
+        }
         Durable::Reminded(reminded) => {
             let part = Part::Text(reminded.text.clone());
             state.remember(Entry::User(vec![part]));
@@ -463,6 +467,18 @@ fn intended(state: &mut State, start: &ToolStart) {
     let mut calls = said.into_iter().flat_map(|said| &mut said.calls);
     if let Some(said) = calls.find(|said| said.id == start.tool_call_id) {
         said.arguments.clone_from(arguments);
+    }
+}
+
+/// Moves the call on that waited for its guards with this question.
+fn guard_answered(state: &mut State, request: &RequestId) {
+    let waits = |call: &&CallState| call.stage.is_guarding() && call.waits_for(request);
+    let call = state.calls().find(waits);
+    let call = call.map(|call| call.call.id.clone());
+    if let Some(call) = call
+        && let Some(call) = turn_call(state, &call)
+    {
+        call.advance(CallEvent::GuardAnswered);
     }
 }
 

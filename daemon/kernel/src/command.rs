@@ -29,10 +29,12 @@ use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
 pub use super::effect::{Effect, EffectStart, RememberScope};
+use super::guards::{ClientGuards, GuardJoined, GuardLeft};
 use super::hook::{Guarded, HookNeeds, HookPermission, HookVerdict, StopAnswered};
 use super::policy::Whereabouts;
 use super::policy::planning::{Planning, ToolClaim};
 use super::policy::restrict::keep_to_looking;
+use super::policy::settings::SettingsRules;
 use super::state::{State, TurnKey};
 use super::tool_call::{Ahead, PlanProposal, ToolOrigin, UserQuestion};
 
@@ -55,6 +57,8 @@ pub struct DecideEnv<'a> {
     pub attended: bool,
     /// Whether the launch of this session allows everything without asking.
     pub bypass: bool,
+    /// The rules of settings on disk.
+    pub settings: Option<&'a SettingsRules>,
     /// The home of the daemon.
     pub home: &'a str,
     /// Returns where the tool of this name runs; `None` if the model is not offered it.
@@ -85,6 +89,9 @@ impl DecideEnv<'_> {
         let mut own = Cow::Borrowed(&state.permissions);
         if self.bypass && !own.approve_all {
             own.to_mut().approve_all = true;
+        }
+        if let Some(rules) = self.settings {
+            rules.add_to(own.to_mut());
         }
         if state.agent_stance == Stance::Plan {
             keep_to_looking(own.to_mut());
@@ -183,15 +190,25 @@ pub enum Command {
     },
     /// Hooks have decided about a call.
     Guarded(Box<Guarded>),
-    /// The client whose hooks guard the session is not there.
+    /// Not all clients whose hooks guard the session are there.
     GuardAbsent {
         turn: TurnKey,
         call: ToolCallId,
+        missing: ClientGuards,
+    },
+    /// Not all clients are there whose hooks may answer what a person would be asked.
+    HooksAbsent {
+        asked: Box<HookPermission>,
+        missing: ClientGuards,
     },
     /// The clients whose hooks guard the session have changed.
     GuardsChanged,
-    /// Sets whether a client's hooks guard the session.
-    SetClientGuard(bool),
+    /// A client came whose hooks guard the session.
+    GuardJoined(GuardJoined),
+    /// A client whose hooks guard the session leaves it by its own will.
+    GuardLeft(GuardLeft),
+    /// Lets the session go on without the clients whose hooks guard it.
+    LiftGuards,
     Assessed(Assessed),
     /// Hooks have answered, or declined to answer, what a person would be asked.
     HooksAnswered {

@@ -7,6 +7,7 @@ mod abort;
 mod agents;
 mod answer;
 mod form;
+mod guards;
 mod hooks;
 mod life;
 mod limits;
@@ -111,9 +112,18 @@ pub fn decide(
         Command::GraceOver { turn } => Ok(abort::grace_over(state, &turn, env)),
 
         Command::Guarded(guarded) => Ok(hooks::guarded(state, *guarded, env)),
-        Command::GuardAbsent { turn, call } => Ok(hooks::guard_absent(state, &turn, &call, env)),
+        Command::GuardAbsent {
+            turn,
+            call,
+            missing,
+        } => Ok(hooks::guard_absent(state, &turn, &call, &missing, env)),
+        Command::HooksAbsent { asked, missing } => {
+            Ok(hooks::permission_absent(state, &asked, &missing, env))
+        }
         Command::GuardsChanged => Ok(hooks::guards_changed(state)),
-        Command::SetClientGuard(by_client) => Ok(hooks::client_guard(state, by_client)),
+        Command::GuardJoined(joined) => Ok(guards::joined(state, &joined)),
+        Command::GuardLeft(left) => Ok(guards::left(state, &left)),
+        Command::LiftGuards => Ok(guards::lift(state)),
         Command::HooksAnswered {
             asked,
             verdict,

@@ -126,6 +126,8 @@ pub struct HookPermission {
     pub origin: ToolOrigin,
     /// Whether a person can be asked if no hook decides.
     pub can_ask: bool,
+    /// Whether a person has to decide: hooks may only deny.
+    pub for_a_person: bool,
 }
 
 /// What hooks said when the loop was about to end.

@@ -19,6 +19,7 @@ pub mod command;
 pub mod context;
 pub mod decide;
 mod effect;
+pub mod guards;
 pub mod history;
 pub mod hook;
 pub mod model;

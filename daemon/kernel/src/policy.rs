@@ -12,10 +12,12 @@ mod denied_files;
 mod denied_kinds;
 pub mod grant;
 pub mod managed;
+pub mod path_pattern;
 pub mod planning;
 mod process_path;
 pub(crate) mod protected;
 pub mod restrict;
+pub mod settings;
 pub mod shell;
 mod url;
 mod verdict;
@@ -24,6 +26,7 @@ use std::path::{Component, Path, PathBuf};
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions, ShellCommand};
 
+use self::path_pattern::covers;
 use self::shell::Denial;
 pub use self::verdict::Verdict;
 
@@ -143,12 +146,12 @@ fn denies(rule: &PermissionRule, request: &PermissionRequest) -> bool {
         } => std::iter::once(file_name)
             .chain(other_files)
             .chain(also_named)
-            .any(|path| within(argument, path)),
+            .any(|path| covers(argument, path)),
         PermissionRequest::Read {
             path, also_named, ..
         } => std::iter::once(path)
             .chain(also_named)
-            .any(|path| within(argument, path)),
+            .any(|path| covers(argument, path)),
         PermissionRequest::Url { url, .. } => url::hits(argument, url),
         PermissionRequest::Mcp {
             server_name,
@@ -206,10 +209,10 @@ fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest)
             ..
         } => std::iter::once(file_name)
             .chain(other_files)
-            .all(|path| (blanket && inside(path)) || matches(&|argument| within(argument, path))),
+            .all(|path| (blanket && inside(path)) || matches(&|argument| covers(argument, path))),
         PermissionRequest::Read { path, .. } => {
             ((blanket || permissions.approve_all_reads) && inside(path))
-                || matches(&|argument| within(argument, path))
+                || matches(&|argument| covers(argument, path))
         }
         PermissionRequest::Url { url, .. } => {
             blanket
@@ -279,9 +282,9 @@ pub fn guarded(permissions: &Permissions) -> GuardedPaths {
     let ask = managed.map_or(&[][..], |managed| &managed.ask);
     let denied = || permissions.denied.iter().chain(deny);
     let of_kind = |rule: &PermissionRule, kind: &str| {
-        rule.argument
-            .clone()
-            .filter(|_| canonical(&rule.kind) == kind)
+        rule.argument.clone().filter(|argument| {
+            canonical(&rule.kind) == kind && path_pattern::pattern(argument).is_none()
+        })
     };
     GuardedPaths {
         denied_reads: denied().filter_map(|rule| of_kind(rule, "read")).collect(),

@@ -13,6 +13,7 @@ use loopd_proto::time::Timestamp;
 
 use super::answer_cut::AnswerCut;
 use super::changed_shells::ChangedShells;
+use super::guards::ClientGuards;
 use super::history::{Entry, History};
 use super::questions::Questions;
 use super::tasks::Tasks;
@@ -38,8 +39,8 @@ pub struct State {
     /// How this agent treats calls that need a permission.
     pub agent_stance: Stance,
     pub permissions: Permissions,
-    /// Whether a client's hooks guard the session. Then no call runs that they were not asked about.
-    pub guarded_by_client: bool,
+    /// The apps whose hooks guard the session. No call runs that they were not asked about.
+    pub guards: ClientGuards,
     /// What hooks tell the model after the results of the turn.
     pub added_context: Vec<String>,
     /// The system message that the model got last.
@@ -256,7 +257,7 @@ impl State {
             agent_tools: None,
             agent_stance: Stance::default(),
             permissions: Permissions::default(),
-            guarded_by_client: false,
+            guards: ClientGuards::default(),
             added_context: Vec::new(),
             system: None,
             history: History::default(),

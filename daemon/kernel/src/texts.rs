@@ -14,11 +14,28 @@ pub(crate) use planning::{
 };
 pub use planning::{plan_mode, refused_while_planning};
 
+use crate::guards::ClientGuards;
 use crate::tasks::Task;
 
-/// What people are told when calls wait for the client whose hooks guard the session.
-pub(crate) const GUARD_ABSENT: &str = "A tool call waits: the hooks of an app guard this session, and no connection answers them now. \
-     Resume the session with that app, or let it go on without these hooks with `loop hooks lift`.";
+/// What people are told when calls wait for clients whose hooks guard the session.
+pub(crate) fn guard_absent(missing: &ClientGuards) -> String {
+    let who = missing.shown();
+    format!(
+        "A tool call waits: the hooks of {who} guard this session, and no connection answers them now. \
+         Resume the session with that app, or let it go on without these hooks with `loop hooks lift`."
+    )
+}
+
+/// What people are told when a client whose hooks guarded the session has left it.
+pub(crate) fn guard_left(name: &str) -> String {
+    let who = ClientGuards::of([name]).shown();
+    format!("The hooks of {who} do not guard this session any more: it has left the session.")
+}
+
+/// What people are told when a resume turns off the hooks of files.
+pub(crate) const HOOKS_OFF: &str = "The hooks of files do not run in this session any more, guards included: a client opened it with \
+     `enableFileHooks` or `enableConfigDiscovery` set to false, as `loop --no-hooks` does. They run again \
+     when it is opened with `enableFileHooks` set to true. Those of policy run always.";
 
 /// What models read in the place of a message that hooks do not let through.
 pub(crate) const PROMPT_BLOCKED: &str = "[A hook keeps this message of the user back.]";

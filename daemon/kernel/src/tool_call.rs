@@ -34,8 +34,12 @@ pub struct CallState {
 pub enum CallStage {
     /// The model asked for the call. Nothing has started.
     Requested,
-    /// The client whose hooks guard the session has to decide about the call, and is not there.
-    Guarding { request: RequestId },
+    /// Clients whose hooks guard the session have to decide about the call, and are not there.
+    Guarding {
+        request: RequestId,
+        /// Whether the intent is stored: only the permission is left to decide.
+        started: bool,
+    },
     /// The intent is stored. The call is being judged, or it runs because the rules allow it.
     Intended,
     /// A person has to permit the call first.
@@ -57,13 +61,25 @@ pub enum CallStage {
 /// The next event in the log about a call.
 #[derive(Debug)]
 pub(crate) enum CallEvent {
-    GuardWanted { request: RequestId },
+    GuardWanted {
+        request: RequestId,
+    },
+    /// The clients that were missed have decided, or are not missed any more.
+    GuardAnswered,
     Intended,
-    PermissionRequested { request: RequestId },
+    PermissionRequested {
+        request: RequestId,
+    },
     PermissionCompleted,
-    ClientAsked { request: RequestId },
-    UserAsked { request: RequestId },
-    Recorded { rejected: bool },
+    ClientAsked {
+        request: RequestId,
+    },
+    UserAsked {
+        request: RequestId,
+    },
+    Recorded {
+        rejected: bool,
+    },
 }
 
 /// A report about a call.
@@ -87,7 +103,16 @@ impl CallStage {
     pub(crate) fn after(self, event: CallEvent) -> Self {
         use CallEvent as E;
         match (self, event) {
-            (Self::Requested, E::GuardWanted { request }) => Self::Guarding { request },
+            (Self::Requested, E::GuardWanted { request }) => Self::Guarding {
+                request,
+                started: false,
+            },
+            (Self::Intended, E::GuardWanted { request }) => Self::Guarding {
+                request,
+                started: true,
+            },
+            (Self::Guarding { started: true, .. }, E::GuardAnswered) => Self::Intended,
+            (stage, E::GuardAnswered) => stage,
             (Self::Requested | Self::Guarding { .. }, E::Intended) => Self::Intended,
             (Self::Requested | Self::Intended, E::PermissionRequested { request }) => {
                 Self::Asking { request }
@@ -121,7 +146,6 @@ impl CallStage {
             )
             | (
                 stage @ (Self::Guarding { .. }
-                | Self::Intended
                 | Self::Asking { .. }
                 | Self::Decided
                 | Self::External { .. }
@@ -219,7 +243,7 @@ impl CallStage {
     pub fn request(&self) -> Option<&RequestId> {
         match self {
             Self::Asking { request, .. }
-            | Self::Guarding { request }
+            | Self::Guarding { request, .. }
             | Self::External { request }
             | Self::UserInput { request } => Some(request),
             Self::Requested | Self::Intended | Self::Decided | Self::Recorded { .. } => None,

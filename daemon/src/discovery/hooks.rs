@@ -19,6 +19,7 @@ mod sample;
 mod tool_arguments;
 mod tool_names;
 mod uncovered;
+mod unmatched;
 
 pub use definition::{
     HookAction, HookCondition, HookDefinition, HookOrigin, HookPlace, HookSource, OnFailure,
@@ -29,13 +30,14 @@ pub use load::{HookSwitch, LoadedHooks, folder_of_agent, load, load_file, of_age
 pub use local_http::{LOCAL_HTTP_VARIABLE, LocalHttp};
 pub use matcher::HookMatcher;
 pub use members::repeated_member;
+pub(in crate::discovery) use members::{FileText, Members};
 pub use named_files::is_unchanged;
 pub use parse::{HookFile, HookFileContent, HookText, parse};
 pub use places::{HookPlaces, PROJECT_SETTINGS, UserHookPlaces};
 pub use policy::PolicyFolders;
 pub use sample::{claude_payload, sample};
 pub use tool_arguments::own_arguments;
-pub use tool_names::claude_names;
+pub use tool_names::{claude_names, known_tools};
 
 #[cfg(test)]
 #[expect(

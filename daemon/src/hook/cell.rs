@@ -9,7 +9,9 @@ use parking_lot::Mutex;
 use super::handlers::FileHook;
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::hooks::{HookDefinition, HookKind, HookPlaces};
-use crate::trust::{self, HeldGuard};
+use crate::discovery::settings_rules::RulePlaces;
+use crate::trust::{self, GatedRules, HeldGuard, OwnContent};
+use loopd_kernel::policy::settings::SettingsRules;
 
 /// The hooks of files of a session.
 #[derive(Clone, Default)]
@@ -30,6 +32,10 @@ struct Own {
     agent: Option<String>,
     /// What people were told about the files.
     told: Vec<String>,
+    /// What people were told that the user's own files bring.
+    own_content: Vec<OwnContent>,
+    /// The permission rules of settings.
+    rules: Option<Arc<SettingsRules>>,
 }
 
 impl HookCell {
@@ -66,6 +72,35 @@ impl HookCell {
         parent.is_none_or(Self::is_empty) && own.hooks.is_empty() && own.of_agent.is_empty()
     }
 
+    /// Returns the permission rules of settings, those of the session at the top; `None` if there are
+    /// none.
+    pub fn rules(&self) -> Option<Arc<SettingsRules>> {
+        match &self.0.parent {
+            Some(parent) => parent.rules(),
+            None => self.0.own.lock().rules.clone(),
+        }
+    }
+
+    /// Takes the rules that were found. Those from before that deny or ask stay: an agent cannot get rid
+    /// of them by a change of the files. Returns whether some are not in the files any more.
+    fn set_rules(&self, mut found: SettingsRules) -> bool {
+        let mut own = self.0.own.lock();
+        let mut kept = false;
+        if let Some(before) = &own.rules {
+            for (now, before) in [
+                (&mut found.deny, &before.deny),
+                (&mut found.ask, &before.ask),
+            ] {
+                let gone = before.iter().filter(|rule| !now.contains(rule));
+                let gone: Vec<_> = gone.cloned().collect();
+                kept |= !gone.is_empty();
+                now.extend(gone);
+            }
+        }
+        own.rules = (!found.is_empty()).then(|| Arc::new(found));
+        kept
+    }
+
     /// Takes the hooks that were found. One that was there before keeps its counts.
     pub fn set(&self, found: impl IntoIterator<Item = HookDefinition>) {
         let mut own = self.0.own.lock();
@@ -89,6 +124,16 @@ impl HookCell {
         let held = own.hooks.iter();
         held.filter_map(|hook| HeldGuard::of(&hook.definition))
             .collect()
+    }
+
+    /// Returns what the user's own files bring if people were told otherwise before.
+    fn new_content(&self, content: Vec<OwnContent>) -> Vec<OwnContent> {
+        let mut own = self.0.own.lock();
+        if own.own_content == content {
+            return Vec::new();
+        }
+        own.own_content.clone_from(&content);
+        content
     }
 
     /// Returns those of the notices that nobody was told yet.
@@ -125,21 +170,48 @@ pub struct HookLookup {
     pub cell: HookCell,
     pub store: Arc<dyn Store>,
     pub places: HookPlaces,
+    /// Where permission rules are.
+    pub rules: Option<RulePlaces>,
 }
+
+/// What people are told when rules of settings were taken out of them.
+const RULES_KEPT: &str = "Rules that deny or ask were taken out of settings; they stay in force in this \
+                          session until it is opened again.";
 
 impl HookLookup {
     /// Looks. Returns what is wrong with files and was not told before.
     pub async fn run(self) -> Vec<String> {
-        let cell = self.cell.clone();
-        cell.new_notices(self.load().await)
+        let (cell, store) = (self.cell.clone(), self.store.clone());
+        let (notices, own) = self.look().await;
+        let mut notices = cell.new_notices(notices);
+        let own = cell.new_content(own);
+        if !own.is_empty() {
+            notices.extend(trust::tell_unseen(store.as_ref(), &own).await);
+        }
+        notices
     }
 
-    /// Looks, and returns all that is wrong with files; nobody counts as told.
-    pub async fn load(self) -> Vec<String> {
+    /// Looks; nobody counts as told.
+    pub async fn load(self) {
+        self.look().await;
+    }
+
+    /// Looks. Returns what is wrong with files, and what the user's own files bring.
+    async fn look(self) -> (Vec<String>, Vec<OwnContent>) {
         let held = self.cell.held();
-        let gated = trust::load_hooks(self.store.as_ref(), self.places, held).await;
+        let store = self.store.as_ref();
+        let gated = trust::load_hooks(store, self.places, held).await;
         self.cell.set(gated.running().cloned());
-        let notices = gated.notices().map(ToString::to_string);
-        notices.collect()
+        let rules = match self.rules {
+            Some(places) => trust::load_rules(store, places).await,
+            None => GatedRules::default(),
+        };
+        let problems = gated.notices().chain(&rules.problems);
+        let mut notices: Vec<String> = problems.map(ToString::to_string).collect();
+        if self.cell.set_rules(rules.rules) {
+            notices.push(RULES_KEPT.to_owned());
+        }
+        let own = OwnContent::of_hooks(&gated).chain(rules.own);
+        (notices, own.collect())
     }
 }

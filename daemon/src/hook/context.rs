@@ -15,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::background::BackgroundHandle;
 use super::command::{self, HookCommand};
-use super::handlers::{FileHook, Hooks};
+use super::handlers::{FileHook, HookClient, Hooks};
 use super::http;
 use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
 use super::transcript::Transcript;
-use crate::client::{AskError, Client};
+use crate::client::AskError;
 use crate::discovery::hooks::{
     HookAction, HookKind, HookOrigin, OnFailure, PayloadForm, is_unchanged,
 };
@@ -29,6 +29,7 @@ use crate::publish::{Audience, say};
 use crate::redaction::Redaction;
 use crate::services::Services;
 use crate::trust::shell_word;
+use loopd_kernel::guards::ClientGuards;
 
 /// The most progress lines that people are shown of the hooks of one event.
 const MOST_PROGRESS: usize = 200;
@@ -78,9 +79,12 @@ pub struct HookOutcome {
 }
 
 impl HookOutcome {
-    /// Whether the client that was asked is not there.
-    pub(super) fn is_absent(&self) -> bool {
-        matches!(self.result, Err(HookFailure::Absent))
+    /// Returns the clients that have to answer and are not there.
+    pub(super) fn absent(&self) -> Option<&ClientGuards> {
+        match &self.result {
+            Err(HookFailure::Absent(missing)) => Some(missing),
+            Ok(_) | Err(HookFailure::Failed(_) | HookFailure::Changed(_)) => None,
+        }
     }
 }
 
@@ -164,7 +168,7 @@ impl HookContext {
         let policy = policy.into_iter().map(run);
         let files = files.into_iter().map(run);
         let mut outcomes = join_all(policy.chain(clients).chain(files)).await;
-        if input.kind.is_guard() && self.hooks.lacks_guard() {
+        if input.kind.is_guard() && !self.hooks.missing.is_empty() {
             outcomes.push(self.absent(input));
         }
         outcomes
@@ -173,20 +177,24 @@ impl HookContext {
     fn absent(&self, input: &HookInput) -> HookOutcome {
         HookOutcome {
             source: HandlerName::Client,
-            result: Err(HookFailure::Absent),
+            result: Err(HookFailure::Absent(self.hooks.missing.clone())),
             end: self.end(input, self.services.clock.id().to_string()),
         }
     }
 
-    async fn ask(&self, client: &Arc<dyn Client>, input: &HookInput) -> HookOutcome {
+    async fn ask(&self, asked: &HookClient, input: &HookInput) -> HookOutcome {
         let payload = input.for_client(self, self.services.clock.now());
         let end = self.begin(input, &payload);
-        let asking = client.invoke_hook(&self.top, input.kind.native_name(), &payload);
+        let asking = asked
+            .client
+            .invoke_hook(&self.top, input.kind.native_name(), &payload);
         let limit = self.services.config.hooks.client_timeout();
         let answer = tokio::select! {
             answer = timeout(limit, asking) => match answer {
                 Ok(Ok(output)) => HookOutput::of(output),
-                Ok(Err(AskError::Gone)) => Err(HookFailure::Absent),
+                Ok(Err(AskError::Gone)) => {
+                    Err(HookFailure::Absent(ClientGuards::of([asked.name.as_str()])))
+                }
                 Ok(Err(AskError::Failed(cause) | AskError::TooLarge(cause))) => {
                     Err(HookFailure::failed(cause))
                 }
@@ -315,7 +323,7 @@ impl HookContext {
 
     fn begin(&self, input: &HookInput, payload: &Value) -> HookEnd {
         let id = self.services.clock.id().to_string();
-        self.say(&Ephemeral::HookStart(HookStart {
+        self.say(Ephemeral::HookStart(HookStart {
             hook_invocation_id: id.clone(),
             hook_type: input.kind.native_name().to_owned(),
             input: Some(payload.clone()),
@@ -367,7 +375,7 @@ impl HookContext {
         if changed {
             return Some(outcome.end);
         }
-        self.say(&Ephemeral::HookEnd(outcome.end));
+        self.say(Ephemeral::HookEnd(outcome.end));
         None
     }
 
@@ -380,15 +388,14 @@ impl HookContext {
     }
 
     pub(super) fn warn(&self, kind: &str, message: String) {
-        self.say(&Ephemeral::SessionWarning(Warning {
+        self.say(Ephemeral::SessionWarning(Warning {
             warning_type: kind.to_owned(),
             message,
             url: None,
         }));
     }
 
-    pub(super) fn say(&self, event: &Ephemeral) {
-        let mut event = event.clone();
+    pub(super) fn say(&self, mut event: Ephemeral) {
         match &mut event {
             Ephemeral::HookStart(start) => {
                 if let Some(input) = &mut start.input {
@@ -411,20 +418,19 @@ impl HookContext {
             }
             _ => {}
         }
-        let event = &event;
         say(
             &self.services.clock,
             &self.audience,
             &self.session,
             self.tip.clone(),
-            event,
+            &event,
         );
     }
 
     /// Shows people what a hook does now, up to a number of times.
     pub(super) fn show_progress(&self, message: &str, temporary: Option<bool>) {
         if self.progress.fetch_add(1, Ordering::Relaxed) < MOST_PROGRESS {
-            self.say(&Ephemeral::HookProgress(HookProgress {
+            self.say(Ephemeral::HookProgress(HookProgress {
                 message: loopd_proto::visible::for_person(message),
                 temporary,
             }));

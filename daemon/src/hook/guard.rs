@@ -6,10 +6,11 @@ use loopd_proto::visible::visible;
 use serde_json::{Map, Value};
 
 use super::answer::{self, cut};
-use super::context::{HandlerName, HookContext};
+use super::context::{HandlerName, HookContext, HookOutcome};
 use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
 use crate::discovery::hooks::HookKind;
+use loopd_kernel::guards::ClientGuards;
 use loopd_kernel::hook::{HookDenial, HookVerdict};
 
 /// What all guards together said about a call.
@@ -24,9 +25,11 @@ pub struct GuardEnd {
     pub ended: Vec<HookEnd>,
 }
 
-/// A client has to decide that is not there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GuardIsAbsent;
+/// Clients have to decide that are not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardIsAbsent {
+    pub missing: ClientGuards,
+}
 
 /// What one guard said.
 #[derive(Debug, Default)]
@@ -67,24 +70,19 @@ impl HookContext {
         Ok(end)
     }
 
+    /// Asks all guards once. What one of them denies is denied, whoever is missing; anything else has to
+    /// wait for those.
     async fn guard_once(&self, input: &HookInput) -> Result<GuardEnd, GuardIsAbsent> {
         let outcomes = self.dispatch(input).await;
-        // A client that left is missed only if no other client has answered.
-        let (absent, present): (Vec<_>, Vec<_>) = outcomes
-            .iter()
-            .filter(|outcome| outcome.source == HandlerName::Client)
-            .partition(|outcome| outcome.is_absent());
-        let answered = !present.is_empty();
-        if !absent.is_empty() && !answered && !self.cancel.is_cancelled() {
-            for outcome in outcomes {
-                self.close(outcome, false);
+        let mut missing = ClientGuards::default();
+        if !self.cancel.is_cancelled() {
+            for absent in outcomes.iter().filter_map(HookOutcome::absent) {
+                missing = missing.and(absent);
             }
-            return Err(GuardIsAbsent);
         }
-        let mut end = GuardEnd::default();
-        let mut changed_by = None;
+        let mut answers = Vec::new();
         for outcome in outcomes {
-            if answered && outcome.is_absent() {
+            if !missing.is_empty() && outcome.absent().is_some() {
                 self.close(outcome, false);
                 continue;
             }
@@ -97,6 +95,23 @@ impl HookContext {
                 Err(failure) => self.failed(input.kind, &outcome.source, failure.cause()),
             };
             let answer = named(answer, input.kind, &outcome.source);
+            answers.push((outcome, answer));
+        }
+        let denies = |answer: &GuardAnswer| matches!(answer.verdict, HookVerdict::Deny(_));
+        if !missing.is_empty() && !answers.iter().any(|(_, answer)| denies(answer)) {
+            for (outcome, _) in answers {
+                self.close(outcome, false);
+            }
+            return Err(GuardIsAbsent { missing });
+        }
+        Ok(self.meet(answers))
+    }
+
+    /// Combines what guards said.
+    fn meet(&self, answers: Vec<(HookOutcome, GuardAnswer)>) -> GuardEnd {
+        let mut end = GuardEnd::default();
+        let mut changed_by = None;
+        for (outcome, answer) in answers {
             let changed = answer.arguments.is_some()
                 || answer.context.is_some()
                 || matches!(answer.verdict, HookVerdict::Deny(_) | HookVerdict::Ask(_));
@@ -119,7 +134,7 @@ impl HookContext {
             end.context.extend(answer.context);
             end.ended.extend(self.close(outcome, changed));
         }
-        Ok(end)
+        end
     }
 
     fn warn_of_two_changes(&self, first: &HandlerName, second: &HandlerName) {

@@ -11,17 +11,26 @@ use crate::client::Client;
 use crate::discovery::hooks::{
     HookCondition, HookDefinition, HookKind, MatchSubject, claude_names,
 };
+use loopd_kernel::guards::ClientGuards;
 use loopd_kernel::policy::shell::{self, LineFit};
 
 /// The hooks in force in a session. A sub-agent has those of its parents and its own.
 #[derive(Clone, Default)]
 pub struct Hooks {
     /// The clients at the top that answer hooks.
-    pub clients: Vec<Arc<dyn Client>>,
-    /// Whether a client's hooks guard the session, be the client there or not.
-    pub guarded_by_client: bool,
+    pub clients: Vec<HookClient>,
+    /// The apps whose hooks guard the session and that are not there.
+    pub missing: ClientGuards,
     /// The hooks of files, those of whoever owns the machine first.
     pub files: Vec<Arc<FileHook>>,
+}
+
+/// A client that answers hooks.
+#[derive(Clone)]
+pub struct HookClient {
+    pub client: Arc<dyn Client>,
+    /// The name of its app; empty if it has none.
+    pub name: String,
 }
 
 /// A hook of a file, and whether it ran.
@@ -147,11 +156,6 @@ fn fits_path(pattern: &str, path: &str, cwd: &Path) -> bool {
 }
 
 impl Hooks {
-    /// Returns whether a client has to be asked that is not there.
-    pub fn lacks_guard(&self) -> bool {
-        self.guarded_by_client && self.clients.is_empty()
-    }
-
     pub(super) fn files_for<'a>(
         &'a self,
         input: &'a HookInput,

@@ -11,6 +11,7 @@ use super::command::expand;
 use super::context::HookContext;
 use super::handlers::FileHook;
 use super::output::{HookFailure, HookOutput};
+use loopd_model::error::ProviderError;
 use loopd_model::http::{HeaderMap, HttpCarrier, HttpMethod, HttpRequest, HttpResponse, Url};
 
 /// The most bytes of an answer.
@@ -28,10 +29,13 @@ pub(super) async fn post(
         return Err(HookFailure::failed("no client is there to send it for"));
     };
     let request = request(launch.env(), url, headers, allowed_env, payload)?;
+    // What follows the path may be secret.
+    let url = shown(&request.url);
+    let url = url.as_str();
     let exchange = async {
         let sent = launch.http.send(request).await;
-        let response = sent.map_err(|error| HookFailure::failed(error.to_string()))?;
-        answer(response).await
+        let response = sent.map_err(|error| HookFailure::failed(describe(url, &error)))?;
+        answer(url, response).await
     };
     let limit = hook.definition.timeout;
     tokio::select! {
@@ -80,21 +84,60 @@ fn request(
     })
 }
 
-async fn answer(response: HttpResponse) -> Result<HookOutput, HookFailure> {
+/// Returns an address without what may be secret in it.
+fn shown(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port().map(|port| format!(":{port}"));
+    format!(
+        "{}://{host}{}{}",
+        url.scheme(),
+        port.unwrap_or_default(),
+        url.path()
+    )
+}
+
+/// Says why an exchange with an address failed, in terms of the address.
+fn describe(url: &str, error: &ProviderError) -> String {
+    match error {
+        ProviderError::Network { detail } => {
+            // The client names the address, too.
+            let detail = detail.strip_prefix(url).unwrap_or(detail);
+            let detail = detail.trim_start_matches([':', ' ']);
+            format!("{url} could not be reached: {detail}")
+        }
+        ProviderError::Truncated { detail } => {
+            format!("the answer of {url} broke off before its end: {detail}")
+        }
+        ProviderError::Timeout { limit, .. } => {
+            format!("{url} did not answer within {} s", limit.as_secs_f64())
+        }
+        ProviderError::TooLarge { limit } => {
+            format!("the answer of {url} has more than {limit} bytes")
+        }
+        ProviderError::Malformed { detail } => {
+            format!("the answer of {url} could not be understood: {detail}")
+        }
+        ProviderError::Misconfigured { detail } => format!("{url} cannot be used: {detail}"),
+        ProviderError::Rejected(rejection) => format!("{url} refused: {rejection}"),
+        ProviderError::Cancelled => format!("the exchange with {url} was given up"),
+    }
+}
+
+async fn answer(url: &str, response: HttpResponse) -> Result<HookOutput, HookFailure> {
     let mut text = Vec::new();
     let mut body = response.body;
     while let Some(chunk) = body.next().await {
-        let chunk = chunk.map_err(|error| HookFailure::failed(error.to_string()))?;
+        let chunk = chunk.map_err(|error| HookFailure::failed(describe(url, &error)))?;
         text.extend_from_slice(&chunk);
         if text.len() > LONGEST_ANSWER {
             return Err(HookFailure::failed(format!(
-                "the answer has more than {LONGEST_ANSWER} bytes"
+                "the answer of {url} has more than {LONGEST_ANSWER} bytes"
             )));
         }
     }
     if !(200..300).contains(&response.status) {
         return Err(HookFailure::failed(format!(
-            "the answer has the status {}",
+            "the answer of {url} has the status {}",
             response.status
         )));
     }

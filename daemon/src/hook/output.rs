@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::discovery::hooks::repeated_member;
+use loopd_kernel::guards::ClientGuards;
 
 /// What a hook gave back.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -53,8 +54,8 @@ impl HookOutput {
 /// Why there is no answer of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HookFailure {
-    /// The client that has to answer is not there.
-    Absent,
+    /// Clients that have to answer are not there.
+    Absent(ClientGuards),
     Failed(String),
     /// The hook is not what its folder was trusted with. `onFailure` of its file does not count then.
     Changed(String),
@@ -76,7 +77,7 @@ impl HookFailure {
 
     pub(super) fn cause(&self) -> &str {
         match self {
-            Self::Absent => "the client that answers this hook is not there",
+            Self::Absent(_) => "the client that answers this hook is not there",
             Self::Failed(cause) | Self::Changed(cause) => cause,
         }
     }

@@ -226,9 +226,14 @@ impl Actor {
             Message::Join(join) => self.join(*join).await,
             Message::Attach(attachment) => {
                 let pending = attachment.pending;
+                let guard =
+                    (attachment.offer.hooks).then(|| (attachment.name.clone(), attachment.returns));
                 self.attach(*attachment).await;
                 self.look_for_hooks().await;
-                self.guards_changed().await;
+                match guard {
+                    Some((name, returns)) => self.guard_joined(name, returns).await,
+                    None => self.guards_changed().await,
+                }
                 self.warn_of_broken_agents();
                 match pending {
                     PendingWork::Waits => Flow::Go,
@@ -466,7 +471,9 @@ impl Actor {
         let clock = &self.services.clock;
         let mut ids = || clock.id();
         let home = self.services.home.to_string_lossy();
+        let settings = self.hooks.files.rules();
         let mut env = DecideEnv {
+            settings: settings.as_deref(),
             now: clock.now(),
             attended: self.is_attended(),
             bypass: self.clients.launch().is_some_and(|launch| launch.yolo),

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use loopd_proto::event::Ephemeral;
-use loopd_proto::event::ask::{AutoModeSwitchRequested, ElicitationAction, UserInputRequested};
+use loopd_proto::event::ask::{
+    AutoModeSwitch, AutoModeSwitchRequested, ElicitationAction, UserInputRequested,
+};
 use loopd_proto::id::RequestId;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::actor::Actor;
 use super::journal;
+use super::plan::shortened;
 use crate::client::{AskError, Client, Notice};
 use loopd_kernel::command::{Command, LogLevel};
 
@@ -37,11 +40,15 @@ impl Actor {
                         })
                         .await;
                 }
+                // Only a person can answer, so that the question stays open for another client, or for
+                // this one later.
                 Err(AskError::TooLarge(reason)) => {
                     reporter.report(not_taken(&request, &reason)).await;
                 }
-                // The question stays open: another client may answer it, or this one later.
-                Err(error) => tracing::debug!(%error, "a client did not answer a question"),
+                Err(AskError::Failed(reason)) => {
+                    reporter.report(not_usable(&request, &reason)).await;
+                }
+                Err(AskError::Gone) => tracing::debug!(%request, "a client left a question"),
             }
         });
         let request = asked.request_id.clone();
@@ -72,8 +79,16 @@ impl Actor {
                         .report(Command::AnswerAutoModeSwitch { request, response })
                         .await;
                 }
+                // Whoever waited for this client would wait for ever: it counts as a no.
+                Err(AskError::Failed(reason) | AskError::TooLarge(reason)) => {
+                    let response = AutoModeSwitch::No;
+                    reporter.report(counts_as_no(&reason)).await;
+                    reporter
+                        .report(Command::AnswerAutoModeSwitch { request, response })
+                        .await;
+                }
                 // The question stays open: another client may answer it, or this one later.
-                Err(error) => tracing::debug!(%error, "a client did not answer about a model"),
+                Err(AskError::Gone) => tracing::debug!(%request, "a client left a question"),
             }
         });
         self.question_waiters
@@ -121,6 +136,40 @@ impl Actor {
             tracing::error!(session = %self.state.id, %error, "a question could not be stored");
             self.question_waiters.withdraw(&request);
         }
+    }
+}
+
+/// Tells the clients that an answer to a user's question could not be used.
+fn not_usable(request: &RequestId, reason: &str) -> Command {
+    warning(
+        "user_input",
+        format!(
+            "A client's answer to a question could not be used: {}. The question {request} stays open for \
+             other clients: answer it with session.ui.handlePendingUserInput, or abort the turn",
+            shortened(reason.to_owned())
+        ),
+    )
+}
+
+/// Tells the clients that an answer about another model could not be used.
+fn counts_as_no(reason: &str) -> Command {
+    warning(
+        "auto_mode_switch",
+        format!(
+            "A client's answer to autoModeSwitch.request could not be used and counts as a no: {}",
+            shortened(reason.to_owned())
+        ),
+    )
+}
+
+fn warning(kind: &str, message: String) -> Command {
+    Command::Log {
+        level: LogLevel::Warning,
+        kind: kind.to_owned(),
+        message,
+        url: None,
+        tip: None,
+        stored: true,
     }
 }
 

@@ -24,9 +24,12 @@ use super::journal::Outgoing;
 use super::work::Work;
 use crate::client::ClientId;
 use crate::discovery::hooks::HookKind;
-use crate::hook::{BackgroundHooks, HookAgent, HookCell, HookContext, Hooks, Transcript};
+use crate::hook::{
+    BackgroundHooks, HookAgent, HookCell, HookClient, HookContext, Hooks, Transcript,
+};
 use crate::turn::prepare::PromptHooks;
 use loopd_kernel::command::Command;
+use loopd_kernel::guards::ClientGuards;
 use loopd_kernel::hook::StopAnswered;
 use loopd_kernel::policy::planning::Planning;
 use loopd_kernel::state::TurnKey;
@@ -38,8 +41,8 @@ const END_WAIT: Duration = Duration::from_secs(10);
 pub(super) struct SessionHooks {
     /// The hooks of files, those of parents included.
     pub(super) files: HookCell,
-    /// Whether a client's hooks guard the session at the top.
-    pub(super) guarded_above: bool,
+    /// The apps whose hooks guard the session at the top.
+    pub(super) guards_above: ClientGuards,
     transcript: Transcript,
     /// Whether the hooks are those of a parent and below.
     pub(super) inherited: bool,
@@ -49,15 +52,39 @@ pub(super) struct SessionHooks {
     ended: bool,
     /// The hooks that the session does not wait for.
     background: BackgroundHooks,
-    /// The calls that hooks are being asked about, and the clients that are asked.
-    asking: HashMap<ToolCallId, Vec<ClientId>>,
+    /// The calls that hooks are being asked about, and who is asked.
+    asking: HashMap<ToolCallId, AskedGuards>,
+}
+
+/// Who is asked about a call.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct AskedGuards {
+    clients: Vec<ClientId>,
+    /// Those who should be asked and are not there.
+    missing: ClientGuards,
+}
+
+impl AskedGuards {
+    fn of(hooks: &Hooks) -> Self {
+        Self {
+            clients: hooks.clients.iter().map(|it| it.client.id()).collect(),
+            missing: hooks.missing.clone(),
+        }
+    }
+
+    /// Whether there is somebody else to ask now, or nobody to wait for any more.
+    fn are_fewer_than(&self, now: &Self) -> bool {
+        let mut clients = now.clients.iter();
+        clients.any(|client| !self.clients.contains(client))
+            || (now.missing.is_empty() && self != now)
+    }
 }
 
 impl SessionHooks {
     pub(super) fn new(transcript: Transcript) -> Self {
         Self {
             files: HookCell::default(),
-            guarded_above: false,
+            guards_above: ClientGuards::default(),
             transcript,
             inherited: false,
             begun: false,
@@ -72,23 +99,35 @@ impl Actor {
     /// Returns the hooks in force.
     pub(super) fn hooks(&self) -> Hooks {
         let attachments = self.clients.attachments().iter();
-        let answering = attachments.filter(|attachment| attachment.offer.hooks);
+        let answering = attachments.filter(|it| it.offer.hooks && !it.client.is_gone());
+        let clients: Vec<HookClient> = answering
+            .map(|attachment| HookClient {
+                client: attachment.client.clone(),
+                name: attachment.name.clone(),
+            })
+            .collect();
+        let present = ClientGuards::of(clients.iter().map(|it| it.name.as_str()));
         Hooks {
-            clients: answering.map(|it| it.client.clone()).collect(),
-            guarded_by_client: self.is_guarded_by_client(),
+            clients,
+            missing: self.guards().missing_from(&present),
             files: self.hooks.files.hooks(),
         }
     }
 
-    fn is_guarded_by_client(&self) -> bool {
-        self.state.guarded_by_client || self.hooks.guarded_above
+    /// Returns the apps whose hooks guard the session, be they there or not.
+    pub(super) fn guards(&self) -> &ClientGuards {
+        if self.subagents.is_child() {
+            &self.hooks.guards_above
+        } else {
+            &self.state.guards
+        }
     }
 
     /// Returns whether hooks of this kind have something to say about a subject.
     pub(super) fn has_hooks(&self, kind: HookKind, subject: Option<&str>) -> bool {
         let mut attachments = self.clients.attachments().iter();
         attachments.any(|attachment| attachment.offer.hooks)
-            || (kind.is_guard() && self.is_guarded_by_client())
+            || (kind.is_guard() && !self.guards().is_empty())
             || self.hooks.files.has(kind, subject)
     }
 

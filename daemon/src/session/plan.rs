@@ -103,7 +103,7 @@ impl SessionHandle {
 /// The longest text about an answer that could not be used, in characters.
 const LONGEST_WHY: usize = 500;
 
-fn shortened(mut text: String) -> String {
+pub(super) fn shortened(mut text: String) -> String {
     if let Some((end, _)) = text.char_indices().nth(LONGEST_WHY) {
         text.truncate(end);
         text.push('…');

@@ -6,6 +6,7 @@
 //! client's tool gets them masked, because it gets what the log has.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::ToolCallId;
@@ -29,8 +30,13 @@ impl Actor {
             let variables = self.services.config.key_variables();
             values.extend(variables.filter_map(|name| launch.variable(name).map(str::to_owned)));
         }
+        let mut launch = self.clients.launch();
         for attachment in self.clients.attachments() {
-            values.extend(attachment.launch.secret_values());
+            // Most clients share one launch, whose values are there already.
+            if !launch.is_some_and(|known| Arc::ptr_eq(known, &attachment.launch)) {
+                values.extend(attachment.launch.secret_values());
+                launch = Some(&attachment.launch);
+            }
             let token = attachment.api_token.as_ref().map(Secret::expose);
             values.extend(token.map(str::to_owned));
         }

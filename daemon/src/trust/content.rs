@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::discovery::agents::{self, AgentDefinition};
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::hooks::{self, GuardRecord, HookDefinition, HookPlaces, PROJECT_SETTINGS};
+use crate::discovery::settings_rules::permissions_hash;
 use crate::discovery::{Host, Problem, mcp};
 use crate::regular_file;
 
@@ -191,7 +192,7 @@ impl ProjectContent {
                 line: None,
                 name: "permissions".to_owned(),
                 detail: permissions.to_string(),
-                hash: ContentHash::of_json(&json!({"file": below, "permissions": permissions})),
+                hash: permissions_hash(below, &permissions),
                 guard: None,
                 file,
             });

@@ -44,12 +44,25 @@ pub struct HookProgress {
     pub temporary: Option<bool>,
 }
 
-/// Our own fact: whether a client's hooks guard the session. While they do, no tool call runs that
+/// Our own fact: whether hooks of clients guard the session. While they do, no tool call runs that
 /// they were not asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientGuard {
     pub by_client: bool,
+    /// The apps that guard; empty for one app without a name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub apps: Vec<GuardingApp>,
+}
+
+/// An app whose hooks guard a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardingApp {
+    /// Its `clientName`; empty if it has none.
+    #[serde(default)]
+    pub name: String,
+    /// How many of its clients guard at the same time.
+    pub count: u32,
 }
 
 /// Our own fact: a hook has something to tell the model, after the results of the turn.

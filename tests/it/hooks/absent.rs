@@ -4,17 +4,8 @@ use loopd_tests::{Daemon, Turn, within};
 use serde_json::{Value, json};
 
 use super::support::{
-    HookApp, HookReply, bash, end_of, hooked, offer, one_call, warning, without_hooks,
+    HookApp, HookReply, bash, end_of, hooked, offer, one_call, waits, warning, without_hooks,
 };
-
-/// Waits until a call waits for the hooks of a client.
-async fn waits(daemon: &Daemon, id: &str) {
-    daemon
-        .until(id, "a call that waits for its guard", |state| {
-            state.calls().any(|call| call.stage.is_guarding())
-        })
-        .await;
-}
 
 fn never_guards(kind: &str) -> HookReply {
     match kind {

@@ -60,7 +60,8 @@ async fn a_hook_can_want_a_person_although_everything_is_allowed() {
             assert_eq!(request["warning"], "sure?");
         }
         session.next("session.idle").await;
-        assert_eq!(app.inputs("permissionRequest"), [Value::Null; 0]);
+        // A hook that answers permission requests may deny this one, too.
+        assert_eq!(app.inputs("permissionRequest").len(), 1);
         daemon.finish().await;
     }
 }

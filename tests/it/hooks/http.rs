@@ -72,10 +72,7 @@ async fn the_answer_of_an_address_is_read_like_that_of_a_command() {
 async fn an_address_that_fails_is_reported() {
     let nonsense = Some((200, "well".to_owned()));
     let table = [
-        (
-            Some((500, "{}".to_owned())),
-            "the answer has the status 500",
-        ),
+        (Some((500, "{}".to_owned())), "/hook has the status 500"),
         (nonsense, "not one JSON object"),
         (
             Some((200, "x".repeat(2_000_000))),
@@ -113,6 +110,9 @@ async fn an_address_that_cannot_prove_who_it_is_guards_by_denying() {
         assert_eq!(end["error"]["code"], "denied");
         let message = end["error"]["message"].as_str().unwrap();
         assert!(message.contains("onFailure"), "{message}");
+        let named = format!("because https://{address}/hook ");
+        assert!(message.contains(&named), "{message}");
+        assert!(!message.contains("model provider"), "{message}");
         session.next("session.idle").await;
         daemon.finish().await;
     }

@@ -134,6 +134,23 @@ async fn no_hook_lifts_a_rule_that_denies() {
 }
 
 #[tokio::test]
+async fn a_hook_denies_what_managed_settings_want_a_person_to_answer() {
+    let daemon = Daemon::playing(one_call(bash("c", "touch made"), "")).await;
+    let mut offer = offer();
+    let rules = json!({"ask": ["Shell(touch *)"]});
+    offer["managedSettings"] = json!({ "permissions": rules });
+    let mut session = daemon.client().create(offer).await;
+    let denies = json!({"behavior": "deny", "message": "no"});
+    let _app = HookApp::saying(session.client(), "permissionRequest", denies);
+    session.send("go").await;
+    let end = end_of(&mut session, "c").await;
+    assert_eq!(end["error"]["code"], "denied", "{end}");
+    session.next("session.idle").await;
+    assert!(!daemon.file("made").exists());
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn no_hook_answers_what_managed_settings_want_a_person_to_answer() {
     let daemon = Daemon::playing([Turn::user("go").calls([bash("c", "touch made")])]).await;
     let mut offer = offer();
@@ -143,7 +160,7 @@ async fn no_hook_answers_what_managed_settings_want_a_person_to_answer() {
     let app = allows(&session);
     session.send("go").await;
     let (id, _) = session.permission().await;
-    assert_eq!(app.inputs("permissionRequest"), [Value::Null; 0]);
+    assert_eq!(app.inputs("permissionRequest").len(), 1);
     assert!(session.decide(&id, json!({"kind": "reject"})).await);
     session.next("session.idle").await;
     assert!(!daemon.file("made").exists());

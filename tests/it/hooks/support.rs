@@ -154,6 +154,15 @@ pub(super) async fn with_files(
     (daemon, session)
 }
 
+/// Waits until a call waits for the hooks of a client.
+pub(super) async fn waits(daemon: &Daemon, id: &str) {
+    daemon
+        .until(id, "a call that waits for its guard", |state| {
+            state.calls().any(|call| call.stage.is_guarding())
+        })
+        .await;
+}
+
 /// Waits for the end of a call.
 pub(super) async fn end_of(session: &mut Session, call: &str) -> Value {
     let what = format!("the end of the call {call}");

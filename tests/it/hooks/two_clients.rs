@@ -3,7 +3,7 @@
 use loopd_tests::{Daemon, Session};
 use serde_json::{Value, json};
 
-use super::support::{HookApp, HookReply, bash, end_of, offer, one_call};
+use super::support::{HookApp, HookReply, bash, end_of, offer, one_call, waits};
 
 fn decides(what: &'static str) -> Value {
     json!({"permissionDecision": what, "permissionDecisionReason": "because"})
@@ -49,8 +49,8 @@ async fn the_strictest_of_two_clients_decides_in_any_order() {
 }
 
 #[tokio::test]
-async fn the_other_decides_when_one_of_two_guards_leaves_in_the_middle() {
-    for (verdict, success) in [("allow", true), ("deny", false)] {
+async fn a_call_waits_for_a_guard_that_leaves_in_the_middle_unless_the_other_one_denies() {
+    for verdict in ["allow", "deny"] {
         let daemon = Daemon::playing(one_call(bash("c", "touch made"), "")).await;
         let (first, mut second) = two(&daemon).await;
         let app = HookApp::on(first.client(), |kind, _| match kind {
@@ -63,10 +63,18 @@ async fn the_other_decides_when_one_of_two_guards_leaves_in_the_middle() {
         other_app.asked("preToolUse", 1).await;
         drop(app);
         first.client().vanish().await;
+        let again = daemon.client();
+        let mut _back = None;
+        if verdict == "allow" {
+            waits(&daemon, &first.id).await;
+            assert!(!daemon.file("made").exists());
+            let _app = HookApp::silent(&again);
+            _back = Some((again.resume(&first.id, offer()).await, _app));
+        }
         let end = end_of(&mut second, "c").await;
-        assert_eq!(end["success"], success, "{end}");
+        assert_eq!(end["success"], verdict == "allow", "{end}");
         second.next("session.idle").await;
-        assert_eq!(daemon.file("made").exists(), success);
+        assert_eq!(daemon.file("made").exists(), verdict == "allow");
         daemon.finish().await;
     }
 }

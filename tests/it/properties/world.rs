@@ -92,6 +92,7 @@ impl World {
             now: Timestamp(1_700_000_000_000),
             attended: self.attended,
             bypass: false,
+            settings: None,
             home: "/home/user/.loopd",
             tool_origin: &|_| Some(ToolOrigin::Client),
             inherited: &|| None,

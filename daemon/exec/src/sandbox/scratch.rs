@@ -4,11 +4,12 @@
 //! folder above it. So it is made anew, under a name that nobody knows before, and no link below
 //! the daemon's home is followed on the way to it. What counts from then on is the open descriptor.
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use ulid::Ulid;
 
@@ -46,6 +47,12 @@ impl MadeFolder {
         Ok(Self { path, descriptor })
     }
 
+    /// Whether its files take at most so many bytes.
+    pub(super) fn holds_at_most(&self, bytes: u64) -> bool {
+        let mut entries = MOST_ENTRIES;
+        size_below(self.descriptor.as_fd(), DEEPEST, &mut entries, bytes).is_some()
+    }
+
     /// Whether its path still leads to it.
     pub(super) fn is_in_place(&self) -> bool {
         let same = |found: OwnedFd| -> io::Result<bool> {
@@ -57,6 +64,92 @@ impl MadeFolder {
         };
         walk(&self.path, false).and_then(same).unwrap_or(false)
     }
+}
+
+/// The folder is removed when no command may write to it any more. Only what the descriptor leads to is
+/// removed, whatever its path names by then.
+impl Drop for MadeFolder {
+    fn drop(&mut self) {
+        if let Err(error) = remove_below(self.descriptor.as_fd(), DEEPEST) {
+            tracing::warn!(folder = %self.path.display(), %error, "a scratch folder could not be emptied");
+        }
+        if self.is_in_place()
+            && let Err(error) = rustix::fs::rmdir(&self.path)
+        {
+            tracing::warn!(folder = %self.path.display(), %error, "a scratch folder could not be removed");
+        }
+    }
+}
+
+/// How many folders inside each other are looked at.
+const DEEPEST: usize = 128;
+
+/// How many entries are looked at to add up their sizes.
+const MOST_ENTRIES: usize = 100_000;
+
+/// Opens a folder that is known by a descriptor, to read it.
+fn entries_of(folder: BorrowedFd<'_>) -> io::Result<(OwnedFd, Dir)> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(folder, ".", flags, Mode::empty())?;
+    let entries = Dir::read_from(&opened)?;
+    Ok((opened, entries))
+}
+
+fn is_real(name: &CStr) -> bool {
+    !matches!(name.to_bytes(), b"." | b"..")
+}
+
+/// Removes what is in a folder, without following a link.
+fn remove_below(folder: BorrowedFd<'_>, depth: usize) -> io::Result<()> {
+    let (opened, entries) = entries_of(folder)?;
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !is_real(name) {
+            continue;
+        }
+        match rustix::fs::unlinkat(&opened, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => continue,
+            Err(Errno::ISDIR | Errno::PERM) if depth > 0 => {}
+            Err(error) => return Err(error.into()),
+        }
+        let below = rustix::fs::openat(&opened, name, STEP, Mode::empty())?;
+        remove_below(below.as_fd(), depth - 1)?;
+        rustix::fs::unlinkat(&opened, name, AtFlags::REMOVEDIR)?;
+    }
+    Ok(())
+}
+
+/// Adds up the sizes of files; `None` if there are too many of them, or too much.
+fn size_below(
+    folder: BorrowedFd<'_>,
+    depth: usize,
+    entries_left: &mut usize,
+    bytes_left: u64,
+) -> Option<u64> {
+    let (opened, entries) = entries_of(folder).ok()?;
+    let mut size = 0_u64;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if !is_real(name) {
+            continue;
+        }
+        *entries_left = entries_left.checked_sub(1)?;
+        let Ok(facts) = rustix::fs::statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW) else {
+            continue;
+        };
+        let left = bytes_left.checked_sub(size)?;
+        if FileType::from_raw_mode(facts.st_mode) == FileType::Directory {
+            let depth = depth.checked_sub(1)?;
+            let below = rustix::fs::openat(&opened, name, STEP, Mode::empty());
+            if let Ok(below) = below {
+                size += size_below(below.as_fd(), depth, entries_left, left)?;
+            }
+        } else {
+            size += u64::try_from(facts.st_blocks).unwrap_or_default() * 512;
+        }
+    }
+    (size <= bytes_left).then_some(size)
 }
 
 /// Opens a folder by an absolute path, step by step and without following a link. Makes the folders

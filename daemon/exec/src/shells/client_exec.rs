@@ -30,6 +30,9 @@ const STOP_GRACE: Duration = Duration::from_secs(5);
 /// How long a command may take to end after a signal of the client.
 const SIGNAL_GRACE: Duration = Duration::from_secs(2);
 
+/// How long a cancelled command may take to start.
+const START_GRACE: Duration = Duration::from_secs(10);
+
 /// The read buffer, in bytes.
 const PIECE: usize = 16 * 1024;
 
@@ -45,11 +48,19 @@ impl ClientExecTable {
     }
 }
 
+/// A client command that is about to start.
+#[derive(Clone, Default)]
+pub struct ClientExecStart {
+    /// Stops the command right after its start.
+    cancelled: CancellationToken,
+    /// The command has started, or will not start any more.
+    settled: CancellationToken,
+}
+
 /// A client command.
 pub enum ClientExec {
-    /// The id is reserved and the command is about to start. Cancelling the token stops the command
-    /// right after its start.
-    Starting(CancellationToken),
+    /// The id is reserved and the command is about to start.
+    Starting(ClientExecStart),
     /// The output is sent to the client as it arrives.
     Streamed(OwnedProcess),
     /// The output is collected.
@@ -166,13 +177,13 @@ impl Shells {
         if table.contains_key(key) {
             return Ok(None);
         }
-        let cancelled = CancellationToken::new();
-        let starting = ClientExec::Starting(cancelled.clone());
+        let start = ClientExecStart::default();
+        let starting = ClientExec::Starting(start.clone());
         table.insert(key.to_owned(), Arc::new(starting));
         Ok(Some(ClientExecReservation {
             shells: self.clone(),
             key: key.to_owned(),
-            cancelled,
+            start,
         }))
     }
 
@@ -195,7 +206,8 @@ impl Shells {
             .client_execs
             .table()
             .insert(reserved.key.clone(), Arc::new(exec));
-        if reserved.cancelled.is_cancelled() {
+        reserved.start.settled.cancel();
+        if reserved.start.cancelled.is_cancelled() {
             run.stop().await;
         }
         Ok(run)
@@ -232,9 +244,20 @@ impl Shells {
         }
     }
 
-    /// Stops a command that a user typed; returns whether it was running.
+    /// Stops a command that a user typed; returns whether it was running. When it returns, the command
+    /// and all that it started have ended.
     pub async fn cancel_for_user(&self, key: &str) -> bool {
-        let found = self.0.client_execs.table().get(key).cloned();
+        let find = || self.0.client_execs.table().get(key).cloned();
+        let mut found = find();
+        let mut was_starting = false;
+        if let Some(ClientExec::Starting(start)) = found.as_deref() {
+            start.cancelled.cancel();
+            // The command may run already although its start has not been noted yet.
+            let settled = start.settled.cancelled();
+            tokio::time::timeout(START_GRACE, settled).await.ok();
+            was_starting = true;
+            found = find();
+        }
         match found.as_deref() {
             Some(ClientExec::Collected { run, shell }) => {
                 run.stop().await;
@@ -243,11 +266,10 @@ impl Shells {
                     // Programs that ignore the signals are killed before the answer.
                     shell.close(CloseMode::Now).await;
                 }
+                true
             }
-            Some(ClientExec::Starting(cancelled)) => cancelled.cancel(),
-            Some(ClientExec::Streamed(_)) | None => return false,
+            Some(ClientExec::Starting(_) | ClientExec::Streamed(_)) | None => was_starting,
         }
-        true
     }
 
     /// Runs work that outlives its request but not the session.
@@ -280,12 +302,13 @@ impl Shells {
 pub struct ClientExecReservation {
     shells: Shells,
     key: String,
-    cancelled: CancellationToken,
+    start: ClientExecStart,
 }
 
 impl Drop for ClientExecReservation {
     fn drop(&mut self) {
         self.shells.0.client_execs.table().remove(&self.key);
+        self.start.settled.cancel();
     }
 }
 

@@ -46,7 +46,10 @@ impl Command {
             | Self::ModelFailed { .. }
             | Self::Guarded(_)
             | Self::GuardAbsent { .. }
-            | Self::SetClientGuard(_)
+            | Self::HooksAbsent { .. }
+            | Self::GuardJoined(_)
+            | Self::GuardLeft(_)
+            | Self::LiftGuards
             | Self::Assessed(_)
             | Self::HooksAnswered { .. }
             | Self::StopAnswered(_)

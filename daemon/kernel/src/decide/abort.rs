@@ -165,7 +165,7 @@ pub(super) fn close_waiting(decision: &mut Decision, turn: &Turn, code: &str, te
             CallStage::External { request } => {
                 tools::tell_external_done(decision, request);
             }
-            CallStage::UserInput { request } | CallStage::Guarding { request } => {
+            CallStage::UserInput { request } | CallStage::Guarding { request, .. } => {
                 decision
                     .store(Durable::Answered(Answered {
                         request_id: request.clone(),

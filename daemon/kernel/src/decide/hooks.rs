@@ -4,7 +4,7 @@
 use loopd_proto::event::Durable;
 use loopd_proto::event::ask::{PermissionCompleted, PermissionRequested};
 use loopd_proto::event::fact::{Answered, Asked, GuardWanted, LoopOutcome, Reminded};
-use loopd_proto::event::hook::{ClientGuard, ContextAdded, HookEnd, StopBlocked};
+use loopd_proto::event::hook::{ContextAdded, HookEnd, StopBlocked};
 use loopd_proto::event::session::Warning;
 use loopd_proto::event::tool::ToolStart;
 use loopd_proto::id::ToolCallId;
@@ -14,11 +14,12 @@ use super::abort::INTERRUPT_CODE;
 use super::tools::{ask_person, finish_into, open_call, permitted};
 use super::turn::{end_turn, next_turn};
 use super::{queue, rest};
-use crate::command::{Answer, CallOutcome, DecideEnv, Decision, Effect};
+use crate::command::{CallOutcome, DecideEnv, Decision, Effect};
+use crate::guards::ClientGuards;
 use crate::hook::{Guarded, HookPermission, HookVerdict, StopAnswered};
 use crate::model::ToolCall;
 use crate::policy::grant::Grant;
-use crate::policy::{Verdict, judge};
+use crate::policy::{Verdict, judge, managed};
 use crate::state::{State, Turn, TurnKey};
 use crate::texts;
 use crate::tool_call::{CallReport, CallStage};
@@ -30,17 +31,22 @@ pub(super) fn guarded(state: &State, guarded: Guarded, env: &DecideEnv<'_>) -> D
     let Some((turn, call)) = open_call(state, &guarded.turn, &guarded.call, report) else {
         return decision;
     };
-    if let CallStage::Guarding { request } = &call.stage {
+    let mut is_started = false;
+    if let CallStage::Guarding { request, started } = &call.stage {
+        is_started = *started;
         decision.store(Durable::Answered(Answered {
             request_id: request.clone(),
         }));
     }
     store_ended(&mut decision, guarded.ended);
     let mut running = call.call.clone();
+    let is_changed = guarded.arguments.is_some();
     if let Some(arguments) = guarded.arguments {
         running.arguments = arguments;
     }
-    decision.store(started(turn, &running));
+    if !is_started || is_changed {
+        decision.store(started(turn, &running));
+    }
     for text in guarded.context {
         decision.store(Durable::ContextAdded(ContextAdded {
             text,
@@ -96,15 +102,38 @@ pub(super) fn noted(context: Vec<String>, ended: Vec<HookEnd>) -> Decision {
     decision
 }
 
-/// Lets a call wait until the client whose hooks guard the session is there again.
+/// Lets a call wait until the clients whose hooks guard the session are there again.
 pub(super) fn guard_absent(
     state: &State,
     key: &TurnKey,
     id: &ToolCallId,
+    missing: &ClientGuards,
+    env: &mut DecideEnv<'_>,
+) -> Decision {
+    wait_for_guards(state, (key, id), CallReport::Guarded, missing, env)
+}
+
+/// Lets a call wait whose permission those clients have to decide about. The hooks are asked about the
+/// whole call again when they are there.
+pub(super) fn permission_absent(
+    state: &State,
+    asked: &HookPermission,
+    missing: &ClientGuards,
+    env: &mut DecideEnv<'_>,
+) -> Decision {
+    let place = (&asked.turn, &asked.call);
+    wait_for_guards(state, place, CallReport::Assessed, missing, env)
+}
+
+fn wait_for_guards(
+    state: &State,
+    (key, id): (&TurnKey, &ToolCallId),
+    report: CallReport,
+    missing: &ClientGuards,
     env: &mut DecideEnv<'_>,
 ) -> Decision {
     let mut decision = Decision::default();
-    let waiting = open_call(state, key, id, CallReport::Guarded);
+    let waiting = open_call(state, key, id, report);
     let Some((turn, call)) = waiting.filter(|(turn, _)| !turn.aborting) else {
         return decision;
     };
@@ -118,7 +147,7 @@ pub(super) fn guard_absent(
     if !turn.calls().iter().any(|call| call.stage.is_guarding()) {
         decision.store(Durable::SessionWarning(Warning {
             warning_type: "guard_absent".to_owned(),
-            message: texts::GUARD_ABSENT.to_owned(),
+            message: texts::guard_absent(missing),
             url: None,
         }));
     }
@@ -136,19 +165,6 @@ pub(super) fn guards_changed(state: &State) -> Decision {
             turn: turn.key.clone(),
             call: call.call.clone(),
         });
-    }
-    decision
-}
-
-/// Records whether a client's hooks guard the session.
-pub(super) fn client_guard(state: &State, by_client: bool) -> Decision {
-    let changed = state.guarded_by_client != by_client;
-    let mut decision = Decision::answering(Answer::Accepted(changed));
-    if changed {
-        decision.store(Durable::ClientGuard(ClientGuard { by_client }));
-        if !by_client {
-            decision.steps.extend(guards_changed(state).steps);
-        }
     }
     decision
 }
@@ -182,9 +198,17 @@ pub(super) fn permission(
         finish_into(state, turn, call, outcome, &mut decision, env);
         return decision;
     }
-    // In plan mode a hook can deny; what is asked there is for a person.
+    // What is asked in plan mode is for a person, and so is what managed settings or another hook want a
+    // person to decide. There a hook can deny, and nothing else.
+    let for_a_person = asked.for_a_person
+        || env.planning(state).is_on()
+        || managed::wants_a_person(
+            &env.permissions(state),
+            env.whereabouts(state),
+            &asked.request,
+        );
     let verdict = match verdict {
-        HookVerdict::Allow if env.planning(state).is_on() => HookVerdict::None,
+        HookVerdict::Allow if for_a_person => HookVerdict::None,
         verdict => verdict,
     };
     match verdict {

@@ -95,6 +95,7 @@ pub(super) fn resume(
             working_directory: cwd.clone(),
         })));
     }
+    settings::tell_hooks_off(state, &options, &mut decision);
     let model = settings::named_model(state, &mut decision, &resume.options);
     if let Some(managed) = resume.managed {
         let mut permissions = state.permissions.clone();
@@ -444,7 +445,7 @@ fn close_found_call(decision: &mut Decision, turn: &Turn, call: &CallState, why:
             tell_external_done(decision, request);
             why.unknown_outcome()
         }
-        CallStage::UserInput { request } | CallStage::Guarding { request } => {
+        CallStage::UserInput { request } | CallStage::Guarding { request, .. } => {
             decision.store(Durable::Answered(Answered {
                 request_id: request.clone(),
             }));

@@ -227,11 +227,23 @@ pub(super) fn working_directory(state: &State, cwd: String) -> Decision {
     decision
 }
 
+/// Tells people that the hooks of files, among them guards, do not run any more.
+pub(super) fn tell_hooks_off(state: &State, options: &SessionOptions, decision: &mut Decision) {
+    if state.options.wants_file_hooks() && !options.wants_file_hooks() {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: "hooks_off".to_owned(),
+            message: texts::HOOKS_OFF.to_owned(),
+            url: None,
+        }));
+    }
+}
+
 /// Stores the options and the directory if they changed.
 fn configure(state: &State, decision: &mut Decision, options: SessionOptions, cwd: String) {
     if cwd == state.cwd && options == state.options {
         return;
     }
+    tell_hooks_off(state, &options, decision);
     decision.store(Durable::Configured(Box::new(Configured {
         options,
         working_directory: cwd.clone(),

@@ -89,6 +89,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
         now: NOW,
         attended: given.attended,
         bypass: given.bypass,
+        settings: None,
         home: "/home/user/.loopd",
         tool_origin: &|_| {
             given

@@ -113,13 +113,14 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             let for_a_person =
                 managed::wants_a_person(&permissions, env.whereabouts(state), &request)
                     || matches!(assessed.hooks, HookVerdict::Ask(_));
-            if (env.hooks.permission)(&call.call) && !for_a_person {
+            if (env.hooks.permission)(&call.call) {
                 decision.run(Effect::AskHooks(HookPermission {
                     turn: turn.key.clone(),
                     call: call.call.id.clone(),
                     request,
                     origin: assessed.origin,
                     can_ask: assessed.can_ask,
+                    for_a_person,
                 }));
                 return decision;
             }
@@ -356,7 +357,7 @@ pub(super) fn complete(
     if let Some(call) = turn.call(id)
         && matches!(
             call.stage,
-            CallStage::Requested | CallStage::Guarding { .. }
+            CallStage::Requested | CallStage::Guarding { started: false, .. }
         )
         && !decision.starts(id)
     {

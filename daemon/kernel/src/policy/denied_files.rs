@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions};
 
+use super::path_pattern::{covers, pattern};
+use super::plain;
 use super::process_path::is_through_process;
 use super::shell::directories::below;
 use super::shell::looks;
 use super::shell::word::Word;
 use super::shell::{Denial, write_targets::WriteTargets};
-use super::{plain, within};
 
 /// What stands for a place that the daemon did not look up.
 const NOT_LOOKED_UP: &str = "/";
@@ -48,7 +49,7 @@ pub(super) fn read<'p>(
             paths.push(path.to_string_lossy().into_owned());
         }
     }
-    let hit = rules.find(|(_, argument)| paths.iter().any(|path| within(argument, path)));
+    let hit = rules.find(|(_, argument)| paths.iter().any(|path| covers(argument, path)));
     if let Some((rule, _)) = hit {
         return Denial::By(rule);
     }
@@ -132,7 +133,7 @@ pub(super) fn written<'p>(
     };
     for (rule, argument) in rules {
         let guarded = super::plain(argument);
-        let is_below = |path: &PathBuf| path.starts_with(&guarded);
+        let is_below = |path: &PathBuf| covers(argument, &path.to_string_lossy());
         let is_above = |path: &PathBuf| guarded.starts_with(path);
         if certain.iter().any(is_below) || removed.iter().any(is_above) {
             return Denial::By(rule);
@@ -141,6 +142,7 @@ pub(super) fn written<'p>(
         if possible.iter().chain(&swept).any(is_below)
             || swept.iter().any(is_above)
             || targets.computed.iter().any(may_be)
+            || (pattern(argument).is_some() && !targets.computed.is_empty())
         {
             denial = Denial::Possible;
         }

@@ -30,7 +30,20 @@ fn stages() -> Vec<(&'static str, CallStage)> {
             },
         ),
         ("recorded", CallStage::Recorded { rejected: false }),
-        ("guarding", CallStage::Guarding { request }),
+        (
+            "guarding",
+            CallStage::Guarding {
+                request: request.clone(),
+                started: false,
+            },
+        ),
+        (
+            "guarding again",
+            CallStage::Guarding {
+                request,
+                started: true,
+            },
+        ),
     ]
 }
 
@@ -44,6 +57,7 @@ fn event(name: &str) -> CallEvent {
     let request = request();
     match name {
         "guard wanted" => CallEvent::GuardWanted { request },
+        "guard answered" => CallEvent::GuardAnswered,
         "intended" => CallEvent::Intended,
         "permission asked" => CallEvent::PermissionRequested { request },
         "permission decided" => CallEvent::PermissionCompleted,
@@ -60,23 +74,41 @@ fn an_event_moves_a_call_on_or_changes_nothing() {
     let table = [
         (
             "guard wanted",
-            ["guarding", "-", "-", "-", "-", "-", "-", "-"],
+            [
+                "guarding",
+                "guarding again",
+                "-",
+                "-",
+                "-",
+                "-",
+                "-",
+                "-",
+                "-",
+            ],
+        ),
+        (
+            "guard answered",
+            ["-", "-", "-", "-", "-", "-", "-", "-", "intended"],
         ),
         (
             "intended",
-            ["intended", "-", "-", "-", "-", "-", "-", "intended"],
+            [
+                "intended", "-", "-", "-", "-", "-", "-", "intended", "intended",
+            ],
         ),
         (
             "permission asked",
-            ["asking", "asking", "-", "-", "-", "-", "-", "-"],
+            ["asking", "asking", "-", "-", "-", "-", "-", "-", "-"],
         ),
         (
             "permission decided",
-            ["-", "-", "decided", "-", "-", "-", "-", "-"],
+            ["-", "-", "decided", "-", "-", "-", "-", "-", "-"],
         ),
         (
             "client asked",
-            ["external", "external", "-", "external", "-", "-", "-", "-"],
+            [
+                "external", "external", "-", "external", "-", "-", "-", "-", "-",
+            ],
         ),
         (
             "user asked",
@@ -89,13 +121,14 @@ fn an_event_moves_a_call_on_or_changes_nothing() {
                 "-",
                 "-",
                 "-",
+                "-",
             ],
         ),
         (
             "recorded",
             [
                 "recorded", "recorded", "recorded", "recorded", "recorded", "recorded", "-",
-                "recorded",
+                "recorded", "recorded",
             ],
         ),
     ];
@@ -111,7 +144,7 @@ fn an_event_moves_a_call_on_or_changes_nothing() {
 fn every_stage_accepts_its_own_reports_and_no_late_ones() {
     use CallReport as R;
     let table = [
-        (R::Guarded, vec!["requested", "guarding"]),
+        (R::Guarded, vec!["requested", "guarding", "guarding again"]),
         (R::Assessed, vec!["requested", "intended"]),
         (R::PermissionDecided, vec!["asking"]),
         (R::ClientAnswered, vec!["external"]),

@@ -14,6 +14,7 @@ use super::definition::{
 use super::kind::{HookKind, MatchSubject, PayloadForm};
 use super::local_http::{LOCAL_HTTP_VARIABLE, LocalHttp, is_local};
 use super::matcher::HookMatcher;
+use super::unmatched;
 
 /// The members that a hook may have.
 pub(super) const MEMBERS: [&str; 28] = [
@@ -151,8 +152,9 @@ pub(super) fn read(context: EntryContext<'_>, text: &str) -> Result<ReadEntry, U
         return Err(Unusable::NotHere(why.to_owned()));
     }
     let mut notices = Vec::new();
-    let matcher = context.matcher.or(entry.matcher.as_deref());
-    let matcher = HookMatcher::read(matcher.unwrap_or_default(), form);
+    let text = context.matcher.or(entry.matcher.as_deref());
+    let text = text.unwrap_or_default();
+    let matcher = HookMatcher::read(text, form);
     let matcher = match (kind.subject(), matcher) {
         (None, Ok(HookMatcher::Every)) => HookMatcher::Every,
         (None, _) => {
@@ -161,7 +163,12 @@ pub(super) fn read(context: EntryContext<'_>, text: &str) -> Result<ReadEntry, U
             ));
             HookMatcher::Every
         }
-        (Some(_), Ok(matcher)) => matcher,
+        (Some(subject), Ok(matcher)) => {
+            if subject == MatchSubject::Tool {
+                notices.extend(unmatched::in_matcher(text, &matcher, form));
+            }
+            matcher
+        }
         (Some(_), Err(error)) => {
             let why = format!("its `matcher` cannot be used as a regular expression: {error}");
             return Err(Unusable::NotHere(why));
@@ -175,9 +182,12 @@ pub(super) fn read(context: EntryContext<'_>, text: &str) -> Result<ReadEntry, U
             "this {name} hook cannot deny anything: with `async` nobody waits for its answer"
         ));
     }
+    let condition = condition(context, entry.condition.as_deref())?;
+    let tool = condition.as_ref().map(|condition| condition.tool.as_str());
+    notices.extend(tool.and_then(unmatched::in_condition));
     Ok(ReadEntry {
         matcher,
-        condition: condition(context, entry.condition.as_deref())?,
+        condition,
         timeout,
         on_failure: on_failure(entry.on_failure.as_deref())?,
         in_background,

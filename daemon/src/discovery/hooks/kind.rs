@@ -250,7 +250,7 @@ pub enum MatchSubject {
     Reason,
 }
 
-fn similarity(wrong: &str, known: &str) -> f32 {
+pub(super) fn similarity(wrong: &str, known: &str) -> f32 {
     let ratio = |left: &str, right: &str| similar::TextDiff::from_chars(left, right).ratio();
     // Upper and lower case select the form, so that they count last.
     ratio(&wrong.to_lowercase(), &known.to_lowercase()) + ratio(wrong, known) / 100.0

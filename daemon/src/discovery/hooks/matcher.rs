@@ -29,12 +29,6 @@ impl HookMatcher {
         if matches!(text.trim(), "" | "*" | "**") {
             return Ok(Self::Every);
         }
-        let is_name = |name: &str| {
-            !name.is_empty()
-                && name
-                    .chars()
-                    .all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '-'))
-        };
         let names: Vec<&str> = text.split('|').map(str::trim).collect();
         if form == PayloadForm::Claude && names.iter().all(|name| is_name(name)) {
             return Ok(Self::Names(names.into_iter().map(str::to_owned).collect()));
@@ -85,6 +79,12 @@ impl fmt::Display for HookMatcher {
             }
         }
     }
+}
+
+/// Whether this is a name and no pattern.
+pub(super) fn is_name(text: &str) -> bool {
+    let is_plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
+    !text.is_empty() && text.chars().all(is_plain)
 }
 
 /// The regex crate draws the pattern before it says what is wrong.

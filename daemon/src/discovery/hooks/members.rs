@@ -8,19 +8,21 @@ use serde_json::value::RawValue;
 
 /// Every member in its order. A name that occurs twice is kept twice: a second list of hooks must
 /// not replace the first one.
-pub(super) struct Members<'text>(pub(super) Vec<(String, &'text RawValue)>);
+pub(in crate::discovery) struct Members<'text>(
+    pub(in crate::discovery) Vec<(String, &'text RawValue)>,
+);
 
 impl<'text> Members<'text> {
-    pub(super) fn read(text: &'text str) -> serde_json::Result<Self> {
+    pub(in crate::discovery) fn read(text: &'text str) -> serde_json::Result<Self> {
         serde_json::from_str(text)
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&'text RawValue> {
+    pub(in crate::discovery) fn get(&self, name: &str) -> Option<&'text RawValue> {
         self.all(name).next()
     }
 
     /// Returns the values of every member of a name.
-    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &'text RawValue> {
+    pub(in crate::discovery) fn all(&self, name: &str) -> impl Iterator<Item = &'text RawValue> {
         let named = self.0.iter().filter(move |(member, _)| member == name);
         named.map(|(_, value)| *value)
     }
@@ -51,19 +53,19 @@ impl<'de> Deserialize<'de> for Members<'de> {
 }
 
 /// The text of a file beside its copy without comments, in which every byte has the same place.
-pub(super) struct FileText<'a> {
-    pub(super) original: &'a str,
-    pub(super) json: &'a str,
+pub(in crate::discovery) struct FileText<'a> {
+    pub(in crate::discovery) original: &'a str,
+    pub(in crate::discovery) json: &'a str,
 }
 
 impl FileText<'_> {
     /// Returns the line on which a value that was read from `json` begins.
-    pub(super) fn line_of(&self, value: &RawValue) -> usize {
+    pub(in crate::discovery) fn line_of(&self, value: &RawValue) -> usize {
         self.line_at((value.get().as_ptr() as usize).saturating_sub(self.json.as_ptr() as usize))
     }
 
     /// Returns the line on which reading `json` failed.
-    pub(super) fn line_of_error(&self, error: &serde_json::Error) -> usize {
+    pub(in crate::discovery) fn line_of_error(&self, error: &serde_json::Error) -> usize {
         let lines = self.json.split_inclusive('\n');
         let before: usize = lines
             .take(error.line().saturating_sub(1))

@@ -21,6 +21,23 @@ const NAMES: [(&str, &[&str]); 16] = [
     ("write_bash", &["Bash"]),
 ];
 
+/// The other built-in tools, which have only their own names.
+const OWN_NAMES: [&str; 8] = [
+    "exit_plan_mode",
+    "list_agents",
+    "list_bash",
+    "read_agent",
+    "read_bash",
+    "stop_agent",
+    "stop_bash",
+    "write_agent",
+];
+
+/// Returns the names of all tools that files of hooks may be about without a client or a server.
+pub fn known_tools() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().map(|(name, _)| *name).chain(OWN_NAMES)
+}
+
 /// Returns the names that a tool has in Claude's format; none if it has only its own.
 pub fn claude_names(tool: &str) -> &'static [&'static str] {
     NAMES

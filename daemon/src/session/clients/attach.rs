@@ -22,6 +22,10 @@ use loopd_model::secret::Secret;
 pub struct Attachment {
     pub client: Arc<dyn Client>,
     pub launch: Arc<Launch>,
+    /// The name that the client gave; empty if it gave none.
+    pub name: String,
+    /// Whether the client was attached before and its connection broke.
+    pub returns: bool,
     pub offer: ClientOffer,
     /// The configuration as the client gave it, with its secrets; kept in memory only.
     pub options: SessionOptions,
@@ -126,6 +130,9 @@ impl Actor {
             return Flow::Go;
         }
         let ends = !self.clients.has_others_than(client) && reason == DetachReason::Destroy;
+        if reason == DetachReason::Destroy {
+            self.guard_left(client, !ends).await;
+        }
         // The last client is still attached, so that it receives the final event.
         if ends && let Err(error) = self.execute(Command::Shutdown { error: None }).await {
             tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
@@ -143,6 +150,7 @@ impl Actor {
         }
         self.capabilities_may_have_changed();
         self.hand_down();
+        self.guards_changed().await;
         if self.state.waits_for_commands() {
             return self.report(Command::ClientsLeft).await;
         }

@@ -2,11 +2,14 @@
 
 use loopd_proto::id::ToolCallId;
 
+use super::AskedGuards;
+use crate::client::ClientId;
 use crate::discovery::hooks::HookKind;
 use crate::hook::HookInput;
 use crate::session::actor::Actor;
 use crate::session::work::Work;
 use loopd_kernel::command::Command;
+use loopd_kernel::guards::{ClientGuards, GuardJoined, GuardLeft};
 use loopd_kernel::hook::{Guarded, HookDenial, HookPermission, HookVerdict};
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::state::TurnKey;
@@ -18,8 +21,8 @@ impl Actor {
             return None;
         }
         let context = self.hook_context();
-        let asked = context.hooks.clients.iter().map(|client| client.id());
-        self.hooks.asking.insert(call.id.clone(), asked.collect());
+        let asked = AskedGuards::of(&context.hooks);
+        self.hooks.asking.insert(call.id.clone(), asked);
         let (failed_turn, failed_call) = (turn.clone(), call.id.clone());
         Some(
             Work::new(
@@ -35,9 +38,10 @@ impl Actor {
                             context: end.context,
                             ended: end.ended,
                         })),
-                        Err(_) => Command::GuardAbsent {
+                        Err(absent) => Command::GuardAbsent {
                             turn,
                             call: call.id,
+                            missing: absent.missing,
                         },
                     })
                 },
@@ -57,24 +61,31 @@ impl Actor {
                     self.running.forget_arguments(&guarded.call);
                 }
             }
-            Command::GuardAbsent { call, .. } => {
-                let asked = self.hooks.asking.remove(call).unwrap_or_default();
-                let mut answering = self.hooks().clients.into_iter();
-                if answering.any(|client| !asked.contains(&client.id())) {
-                    // Another client came while those were asked that have left now.
-                    let reporter = self.reporter();
-                    self.running.spawn(async move {
-                        reporter.report(Command::GuardsChanged).await;
-                    });
-                }
+            Command::HooksAnswered { asked, .. } => {
+                self.hooks.asking.remove(&asked.call);
             }
+            Command::GuardAbsent { call, .. } => self.look_for_guards(call),
+            Command::HooksAbsent { asked, .. } => self.look_for_guards(&asked.call),
             _ => {}
         }
     }
 
+    /// Asks again about a call that is going to wait, if there is somebody else to ask by now.
+    fn look_for_guards(&mut self, call: &ToolCallId) {
+        let asked = self.hooks.asking.remove(call).unwrap_or_default();
+        if asked.are_fewer_than(&AskedGuards::of(&self.hooks())) {
+            let reporter = self.reporter();
+            self.running.spawn(async move {
+                reporter.report(Command::GuardsChanged).await;
+            });
+        }
+    }
+
     /// Asks the hooks before a person is asked.
-    pub(in crate::session) fn ask_hooks(&self, asked: HookPermission) -> Work {
+    pub(in crate::session) fn ask_hooks(&mut self, asked: HookPermission) -> Work {
         let context = self.hook_context();
+        let guards = AskedGuards::of(&context.hooks);
+        self.hooks.asking.insert(asked.call.clone(), guards);
         let call = self.state.turn().and_then(|turn| turn.call(&asked.call));
         let call = call.map(|call| call.call.clone());
         let unanswered = asked.clone();
@@ -83,15 +94,17 @@ impl Actor {
                 let call = call?;
                 let more = serde_json::json!({ "permissionRequest": asked.request });
                 let input = HookInput::of_call(HookKind::PermissionRequest, &call, more);
-                let (verdict, ended) = match context.guard(&input).await {
-                    Ok(end) => (end.verdict, end.ended),
-                    // Only calls that the client has guarded get here; a person may still decide.
-                    Err(_) => (HookVerdict::None, Vec::new()),
-                };
-                Some(Command::HooksAnswered {
-                    asked: Box::new(asked),
-                    verdict,
-                    ended,
+                let asked = Box::new(asked);
+                Some(match context.guard(&input).await {
+                    Ok(end) => Command::HooksAnswered {
+                        asked,
+                        verdict: end.verdict,
+                        ended: end.ended,
+                    },
+                    Err(absent) => Command::HooksAbsent {
+                        asked,
+                        missing: absent.missing,
+                    },
                 })
             },
             move || Command::HooksAnswered {
@@ -103,17 +116,46 @@ impl Actor {
         .that_waits()
     }
 
-    /// Lets hooks that guard the session decide about the calls that wait for them.
-    pub(in crate::session) async fn guards_changed(&mut self) {
-        let mut attachments = self.clients.attachments().iter();
-        let answers = attachments.any(|attachment| attachment.offer.hooks);
-        if answers && !self.state.guarded_by_client && !self.subagents.is_child() {
-            self.report(Command::SetClientGuard(true)).await;
+    /// Records that the hooks of a client that has just attached guard the session. `returns` says
+    /// whether its connection broke and it comes back.
+    pub(in crate::session) async fn guard_joined(&mut self, name: String, returns: bool) {
+        if self.subagents.is_child() {
+            return;
         }
-        let waits = self.state.calls().any(|call| call.stage.is_guarding());
-        if waits && (answers || !self.is_guarded_by_client()) {
+        let hooks = self.hooks();
+        let present = ClientGuards::of(hooks.clients.iter().map(|it| it.name.as_str()));
+        if self.state.guards != present {
+            let joined = GuardJoined {
+                present,
+                returns: returns.then_some(name),
+            };
+            self.report(Command::GuardJoined(joined)).await;
+        }
+        // It may deny what waits, also if others are still missing.
+        if self.has_call_without_guard() {
             self.report(Command::GuardsChanged).await;
         }
+    }
+
+    /// Stops waiting for a client that leaves by its own will.
+    pub(in crate::session) async fn guard_left(&mut self, client: ClientId, others_stay: bool) {
+        let mut attachments = self.clients.attachments().iter();
+        let leaving = attachments.find(|it| it.client.id() == client && it.offer.hooks);
+        if let Some(name) = leaving.map(|it| it.name.clone()) {
+            let left = GuardLeft { name, others_stay };
+            self.report(Command::GuardLeft(left)).await;
+        }
+    }
+
+    /// Lets hooks that guard the session decide about the calls that wait for them, if all are there.
+    pub(in crate::session) async fn guards_changed(&mut self) {
+        if self.has_call_without_guard() && self.hooks().missing.is_empty() {
+            self.report(Command::GuardsChanged).await;
+        }
+    }
+
+    fn has_call_without_guard(&self) -> bool {
+        self.state.calls().any(|call| call.stage.is_guarding())
     }
 }
 

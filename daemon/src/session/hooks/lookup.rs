@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::discovery::hooks::HookPlaces;
+use crate::discovery::settings_rules::RulePlaces;
 use crate::hook::HookLookup;
 use crate::session::actor::Actor;
 use crate::session::effects::Reporter;
@@ -26,13 +27,33 @@ impl Actor {
         let root = || trust::project_root(cwd);
         let places = HookPlaces::of_session(options, env, home, cwd, launch.plugins(), root);
         let cell = self.hooks.files.clone();
+        let rules = self.rule_places(&places);
         // A session that begins also looks for guards that were there once.
         let may_lack = !self.hooks.begun && options.wants_file_hooks();
-        (places.has_files() || !cell.is_empty() || may_lack).then(|| HookLookup {
+        let has_rules = rules.is_some() || cell.rules().is_some();
+        (places.has_files() || !cell.is_empty() || may_lack || has_rules).then(|| HookLookup {
             cell,
             store: self.services.store.clone(),
             places,
+            rules,
         })
+    }
+
+    /// Returns where permission rules are. They count where files are discovered, also if the hooks in
+    /// files do not.
+    fn rule_places(&self, places: &HookPlaces) -> Option<RulePlaces> {
+        let options = &self.state.options;
+        let hooks = options.wants_file_hooks();
+        let cwd = Path::new(&self.state.cwd);
+        let env = self.clients.launch()?.env();
+        if hooks {
+            return RulePlaces::of(places, env, cwd, false);
+        }
+        if options.enable_config_discovery != Some(true) {
+            return None;
+        }
+        let places = HookPlaces::of(env, &self.services.home, cwd, &trust::project_root(cwd));
+        RulePlaces::of(&places, env, cwd, true)
     }
 
     /// Looks for hooks when a client attaches before a prompt has looked: nothing that is at work, and

@@ -21,6 +21,7 @@ use crate::subagent::definitions::Roster;
 use crate::subagent::permissions::ParentPermissions;
 use crate::subagent::{ChildError, SlotLease, Slots};
 use loopd_kernel::command::LastingApproval;
+use loopd_kernel::guards::ClientGuards;
 use loopd_kernel::policy::planning::Planning;
 use loopd_kernel::policy::restrict::{EffectivePermissions, keep_to_looking};
 use loopd_kernel::tasks::Task;
@@ -40,8 +41,8 @@ pub(in crate::session) struct Inheritance {
     pub(in crate::session) roster: Arc<Roster>,
     /// The hooks of files, which hold for all below.
     pub(in crate::session) hooks: HookCell,
-    /// Whether a client's hooks guard the session at the top.
-    pub(in crate::session) guarded_by_client: bool,
+    /// The apps whose hooks guard the session at the top.
+    pub(in crate::session) guards: ClientGuards,
     /// Counts how often the parent has handed down changes; the higher number is the newer one.
     generation: u64,
 }
@@ -171,7 +172,7 @@ impl Actor {
             self.hooks.files = inheritance.hooks.below();
         }
         self.take_agent_hooks();
-        self.hooks.guarded_above = inheritance.guarded_by_client;
+        self.hooks.guards_above = inheritance.guards;
         self.tie_audience(inheritance.streaming);
         self.hand_down();
     }
@@ -194,6 +195,9 @@ impl Actor {
         let own = || {
             let mut permissions = self.state.permissions.clone();
             permissions.approve_all |= self.clients.launch().is_some_and(|launch| launch.yolo);
+            if let Some(rules) = self.hooks.files.rules() {
+                rules.add_to(&mut permissions);
+            }
             if self.state.agent_stance == Stance::Plan {
                 keep_to_looking(&mut permissions);
             }
@@ -216,6 +220,10 @@ impl Actor {
                 own.for_child(&subagent.profile)
             }
         };
+        if let Some(rules) = self.hooks.files.rules() {
+            // The parent may have found some since it handed its permissions down.
+            rules.narrow(&mut effective.permissions);
+        }
         effective.planning = self.planning();
         effective
     }
@@ -285,7 +293,7 @@ impl Actor {
             streaming: streaming.unwrap_or(true),
             roster: self.subagents.roster(),
             hooks: self.hooks.files.clone(),
-            guarded_by_client: self.state.guarded_by_client || self.hooks.guarded_above,
+            guards: self.guards().clone(),
             generation: self.subagents.handed_down,
         }
     }

@@ -37,6 +37,14 @@ fn tools_are_listed_in_the_order_models_know() {
 }
 
 #[test]
+fn files_of_hooks_may_name_every_tool() {
+    for name in Catalog::new().names() {
+        let mut known = crate::discovery::hooks::known_tools();
+        assert!(known.any(|tool| tool == name), "{name} is not known");
+    }
+}
+
+#[test]
 fn the_tools_that_write_files_say_so() {
     let catalog = Catalog::new();
     let writers: Vec<&str> = catalog

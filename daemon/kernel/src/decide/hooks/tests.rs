@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::command::Command;
 use crate::decide::tests::prelude::*;
+use crate::guards::{ClientGuards, GuardJoined, GuardLeft};
 use crate::hook::HookVerdict;
 
 /// The model asked for these calls, and the hooks are asked about them.
@@ -126,13 +127,14 @@ fn a_call_waits_while_the_client_that_guards_it_is_not_there() {
     let absent = || Command::GuardAbsent {
         turn: turn(0),
         call: "a".into(),
+        missing: ClientGuards::of(["x"]),
     };
     check(
         &requested(&["a"]),
         absent,
         r#"
         store loopd.asked kind=guard requestId=#1 toolCallId=a
-        store session.warning warningType=guard_absent message="A tool call waits: the hooks of an app guard this session, and no connec…"
+        store session.warning warningType=guard_absent message="A tool call waits: the hooks of the app `x` guard this session, and no c…"
         now turn i/0 [a:guarding]
         "#,
     );
@@ -267,15 +269,38 @@ fn a_hook_that_asks_wants_a_person_whatever_the_rules_allow() {
         &calls_started(&["a"]).with_hooks().allowing_all(),
         || needs("a", write("/work/file")).after_hooks(ask()),
         "
-        store permission.requested #1 write a prompt=write
-        now turn i/0 [a:asking]
+        do ask hooks i/0 a
+        now turn i/0 [a:started]
         ",
     );
     check(
         &calls_started(&["a"]).with_hooks().allowing_all(),
         || needs_nothing("a").after_hooks(ask()),
         "
-        store permission.requested #1 hook a prompt=hook
+        do ask hooks i/0 a
+        now turn i/0 [a:started]
+        ",
+    );
+}
+
+#[test]
+fn hooks_may_deny_what_a_person_has_to_decide_and_not_allow_it() {
+    let answered = |verdict: HookVerdict| {
+        let mut request = write("/work/file");
+        if let Some(members) = request.as_object_mut() {
+            members.insert("toolCallId".to_owned(), json!("a"));
+        }
+        let mut answered = hooks_answered(request, verdict);
+        if let Command::HooksAnswered { asked, .. } = &mut answered {
+            asked.for_a_person = true;
+        }
+        answered
+    };
+    check(
+        &calls_started(&["a"]).with_hooks(),
+        || answered(HookVerdict::Allow),
+        "
+        store permission.requested #1 write a prompt=write
         now turn i/0 [a:asking]
         ",
     );
@@ -347,11 +372,18 @@ fn a_late_answer_to_a_stop_changes_nothing() {
     });
 }
 
+fn joined(present: &[&'static str]) -> Command {
+    Command::GuardJoined(GuardJoined {
+        present: ClientGuards::of(present.iter().copied()),
+        returns: None,
+    })
+}
+
 #[test]
-fn the_log_remembers_that_a_client_guards_the_session() {
+fn the_log_remembers_which_apps_guard_the_session() {
     check(
         &idle(),
-        || Command::SetClientGuard(true),
+        || joined(&[""]),
         "
         answer yes
         store loopd.client_guard byClient=true
@@ -359,8 +391,49 @@ fn the_log_remembers_that_a_client_guards_the_session() {
         ",
     );
     let guarded = || idle().and(event("loopd.client_guard", json!({ "byClient": true })));
-    declines(&guarded(), || Command::SetClientGuard(true));
-    assert!(guarded().state().guarded_by_client);
+    declines(&guarded(), || joined(&[""]));
+    assert_eq!(guarded().state().guards, ClientGuards::of([""]));
+    let apps = json!([{"name": "a", "count": 2}]);
+    let event = event(
+        "loopd.client_guard",
+        json!({"byClient": true, "apps": apps}),
+    );
+    let two = idle().and(event);
+    assert_eq!(two.state().guards, ClientGuards::of(["a", "a"]));
+    declines(&two, || joined(&["a"]));
+}
+
+#[test]
+fn a_client_that_leaves_by_its_own_will_is_not_waited_for() {
+    let guarded = || idle().and(event("loopd.client_guard", json!({ "byClient": true })));
+    let left = |others_stay| {
+        move || {
+            Command::GuardLeft(GuardLeft {
+                name: String::new(),
+                others_stay,
+            })
+        }
+    };
+    check(
+        &guarded(),
+        left(false),
+        "
+        answer yes
+        store loopd.client_guard byClient=false
+        now idle
+        ",
+    );
+    check(
+        &guarded(),
+        left(true),
+        r#"
+        answer yes
+        store loopd.client_guard byClient=false
+        store session.warning warningType=guard_left message="The hooks of an app do not guard this session any more: it has left the …"
+        now idle
+        "#,
+    );
+    declines(&idle(), left(true));
 }
 
 #[test]
@@ -370,7 +443,7 @@ fn calls_that_wait_for_a_guard_go_on_when_it_is_lifted() {
         .and(waits_for_guard("a"));
     check(
         &waiting,
-        || Command::SetClientGuard(false),
+        || Command::LiftGuards,
         "
         answer yes
         store loopd.client_guard byClient=false
@@ -378,4 +451,42 @@ fn calls_that_wait_for_a_guard_go_on_when_it_is_lifted() {
         now turn i/0 [a:guarding]
         ",
     );
+}
+
+/// A guard that is not there has not answered: the call waits, and all hooks are asked again.
+#[test]
+fn a_permission_waits_while_the_client_that_guards_it_is_not_there() {
+    let absent = || {
+        let Command::HooksAnswered { asked, .. } =
+            hooks_answered(write("/work/file"), HookVerdict::None)
+        else {
+            return Command::GuardsChanged;
+        };
+        Command::HooksAbsent {
+            asked,
+            missing: ClientGuards::of(["x"]),
+        }
+    };
+    check(
+        &calls_started(&["a"]).with_hooks(),
+        absent,
+        r#"
+        store loopd.asked kind=guard requestId=#1 toolCallId=a
+        store session.warning warningType=guard_absent message="A tool call waits: the hooks of the app `x` guard this session, and no c…"
+        now turn i/0 [a:guarding]
+        "#,
+    );
+    let waiting = || calls_started(&["a"]).with_hooks().and(waits_for_guard("a"));
+    check(
+        &waiting(),
+        || guarded("a", HookVerdict::None),
+        "
+        store loopd.answered requestId=r-a
+        do assess i/0 a edit
+        now turn i/0 [a:started]
+        ",
+    );
+    ignores(&waiting(), || {
+        hooks_answered(write("/work/file"), HookVerdict::Allow)
+    });
 }

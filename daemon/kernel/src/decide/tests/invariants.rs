@@ -51,7 +51,7 @@ pub(super) fn of_state(state: &State) {
         CallStage::Asking { request } => Some(("permission", request.as_str())),
         CallStage::External { request } => Some(("client tool", request.as_str())),
         CallStage::UserInput { request } => Some(("user input", request.as_str())),
-        CallStage::Guarding { request } => Some(("guard", request.as_str())),
+        CallStage::Guarding { request, .. } => Some(("guard", request.as_str())),
         CallStage::Requested
         | CallStage::Intended
         | CallStage::Decided

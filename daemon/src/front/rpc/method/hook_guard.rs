@@ -9,7 +9,7 @@ use loopd_kernel::command::{Answer, Command};
 
 pub(super) async fn lift(context: Context, params: Of) -> Result<GuardLifted, RpcError> {
     let session = context.session(&params.session_id)?;
-    let done = session.command(Command::SetClientGuard(false)).await?;
+    let done = session.command(Command::LiftGuards).await?;
     Ok(GuardLifted {
         lifted: done.answer == Answer::Accepted(true),
     })

@@ -103,9 +103,12 @@ pub(super) async fn create(
         }),
     });
     let elicitation = params.offer.request_elicitation;
+    let name = params.options.client_name.as_deref().unwrap_or_default();
     let attachment = Attachment {
         client: context.connection.client.clone(),
         launch: context.connection.launch(),
+        name: name.trim().to_owned(),
+        returns: false,
         offer: params.offer,
         options: params.options,
         kept: Vec::new(),

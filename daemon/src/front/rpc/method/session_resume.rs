@@ -65,9 +65,12 @@ pub(super) async fn resume(
         PendingWork::Waits
     };
     let elicitation = elicitation || params.offer.request_elicitation;
+    let name = params.options.client_name.as_deref().unwrap_or_default();
     let attachment = Attachment {
         client: context.connection.client.clone(),
         launch: context.connection.launch(),
+        name: name.trim().to_owned(),
+        returns: params.disable_resume,
         offer: params.offer,
         options,
         kept,

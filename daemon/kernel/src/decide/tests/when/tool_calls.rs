@@ -163,6 +163,7 @@ pub(crate) fn hooks_answered(request: Value, verdict: HookVerdict) -> Command {
             request: data(request),
             origin: ToolOrigin::BuiltIn,
             can_ask: true,
+            for_a_person: false,
         }),
         verdict,
         ended: Vec::new(),

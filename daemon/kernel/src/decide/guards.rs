@@ -1,0 +1,46 @@
+//! Which clients' hooks guard the session.
+
+use loopd_proto::event::Durable;
+use loopd_proto::event::session::Warning;
+
+use super::hooks::guards_changed;
+use crate::command::{Answer, Decision};
+use crate::guards::{ClientGuards, GuardJoined, GuardLeft};
+use crate::state::State;
+use crate::texts;
+
+/// Records that a client guards the session.
+pub(super) fn joined(state: &State, joined: &GuardJoined) -> Decision {
+    changed(state, &state.guards.after_join(joined))
+}
+
+/// Stops waiting for a client that leaves by its own will.
+pub(super) fn left(state: &State, left: &GuardLeft) -> Decision {
+    let mut decision = changed(state, &state.guards.after_leave(&left.name));
+    if left.others_stay && decision.answer == Answer::Accepted(true) {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: "guard_left".to_owned(),
+            message: texts::guard_left(&left.name),
+            url: None,
+        }));
+    }
+    decision
+}
+
+/// Stops waiting for all of them, and asks those that are there about the calls that wait.
+pub(super) fn lift(state: &State) -> Decision {
+    let mut decision = changed(state, &ClientGuards::default());
+    if decision.answer == Answer::Accepted(true) {
+        decision.steps.extend(guards_changed(state).steps);
+    }
+    decision
+}
+
+fn changed(state: &State, guards: &ClientGuards) -> Decision {
+    let changed = state.guards != *guards;
+    let mut decision = Decision::answering(Answer::Accepted(changed));
+    if changed {
+        decision.store(Durable::ClientGuard(guards.event()));
+    }
+    decision
+}
