@@ -8,7 +8,10 @@ use anyhow::{Context, bail};
 use loopd_sdk::proto::method::{PermissionsModifyRules, SessionGetMetadata};
 use loopd_sdk::proto::params::permission::{ModifyRulesParams, RuleScope};
 use loopd_sdk::proto::params::session::Of;
-use loopd_sdk::{Client, ConnectOptions, ListFilter, Metadata, Session, SessionConfig, SessionId};
+use loopd_sdk::{
+    AutopilotOptions, Client, ConnectOptions, ListFilter, Metadata, Mode, Session, SessionConfig,
+    SessionId,
+};
 
 use crate::allow;
 use crate::answer::{DeniedUnasked, with_handlers};
@@ -64,6 +67,10 @@ impl App {
         // Said each time, so that --no-hooks does not hold for what comes after it.
         config.options.enable_file_hooks = Some(!self.options.no_hooks);
         config.options.model.clone_from(&self.options.model);
+        config.options.autopilot = self.options.run.max_continues.map(|most| AutopilotOptions {
+            max_continues: Some(most),
+            ..AutopilotOptions::default()
+        });
         with_handlers(
             config,
             &self.terminal,
@@ -93,8 +100,10 @@ impl App {
 
     /// Switches a session to the mode that the command line names.
     pub(crate) async fn set_mode(&self, session: &Session) -> anyhow::Result<()> {
-        if let Some(mode) = self.options.mode {
-            session.set_mode(mode.into()).await?;
+        let named = self.options.mode.map(Mode::from);
+        let autopilot = self.options.run.autopilot.then_some(Mode::Autopilot);
+        if let Some(mode) = named.or(autopilot) {
+            session.set_mode(mode).await?;
         }
         Ok(())
     }

@@ -51,6 +51,8 @@ pub enum CallStage {
     Recorded {
         /// A person rejected the call. The loop ends with this turn.
         rejected: bool,
+        /// The call did not do what the model asked for.
+        failed: bool,
     },
 }
 
@@ -63,7 +65,7 @@ pub(crate) enum CallEvent {
     PermissionCompleted,
     ClientAsked { request: RequestId },
     UserAsked { request: RequestId },
-    Recorded { rejected: bool },
+    Recorded { rejected: bool, failed: bool },
 }
 
 /// A report about a call.
@@ -108,8 +110,8 @@ impl CallStage {
                 | Self::External { .. }
                 | Self::UserInput { .. }
                 | Self::Recorded { .. },
-                E::Recorded { rejected },
-            ) => Self::Recorded { rejected },
+                E::Recorded { rejected, failed },
+            ) => Self::Recorded { rejected, failed },
             (
                 stage @ (Self::Intended
                 | Self::Asking { .. }
