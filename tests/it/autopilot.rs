@@ -198,7 +198,7 @@ async fn background_agents_work_before_the_model_is_told_to_go_on() {
     let main = vec![
         Turn::user("go").calls([task]),
         Turn::results([""]).says("started"),
-        Turn::user("task-notification").says("I see"),
+        Turn::user("<system_notification>").says("I see"),
         nudged().calls([complete("c", "done")]),
     ];
     let agent = vec![Turn::user("look").says("seen").held_by(&gate)];

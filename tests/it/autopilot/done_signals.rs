@@ -29,7 +29,7 @@ async fn task_complete_says_that_the_model_considers_the_task_done_and_not_that_
         &gate,
         [
             Turn::results([""]).calls([complete("c", "done")]),
-            Turn::user("task-notification").says("thanks"),
+            Turn::user("<system_notification>").says("thanks"),
         ],
     )
     .await;
@@ -72,7 +72,7 @@ async fn a_completed_background_task_says_nothing_about_the_task_of_the_user() {
         &gate,
         [
             Turn::results([""]).says("started"),
-            Turn::user("task-notification").says("I have read it"),
+            Turn::user("<system_notification>").says("I have read it"),
             nudged().calls([complete("c", "done")]),
         ],
     )
