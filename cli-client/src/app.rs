@@ -8,8 +8,10 @@ use anyhow::{Context, bail};
 use loopd_sdk::proto::method::{ModeGet, PermissionsModifyRules, SessionGetMetadata};
 use loopd_sdk::proto::params::permission::{ModifyRulesParams, RuleScope};
 use loopd_sdk::proto::params::session::Of;
-use loopd_sdk::proto::session::Mode;
-use loopd_sdk::{Client, ConnectOptions, ListFilter, Metadata, Session, SessionConfig, SessionId};
+use loopd_sdk::{
+    AutopilotOptions, Client, ConnectOptions, ListFilter, Metadata, Mode, Session, SessionConfig,
+    SessionId,
+};
 
 use crate::allow;
 use crate::answer::{DeniedUnasked, InPlanMode, with_handlers};
@@ -67,6 +69,10 @@ impl App {
         // Said each time, so that --no-hooks does not hold for what comes after it.
         config.options.enable_file_hooks = Some(!self.options.no_hooks);
         config.options.model.clone_from(&self.options.model);
+        config.options.autopilot = self.options.run.max_continues.map(|most| AutopilotOptions {
+            max_continues: Some(most),
+            ..AutopilotOptions::default()
+        });
         with_handlers(
             config,
             &self.terminal,
@@ -97,9 +103,11 @@ impl App {
 
     /// Switches a session to the mode that the command line names.
     pub(crate) async fn set_mode(&self, session: &Session) -> anyhow::Result<()> {
-        if let Some(mode) = self.options.mode {
-            session.set_mode(mode.into()).await?;
-            self.planning.set(mode.into());
+        let named = self.options.mode.map(Mode::from);
+        let autopilot = self.options.run.autopilot.then_some(Mode::Autopilot);
+        if let Some(mode) = named.or(autopilot) {
+            session.set_mode(mode).await?;
+            self.planning.set(mode);
         }
         Ok(())
     }

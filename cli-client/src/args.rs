@@ -1,7 +1,11 @@
 //! The command line.
 
+mod run_options;
+
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use loopd_sdk::Mode;
+
+pub(crate) use run_options::RunOptions;
 
 /// Talk to an AI agent that works in this directory.
 ///
@@ -14,12 +18,24 @@ use loopd_sdk::Mode;
 /// In a conversation, lines that begin with a slash are commands; /help lists them, /exit leaves.
 ///
 /// Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a permission was needed and nobody was there to
-/// ask, 4 the answer is not complete (a limit or a content filter cut it), 130 interrupted.
+/// ask, 4 a limit was reached or the answer is not complete, 5 the agent is blocked and says what it
+/// needs, 124 timed out, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(name = "loop", version, disable_help_subcommand = true)]
 pub(crate) struct Args {
     /// What to do; without it, a conversation on the terminal, or what comes on stdin.
     pub(crate) prompt: Option<String>,
+
+    /// Do this, and print nothing but the answer when all work is done, also that in the background.
+    ///
+    /// Errors and warnings go to stderr. With --json, events are printed as they come.
+    #[arg(
+        short = 'p',
+        long = "prompt",
+        value_name = "PROMPT",
+        conflicts_with = "prompt"
+    )]
+    pub(crate) only_answer: Option<String>,
 
     /// Continue the last session of this directory.
     #[arg(short = 'c', long = "continue")]
@@ -52,6 +68,9 @@ pub(crate) struct Options {
     /// lets the agent decide what it would ask you.
     #[arg(long, global = true, value_name = "MODE")]
     pub(crate) mode: Option<ModeName>,
+
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
 
     /// Allow something in this session without asking: `shell`, `shell(git status)`, `shell(git:*)`,
     /// `look`, `write`, `write(PATH)`, `read(PATH)`, `url(URL)`, `mcp(SERVER)`, `custom-tool(NAME)`.
@@ -205,6 +224,18 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         what: Option<QueueVerb>,
     },
+    /// Show what the autopilot of a session does, pause it, or let it go on.
+    ///
+    /// In autopilot mode an agent that stops before its task is complete is told to go on. While the
+    /// autopilot is paused it is not, and the session waits for a message.
+    Autopilot {
+        /// The id of the session, or the beginning of it; without it the last session of this
+        /// directory.
+        #[arg(long, global = true, value_name = "SESSION")]
+        session: Option<String>,
+        #[command(subcommand)]
+        what: Option<AutopilotVerb>,
+    },
     /// Stop what runs in a session, whoever started it.
     ///
     /// Ctrl-C in a conversation stops only the turn of your own message; this stops any turn. Messages
@@ -265,6 +296,14 @@ pub(crate) enum DaemonVerb {
     },
     /// Show its status; fails if it is not running.
     Status,
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum AutopilotVerb {
+    /// Do not tell the agent to go on when it stops. What runs goes on.
+    Pause,
+    /// Let it go on. An agent that has stopped meanwhile goes on at once.
+    Continue,
 }
 
 #[derive(Debug, Subcommand)]

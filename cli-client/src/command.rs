@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 mod attach;
+mod autopilot;
 mod daemon;
 mod doctor;
 mod events;
@@ -20,6 +21,7 @@ use crate::app::App;
 use crate::args::{Args, HooksVerb, Verb};
 use crate::outcome::Outcome;
 use crate::stdin::with_stdin;
+use prompt::Shows;
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
     refuse_unused(&args)?;
@@ -55,13 +57,24 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
             Some(what) => tasks::act(&app, what).await,
         },
         Some(Verb::Queue { session, what }) => queue::run(&app, session.as_deref(), what).await,
+        Some(Verb::Autopilot { session, what }) => {
+            autopilot::run(&app, session.as_deref(), what).await
+        }
         Some(Verb::Abort { session }) => queue::abort(&app, session.as_deref()).await,
         Some(Verb::Resume { id, prompt }) => resume::run(&app, &id, prompt).await,
         Some(Verb::Attach { id }) => attach::run(&app, &id).await,
         Some(Verb::Events { id, follow }) => events::run(&app, &id, follow).await,
         Some(Verb::Daemon { what }) => daemon::run(&app, what).await,
         Some(Verb::Doctor) => doctor::run(&app).await,
-        None => prompt::run(&app, prompt_or_stdin(&app, args.prompt)?, args.resume_last).await,
+        None => {
+            let shows = if args.only_answer.is_some() {
+                Shows::Answer
+            } else {
+                Shows::Everything
+            };
+            let prompt = prompt_or_stdin(&app, args.only_answer.or(args.prompt))?;
+            prompt::run(&app, prompt, args.resume_last, shows).await
+        }
     }
 }
 
@@ -89,6 +102,13 @@ fn refuse_unused(args: &Args) -> anyhow::Result<()> {
                 "{option} has no meaning for this subcommand; give it to `loop`, `loop resume` or `loop attach`"
             );
         }
+    }
+    let takes_run = matches!(verb, Verb::Resume { .. });
+    if let Some(option) = options.run.first_given().filter(|_| !takes_run) {
+        bail!("{option} has no meaning for this subcommand; give it to `loop` or `loop resume`");
+    }
+    if args.only_answer.is_some() {
+        bail!("--prompt has no meaning for a subcommand; give it to `loop`");
     }
     Ok(())
 }

@@ -9,8 +9,11 @@ pub(crate) enum Outcome {
     Failed,
     /// A tool needed a permission, and nobody could be asked.
     NobodyToAsk,
-    /// The answer was cut off by a limit or a content filter.
-    Incomplete,
+    /// A limit was reached, or the answer was cut off by a limit or a content filter.
+    Limit,
+    /// The agent says that it cannot go on, and what it needs.
+    Blocked,
+    TimedOut,
     Interrupted,
 }
 
@@ -20,7 +23,9 @@ impl From<Outcome> for ExitCode {
             Outcome::Done => 0,
             Outcome::Failed => 1,
             Outcome::NobodyToAsk => 3,
-            Outcome::Incomplete => 4,
+            Outcome::Limit => 4,
+            Outcome::Blocked => 5,
+            Outcome::TimedOut => 124,
             Outcome::Interrupted => 130,
         })
     }

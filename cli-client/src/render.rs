@@ -4,6 +4,7 @@ mod agents;
 
 use std::collections::{HashMap, HashSet};
 
+use loopd_sdk::proto::event::autopilot::{CompletionOutcome, TaskComplete};
 use loopd_sdk::proto::event::tool::{ToolComplete, ToolStart};
 use loopd_sdk::proto::event::turn::Delivered;
 use loopd_sdk::proto::id::ToolCallId;
@@ -17,6 +18,8 @@ use crate::usage::UsageTotal;
 /// How many lines of a tool's output are shown, and how many characters of each.
 const OUTPUT_LINES: usize = 10;
 const LINE_CHARS: usize = 160;
+/// The tool that ends a task.
+const TASK_COMPLETE: &str = "task_complete";
 /// How many lines about sub-agents may wait for the end of a line of the answer.
 const PENDING_NOTICES: usize = 64;
 
@@ -49,6 +52,9 @@ impl Renderer {
             line_open: false,
             pending_notices: Vec::new(),
             own: None,
+            held: None,
+            completions: HashSet::new(),
+            only_problems: false,
             calls: HashMap::new(),
             usage: UsageTotal::default(),
         })
@@ -74,6 +80,22 @@ impl Renderer {
         if let Self::Text(text) = self {
             text.answers = Some(id);
             text.is_other = true;
+        }
+    }
+
+    /// Shows errors and warnings only, until the answer.
+    pub(crate) fn only_problems(&mut self) {
+        if let Self::Text(text) = self {
+            text.only_problems = true;
+        }
+    }
+
+    /// Prints the answer of a run that has ended, unless it was printed as it came. A run that failed
+    /// has none.
+    pub(crate) fn end_run(&mut self, answer: Option<&str>) -> anyhow::Result<()> {
+        match self {
+            Self::Json(_) => Ok(()),
+            Self::Text(text) => text.end_run(answer),
         }
     }
 
@@ -112,7 +134,14 @@ pub(crate) struct Text {
     pending_notices: Vec<(Style, String)>,
     /// The agent of the session if that is a sub-agent's: there, its messages are the answer.
     own: Option<AgentId>,
+    /// The last message of the agent, where only the answer goes to stdout: a later message shows
+    /// that it is not the answer.
+    held: Option<String>,
+    /// Whether only errors, warnings and the answer are shown.
+    only_problems: bool,
     calls: HashMap<ToolCallId, String>,
+    /// The calls of `task_complete`, which are not shown as calls.
+    completions: HashSet<ToolCallId>,
     usage: UsageTotal,
 }
 
@@ -128,8 +157,8 @@ impl Text {
                 self.usage.add_of_agent(usage);
             }
             return match agents::line(agent, &event.body) {
-                Some((style, line)) => self.agent_notice(style, line),
-                None => Ok(()),
+                Some((style, line)) if !self.only_problems => self.agent_notice(style, line),
+                Some(_) | None => Ok(()),
             };
         }
         self.note_whose(&event.body)?;
@@ -139,7 +168,9 @@ impl Text {
         match &event.body {
             Body::Durable(durable) => self.show_durable(durable)?,
             // A file or a pipe gets only what is final: the stream may break and begin again.
-            Body::Ephemeral(Ephemeral::MessageDelta(delta)) if self.terminal.is_live() => {
+            Body::Ephemeral(Ephemeral::MessageDelta(delta))
+                if !self.holds() && self.terminal.is_live() =>
+            {
                 let same = self
                     .streamed
                     .take()
@@ -186,6 +217,8 @@ impl Text {
         };
         let was_other = self.is_other;
         match body {
+            Body::Durable(Durable::UserMessage(message))
+                if message.is_autopilot_continuation == Some(true) => {}
             Body::Durable(Durable::UserMessage(message)) => {
                 let joins = message.delivery == Some(Delivered::Steering);
                 match &message.message_id {
@@ -222,12 +255,22 @@ impl Text {
                 self.aborted = !self.is_other;
                 Ok(())
             }
+            Durable::UserMessage(message) if message.is_autopilot_continuation == Some(true) => {
+                self.note(
+                    Style::Dim,
+                    "the task is not complete; the agent is told to go on",
+                )
+            }
             Durable::UserMessage(message) if self.users == UserMessages::Shown => {
                 let typed_here = message.message_id.as_ref();
                 if typed_here.is_some_and(|id| self.hidden.remove(id)) {
                     return Ok(());
                 }
                 self.note(Style::Bold, &format!("> {}", message.content))
+            }
+            Durable::AssistantMessage(message) if self.holds() => {
+                let earlier = self.held.replace(message.content.clone());
+                self.note_earlier(earlier)
             }
             Durable::AssistantMessage(message) => {
                 let streamed = self.streamed.take();
@@ -245,6 +288,17 @@ impl Text {
                 }
                 self.end_line()
             }
+            // The event that follows its result says what came of it.
+            Durable::ToolStart(start) if start.tool_name == TASK_COMPLETE => {
+                self.completions.insert(start.tool_call_id.clone());
+                Ok(())
+            }
+            Durable::ToolComplete(done) if self.completions.remove(&done.tool_call_id) => Ok(()),
+            Durable::TaskComplete(said) => self.show_task(said),
+            Durable::AutopilotStopped(stopped) => match &stopped.message {
+                Some(message) => self.note(Style::Bad, message),
+                None => Ok(()),
+            },
             Durable::ToolStart(start) => {
                 let what = summary(start);
                 self.calls.insert(start.tool_call_id.clone(), what.clone());
@@ -258,6 +312,46 @@ impl Text {
             Durable::ModeChanged(change) => self.note(Style::Dim, mode_line(change.new_mode)),
             Durable::SessionInfo(info) => self.note(Style::Dim, &info.message),
             _ => Ok(()),
+        }
+    }
+
+    /// Whether only the answer goes to stdout, and it is not known yet which message that is.
+    fn holds(&self) -> bool {
+        self.answers.is_some() && (self.only_problems || !self.terminal.is_live())
+    }
+
+    /// Shows a message of the agent that was not its answer.
+    fn note_earlier(&mut self, message: Option<String>) -> anyhow::Result<()> {
+        match message.filter(|message| !message.trim().is_empty()) {
+            Some(message) => self.note(Style::Dim, message.trim_end()),
+            None => Ok(()),
+        }
+    }
+
+    fn end_run(&mut self, answer: Option<&str>) -> anyhow::Result<()> {
+        let held = self.held.take();
+        match answer {
+            Some(answer) if self.holds() => {
+                self.print_text(answer)?;
+                self.end_line()
+            }
+            Some(_) => Ok(()),
+            None => self.note_earlier(held),
+        }
+    }
+
+    /// Shows what the model says about its task.
+    fn show_task(&mut self, said: &TaskComplete) -> anyhow::Result<()> {
+        let summary = said.summary.as_deref().unwrap_or_default();
+        let reason = said.reason.as_deref().unwrap_or_default();
+        match said.outcome {
+            Some(CompletionOutcome::Blocked) => {
+                self.note(Style::Bad, &format!("blocked: {reason}\n{summary}"))
+            }
+            _ if said.success == Some(false) => {
+                self.note(Style::Dim, &format!("not complete yet: {reason}"))
+            }
+            Some(_) | None => self.note(Style::Good, &format!("task complete: {summary}")),
         }
     }
 
@@ -328,6 +422,9 @@ impl Text {
     }
 
     fn note(&mut self, style: Style, line: &str) -> anyhow::Result<()> {
+        if self.only_problems && style != Style::Bad {
+            return Ok(());
+        }
         self.end_line()?;
         self.terminal
             .notice(&self.terminal.styled(style, &for_person(line)));
@@ -402,6 +499,11 @@ pub(crate) fn line(event: &Event) -> String {
             crate::answer::describe(&asked.permission_request)
         }
         Body::Durable(Durable::SessionError(failure)) => failure.message.clone(),
+        Body::Durable(Durable::TaskComplete(said)) => {
+            let parts = [said.summary.as_deref(), said.reason.as_deref()];
+            parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+        }
+        Body::Durable(Durable::AutopilotStopped(stopped)) => stopped.reason.name().to_owned(),
         Body::Durable(Durable::SessionStart(start)) => {
             let context = start.context.as_ref();
             context.map_or_else(String::new, |context| context.cwd.clone())

@@ -23,6 +23,7 @@ mod resolved_path;
 pub mod shell_output;
 pub mod source;
 pub mod task;
+mod task_complete;
 mod texts;
 mod view;
 mod walk;

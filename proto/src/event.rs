@@ -7,6 +7,7 @@
 
 pub mod agent;
 pub mod ask;
+pub mod autopilot;
 pub mod fact;
 pub mod hook;
 pub mod session;
@@ -55,6 +56,8 @@ events! {
         "session.plan_changed" => PlanChanged(session::PlanChanged),
         "session.workspace_file_changed" => FileChanged(session::FileChanged),
         "session.context_changed" => ContextChanged(session::WorkContext),
+        "session.task_complete" => TaskComplete(autopilot::TaskComplete),
+        "session.autopilot_stopped" => AutopilotStopped(autopilot::AutopilotStopped),
         "user.message" => UserMessage(turn::UserMessage),
         "system.message" => SystemMessage(turn::SystemMessage),
         "system.notification" => SystemNotification(task::SystemNotification),
@@ -90,6 +93,8 @@ events! {
         "loopd.context_added" => ContextAdded(hook::ContextAdded),
         "loopd.stop_blocked" => StopBlocked(hook::StopBlocked),
         "loopd.loop_ended" => LoopEnded(fact::LoopEnded),
+        "loopd.nudged" => Nudged(autopilot::Nudged),
+        "loopd.autopilot_paused" => AutopilotPaused(autopilot::AutopilotPaused),
         "loopd.usage" => UsageRecorded(fact::UsageRecorded),
         "loopd.woken" => Woken(session::Empty),
         "loopd.task_started" => TaskStarted(task::TaskStarted),

@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, command, daemon, discovery, event_log, history, hook_list, host, inference, launch,
-    metadata, model, options, pending, permission, process, provider, queue, server, session,
-    settings, shell, stored, task, tool, trust, ui, usage, workspace, worktree,
+    agent, autopilot, command, daemon, discovery, event_log, history, hook_list, host, inference,
+    launch, metadata, model, options, pending, permission, process, provider, queue, server,
+    session, settings, shell, stored, task, tool, trust, ui, usage, workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -98,6 +98,11 @@ methods! {
     "loopd.trust.show" LoopdTrustShow(trust::TrustShowParams) -> trust::TrustShown;
     /// Trusts a project with exactly what was shown.
     "loopd.trust.set" LoopdTrustSet(trust::TrustSetParams) -> trust::TrustChanged;
+
+    /// Returns what the autopilot of a session does, and why it stopped last.
+    "loopd.autopilot.status" LoopdAutopilotStatus(session::Of) -> autopilot::AutopilotStatus;
+    /// Pauses the autopilot of a session, or lets it go on.
+    "loopd.autopilot.pause" LoopdAutopilotPause(autopilot::PauseParams) -> autopilot::Paused;
 
     /// Creates a session and attaches the caller.
     "session.create" SessionCreate(SessionCreateParams) -> SessionOpened;

@@ -1,6 +1,7 @@
 //! Parameters and results of the methods, one file per resource.
 
 pub mod agent;
+pub mod autopilot;
 pub mod command;
 pub mod daemon;
 pub mod discovery;

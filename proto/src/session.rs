@@ -1,5 +1,6 @@
 //! Sessions on the wire: how they are created and resumed, and what a client offers them.
 
+mod autopilot;
 mod joiner;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::params::tool::SubagentSettings;
 use crate::permission::ManagedSettings;
 pub use crate::provider::{CapabilitiesOverride, ModelConfig, ProviderConfig};
 
+pub use autopilot::AutopilotOptions;
 pub use joiner::JoinerOptions;
 
 /// The mode of a session.
@@ -77,6 +79,9 @@ pub struct SessionOptions {
     pub plugin_directories: Option<Vec<String>>,
     /// Whether clients get the text deltas of sub-agents; on by default.
     pub include_sub_agent_streaming_events: Option<bool>,
+    /// How far the agent goes on by itself in autopilot mode.
+    #[serde(deserialize_with = "object")]
+    pub autopilot: Option<AutopilotOptions>,
 }
 
 impl SessionOptions {
@@ -120,6 +125,9 @@ impl SessionOptions {
             plugin_directories,
             include_sub_agent_streaming_events
         );
+        if let Some(newer) = newer.autopilot {
+            self.autopilot = Some(self.autopilot.unwrap_or_default().updated_by(newer));
+        }
         self
     }
 

@@ -43,13 +43,15 @@ pub use handler::{PermissionAsked, PlanProposed, Tool, ToolInvocation, ToolOutpu
 pub use hooks::Hooks;
 pub use queue::{KeepsWaiting, Stopped};
 pub use session::{Message, Session};
-pub use turn::{Reply, Turn, Wait};
+pub use turn::{Reply, Turn, TurnOutcome, Wait};
 
 /// The types of the protocol.
 pub use loopd_proto as proto;
+pub use loopd_proto::event::autopilot::StopReason;
 pub use loopd_proto::event::fact::ClientRef;
 pub use loopd_proto::event::{Body, Durable, Ephemeral, Event};
 pub use loopd_proto::id::{AgentId, MessageId, RequestId, SessionId, TaskId};
+pub use loopd_proto::params::autopilot::{AutopilotStatus, Paused};
 pub use loopd_proto::params::command::{CommandInfo, Invoked};
 pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
 pub use loopd_proto::params::discovery::FileProblem;
@@ -68,7 +70,7 @@ pub use loopd_proto::params::trust::{TrustChanged, TrustItem, TrustItemKind, Tru
 pub use loopd_proto::params::ui::UserInputResponse;
 pub use loopd_proto::params::worktree::{Worktree, WorktreeContents, WorktreeUse};
 pub use loopd_proto::permission::{PermissionDecision, PermissionRequest, PermissionRule};
-pub use loopd_proto::session::{Mode, SessionOptions};
+pub use loopd_proto::session::{AutopilotOptions, Mode, SessionOptions};
 
 /// The version of the wire protocol this client speaks.
 pub const PROTOCOL_VERSION: u32 = loopd_proto::PROTOCOL_VERSION;

@@ -8,6 +8,7 @@ use loopd_proto::attachment::Attachment;
 use loopd_proto::event::Event;
 use loopd_proto::id::{MessageId, SessionId};
 use loopd_proto::method::{self, Method};
+use loopd_proto::params::autopilot::{AutopilotStatus, PauseParams, Paused};
 use loopd_proto::params::session::{Of, SendAndWaitParams, SendMode, SendParams};
 use loopd_proto::params::settings::ModeParams;
 use loopd_proto::session::{Mode, SessionOpened, SessionResumeParams};
@@ -165,7 +166,7 @@ impl Session {
         let shared = self.client.shared.clone();
         let completion =
             async move { shared.call::<method::SessionSendAndWait>(&params).await }.boxed();
-        Turn::new(id, events, completion)
+        Turn::new(id, wait, events, completion)
     }
 
     /// Builds the request with an id of ours, so that the daemon recognises a repetition.
@@ -210,6 +211,29 @@ impl Session {
             expected_mode: None,
         };
         self.call::<method::ModeSet>(&params).await.map(|_| ())
+    }
+
+    /// Returns what the autopilot of the session does, and why it stopped last.
+    pub async fn autopilot(&self) -> Result<AutopilotStatus, Error> {
+        self.call::<method::LoopdAutopilotStatus>(&self.of()).await
+    }
+
+    /// Pauses the autopilot: the agent is not told to go on when it stops.
+    pub async fn pause_autopilot(&self) -> Result<Paused, Error> {
+        self.set_autopilot_paused(true).await
+    }
+
+    /// Lets a paused autopilot go on. An agent that has stopped meanwhile goes on at once.
+    pub async fn continue_autopilot(&self) -> Result<Paused, Error> {
+        self.set_autopilot_paused(false).await
+    }
+
+    async fn set_autopilot_paused(&self, paused: bool) -> Result<Paused, Error> {
+        let params = PauseParams {
+            session_id: self.core.id.clone(),
+            paused,
+        };
+        self.call::<method::LoopdAutopilotPause>(&params).await
     }
 
     /// Leaves the session. When the last client leaves, the session ends; its log stays.

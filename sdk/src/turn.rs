@@ -6,6 +6,7 @@ use std::fmt;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use loopd_proto::event::autopilot::{AutopilotStopped, StopReason, TaskComplete};
 use loopd_proto::event::session::Failure;
 use loopd_proto::event::{self, Body, Durable, Ephemeral, Event};
 use loopd_proto::id::{EventId, MessageId};
@@ -14,14 +15,18 @@ use loopd_proto::params::session::{Completed, Until};
 use crate::Error;
 use crate::events::Events;
 
-/// How long to wait for the end of a turn.
+/// What "done" means to a caller. [`Reply::outcome`] says what came.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// Until the session is idle: background tasks of the message have ended, too.
+    /// The session is idle: background tasks of the message have ended, too.
     #[default]
     Session,
-    /// Until the main agent has answered.
+    /// The main agent has answered. In autopilot mode that is when it is not told to go on any more.
     Foreground,
+    /// In autopilot mode, the model has marked the task as complete or blocked, or the autopilot has
+    /// stopped for another reason; background tasks may go on. In other modes no task is marked, and
+    /// the wait ends when the session is idle.
+    Task,
 }
 
 impl From<Wait> for Until {
@@ -29,8 +34,28 @@ impl From<Wait> for Until {
         match wait {
             Wait::Session => Self::Idle,
             Wait::Foreground => Self::Answer,
+            Wait::Task => Self::Task,
         }
     }
+}
+
+/// How the work on a message came to its end. An abort and a failure are errors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TurnOutcome {
+    /// The main agent has answered. Background tasks may go on.
+    Answered,
+    /// The session is idle. Whether the task is done is for the caller to judge.
+    Idle,
+    /// The model has marked the task as complete.
+    Completed { summary: String },
+    /// The model cannot go on without somebody else.
+    Blocked { summary: String, needs: String },
+    /// The autopilot stopped, and the task is not marked as complete.
+    Stopped {
+        reason: StopReason,
+        /// The reason in words, where it has more to say.
+        message: Option<String>,
+    },
 }
 
 /// The reply to a message.
@@ -41,6 +66,7 @@ pub struct Reply {
     pub text: String,
     /// Why that message is not complete, in words for people; `None` if it is.
     pub incomplete: Option<String>,
+    pub outcome: TurnOutcome,
 }
 
 /// The types of the warnings that follow a message that is not complete.
@@ -54,6 +80,7 @@ type Completion = BoxFuture<'static, Result<Completed, Error>>;
 /// Dropping it ends the wait, not the turn.
 pub struct Turn {
     message_id: MessageId,
+    wait: Wait,
     events: Events,
     /// `None` once it has resolved.
     completion: Option<Completion>,
@@ -62,8 +89,12 @@ pub struct Turn {
     failure: Option<Box<Failure>>,
     /// Why the last message of the main agent is not complete.
     incomplete: Option<String>,
-    /// The ids of the idle events that were delivered; the last event of the turn is one of them.
+    /// The ids of the events that were delivered and can be the last one of the turn.
     idle_events: Vec<EventId>,
+    /// What the model said last about its task.
+    task: Option<TaskComplete>,
+    /// Why the autopilot stopped with this message.
+    stopped: Option<AutopilotStopped>,
 }
 
 impl fmt::Debug for Turn {
@@ -78,17 +109,25 @@ impl fmt::Debug for Turn {
 
 impl Turn {
     /// Begins the wait. The message has been sent when this returns.
-    pub(crate) fn new(message_id: MessageId, events: Events, mut completion: Completion) -> Self {
+    pub(crate) fn new(
+        message_id: MessageId,
+        wait: Wait,
+        events: Events,
+        mut completion: Completion,
+    ) -> Self {
         // Polled once, so that the next request of the caller comes after the message.
         let completed = completion.as_mut().now_or_never();
         Self {
             message_id,
+            wait,
             events,
             completion: completed.is_none().then_some(completion),
             completed,
             failure: None,
             incomplete: None,
             idle_events: Vec::new(),
+            task: None,
+            stopped: None,
         }
     }
 
@@ -123,6 +162,7 @@ impl Turn {
 
     /// Returns the reply. Before the end of the turn, its text is empty.
     pub fn finish(self) -> Result<Reply, Error> {
+        let outcome = self.outcome();
         let response = match (self.completed, self.failure) {
             (Some(Err(Error::Refused { .. })), Some(failure)) => {
                 return Err(Error::Failed(failure));
@@ -144,7 +184,34 @@ impl Turn {
             message_id: self.message_id,
             text,
             incomplete: self.incomplete,
+            outcome,
         })
+    }
+
+    /// Returns what came, as far as it has come.
+    fn outcome(&self) -> TurnOutcome {
+        let Some(stopped) = &self.stopped else {
+            return match self.wait {
+                Wait::Foreground => TurnOutcome::Answered,
+                Wait::Session | Wait::Task => TurnOutcome::Idle,
+            };
+        };
+        let said = self.task.clone().unwrap_or_default();
+        let summary = said.summary.unwrap_or_default();
+        match stopped.reason {
+            StopReason::TaskComplete => TurnOutcome::Completed { summary },
+            StopReason::Blocked => TurnOutcome::Blocked {
+                summary,
+                needs: said.reason.unwrap_or_default(),
+            },
+            reason @ (StopReason::CapReached
+            | StopReason::Aborted
+            | StopReason::Error
+            | StopReason::Rejected) => TurnOutcome::Stopped {
+                reason,
+                message: stopped.message.clone(),
+            },
+        }
     }
 
     fn note(&mut self, event: &Event) {
@@ -162,6 +229,15 @@ impl Turn {
                     && CUT_WARNINGS.contains(&warning.warning_type.as_str()) =>
             {
                 self.incomplete = Some(warning.message.clone());
+            }
+            Body::Durable(Durable::TaskComplete(said)) if event.head.agent_id.is_none() => {
+                self.task = Some(said.clone());
+            }
+            Body::Durable(Durable::AutopilotStopped(stopped))
+                if stopped.request_id.as_ref() == Some(&self.message_id) =>
+            {
+                self.stopped = Some(stopped.clone());
+                self.idle_events.push(event.head.id.clone());
             }
             Body::Ephemeral(Ephemeral::SessionIdle(_) | Ephemeral::AssistantIdle(_)) => {
                 self.idle_events.push(event.head.id.clone());

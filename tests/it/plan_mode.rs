@@ -21,6 +21,11 @@ async fn daemon(turns: Vec<Turn>) -> Daemon {
     Daemon::builder().script(script).yolo().start().await
 }
 
+/// The options of a session whose agent is not told to go on when it stops.
+fn quiet() -> Value {
+    json!({"autopilot": {"continuationEnabled": false}})
+}
+
 async fn set(session: &Session, mode: &str) {
     session
         .call("session.mode.set", json!({"mode": mode}))
@@ -160,7 +165,7 @@ async fn tools_that_write_are_offered_outside_of_plan_mode_only() {
         Turn::user("three").says("3"),
     ])
     .await;
-    let mut session = daemon.client().create(json!({})).await;
+    let mut session = daemon.client().create(quiet()).await;
     let writers = ["create", "edit", "apply_patch"];
     for (prompt, mode, offered) in [
         ("one", "interactive", true),

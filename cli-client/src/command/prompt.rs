@@ -1,17 +1,34 @@
-//! `loop "…"` and `loop`: one message, or a conversation.
+//! `loop "…"`, `loop -p "…"` and `loop`: one message, or a conversation.
 
-use loopd_sdk::{Body, Durable, Error, KeepsWaiting, Message, Reply, Session, Stopped, Turn, Wait};
+mod run_limits;
+
+use anyhow::bail;
+use loopd_sdk::{
+    Body, Durable, Error, KeepsWaiting, Message, Reply, Session, StopReason, Stopped, Turn,
+    TurnOutcome, Wait,
+};
 
 use crate::app::App;
 use crate::outcome::Outcome;
 use crate::render::{Renderer, UserMessages};
 use crate::slash::{self, Said};
-use crate::terminal::{Style, Typed};
+use crate::terminal::{Style, Typed, sanitize};
+
+use run_limits::RunLimits;
+
+/// What of a run is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shows {
+    Everything,
+    /// The answer at the end, and what went wrong.
+    Answer,
+}
 
 pub(crate) async fn run(
     app: &App,
     prompt: Option<String>,
     resume_last: bool,
+    shows: Shows,
 ) -> anyhow::Result<Outcome> {
     let client = app.connect().await?;
     let session = if resume_last {
@@ -20,7 +37,7 @@ pub(crate) async fn run(
     } else {
         app.create(&client).await?
     };
-    talk(app, session, prompt).await
+    talk(app, session, prompt, shows).await
 }
 
 /// Sends the prompt, or else every line that is typed, and then leaves the session.
@@ -28,10 +45,13 @@ pub(super) async fn talk(
     app: &App,
     session: Session,
     prompt: Option<String>,
+    shows: Shows,
 ) -> anyhow::Result<Outcome> {
     let outcome = match prompt {
         Some(prompt) => match slash::read(&app.terminal, &session, &prompt).await {
-            Ok(Said::Send(message)) => one_turn(app, &session, message, Answers::Own).await?,
+            Ok(Said::Send(message)) => {
+                one_turn(app, &session, message, Answers::Own(shows)).await?
+            }
             Ok(Said::Done | Said::Exit) => Outcome::Done,
             Err(error) => {
                 session.destroy().await?;
@@ -40,7 +60,12 @@ pub(super) async fn talk(
         },
         None => converse(app, &session).await?,
     };
-    if outcome != Outcome::Interrupted {
+    if outcome == Outcome::TimedOut {
+        // Who gave a time does not wait for ever.
+        tokio::time::timeout(run_limits::STOPPING, session.destroy())
+            .await
+            .ok();
+    } else if outcome != Outcome::Interrupted {
         session.destroy().await?;
     }
     let client = session.client().clone();
@@ -50,6 +75,11 @@ pub(super) async fn talk(
 }
 
 async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {
+    if let Some(option) = app.options.run.needs_prompt() {
+        bail!(
+            "{option} is for a prompt, as in loop \"…\"; in a conversation, press Ctrl-C to stop"
+        );
+    }
     let terminal = &app.terminal;
     let id = session.id();
     terminal.notice(&terminal.styled(
@@ -102,7 +132,7 @@ async fn next_line(app: &App) -> Typed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answers {
     /// Only the answer to the own message: stdout is its result.
-    Own,
+    Own(Shows),
     All,
 }
 
@@ -115,8 +145,13 @@ async fn one_turn(
 ) -> anyhow::Result<Outcome> {
     let mut renderer = Renderer::new(&app.terminal, app.options.json, UserMessages::Hidden);
     let mut turn = session.turn(message, Wait::Session);
-    if answers == Answers::Own {
+    let mut limits = RunLimits::default();
+    if let Answers::Own(shows) = answers {
         renderer.only_answers_to(turn.message_id().clone());
+        if shows == Shows::Answer {
+            renderer.only_problems();
+        }
+        limits = RunLimits::new(&app.options.run);
     }
     let mut interrupted = false;
     let mut was_shown = false;
@@ -129,6 +164,13 @@ async fn one_turn(
                     || !stop(app, session, &turn).await?
                 {
                     return Ok(Outcome::Interrupted);
+                }
+                continue;
+            }
+            outcome = limits.over() => {
+                // The daemon gets some time to stop it, and no more.
+                if !limits.stops(outcome) || !stop(app, session, &turn).await? {
+                    return Ok(outcome);
                 }
                 continue;
             }
@@ -145,6 +187,7 @@ async fn one_turn(
         match event {
             Some(event) => {
                 was_shown |= matches!(event.body.kind(), "abort" | "session.idle");
+                limits.note(&event);
                 renderer.show(&event)?;
                 if let Some(denied) = app.denied_unasked.denial(&event) {
                     renderer.end_line()?;
@@ -162,11 +205,16 @@ async fn one_turn(
     }
     renderer.end_turn()?;
     let finished = turn.finish();
+    renderer.end_run(finished.as_ref().ok().map(answer).as_deref())?;
     if interrupted {
         let again = format!("the session is kept: loop resume {}", session.id());
         app.terminal
             .notice(&app.terminal.styled(Style::Dim, &again));
         return Ok(Outcome::Interrupted);
+    }
+    if let (Some(outcome), Err(_)) = (limits.stopped(), &finished) {
+        app.terminal.notice(&limits.words(outcome, session.id()));
+        return Ok(outcome);
     }
     outcome_of(app, finished, was_shown)
 }
@@ -190,6 +238,22 @@ async fn give_up(app: &App, session: &Session, turn: &Turn) -> anyhow::Result<Ou
     Ok(Outcome::NobodyToAsk)
 }
 
+/// Returns the answer to a message. An agent that ends with `task_complete` may have put it there.
+fn answer(reply: &Reply) -> String {
+    match &reply.outcome {
+        TurnOutcome::Completed { summary } | TurnOutcome::Blocked { summary, .. }
+            if reply.text.trim().is_empty() =>
+        {
+            sanitize(summary)
+        }
+        TurnOutcome::Answered
+        | TurnOutcome::Idle
+        | TurnOutcome::Completed { .. }
+        | TurnOutcome::Blocked { .. }
+        | TurnOutcome::Stopped { .. } => sanitize(&reply.text),
+    }
+}
+
 /// Returns the outcome of a turn. `was_shown` tells whether an event has shown that it ended.
 pub(super) fn outcome_of(
     app: &App,
@@ -207,8 +271,20 @@ pub(super) fn outcome_of(
         Err(error) => Err(error.into()),
         Ok(_) if app.denied_unasked.happened() => Ok(Outcome::NobodyToAsk),
         // A warning of the session has said why.
-        Ok(reply) if reply.incomplete.is_some() => Ok(Outcome::Incomplete),
-        Ok(_) => Ok(Outcome::Done),
+        Ok(reply) if reply.incomplete.is_some() => Ok(Outcome::Limit),
+        // An event of the turn has already shown this.
+        Ok(reply) => Ok(match reply.outcome {
+            TurnOutcome::Answered | TurnOutcome::Idle | TurnOutcome::Completed { .. } => {
+                Outcome::Done
+            }
+            TurnOutcome::Blocked { .. } => Outcome::Blocked,
+            TurnOutcome::Stopped { reason, .. } => match reason {
+                StopReason::CapReached => Outcome::Limit,
+                StopReason::Rejected => Outcome::NobodyToAsk,
+                StopReason::TaskComplete | StopReason::Blocked => Outcome::Done,
+                StopReason::Aborted | StopReason::Error => Outcome::Failed,
+            },
+        }),
     }
 }
 

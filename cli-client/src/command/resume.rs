@@ -8,5 +8,5 @@ pub(crate) async fn run(app: &App, id: &str, prompt: Option<String>) -> anyhow::
     let id = find_session(&client, id).await?;
     let session = app.resume(&client, id).await?;
     let prompt = super::prompt_or_stdin(app, prompt)?;
-    super::prompt::talk(app, session, prompt).await
+    super::prompt::talk(app, session, prompt, super::prompt::Shows::Everything).await
 }

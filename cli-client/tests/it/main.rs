@@ -14,6 +14,7 @@ mod agent_files;
 mod agents;
 mod answers;
 mod attach_piped;
+mod autopilot;
 #[cfg(unix)]
 mod conversation;
 mod daemon;

@@ -13,6 +13,7 @@ use loopd_proto::event::{Durable, Head, Visibility};
 use loopd_proto::id::{RequestId, ToolCallId};
 
 use super::answer_cut::AnswerCut;
+use super::autopilot::Autopilot;
 use super::guards::ClientGuards;
 use super::history::Entry;
 use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
@@ -49,6 +50,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             let joins = resume.session_was_active == Some(true);
             if !joins && resume.continue_pending_work != Some(true) {
                 runs::abandon_unfinished(state);
+                state.autopilot.abandon();
             }
         }
         Durable::ContextChanged(context) => state.context = context.clone(),
@@ -93,7 +95,18 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.model = Some(change.new_model.clone());
             state.reasoning_effort.clone_from(&change.reasoning_effort);
         }
-        Durable::ModeChanged(change) => state.mode = change.new_mode,
+        Durable::ModeChanged(change) => {
+            state.mode = change.new_mode;
+            let busy = state.is_busy();
+            state.autopilot.mode_changed(change.new_mode, busy);
+        }
+        Durable::AutopilotPaused(pause) => state.autopilot.paused = pause.paused,
+        Durable::TaskComplete(complete) => state.autopilot.completed(complete),
+        Durable::AutopilotStopped(stopped) => state.autopilot.stop(stopped),
+        Durable::Nudged(nudged) => {
+            state.autopilot.nudged();
+            runs::go_on(state, &nudged.request_id);
+        }
         Durable::PlanChanged(change) => {
             use loopd_proto::event::session::FileOperation;
             state.plan_exists = !matches!(change.operation, FileOperation::Delete);
@@ -108,7 +121,8 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.agent_stance = Stance::default();
         }
         Durable::UserMessage(message) => {
-            state.totals.user_requests += 1;
+            let by_autopilot = message.is_autopilot_continuation == Some(true);
+            state.totals.user_requests += u64::from(!by_autopilot);
             state.remember(Entry::User(parts(message)));
         }
         Durable::SystemNotification(notification) => {
@@ -183,6 +197,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             if let Some(run) = runs::current(state) {
                 run.answer = Some(at);
             }
+            if !message.tool_requests.is_empty() {
+                state.autopilot.called();
+            }
             said(state, message);
         }
         Durable::ExternalToolRequested(asked) => {
@@ -223,11 +240,12 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             }
         }
         Durable::SubagentIdentity(subagent) => {
-            // A fork starts with a copy of its parent's log. The usage and the open forms in it
-            // belong to the parent.
+            // A fork starts with a copy of its parent's log. The usage, the open forms and the
+            // autopilot in it belong to the parent.
             state.totals = Totals::default();
             state.questions.close_forms();
             state.unanswered.clear();
+            state.autopilot = Autopilot::default();
             state.subagent = Some(subagent.clone());
         }
         Durable::Named(named) => {
@@ -290,6 +308,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             if ended.outcome != LoopOutcome::Failed {
                 state.last_error = None;
             }
+            state.autopilot.run_ended(ended, state.mode);
             runs::end(state, ended);
         }
         Durable::UsageRecorded(usage) => {
@@ -417,7 +436,8 @@ fn finished(state: &mut State, complete: &ToolComplete) {
     let mut shells = std::mem::take(&mut state.changed_shells);
     let cwd = state.cwd.clone();
     if let Some(call) = turn_call(state, &complete.tool_call_id) {
-        call.advance(CallEvent::Recorded { rejected });
+        let failed = !complete.success;
+        call.advance(CallEvent::Recorded { rejected, failed });
         shells.after(&call.call, complete, &cwd);
     }
     state.changed_shells = shells;

@@ -280,6 +280,8 @@ pub enum Command {
         mode: Mode,
         expected: Option<Mode>,
     },
+    /// Pauses the autopilot, or lets it go on.
+    PauseAutopilot(bool),
     SetModel(Box<ModelChoice>),
     SetReasoningEffort {
         effort: String,

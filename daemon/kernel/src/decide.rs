@@ -6,6 +6,7 @@
 mod abort;
 mod agents;
 mod answer;
+mod autopilot;
 mod form;
 mod guards;
 mod hooks;
@@ -27,7 +28,8 @@ use loopd_proto::event::turn::AssistantIdle;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::session::Mode;
 
-use super::command::{Command, DecideEnv, Decision, Refusal};
+use super::autopilot::RunEnd;
+use super::command::{Command, DecideEnv, Decision, Refusal, Step};
 use super::state::State;
 
 /// Decides one command against the state.
@@ -171,6 +173,7 @@ pub fn decide(
 
         Command::SetName { name, by } => Ok(settings::name(state, name, by)),
         Command::SetMode { mode, expected } => Ok(settings::mode(state, mode, expected, env)),
+        Command::PauseAutopilot(paused) => Ok(autopilot::pause(state, paused, env)),
         Command::SetModel(choice) => Ok(settings::model(state, *choice)),
         Command::SetReasoningEffort {
             effort,
@@ -207,10 +210,34 @@ pub fn decide(
 /// Ends a run of the loop. Stores and announces the end, then starts on waiting work or reports the
 /// session idle.
 fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &DecideEnv<'_>) {
+    let run = match outcome {
+        LoopOutcome::Done => RunEnd::Busy,
+        LoopOutcome::Aborted => RunEnd::Aborted,
+        LoopOutcome::Failed => RunEnd::Failed,
+        LoopOutcome::Interrupted => RunEnd::No,
+    };
+    rest_after(state, decision, outcome, run, env);
+}
+
+/// Ends a run because a person rejected a call. The model gets no further turn before a person sends
+/// a message.
+fn rest_rejected(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
+    rest_after(state, decision, LoopOutcome::Done, RunEnd::Rejected, env);
+}
+
+fn rest_after(
+    state: &State,
+    decision: &mut Decision,
+    outcome: LoopOutcome,
+    run: RunEnd,
+    env: &DecideEnv<'_>,
+) {
     decision.store(Durable::LoopEnded(LoopEnded::with(outcome)));
+    let place = decision.steps.len();
+    autopilot::after_run(state, decision, run, place, env);
+    let place = decision.steps.len();
     let aborted = matches!(outcome, LoopOutcome::Aborted).then_some(true);
-    decision.tell(Ephemeral::AssistantIdle(AssistantIdle { aborted }));
-    let goes_on = env.attended
+    let goes_on = autopilot::may_begin(state, decision, env)
         && match outcome {
             // After a failed turn, a turn for a notification would fail as well.
             LoopOutcome::Done => {
@@ -222,14 +249,26 @@ fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &Deci
         };
     // The model will be notified of agents that still work. The session is idle only after that.
     let deferred = aborted.is_none() && state.tasks.has_agents_at_work();
-    if !goes_on && !deferred {
+    let rests = !goes_on && !deferred;
+    let before = decision.steps.len();
+    if rests
+        && run == RunEnd::Busy
+        && autopilot::after_run(state, decision, RunEnd::Quiet, place, env)
+    {
+        // The loop goes on, so that nothing was idle.
+        return;
+    }
+    let place = place + (decision.steps.len() - before);
+    let idle = Ephemeral::AssistantIdle(AssistantIdle { aborted });
+    decision.steps.insert(place, Step::Tell(idle));
+    if rests {
         tell_idle(state, decision, aborted);
     }
 }
 
 /// Tells that the session is idle. In autopilot mode clients take an idle session with its mode for
-/// a pause between two turns of the autopilot. As long as it takes no turns by itself, the mode is
-/// left out.
+/// a pause between two runs of the autopilot. Here it is idle only when the autopilot takes no turns
+/// by itself, so the mode is left out.
 fn tell_idle(state: &State, decision: &mut Decision, aborted: Option<bool>) {
     let mode = settings::mode_after(state, decision);
     decision.tell(Ephemeral::SessionIdle(Idle {

@@ -12,6 +12,7 @@ use loopd_proto::session::{Mode, SessionOptions};
 use loopd_proto::time::Timestamp;
 
 use super::answer_cut::AnswerCut;
+use super::autopilot::Autopilot;
 use super::changed_shells::ChangedShells;
 use super::guards::ClientGuards;
 use super::history::{Entry, History};
@@ -30,6 +31,7 @@ pub struct State {
     pub context: WorkContext,
     pub name: Option<Name>,
     pub mode: Mode,
+    pub autopilot: Autopilot,
     pub model: Option<String>,
     pub reasoning_effort: Option<String>,
     /// The custom agent that answers instead of the default one.
@@ -143,7 +145,8 @@ pub struct Preparing {
 pub struct Run {
     /// Whether a notification, and not a message, started the run.
     pub woken: bool,
-    /// Whether the run goes on with one that the end of a daemon interrupted.
+    /// Whether the run goes on with earlier work: the end of a daemon interrupted it, or the autopilot
+    /// told the model to go on.
     pub continues: bool,
     /// The message that started the run, or the one message whose work the run continues, if any.
     pub origin: Option<MessageId>,
@@ -251,6 +254,7 @@ impl State {
             context: WorkContext::default(),
             name: None,
             mode: Mode::default(),
+            autopilot: Autopilot::default(),
             model: None,
             reasoning_effort: None,
             agent: None,
@@ -399,9 +403,9 @@ impl Turn {
         }
     }
 
-    /// Whether the model has answered without asking for tools.
+    /// Whether the model has answered, and every tool call that it asked for has its result.
     pub fn has_answered(&self) -> bool {
-        matches!(&self.stage, Stage::Tools(calls) if calls.is_empty())
+        matches!(&self.stage, Stage::Tools(calls) if !calls.iter().any(CallState::is_open))
     }
 
     /// Whether a call of the turn waits for an answer that can still come.
@@ -411,8 +415,9 @@ impl Turn {
 
     /// Whether a person has rejected any of the calls so far.
     pub fn was_rejected(&self) -> bool {
-        let rejected = CallStage::Recorded { rejected: true };
-        self.calls().iter().any(|call| call.stage == rejected)
+        let rejected =
+            |call: &CallState| matches!(call.stage, CallStage::Recorded { rejected: true, .. });
+        self.calls().iter().any(rejected)
     }
 
     pub fn call(&self, id: &ToolCallId) -> Option<&CallState> {

@@ -2,11 +2,17 @@
 //!
 //! Recorded conversations contain them. If a sentence changes, old recordings no longer match.
 
+mod autopilot;
 mod notice;
 mod planning;
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule};
 
+pub use autopilot::NO_TASK_TO_COMPLETE;
+pub(crate) use autopilot::{
+    AUTOPILOT_WITHOUT_TOOL, COMPLETED_BY_SUBAGENT, COMPLETION_FAILED, GO_ON, OTHER_CALL_FAILED,
+    continued_in_vain, continued_too_often,
+};
 pub(crate) use notice::task_rested;
 pub(crate) use planning::{
     not_in_plan_mode, plan_answer_failed, plan_approved, plan_mode_ended, plan_not_answered,

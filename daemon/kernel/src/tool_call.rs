@@ -55,6 +55,8 @@ pub enum CallStage {
     Recorded {
         /// A person rejected the call. The loop ends with this turn.
         rejected: bool,
+        /// The call did not do what the model asked for.
+        failed: bool,
     },
 }
 
@@ -79,6 +81,7 @@ pub(crate) enum CallEvent {
     },
     Recorded {
         rejected: bool,
+        failed: bool,
     },
 }
 
@@ -133,8 +136,8 @@ impl CallStage {
                 | Self::External { .. }
                 | Self::UserInput { .. }
                 | Self::Recorded { .. },
-                E::Recorded { rejected },
-            ) => Self::Recorded { rejected },
+                E::Recorded { rejected, failed },
+            ) => Self::Recorded { rejected, failed },
             (
                 stage @ (Self::Intended
                 | Self::Asking { .. }

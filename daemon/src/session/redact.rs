@@ -130,6 +130,7 @@ impl Actor {
             Durable::TaskEnded(it) => Durable::TaskEnded(self.masked(it, made)),
             Durable::HookEnd(it) => Durable::HookEnd(self.masked(it, made)),
             Durable::ContextAdded(it) => Durable::ContextAdded(self.masked(it, made)),
+            Durable::TaskComplete(it) => Durable::TaskComplete(self.masked(it, made)),
             Durable::StopBlocked(it) => Durable::StopBlocked(self.masked(it, made)),
             Durable::Reminded(it) => Durable::Reminded(self.masked(it, made)),
             other => other,

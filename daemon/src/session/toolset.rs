@@ -12,6 +12,7 @@ use crate::services::Services;
 use crate::subagent::definitions::{self, Roster, ToolOrigin};
 use crate::tool::source::{BuiltInTools, ClientTools, ResolvedTool, ToolSource};
 use loopd_exec::terminal::Backend;
+use loopd_kernel::autopilot::{Judgement, Situation, TASK_COMPLETE};
 use loopd_kernel::model::ToolSpec;
 use loopd_kernel::policy::planning::Planning;
 use loopd_kernel::state::State;
@@ -51,6 +52,7 @@ impl<'a> Toolset<'a> {
                 can_ask,
                 can_leave_plan_mode: planning == Planning::Mode
                     && attachments.iter().any(|a| a.offer.request_exit_plan_mode),
+                can_complete: Judgement::of(&Situation::of(state)).offers_tool,
                 roster,
                 agents_off: off.map(Vec::as_slice).unwrap_or_default(),
             },
@@ -135,6 +137,11 @@ fn lets_through(state: &State, name: &str, origin: ToolOrigin) -> bool {
     } else {
         available && !excluded
     };
+    if origin == ToolOrigin::BuiltIn && name == TASK_COMPLETE {
+        // It belongs to the mode of the session and changes nothing outside, so that a list of tools
+        // need not name it.
+        return !excluded;
+    }
     if !kept {
         return false;
     }

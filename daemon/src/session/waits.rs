@@ -96,6 +96,8 @@ struct News {
     session_idle: Option<EventId>,
     /// Whether an abort made the session idle.
     aborted: bool,
+    /// The message with which the autopilot stopped, and the event that says so.
+    stopped: Option<(MessageId, EventId)>,
     /// Set when a caller waits for a message that ended earlier: no event will end that wait.
     late: bool,
 }
@@ -149,6 +151,10 @@ impl Waits {
                 self.news.errors.push(error);
             }
             Durable::LoopEnded(_) | Durable::Unqueued(_) => self.news.ended = true,
+            Durable::AutopilotStopped(stopped) => {
+                let request = stopped.request_id.clone();
+                self.news.stopped = request.map(|request| (request, outgoing.id.clone()));
+            }
             _ => {}
         }
     }
@@ -249,6 +255,7 @@ impl Wait {
         let over = match self.until {
             Until::Idle => news.session_idle.clone(),
             Until::Answer => news.loop_idle.clone().or(news.session_idle.clone()),
+            Until::Task => news.stop_of(&self.message).or(news.session_idle.clone()),
         };
         if over.is_none() && !news.late {
             self.ran = Some(ran);
@@ -275,6 +282,13 @@ impl Wait {
 }
 
 impl News {
+    /// Returns the event that says that the autopilot stopped with this message.
+    fn stop_of(&self, message: &MessageId) -> Option<EventId> {
+        let stopped = self.stopped.as_ref();
+        let stopped = stopped.filter(|(request, _)| request == message);
+        stopped.map(|(_, event)| event.clone())
+    }
+
     /// Returns the error that a run failed with.
     fn failure(&self, error: Option<&EventId>) -> WaitError {
         let told = error.and_then(|error| self.errors.iter().find(|(id, _)| id == error));

@@ -15,6 +15,7 @@ use super::exit_plan_mode::ExitPlanMode;
 use super::glob::Glob;
 use super::grep::Grep;
 use super::task;
+use super::task_complete::TaskComplete;
 use super::view::View;
 use super::web_fetch::WebFetch;
 
@@ -32,7 +33,7 @@ impl Default for Catalog {
 
 impl Catalog {
     pub fn new() -> Self {
-        let tools: [Arc<dyn DynTool>; 19] = [
+        let tools: [Arc<dyn DynTool>; 20] = [
             Arc::new(Bash),
             Arc::new(bash::Read),
             Arc::new(bash::Write),
@@ -52,6 +53,7 @@ impl Catalog {
             Arc::new(task::Write),
             Arc::new(task::List::default()),
             Arc::new(task::Stop),
+            Arc::new(TaskComplete),
         ];
         Self {
             tools: Arc::new(tools),

@@ -16,6 +16,7 @@ use super::task::TASK;
 use super::{AssessContext, DynTool, Need};
 use crate::subagent::definitions::{self, Roster};
 use loopd_exec::terminal::Backend;
+use loopd_kernel::autopilot::TASK_COMPLETE;
 use loopd_kernel::model::ToolSpec;
 use loopd_kernel::policy::planning::ToolClaim;
 use loopd_kernel::tool_call::ToolOrigin;
@@ -93,6 +94,8 @@ pub struct BuiltInTools<'a> {
     pub can_ask: bool,
     /// Whether the session is in plan mode, and a client can be asked to end it.
     pub can_leave_plan_mode: bool,
+    /// Whether the model can say that its task is complete.
+    pub can_complete: bool,
     pub roster: Arc<Roster>,
     /// The names of agents that the configuration turns off.
     pub agents_off: &'a [String],
@@ -104,6 +107,7 @@ impl BuiltInTools<'_> {
         can_run
             && (self.can_ask || tool.name() != ASK_USER)
             && (self.can_leave_plan_mode || tool.name() != EXIT_PLAN_MODE)
+            && (self.can_complete || tool.name() != TASK_COMPLETE)
     }
 
     /// Returns whether the tool of this name writes files.

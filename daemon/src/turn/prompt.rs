@@ -213,5 +213,7 @@ Keep going until the user's request is answered or you need something that only 
 </last_instructions>";
 
 const AUTOPILOT_MODE: &str = "<autopilot_mode>\n\
-Nobody is watching closely: make reasonable decisions yourself and go on until the task is complete.\n\
+- Nobody is watching closely: make reasonable decisions yourself and go on until the task is complete.\n\
+- When everything that was asked for is done and checked, call task_complete. A reply without it does not end the task.\n\
+- If you cannot go on without something that only the user can give, call task_complete and say in `blocked` what you need.\n\
 </autopilot_mode>";

@@ -13,6 +13,7 @@ use crate::publish::{Audience, say};
 use crate::redaction::{Pieces, Redaction};
 use crate::services::Services;
 use crate::tool::{DynTool, Need, Outcome, Status, ToolContext};
+use loopd_kernel::autopilot::TASK_COMPLETE;
 use loopd_kernel::command::{CallNeed, CallOutcome, CallStatusReport};
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::policy::grant::Grant;
@@ -151,6 +152,9 @@ fn change_telemetry(path: &str, diff: &str) -> Map<String, Value> {
 
 /// Makes the outcome of a call to a tool that does not exist.
 pub fn unknown_tool<'a>(name: &str, available: impl Iterator<Item = &'a str>) -> CallOutcome {
+    if name == TASK_COMPLETE {
+        return CallOutcome::failure("failure", texts::NO_TASK_TO_COMPLETE);
+    }
     let list = available.collect::<Vec<_>>().join(", ");
     CallOutcome::failure(
         "failure",

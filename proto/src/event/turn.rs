@@ -36,6 +36,8 @@ pub struct UserMessage {
     pub source: Option<String>,
     pub delivery: Option<Delivered>,
     pub agent_mode: Option<String>,
+    /// Whether the autopilot wrote the message. People do not see it: its content is empty.
+    pub is_autopilot_continuation: Option<bool>,
     pub interaction_id: Option<InteractionId>,
     pub turn_id: Option<String>,
 }

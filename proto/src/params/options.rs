@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::id::SessionId;
 use crate::json::group;
-use crate::session::{CapabilitiesOverride, SessionLimits, SessionOptions};
+use crate::session::{AutopilotOptions, CapabilitiesOverride, SessionLimits, SessionOptions};
 
 /// A change of options. Only the options that it names change.
 #[derive(Debug, Clone)]
@@ -70,6 +70,7 @@ impl<'de> Deserialize<'de> for OptionsParams {
             skip_custom_instructions: Option<bool>,
             enable_file_hooks: Option<bool>,
             session_limits: Option<SessionLimits>,
+            autopilot: Option<AutopilotOptions>,
         }
         let object = Box::<RawValue>::deserialize(deserializer)?;
         let own: UpdateFields = group(&object)?;
@@ -93,6 +94,7 @@ impl<'de> Deserialize<'de> for OptionsParams {
                     skip_custom_instructions: same.skip_custom_instructions,
                     enable_file_hooks: same.enable_file_hooks,
                     session_limits: same.session_limits,
+                    autopilot: same.autopilot,
                     ..SessionOptions::default()
                 },
                 no_limits: members.get("sessionLimits") == Some(&Value::Null),

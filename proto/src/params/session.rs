@@ -239,6 +239,8 @@ pub enum Until {
     Idle,
     /// The run that the message started, or joined, has ended.
     Answer,
+    /// The autopilot has stopped with the message, or the session is idle.
+    Task,
 }
 
 impl<'de> Deserialize<'de> for SendAndWaitParams {

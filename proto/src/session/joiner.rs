@@ -95,6 +95,7 @@ impl SessionOptions {
             subagents "subagents",
             plugin_directories "pluginDirectories",
             include_sub_agent_streaming_events "includeSubAgentStreamingEvents",
+            autopilot "autopilot",
         );
         names
     }

@@ -7,6 +7,7 @@
     reason = "tests fail by panicking and read what they like"
 )]
 
+mod done;
 mod home;
 mod hooks;
 mod lost;

@@ -3,6 +3,7 @@
 //!
 //! A story plays in a daemon of its own; the session that people see is named after the story.
 
+mod autopilot;
 mod changed_queue;
 mod changed_rules;
 mod hooks;
@@ -43,6 +44,7 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
             "changed-rules",
             changed_rules::changed_rules().boxed_local(),
         ),
+        ("autopilot", autopilot::autopilot().boxed_local()),
         ("plan-mode", modes::plan_mode().boxed_local()),
         ("rate-limited", modes::rate_limited().boxed_local()),
         ("hooks", hooks::hooks().boxed_local()),

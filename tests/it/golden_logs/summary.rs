@@ -133,6 +133,11 @@ fn folded(state: &State) -> Value {
         "mode": state.mode, "model": state.model, "effort": state.reasoning_effort,
         "agent": state.agent, "plan": state.plan_exists, "closed": state.closed,
         "tasks": tasks(state),
+        "autopilot": {
+            "paused": state.autopilot.paused, "request": state.autopilot.request,
+            "continues": state.autopilot.continues, "all": state.autopilot.all,
+            "completion": state.autopilot.completion, "stopped": state.autopilot.stopped,
+        },
         "totals": {
             "messages": state.totals.user_requests, "calls": state.totals.tool_calls,
             "nanoCredits": state.totals.nano_credits, "models": state.totals.models,

@@ -10,7 +10,7 @@ async fn proposed(arguments: Value, last: Turn) -> (Daemon, Session) {
         last,
     ])
     .await;
-    let offer = json!({"requestExitPlanMode": true});
+    let offer = json!({"requestExitPlanMode": true, "autopilot": quiet()["autopilot"]});
     let session = daemon.client().create(offer).await;
     set(&session, "plan").await;
     session.send("go").await;

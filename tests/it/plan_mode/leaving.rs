@@ -17,7 +17,7 @@ fn create(id: &str) -> loopd_tests::script::Call {
 }
 
 async fn approving(daemon: &Daemon) -> Session {
-    let offer = json!({"requestExitPlanMode": true});
+    let offer = json!({"requestExitPlanMode": true, "autopilot": quiet()["autopilot"]});
     let session = daemon.client().create(offer).await;
     set(&session, "plan").await;
     session
@@ -150,7 +150,7 @@ async fn edits_are_asked_about_no_more_if_the_person_says_so() {
         Turn::results(["Created file"]).says("done"),
     ]);
     let daemon = Daemon::with(script.await).await;
-    let offer = json!({"requestExitPlanMode": true, "requestPermission": true});
+    let offer = json!({"requestExitPlanMode": true, "requestPermission": true, "autopilot": quiet()["autopilot"]});
     let mut session = daemon.client().create(offer).await;
     set(&session, "plan").await;
     session.send("go").await;

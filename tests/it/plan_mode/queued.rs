@@ -45,7 +45,7 @@ async fn each_of_several_messages_runs_in_the_mode_that_it_names() {
         for began_in in ["interactive", "plan"] {
             let gate = Gate::new();
             let daemon = making_files(&gate, modes.len()).await;
-            let mut session = daemon.client().create(json!({})).await;
+            let mut session = daemon.client().create(quiet()).await;
             set(&session, began_in).await;
             session.send("begin").await;
             gate.reached().await;
@@ -87,8 +87,9 @@ async fn a_mode_that_is_set_meanwhile_does_not_change_the_mode_of_a_message() {
 
 #[tokio::test]
 async fn a_session_in_autopilot_mode_tells_clients_that_it_is_idle() {
+    let complete = call("c", "task_complete", json!({"summary": "done"}));
     let daemon = daemon(vec![
-        Turn::user("go").says("done"),
+        Turn::user("go").calls([complete]),
         Turn::user("look").says("seen"),
     ])
     .await;

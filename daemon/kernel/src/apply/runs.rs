@@ -40,6 +40,7 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
             ..Run::default()
         };
         let mut run = current(state).map_or_else(started, std::mem::take);
+        state.autopilot.begin(&first.id, run.origin.as_ref());
         run.messages
             .extend(messages.iter().map(|message| message.id.clone()));
         state.phase = Phase::Preparing(Preparing {
@@ -48,6 +49,20 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
             run,
         });
     }
+}
+
+/// Starts a run that goes on with the work on a message.
+pub(super) fn go_on(state: &mut State, request: &MessageId) {
+    state.phase = Phase::Preparing(Preparing {
+        messages: Vec::new(),
+        joins: None,
+        run: Run {
+            continues: true,
+            origin: Some(request.clone()),
+            messages: vec![request.clone()],
+            ..Run::default()
+        },
+    });
 }
 
 /// Returns the current run.

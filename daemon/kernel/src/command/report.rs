@@ -72,6 +72,7 @@ impl Command {
             | Self::UserCommandEnded { .. }
             | Self::ShellWaits(_) => true,
             Self::Create(_)
+            | Self::PauseAutopilot(_)
             | Self::Resume(_)
             | Self::TakeUp
             | Self::GuardsChanged

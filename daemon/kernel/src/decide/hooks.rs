@@ -13,7 +13,7 @@ use loopd_proto::permission::{PermissionOutcome, PermissionPrompt};
 use super::abort::INTERRUPT_CODE;
 use super::tools::{ask_person, finish_into, open_call, permitted};
 use super::turn::{end_turn, next_turn};
-use super::{queue, rest};
+use super::{autopilot, queue, rest};
 use crate::command::{CallOutcome, DecideEnv, Decision, Effect};
 use crate::guards::ClientGuards;
 use crate::hook::{Guarded, HookPermission, HookVerdict, StopAnswered};
@@ -286,6 +286,14 @@ pub(super) fn stop_answered(
         }
         may_block
     });
+    let said = autopilot::completion(state, turn, None, env);
+    let said = match &block {
+        Some(reason) => said.map(|said| autopilot::kept_from_ending(said, reason)),
+        None => said,
+    };
+    if let Some(said) = said {
+        autopilot::record(&mut decision, said);
+    }
     end_turn(&mut decision, &turn.key);
     if let Some(reason) = block {
         decision

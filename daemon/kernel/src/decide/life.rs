@@ -12,7 +12,7 @@ use loopd_proto::permission::PermissionOutcome;
 
 use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
-use super::{queue, settings, tasks, tell_idle};
+use super::{autopilot, queue, settings, tasks, tell_idle};
 
 use crate::command::{
     CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
@@ -137,8 +137,12 @@ pub(super) fn take_up(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     if matches!(state.phase, Phase::Idle) && state.unfinished.is_some() {
         tasks::begin(&mut decision);
-    } else if matches!(state.phase, Phase::Idle) && !queue::take_next(state, &mut decision, env) {
-        tasks::wake(state, &mut decision);
+    } else if matches!(state.phase, Phase::Idle)
+        && !queue::take_next(state, &mut decision, env)
+        && !tasks::wake(state, &mut decision)
+        && !state.tasks.has_agents_at_work()
+    {
+        autopilot::go_on(state, &mut decision, env);
     }
     decision
 }
@@ -387,7 +391,12 @@ fn interrupt(state: &State, decision: &mut Decision, why: &Why<'_>) {
     // The parent of a sub-agent decides whether that goes on; a client decides it for the others.
     let resumable = matches!(why, Why::Crashed(_))
         && state.subagent.is_none()
-        && state.turn().is_some_and(|turn| !turn.aborting);
+        && match &state.phase {
+            Phase::Turn(turn) => !turn.aborting,
+            // The conversation has all that the run goes on with.
+            Phase::Preparing(preparing) => preparing.run.continues && preparing.messages.is_empty(),
+            Phase::Idle | Phase::Commanding(_) => false,
+        };
     decision.store(Durable::LoopEnded(LoopEnded {
         outcome: LoopOutcome::Interrupted,
         resumable,

@@ -15,7 +15,7 @@ use loopd_proto::id::{TaskId, ToolCallId};
 use serde_json::json;
 
 use super::abort::INTERRUPT_CODE;
-use super::{agents, tell_idle};
+use super::{agents, autopilot, tell_idle};
 use crate::command::{
     Answer, CallOutcome, CallStatusReport, CompletionRef, DecideEnv, Decision, Effect,
     RecoveredOutcome, Refusal, Step, TaskAnswer, TaskEnd, TaskStart,
@@ -157,12 +157,13 @@ fn come_to_rest(
     // After an abort, clients already know that the session is idle. A parent is told in any case.
     let aborted = state.last_outcome == Some(LoopOutcome::Aborted);
     let known = aborted && task.is_waited_for() && state.subagent.is_none();
-    if telling == Telling::Now && env.attended {
+    if telling == Telling::Now && autopilot::may_begin(state, decision, env) {
         begin(decision);
     } else if task.agent().is_some()
         && task.is_running()
         && !known
         && !others.any(|other| other.agent().is_some())
+        && !autopilot::go_on(state, decision, env)
     {
         tell_idle(state, decision, None);
     }

@@ -91,10 +91,12 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
         bypass: given.bypass,
         settings: None,
         home: "/home/user/.loopd",
-        tool_origin: &|_| {
-            given
-                .has_client_tools
-                .then_some(crate::tool_call::ToolOrigin::Client)
+        tool_origin: &|name| {
+            use crate::tool_call::ToolOrigin;
+            if name == crate::autopilot::TASK_COMPLETE {
+                return given.has_task_complete.then_some(ToolOrigin::BuiltIn);
+            }
+            given.has_client_tools.then_some(ToolOrigin::Client)
         },
         inherited: &|| given.inherited.clone(),
         can_switch_model: given.can_switch_model,

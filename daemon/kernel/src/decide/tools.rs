@@ -9,7 +9,7 @@ use loopd_proto::permission::{PermissionPrompt, PermissionRequest};
 
 use super::abort::INTERRUPT_CODE;
 use super::turn::{self, Stop};
-use super::{hooks, plan, tasks};
+use super::{autopilot, hooks, plan, tasks};
 use crate::command::{
     Assessed, CallNeed, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect,
 };
@@ -325,7 +325,9 @@ pub(super) fn finish_into(
     decision: &mut Decision,
     env: &DecideEnv<'_>,
 ) {
+    let outcome = autopilot::checked(state, call, outcome, env);
     let rejected = is_rejection(&outcome);
+    let failed = outcome.status != CallStatusReport::Success;
     let delivered = tasks::delivered_by_result(state, &outcome.delivered);
     complete(decision, turn, &call.call.id, outcome);
     // Both are stored in one transaction, so that a crash loses both or neither.
@@ -336,14 +338,27 @@ pub(super) fn finish_into(
         .calls()
         .iter()
         .any(|other| other.call.id != call.call.id && other.is_open());
-    if !others_open {
-        let stop = if rejected || turn.was_rejected() {
-            Stop::Rejected
-        } else {
-            Stop::No
-        };
-        turn::after_tools(state, turn, decision, stop, env);
+    if others_open {
+        return;
     }
+    let said = autopilot::completion(state, turn, Some((&call.call.id, failed)), env);
+    let ends_task = said.as_ref().is_some_and(autopilot::ends_task);
+    if ends_task && env.hooks.stop && state.steering.is_empty() {
+        // The hooks are asked first whether the loop may end.
+        decision.run(Effect::AskStop(turn.key.clone()));
+        return;
+    }
+    if let Some(said) = said {
+        autopilot::record(decision, said);
+    }
+    let stop = if rejected || turn.was_rejected() {
+        Stop::Rejected
+    } else if ends_task {
+        Stop::TaskEnded
+    } else {
+        Stop::No
+    };
+    turn::after_tools(state, turn, decision, stop, env);
 }
 
 /// Stores the only result of a call.

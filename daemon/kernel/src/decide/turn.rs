@@ -14,7 +14,7 @@ use loopd_proto::event::turn::{
 use loopd_proto::event::{Durable, Ephemeral, fact, turn};
 use loopd_proto::id::{MessageId, ToolCallId};
 
-use super::{limits, model_switch, queue, rest, tasks};
+use super::{limits, model_switch, queue, rest, rest_rejected, tasks};
 use crate::answer_cut::AnswerCut;
 use crate::command::{DecideEnv, Decision, Effect, ModelFailure, ModelReplied, Prepared};
 use crate::hook::{HookVerdict, PROMPT_BLOCKED};
@@ -165,6 +165,7 @@ fn as_sent(message: &PendingMessage) -> UserMessage {
         source: message.source.clone(),
         delivery: Some(message.delivery),
         agent_mode: message.agent_mode.clone(),
+        is_autopilot_continuation: None,
         interaction_id: None,
         turn_id: None,
     }
@@ -379,10 +380,13 @@ pub(super) fn after_tools(
     if turn.aborting {
         rest(state, decision, LoopOutcome::Aborted, env);
     } else if stop == Stop::Rejected && state.subagent.is_none() {
-        // A person rejected a call. The model gets no further turn before a person sends a message.
         // Nobody sends messages to a sub-agent while it works, so its model reads the rejection and
         // goes on.
-        rest(state, decision, LoopOutcome::Done, env);
+        rest_rejected(state, decision, env);
+    } else if stop == Stop::TaskEnded {
+        if !queue::take_steering(state, decision) {
+            rest(state, decision, LoopOutcome::Done, env);
+        }
     } else if !queue::take_steering(state, decision) {
         next_turn(state, turn, decision, env);
     }
@@ -406,7 +410,10 @@ pub(super) fn next_turn(state: &State, turn: &Turn, decision: &mut Decision, env
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     No,
+    /// A person rejected a call.
     Rejected,
+    /// The model said that the task is complete, or that it is blocked.
+    TaskEnded,
 }
 
 /// Makes the ids of calls distinct. Some models repeat an id within one message, and then the

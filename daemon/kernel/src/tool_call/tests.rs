@@ -29,7 +29,13 @@ fn stages() -> Vec<(&'static str, CallStage)> {
                 request: request.clone(),
             },
         ),
-        ("recorded", CallStage::Recorded { rejected: false }),
+        (
+            "recorded",
+            CallStage::Recorded {
+                rejected: false,
+                failed: false,
+            },
+        ),
         (
             "guarding",
             CallStage::Guarding {
@@ -63,7 +69,10 @@ fn event(name: &str) -> CallEvent {
         "permission decided" => CallEvent::PermissionCompleted,
         "client asked" => CallEvent::ClientAsked { request },
         "user asked" => CallEvent::UserAsked { request },
-        "recorded" => CallEvent::Recorded { rejected: false },
+        "recorded" => CallEvent::Recorded {
+            rejected: false,
+            failed: false,
+        },
         other => unreachable!("no event is called {other}"),
     }
 }

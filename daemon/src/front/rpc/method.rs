@@ -1,6 +1,7 @@
 //! The handlers, one file per method or small resource.
 
 mod agent;
+mod autopilot;
 mod builtin;
 mod commands;
 mod connect;
@@ -120,6 +121,8 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::LoopdHooksLift, _, _>(hook_guard::lift)?;
     table.bind::<m::LoopdTrustShow, _, _>(trust::show)?;
     table.bind::<m::LoopdTrustSet, _, _>(trust::set)?;
+    table.bind::<m::LoopdAutopilotStatus, _, _>(autopilot::status)?;
+    table.bind::<m::LoopdAutopilotPause, _, _>(autopilot::pause)?;
 
     table.bind::<m::SessionCreate, _, _>(session_create::create)?;
     table.bind::<m::SessionResume, _, _>(session_resume::resume)?;

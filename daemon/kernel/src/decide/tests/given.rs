@@ -24,6 +24,7 @@ pub(crate) struct Given {
     pub(super) bypass: bool,
     pub(super) inherited: Option<Permissions>,
     pub(super) has_client_tools: bool,
+    pub(super) has_task_complete: bool,
     pub(super) has_commands: bool,
     pub(super) guarded: bool,
     pub(super) can_switch_model: bool,
@@ -83,6 +84,12 @@ impl Given {
         self
     }
 
+    /// The same with options that keep `task_complete` from the model.
+    pub(crate) fn without_task_complete(mut self) -> Self {
+        self.has_task_complete = false;
+        self
+    }
+
     pub(crate) fn state(&self) -> State {
         let mut state = State::new(SessionId::from("s"));
         for event in &self.events {
@@ -101,6 +108,7 @@ pub(crate) fn nothing() -> Given {
         bypass: false,
         inherited: None,
         has_client_tools: true,
+        has_task_complete: true,
         has_commands: false,
         guarded: false,
         can_switch_model: false,

@@ -35,6 +35,12 @@ const MEMBERS: &[(&str, &str)] = &[
         "user.message",
         "messageId transformedContent=text turnId=turn delivery",
     ),
+    (
+        "session.autopilot_stopped",
+        "reason requestId=request message",
+    ),
+    ("session.task_complete", "outcome summary success reason"),
+    ("loopd.nudged", "requestId"),
     ("system.message", "content"),
     (
         "system.notification",
@@ -101,6 +107,10 @@ const TEXTS: &[(&str, &str)] = &[
     ("LAST_TURN", texts::LAST_TURN),
     ("REJECTED_BY_USER", texts::REJECTED_BY_USER),
     ("COULD_NOT_ASK", texts::COULD_NOT_ASK),
+    ("GO_ON", texts::GO_ON),
+    ("NO_TASK_TO_COMPLETE", texts::NO_TASK_TO_COMPLETE),
+    ("COMPLETION_FAILED", texts::COMPLETION_FAILED),
+    ("OTHER_CALL_FAILED", texts::OTHER_CALL_FAILED),
 ];
 
 pub(super) fn decision(decision: &Decision) -> Vec<String> {

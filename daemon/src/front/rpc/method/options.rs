@@ -12,6 +12,7 @@ use loopd_kernel::command::Command;
 /// Members that have the same effect as in `session.create`.
 const HONOURED: &[&str] = &[
     "askUserDisabled",
+    "autopilot",
     "availableTools",
     "clientName",
     "enableStreaming",

@@ -1,0 +1,190 @@
+//! What the model says about its task, and whether that counts.
+
+use super::*;
+
+#[tokio::test]
+async fn a_blocked_agent_says_what_it_needs_and_stops() {
+    let daemon = daemon([Turn::user("deploy").calls([call(
+        "c",
+        "task_complete",
+        json!({"summary": "The build is ready.", "blocked": "the password of the server"}),
+    )])])
+    .await;
+    let mut session = flying(&daemon, json!({})).await;
+    let id = session.send("deploy").await;
+    session.next("session.idle").await;
+    assert_eq!(
+        data(&session, "session.task_complete"),
+        [
+            json!({"summary": "The build is ready.", "success": false, "outcome": "blocked",
+                "reason": "the password of the server"})
+        ]
+    );
+    assert_eq!(
+        data(&session, "session.autopilot_stopped"),
+        [json!({"reason": "blocked", "requestId": id})]
+    );
+    assert_eq!(nudges(&session).len(), 0);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_bad_summary_is_refused_and_the_model_goes_on() {
+    let long = "x".repeat(17 * 1024);
+    let daemon = daemon([
+        Turn::user("go").calls([complete("empty", "  ")]),
+        Turn::results(["`summary` is empty"]).calls([call("none", "task_complete", json!({}))]),
+        Turn::results(["summary"]).calls([call("number", "task_complete", json!({"summary": 7}))]),
+        Turn::results(["summary"]).calls([complete("long", &long)]),
+        Turn::results(["more than the limit"]).calls([complete("good", "done")]),
+    ])
+    .await;
+    let mut session = flying(&daemon, json!({})).await;
+    session.ask("go").await;
+    let said = data(&session, "session.task_complete");
+    let outcomes: Vec<&str> = said
+        .iter()
+        .map(|it| it["outcome"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        outcomes,
+        ["continue", "continue", "continue", "continue", "completed"]
+    );
+    for early in &said[..4] {
+        assert_eq!(early["success"], false);
+    }
+    assert_eq!(session.count("session.autopilot_stopped"), 1);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn beside_other_calls_it_counts_only_if_all_of_them_succeed() {
+    let missing = call("v", "view", json!({"path": "missing.txt"}));
+    let daemon = daemon([
+        Turn::user("go").calls([complete("early", "done"), missing]),
+        Turn::user("another tool call of the same message failed")
+            .calls([look("a"), complete("late", "really done")]),
+    ])
+    .await;
+    let mut session = flying(&daemon, json!({})).await;
+    session.ask("go").await;
+    let said = data(&session, "session.task_complete");
+    assert_eq!(
+        (&said[0]["success"], &said[0]["outcome"]),
+        (&json!(false), &json!("continue"))
+    );
+    assert_eq!(
+        (&said[1]["success"], &said[1]["summary"]),
+        (&json!(true), &json!("really done"))
+    );
+    // The other call of the last message has run, and the loop has ended without another turn.
+    assert_eq!(session.count("tool.execution_complete"), 4);
+    assert_eq!(daemon.script().requests().len(), 2);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_sub_agent_does_not_complete_the_task() {
+    let task = call(
+        "t",
+        "task",
+        json!({"prompt": "look", "description": "d", "mode": "sync", "agent_type": "general-purpose"}),
+    );
+    let main = vec![
+        Turn::user("go").calls([task]),
+        Turn::results(["seen"]).calls([complete("c", "done")]),
+    ];
+    let agent = vec![
+        Turn::user("look").calls([complete("own", "mine")]),
+        Turn::results(["There is no task to mark as complete"]).says("seen"),
+    ];
+    let script = Script::voices([("go", main), ("look", agent)]).await;
+    let daemon = Daemon::builder().script(script).yolo().start().await;
+    let mut session = flying(&daemon, json!({})).await;
+    session.ask("go").await;
+    let said = data(&session, "session.task_complete");
+    assert_eq!(said.len(), 1);
+    assert_eq!(said[0]["summary"], "done");
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_message_that_came_meanwhile_goes_on_with_the_task() {
+    let gate = loopd_tests::Gate::new();
+    let daemon = daemon([
+        Turn::user("go")
+            .calls([complete("c1", "first")])
+            .held_by(&gate),
+        Turn::user("and this").says("fine"),
+        nudged().calls([complete("c2", "both")]),
+    ])
+    .await;
+    let mut session = flying(&daemon, json!({})).await;
+    session.send("go").await;
+    gate.reached().await;
+    session
+        .call(
+            "session.send",
+            json!({"prompt": "and this", "mode": "immediate"}),
+        )
+        .await;
+    gate.open();
+    session.next("session.idle").await;
+    let said = data(&session, "session.task_complete");
+    assert_eq!(
+        (&said[0]["summary"], &said[1]["summary"]),
+        (&json!("first"), &json!("both"))
+    );
+    assert_eq!(session.count("session.autopilot_stopped"), 1);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_list_of_tools_need_not_name_it_and_can_exclude_it() {
+    let script = || {
+        [
+            Turn::user("go").says("well"),
+            nudged().calls([complete("c", "done")]),
+        ]
+    };
+    let named = daemon(script()).await;
+    let mut session = flying(&named, json!({"availableTools": ["view"]})).await;
+    session.ask("go").await;
+    assert_eq!(
+        named.script().last_request().tools(),
+        ["view", "task_complete"]
+    );
+    named.finish().await;
+
+    let excluded = daemon([Turn::user("go").says("well")]).await;
+    let mut session = flying(&excluded, json!({"excludedTools": ["task_complete"]})).await;
+    session.ask("go").await;
+    assert!(
+        !excluded
+            .script()
+            .last_request()
+            .tools()
+            .contains(&"task_complete")
+    );
+    assert_eq!(nudges(&session).len(), 0, "the model could not answer it");
+    let warned = data(&session, "session.warning");
+    assert_eq!(warned[0]["warningType"], "autopilot_without_task_complete");
+    excluded.finish().await;
+}
+
+#[tokio::test]
+async fn an_app_that_continues_itself_has_the_tool_and_gets_the_event() {
+    let daemon = daemon([
+        Turn::user("go").says("well"),
+        Turn::user("go on").calls([complete("c", "done")]),
+    ])
+    .await;
+    let options = json!({"autopilot": {"continuationEnabled": false}});
+    let mut session = flying(&daemon, options).await;
+    session.ask("go").await;
+    assert_eq!(session.count("session.autopilot_stopped"), 0);
+    session.ask("go on").await;
+    assert_eq!(session.count("session.task_complete"), 1);
+    assert_eq!(nudges(&session).len(), 0);
+    daemon.finish().await;
+}
