@@ -7,6 +7,7 @@
 
 pub mod agent;
 pub mod ask;
+pub mod budget;
 pub mod fact;
 pub mod hook;
 pub mod session;
@@ -55,6 +56,7 @@ events! {
         "session.plan_changed" => PlanChanged(session::PlanChanged),
         "session.workspace_file_changed" => FileChanged(session::FileChanged),
         "session.context_changed" => ContextChanged(session::WorkContext),
+        "session.session_limits_changed" => LimitsChanged(budget::LimitsChanged),
         "user.message" => UserMessage(turn::UserMessage),
         "system.message" => SystemMessage(turn::SystemMessage),
         "system.notification" => SystemNotification(task::SystemNotification),
@@ -91,6 +93,10 @@ events! {
         "loopd.stop_blocked" => StopBlocked(hook::StopBlocked),
         "loopd.loop_ended" => LoopEnded(fact::LoopEnded),
         "loopd.usage" => UsageRecorded(fact::UsageRecorded),
+        "loopd.agent_spent" => AgentSpent(budget::AgentSpent),
+        "loopd.time_up" => TimeUp(session::Empty),
+        "loopd.clock_stopped" => ClockStopped(session::Empty),
+        "loopd.provider_wait" => ProviderWait(budget::ProviderWait),
         "loopd.woken" => Woken(session::Empty),
         "loopd.task_started" => TaskStarted(task::TaskStarted),
         "loopd.enlisted" => SubagentIdentity(Box<agent::SubagentIdentity>),

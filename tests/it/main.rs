@@ -18,6 +18,7 @@ mod agents_waiting;
 mod architecture;
 mod attach;
 mod auto_mode_switch;
+mod budgets;
 mod client_commands;
 mod client_tools;
 mod closed_files;

@@ -13,6 +13,7 @@ use ulid::Ulid;
 
 use loopd_proto::event::agent::Stance;
 use loopd_proto::event::ask::{AutoModeSwitch, ElicitationAction};
+use loopd_proto::event::budget::AgentSpent;
 use loopd_proto::event::fact::{ClientRef, NamedBy};
 use loopd_proto::event::hook::HookEnd;
 use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
@@ -28,6 +29,7 @@ use loopd_proto::session::Mode;
 use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
+use super::decide::provider_wait::ProviderWaits;
 pub use super::effect::{Effect, EffectStart, RememberScope};
 use super::hook::{Guarded, HookNeeds, HookPermission, HookVerdict, StopAnswered};
 use super::policy::Whereabouts;
@@ -71,6 +73,9 @@ pub struct DecideEnv<'a> {
     pub runs_command: &'a dyn Fn(&str) -> bool,
     /// The session at the top, while this session is a live sub-agent of it.
     pub top: Option<&'a SessionId>,
+    /// The models that answer when the provider of the model cannot, if the session names none.
+    pub fallback_models: &'a [String],
+    pub provider_waits: ProviderWaits,
     pub hooks: HookNeeds<'a>,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
@@ -210,6 +215,14 @@ pub enum Command {
         call: ToolCallId,
         outcome: CallOutcome,
     },
+    /// The provider may take requests again.
+    WaitOver {
+        turn: TurnKey,
+    },
+    /// A model call of a sub-agent below this session has ended.
+    AgentSpent(AgentSpent),
+    /// The limit of time may be reached.
+    TimeUp,
     /// The grace time that an abort gives to running tools has passed.
     GraceOver {
         turn: TurnKey,

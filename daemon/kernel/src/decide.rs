@@ -9,9 +9,10 @@ mod answer;
 mod form;
 mod hooks;
 mod life;
-mod limits;
+pub mod limits;
 mod model_switch;
 mod plan;
+pub mod provider_wait;
 mod queue;
 mod settings;
 mod tasks;
@@ -107,6 +108,9 @@ pub fn decide(
         Command::ModelFailed { turn, failure } => {
             Ok(turn::model_failed(state, &turn, failure, env))
         }
+        Command::WaitOver { turn } => Ok(provider_wait::over(state, &turn)),
+        Command::AgentSpent(spent) => Ok(limits::agent_spent(state, spent, env)),
+        Command::TimeUp => Ok(limits::time_up(state, env)),
         Command::Abort(request) => Ok(abort::abort(state, request, env)),
         Command::GraceOver { turn } => Ok(abort::grace_over(state, &turn, env)),
 
@@ -168,7 +172,7 @@ pub fn decide(
         } => Ok(settings::effort(state, effort, default_model)),
         Command::UpdateOptions(patch) => {
             settings::inherited::check_options(state, env)?;
-            Ok(settings::options(state, &patch))
+            Ok(settings::options(state, &patch, env))
         }
         Command::ChangePermissions(change) => {
             settings::inherited::check(state, "permissions", env)?;
@@ -197,7 +201,13 @@ pub fn decide(
 /// Ends a run of the loop. Stores and announces the end, then starts on waiting work or reports the
 /// session idle.
 fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &DecideEnv<'_>) {
-    decision.store(Durable::LoopEnded(LoopEnded::with(outcome)));
+    end_run(state, decision, LoopEnded::with(outcome), env);
+}
+
+/// Does the same with the end as it is stored.
+fn end_run(state: &State, decision: &mut Decision, ended: LoopEnded, env: &DecideEnv<'_>) {
+    let outcome = ended.outcome;
+    decision.store(Durable::LoopEnded(ended));
     let aborted = matches!(outcome, LoopOutcome::Aborted).then_some(true);
     decision.tell(Ephemeral::AssistantIdle(AssistantIdle { aborted }));
     let goes_on = env.attended

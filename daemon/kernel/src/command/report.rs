@@ -40,6 +40,9 @@ impl Command {
             | Self::Abort(_)
             | Self::ClientsLeft
             | Self::GraceOver { .. }
+            | Self::WaitOver { .. }
+            | Self::AgentSpent(_)
+            | Self::TimeUp
             | Self::Prepared(_)
             | Self::PrepareFailed { .. }
             | Self::ModelReplied(_)

@@ -4,7 +4,7 @@ use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{
     Answered, Configured, LoopEnded, LoopOutcome, PermissionUnanswered, PermissionsSet,
 };
-use loopd_proto::event::session::{Resume as Resumed, Shutdown, ShutdownType, Start};
+use loopd_proto::event::session::{Empty, Resume as Resumed, Shutdown, ShutdownType, Start};
 use loopd_proto::event::task::{TaskOutcome, TasksDelivered};
 use loopd_proto::event::turn::{AssistantIdle, TurnEnd};
 use loopd_proto::event::{Durable, Ephemeral};
@@ -12,7 +12,7 @@ use loopd_proto::permission::PermissionOutcome;
 
 use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
-use super::{queue, settings, tasks, tell_idle};
+use super::{limits, provider_wait, queue, settings, tasks, tell_idle};
 
 use crate::command::{
     CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
@@ -134,7 +134,12 @@ pub(super) fn resume(
 /// goes on with another call of the model, which only reads.
 pub(super) fn take_up(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
-    if matches!(state.phase, Phase::Idle) && state.unfinished.is_some() {
+    let limits = state.options.session_limits;
+    let run = state.unfinished.as_ref().filter(|_| !state.is_busy());
+    if provider_wait::go_on(state, &mut decision) {
+        return decision;
+    }
+    if run.is_some_and(|run| !run.limited || limits::goes_on(state, limits, env)) {
         tasks::begin(&mut decision);
     } else if matches!(state.phase, Phase::Idle) && !queue::take_next(state, &mut decision, env) {
         tasks::wake(state, &mut decision);
@@ -150,6 +155,9 @@ pub(super) fn recover(
     env: &DecideEnv<'_>,
 ) -> Decision {
     let mut decision = Decision::default();
+    if state.worked.running_ms(env.now).is_some() {
+        decision.store(Durable::ClockStopped(Empty {}));
+    }
     let waited_for = waited_for(state, &recovered);
     rejoin(state, &mut decision, &recovered);
     tasks::close_lost(state, &mut decision, recovered, env);
@@ -195,6 +203,8 @@ fn close_found(state: &State, decision: &mut Decision, why: &Why<'_>) {
         }));
     }
     match &state.phase {
+        // The wait goes on when a client is there, or the session that this one is a part of.
+        Phase::Turn(turn) if turn.waits_until().is_some() && !why.is_copy() => {}
         Phase::Turn(turn) if turn.waits_for_clients() || why.goes_on(turn) => {
             // Open questions survive a restart. What ran beside them is closed, and the turn
             // continues when they are answered.
@@ -311,6 +321,10 @@ impl<'a> Why<'a> {
         }
     }
 
+    fn is_copy(&self) -> bool {
+        matches!(self, Self::Copied)
+    }
+
     /// Returns the agents that calls waited for.
     fn waited_for(&self) -> &[WaitedFor<'a>] {
         match self {
@@ -390,6 +404,7 @@ fn interrupt(state: &State, decision: &mut Decision, why: &Why<'_>) {
     decision.store(Durable::LoopEnded(LoopEnded {
         outcome: LoopOutcome::Interrupted,
         resumable,
+        limited: false,
     }));
     if !why.is_found() {
         decision.tell(Ephemeral::AssistantIdle(AssistantIdle {

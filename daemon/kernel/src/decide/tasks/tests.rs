@@ -70,6 +70,8 @@ impl World {
             plan_file: &String::new,
             runs_command: &|_| false,
             top: None,
+            fallback_models: &[],
+            provider_waits: crate::decide::provider_wait::ProviderWaits::NONE,
             hooks: crate::hook::HookNeeds::NONE,
             ids: &mut fresh,
         };
@@ -114,6 +116,8 @@ impl World {
             plan_file: &String::new,
             runs_command: &|_| false,
             top: None,
+            fallback_models: &[],
+            provider_waits: crate::decide::provider_wait::ProviderWaits::NONE,
             hooks: crate::hook::HookNeeds::NONE,
             ids: &mut fresh,
         };

@@ -17,6 +17,7 @@ const HONOURED: &[&str] = &[
     "enableStreaming",
     "excludedBuiltinAgents",
     "excludedTools",
+    "fallbackModels",
     "model",
     "modelCapabilitiesOverrides",
     "reasoningEffort",
