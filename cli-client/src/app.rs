@@ -64,6 +64,7 @@ impl App {
         // Said each time, so that --no-hooks does not hold for what comes after it.
         config.options.enable_file_hooks = Some(!self.options.no_hooks);
         config.options.model.clone_from(&self.options.model);
+        config.options.session_limits = self.options.limits.limits();
         with_handlers(
             config,
             &self.terminal,

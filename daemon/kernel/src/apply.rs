@@ -13,7 +13,7 @@ use loopd_proto::event::{Durable, Head, Visibility};
 use loopd_proto::id::{RequestId, ToolCallId};
 
 use super::answer_cut::AnswerCut;
-use super::budget::Spend;
+use super::budget::{Spend, WorkedTime};
 use super::history::Entry;
 use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
 use super::questions::Asks;
@@ -232,6 +232,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             // A fork starts with a copy of its parent's log. The usage and the open forms in it
             // belong to the parent.
             state.totals = Totals::default();
+            state.worked = WorkedTime::default();
             state.questions.close_forms();
             state.unanswered.clear();
             state.subagent = Some(subagent.clone());

@@ -384,7 +384,16 @@ impl WorkedTime {
 
 /// Returns the limit of time if it is reached.
 pub fn time_reached(state: &State, now: Timestamp) -> Option<LimitReached> {
-    let limit = state.options.session_limits?.timeout_seconds?;
+    time_reached_under(state, &state.options.session_limits?, now)
+}
+
+/// Returns the limit of time if it is reached under these limits.
+pub fn time_reached_under(
+    state: &State,
+    limits: &SessionLimits,
+    now: Timestamp,
+) -> Option<LimitReached> {
+    let limit = limits.timeout_seconds?;
     let used = number(state.worked.ms(now)) / 1_000.0;
     (used >= limit).then_some(LimitReached {
         kind: LimitKind::Time,

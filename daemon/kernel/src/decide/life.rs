@@ -155,9 +155,7 @@ pub(super) fn recover(
     env: &DecideEnv<'_>,
 ) -> Decision {
     let mut decision = Decision::default();
-    if state.worked.running_ms(env.now).is_some() {
-        decision.store(Durable::ClockStopped(Empty {}));
-    }
+    stop_clock(state, &mut decision, env);
     let waited_for = waited_for(state, &recovered);
     rejoin(state, &mut decision, &recovered);
     tasks::close_lost(state, &mut decision, recovered, env);
@@ -188,9 +186,17 @@ fn rejoin(state: &State, decision: &mut Decision, recovered: &[RecoveredOutcome]
 /// Closes what is in flight in the session whose log was copied. It goes on there, not here.
 pub(super) fn close_copied(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
+    stop_clock(state, &mut decision, env);
     tasks::close_copied(state, &mut decision, env);
     close_found(state, &mut decision, &Why::Copied);
     decision
+}
+
+/// Records that nobody worked since the last event. It comes first, because every event has a time.
+fn stop_clock(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
+    if state.worked.running_ms(env.now).is_some() {
+        decision.store(Durable::ClockStopped(Empty {}));
+    }
 }
 
 /// Closes the work that a log was found with.

@@ -141,10 +141,8 @@ pub(super) fn changed(
 pub(super) fn goes_on(state: &State, limits: Option<SessionLimits>, env: &DecideEnv<'_>) -> bool {
     let limited = state.unfinished.as_ref().is_some_and(|run| run.limited);
     let is_reached = |limits: SessionLimits| {
-        let time = limits.timeout_seconds;
-        let worked = std::time::Duration::from_millis(state.worked.ms(env.now));
         budget::reached(&limits, budget::spent(state)).is_some()
-            || time.is_some_and(|limit| worked.as_secs_f64() >= limit)
+            || budget::time_reached_under(state, &limits, env.now).is_some()
     };
     limited && matches!(state.phase, Phase::Idle) && !limits.is_some_and(is_reached)
 }

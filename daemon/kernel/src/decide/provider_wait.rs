@@ -86,7 +86,10 @@ pub(super) fn wait(
     let Some(seconds) = failure.retry_after_seconds else {
         return false;
     };
+    // Such a limit lifts in days, whatever the provider asks for.
+    let code = failure.code.as_deref().unwrap_or_default();
     let waits = match failure.kind.as_str() {
+        _ if code.contains("weekly") => false,
         // A call repeats itself after shorter waits, and a limit that stays after those is an error.
         "rate_limit" => seconds > env.provider_waits.within_call,
         "quota" => seconds > 0,
