@@ -146,6 +146,8 @@ events! {
         "exit_plan_mode.completed" => ExitPlanModeCompleted(ask::ExitPlanModeCompleted),
         "auto_mode_switch.requested" => AutoModeSwitchRequested(ask::AutoModeSwitchRequested),
         "auto_mode_switch.completed" => AutoModeSwitchCompleted(ask::AutoModeSwitchCompleted),
+        "session_limits_exhausted.requested" => LimitsExhaustedRequested(budget::LimitsExhaustedRequested),
+        "session_limits_exhausted.completed" => LimitsExhaustedCompleted(budget::LimitsExhaustedCompleted),
         "elicitation.requested" => ElicitationRequested(ask::ElicitationRequested),
         "elicitation.completed" => ElicitationCompleted(ask::ElicitationCompleted),
         "hook.start" => HookStart(hook::HookStart),

@@ -126,6 +126,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                     woken: true,
                     continues: state.unfinished.is_some(),
                     limited: false,
+                    limit_request: None,
                     ..state.unfinished.take().unwrap_or_default()
                 },
             });

@@ -21,7 +21,7 @@ use loopd_proto::event::task::ShellWaiting;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, ToolCallId};
 use loopd_proto::params::options::OptionsPatch;
-use loopd_proto::params::pending::ExitPlanMode;
+use loopd_proto::params::pending::{ExitPlanMode, LimitsExhausted};
 use loopd_proto::params::permission::ApprovalMode;
 use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::permission::{PermissionDecision, PermissionRequest, Permissions};
@@ -221,6 +221,11 @@ pub enum Command {
     },
     /// A model call of a sub-agent below this session has ended.
     AgentSpent(AgentSpent),
+    /// A client answers whether more credits are granted.
+    AnswerLimits {
+        request: RequestId,
+        response: LimitsExhausted,
+    },
     /// The limit of time may be reached.
     TimeUp,
     /// The grace time that an abort gives to running tools has passed.

@@ -75,14 +75,12 @@ pub fn conversation_tokens(state: &State) -> u64 {
 /// Estimates how many tokens came into the conversation after the model last answered; `None` if it
 /// has not answered yet.
 pub fn tokens_since_answer(state: &State) -> Option<u64> {
-    let entries = state.history.iter();
-    let last = entries
-        .enumerate()
-        .filter(|(_, entry)| matches!(entry, Entry::Assistant(_)))
-        .last()
-        .map(|(at, _)| at)?;
-    let new = state.history.iter().skip(last + 1);
-    Some(new.map(tokens_of).sum())
+    let is_answer = |entry: &&Entry| matches!(entry, Entry::Assistant(_));
+    let newest_first = state.history.iter().rev();
+    let new = newest_first.take_while(|entry| !is_answer(entry));
+    let mut all = state.history.iter().rev();
+    all.any(|entry| is_answer(&entry))
+        .then(|| new.map(tokens_of).sum())
 }
 
 fn tokens_of(entry: &Entry) -> u64 {

@@ -110,6 +110,9 @@ pub fn decide(
         }
         Command::WaitOver { turn } => Ok(provider_wait::over(state, &turn)),
         Command::AgentSpent(spent) => Ok(limits::agent_spent(state, spent, env)),
+        Command::AnswerLimits { request, response } => {
+            Ok(limits::answered(state, request, response, env))
+        }
         Command::TimeUp => Ok(limits::time_up(state, env)),
         Command::Abort(request) => Ok(abort::abort(state, request, env)),
         Command::GraceOver { turn } => Ok(abort::grace_over(state, &turn, env)),

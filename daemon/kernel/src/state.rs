@@ -166,6 +166,8 @@ pub struct Run {
     pub stop_blocks: u32,
     /// Whether a limit of the session ends or ended the run. It goes on when a client grants more.
     pub limited: bool,
+    /// The question whether more credits are granted.
+    pub limit_request: Option<RequestId>,
 }
 
 /// A message that was accepted. Its fingerprint shows whether a second send repeats it.

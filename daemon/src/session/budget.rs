@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use loopd_proto::event::budget::AgentSpent;
 use loopd_proto::id::TaskId;
-use loopd_proto::session::SessionLimits;
+use loopd_proto::session::{LIMIT_ERROR, SessionLimits};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -228,7 +228,7 @@ impl ReserveError {
                 ),
             ),
             Self::Late => of(
-                "timeout",
+                LIMIT_ERROR,
                 "session_limits_wait",
                 format!(
                     "the other model calls under the limits of this session did not end within {} minutes",

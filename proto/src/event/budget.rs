@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::TaskId;
+use crate::id::{RequestId, TaskId};
+use crate::params::pending::LimitsExhausted;
 use crate::session::SessionLimits;
 use crate::time::Timestamp;
 
@@ -11,6 +12,24 @@ use crate::time::Timestamp;
 #[serde(rename_all = "camelCase")]
 pub struct LimitsChanged {
     pub session_limits: Option<SessionLimits>,
+}
+
+/// The credits are used up. A client may answer with
+/// `session.ui.handlePendingSessionLimitsExhausted`; the run goes on if that grants more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitsExhaustedRequested {
+    pub request_id: RequestId,
+    pub max_ai_credits: f64,
+    pub used_ai_credits: f64,
+}
+
+/// The question about used up credits has its answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitsExhaustedCompleted {
+    pub request_id: RequestId,
+    pub response: LimitsExhausted,
 }
 
 /// A model call of a sub-agent has ended. The session at the top stores it while it has limits, so

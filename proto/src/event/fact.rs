@@ -256,6 +256,7 @@ pub struct Reminded {
 
 /// The loop has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct LoopEnded {
     pub outcome: LoopOutcome,
     /// Whether a client may let the run go on: the daemon ended in the middle of it.
@@ -264,6 +265,9 @@ pub struct LoopEnded {
     /// Whether a limit of the session ended the run. It goes on when a client grants more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub limited: bool,
+    /// The question whether more credits are granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_request: Option<RequestId>,
 }
 
 impl LoopEnded {
@@ -273,6 +277,7 @@ impl LoopEnded {
             outcome,
             resumable: false,
             limited: false,
+            limit_request: None,
         }
     }
 }

@@ -82,3 +82,45 @@ async fn what_was_used_survives_a_restart() {
     session.next("session.idle").await;
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_question_about_credits_is_answered_with_more_of_them() {
+    const CREDIT: u64 = 1_000_000_000;
+    const ANSWER: &str = "session.ui.handlePendingSessionLimitsExhausted";
+    let script = Script::play([
+        Turn::any()
+            .calls([call("c", "bash", json!({"command": "echo done"}))])
+            .charges(3 * CREDIT),
+        Turn::any().says("finished"),
+    ])
+    .await;
+    let daemon = Daemon::builder().script(script).yolo().start().await;
+    let client = daemon.client();
+    let limits = json!({"maxAiCredits": 2, "maxTurns": 9});
+    let mut session = client.create(json!({"sessionLimits": limits})).await;
+    session.send("work").await;
+    let asked = session.next("session_limits_exhausted.requested").await;
+    assert_eq!(asked["ephemeral"], true);
+    assert_eq!(asked["data"]["maxAiCredits"], 2.0);
+    assert_eq!(asked["data"]["usedAiCredits"], 3.0);
+    session.next("session.idle").await;
+    let answer =
+        |response: Value| json!({"requestId": asked["data"]["requestId"], "response": response});
+    let kept = session
+        .call(ANSWER, answer(json!({"action": "cancel"})))
+        .await;
+    assert_eq!(kept, json!({"success": true}));
+    let more = json!({"action": "add", "additionalAiCredits": 5});
+    session.call(ANSWER, answer(more.clone())).await;
+    let changed = session.next("session.session_limits_changed").await;
+    assert_eq!(
+        changed["data"]["sessionLimits"],
+        json!({"maxAiCredits": 7.0, "maxTurns": 9})
+    );
+    let said = session.next("assistant.message").await;
+    assert_eq!(said["data"]["content"], "finished");
+    session.next("session.idle").await;
+    let late = session.call(ANSWER, answer(more)).await;
+    assert_eq!(late, json!({"success": false}), "it is answered");
+    daemon.finish().await;
+}

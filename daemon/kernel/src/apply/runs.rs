@@ -136,6 +136,7 @@ pub(super) fn end(state: &mut State, ended: &LoopEnded) {
         let goes_on = ended.limited.then(|| Run {
             origin: run.origin.clone(),
             limited: true,
+            limit_request: ended.limit_request.clone(),
             ..Run::default()
         });
         finish(state, run, ended.outcome);

@@ -104,6 +104,7 @@ impl Command {
             | Self::TaskPromoted(_)
             | Self::TaskContinued { .. }
             | Self::RemoveTask(_)
+            | Self::AnswerLimits { .. }
             | Self::UserCommandStarted { .. }
             | Self::Log { .. } => false,
         }

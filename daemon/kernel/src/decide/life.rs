@@ -408,9 +408,8 @@ fn interrupt(state: &State, decision: &mut Decision, why: &Why<'_>) {
         && state.subagent.is_none()
         && state.turn().is_some_and(|turn| !turn.aborting);
     decision.store(Durable::LoopEnded(LoopEnded {
-        outcome: LoopOutcome::Interrupted,
         resumable,
-        limited: false,
+        ..LoopEnded::with(LoopOutcome::Interrupted)
     }));
     if !why.is_found() {
         decision.tell(Ephemeral::AssistantIdle(AssistantIdle {

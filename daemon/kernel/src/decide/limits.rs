@@ -5,14 +5,19 @@
 //! sub-agent asks the session at the top before each model call, so the rules here are those of the
 //! session at the top.
 
-use loopd_proto::event::Durable;
-use loopd_proto::event::budget::{AgentSpent, LimitsChanged};
+use loopd_proto::event::budget::{
+    AgentSpent, LimitsChanged, LimitsExhaustedCompleted, LimitsExhaustedRequested,
+};
+use loopd_proto::event::fact::{Configured, LoopEnded, LoopOutcome};
 use loopd_proto::event::session::{Empty, Warning};
+use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::id::RequestId;
+use loopd_proto::params::pending::{LimitAction, LimitsExhausted};
 use loopd_proto::session::{LIMIT_ERROR, LimitKind, SessionLimits};
 
 use super::{abort, end_run, tasks, tell_idle, turn};
 use crate::budget::{self, LimitReached, Spend};
-use crate::command::{DecideEnv, Decision, Effect, ModelFailure};
+use crate::command::{Answer, DecideEnv, Decision, Effect, ModelFailure};
 use crate::state::{Phase, State, TurnKey};
 use crate::texts;
 
@@ -173,14 +178,74 @@ pub(super) fn time_up(state: &State, env: &DecideEnv<'_>) -> Decision {
     decision
 }
 
-/// Ends the run that a limit has stopped.
+/// Ends the run that a limit has stopped. Clients may grant more credits by answering a question.
 pub(super) fn end_limited(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
-    use loopd_proto::event::fact::{LoopEnded, LoopOutcome};
+    let limits = state.options.session_limits.filter(|_| env.top.is_none());
+    let reached = limits.and_then(|limits| budget::reached(&limits, budget::spent(state)));
+    let credits = reached.filter(|reached| reached.kind == LimitKind::Credits);
+    // The position in the log is not given twice.
+    let request = credits.map(|_| RequestId::from(format!("limits-{}", state.seq.0)));
+    if let Some((credits, request_id)) = credits.zip(request.clone()) {
+        decision.tell(Ephemeral::LimitsExhaustedRequested(
+            LimitsExhaustedRequested {
+                request_id,
+                max_ai_credits: credits.limit,
+                used_ai_credits: credits.used,
+            },
+        ));
+    }
     let ended = LoopEnded {
         limited: env.top.is_none(),
+        limit_request: request,
         ..LoopEnded::with(LoopOutcome::Failed)
     };
     end_run(state, decision, ended, env);
+}
+
+/// Takes the answer to the question whether more credits are granted.
+pub(super) fn answered(
+    state: &State,
+    request: RequestId,
+    response: LimitsExhausted,
+    env: &DecideEnv<'_>,
+) -> Decision {
+    let run = state.unfinished.as_ref();
+    let asked = run.and_then(|run| run.limit_request.as_ref());
+    let current = state.options.session_limits.unwrap_or_default();
+    if asked != Some(&request) {
+        return Decision::answering(Answer::Accepted(false));
+    }
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    let credits = match response.action {
+        LimitAction::Add => current
+            .max_ai_credits
+            .zip(response.additional_ai_credits)
+            .map(|(now, more)| now + more),
+        LimitAction::Set => response.max_ai_credits,
+        LimitAction::Unset => None,
+        LimitAction::Cancel => current.max_ai_credits,
+    };
+    let limits = SessionLimits {
+        max_ai_credits: credits,
+        ..current
+    };
+    let limits = (limits != SessionLimits::default()).then_some(limits);
+    decision.tell(Ephemeral::LimitsExhaustedCompleted(
+        LimitsExhaustedCompleted {
+            request_id: request,
+            response,
+        },
+    ));
+    if limits != state.options.session_limits {
+        let mut options = state.options.clone();
+        options.session_limits = limits;
+        decision.store(Durable::Configured(Box::new(Configured {
+            options,
+            working_directory: state.cwd.clone(),
+        })));
+        changed(state, &mut decision, limits, env);
+    }
+    decision
 }
 
 /// Returns how many model calls an agent has for one message.

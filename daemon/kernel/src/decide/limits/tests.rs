@@ -42,7 +42,8 @@ fn no_message_reaches_the_model_when_the_credits_are_used_up() {
         store user.message m1 queued
         store loopd.unqueued ids=[m1]
         store session.error session_limits code=session_limits_exhausted of=m1 "The session has used 5 of the 5 AI credits it may use. To go on, resume …"
-        store loopd.loop_ended outcome=failed limited=true
+        tell session_limits_exhausted.requested requestId=limits-7 maxAiCredits=5.0 usedAiCredits=5.0
+        store loopd.loop_ended outcome=failed limited=true limitRequest=limits-7
         tell assistant.idle
         tell session.idle interactive
         now idle
@@ -65,7 +66,8 @@ fn the_next_message_is_taken_and_fails_as_well() {
         store user.message m1 queued
         store loopd.unqueued ids=[m1]
         store session.error session_limits code=session_limits_exhausted of=m1 "The session has used 7 of the 5 AI credits it may use. To go on, resume …"
-        store loopd.loop_ended outcome=failed limited=true
+        tell session_limits_exhausted.requested requestId=limits-8 maxAiCredits=5.0 usedAiCredits=7.0
+        store loopd.loop_ended outcome=failed limited=true limitRequest=limits-8
         tell assistant.idle
         store loopd.taken ids=[m2]
         tell pending_messages.modified
@@ -84,7 +86,8 @@ fn after_tools_no_model_is_called_when_the_credits_are_used_up() {
         store tool.execution_complete a ok turn=0
         store assistant.turn_end turnId=0
         store session.error session_limits code=session_limits_exhausted of=m1 "The session has used 6 of the 5 AI credits it may use. To go on, resume …"
-        store loopd.loop_ended outcome=failed limited=true
+        tell session_limits_exhausted.requested requestId=limits-12 maxAiCredits=5.0 usedAiCredits=6.0
+        store loopd.loop_ended outcome=failed limited=true limitRequest=limits-12
         tell assistant.idle
         tell session.idle interactive
         now idle
@@ -128,7 +131,8 @@ fn usage_of_sub_agents_counts() {
         store tool.execution_complete a ok turn=0
         store assistant.turn_end turnId=0
         store session.error session_limits code=session_limits_exhausted of=m1 "The session has used 5 of the 5 AI credits it may use. To go on, resume …"
-        store loopd.loop_ended outcome=failed limited=true
+        tell session_limits_exhausted.requested requestId=limits-13 maxAiCredits=5.0 usedAiCredits=5.0
+        store loopd.loop_ended outcome=failed limited=true limitRequest=limits-13
         tell assistant.idle
         tell session.idle interactive
         now idle tasks=[x:idle!]
