@@ -124,13 +124,11 @@ impl Book {
         let mut decided = Vec::new();
         self.waiting.retain(|waiting| !waiting.reply.is_closed());
         while let Some(first) = self.waiting.pop_front() {
-            match self.decide(&first.call, self.waiting.len(), budget) {
-                Some(decision) => decided.push((first.reply, decision)),
-                None => {
-                    self.waiting.push_front(first);
-                    break;
-                }
-            }
+            let Some(decision) = self.decide(&first.call, self.waiting.len(), budget) else {
+                self.waiting.push_front(first);
+                break;
+            };
+            decided.push((first.reply, decision));
         }
         decided
     }
@@ -299,28 +297,24 @@ impl CallBudget {
 impl Actor {
     /// Returns what the next model call needs under limits; `None` without limits.
     pub(super) fn call_budget(&self, input: &ModelCallInput) -> Option<CallBudget> {
-        let (budget, records) = match (self.subagents.parent(), &self.state.subagent) {
-            (Some(parent), Some(subagent)) => {
-                let tree = parent.tree();
-                let path = subagent.task.as_str();
-                let task = path.split('.').next().unwrap_or(path);
-                let records = Records::Above {
-                    top: tree.top.clone(),
-                    task: TaskId::from(task),
-                };
-                (&tree.budget, records)
+        let parent = self.subagents.parent().zip(self.state.subagent.as_ref());
+        let (budget, records) = if let Some((parent, subagent)) = parent {
+            let tree = parent.tree();
+            if !tree.budget.is_limited() {
+                return None;
             }
-            _ => {
-                let limited = self.state.options.session_limits.is_some();
-                if limited || self.budget.is_limited() {
-                    self.budget.update(&self.state);
-                }
-                (&self.budget, Records::Own(self.unsettled.clone()))
-            }
+            let path = subagent.task.as_str();
+            let task = path.split('.').next().unwrap_or(path);
+            let records = Records::Above {
+                top: tree.top.clone(),
+                task: TaskId::from(task),
+            };
+            (&tree.budget, records)
+        } else {
+            self.state.options.session_limits?;
+            self.budget.update(&self.state);
+            (&self.budget, Records::Own(self.unsettled.clone()))
         };
-        if !budget.is_limited() {
-            return None;
-        }
         Some(CallBudget {
             budget: budget.clone(),
             call: self.estimate(input),

@@ -131,7 +131,7 @@ impl Actor {
         let turn = self.state.turn();
         if turn.is_some_and(|turn| turn.waits_until().is_some()) {
             // The daemon before this one ended while the sub-agent waited for its provider.
-            self.report(Command::TakeUp).await;
+            Box::pin(self.report(Command::TakeUp)).await;
         }
     }
 
