@@ -73,6 +73,7 @@ impl App {
             max_continues: Some(most),
             ..AutopilotOptions::default()
         });
+        config.options.session_limits = self.options.limits.limits();
         with_handlers(
             config,
             &self.terminal,

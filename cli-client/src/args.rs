@@ -103,6 +103,9 @@ pub(crate) struct Options {
     #[arg(long, global = true)]
     pub(crate) no_hooks: bool,
 
+    #[command(flatten)]
+    pub(crate) limits: crate::limits::LimitOptions,
+
     /// Allow everything without asking, also writing to `.git` and other protected files.
     #[arg(long, global = true)]
     pub(crate) yolo: bool,

@@ -6,6 +6,7 @@ mod answer;
 mod app;
 mod args;
 mod command;
+mod limits;
 mod model;
 mod outcome;
 mod render;

@@ -3,6 +3,7 @@
 use anyhow::bail;
 use loopd_sdk::{CommandInfo, Invoked, Message, Session};
 
+use crate::limits;
 use crate::terminal::{Terminal, sanitize};
 
 /// What is to be done with a line.
@@ -17,9 +18,10 @@ pub(crate) enum Said {
 }
 
 /// The commands of `loop` itself.
-const OWN: [(&str, &str); 2] = [
+const OWN: [(&str, &str); 3] = [
     ("exit", "Leaves the session, which is kept (as Ctrl-D does)"),
     ("help", "Lists the commands"),
+    ("usage", "Shows what the session has used, and what is left"),
 ];
 
 /// Splits a line into the name of a command and what comes after it. Returns `None` if it is a
@@ -47,6 +49,10 @@ pub(crate) async fn read(
     };
     if name.eq_ignore_ascii_case("exit") || name.eq_ignore_ascii_case("quit") {
         return Ok(Said::Exit);
+    }
+    if name.eq_ignore_ascii_case("usage") {
+        terminal.print(&limits::report(&session.usage().await?))?;
+        return Ok(Said::Done);
     }
     let known = session.commands().await?;
     if name.eq_ignore_ascii_case("help") {

@@ -2,6 +2,7 @@
 //!
 //! ```toml
 //! model = "work/claude-sonnet-4-5"     # for sessions that name no model
+//! fallback_models = ["work/gpt-5"]     # answer, in this order, when the provider of the model cannot
 //! local = true                         # look for Ollama and llama.cpp on this machine
 //! unattended_timeout = 1800            # after so many seconds without a client, idle shells are closed
 //!                                      # and open questions no longer keep the daemon running
@@ -16,6 +17,15 @@
 //! max_context_tokens = 200000
 //! max_output_tokens = 16000
 //! vision = true
+//!
+//! [prices."claude-sonnet-4-5"]         # US dollars per million tokens, for limits in money
+//! input = 3.0
+//! output = 15.0
+//! cache_read = 0.3                     # as input when absent; so is cache_write
+//!
+//! [limits]
+//! retry_wait = 60                      # a model call waits so many seconds when its provider asks for it
+//! provider_wait = 86400                # a turn waits so many seconds, across restarts; 0: it fails at once
 //!
 //! [shell]
 //! backend = "terminal"                 # or process: no terminal, no input, no lasting state
@@ -58,6 +68,9 @@
 //! provider's default, else the first model that provider lists. Variables are those of the launch
 //! that opened the session, never the daemon's own.
 
+mod prices;
+mod provider_waits;
+
 use loopd_proto::parse_error::plain;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -70,6 +83,8 @@ use crate::regular_file;
 use crate::subagent::definitions::AgentSettings;
 use loopd_exec::sandbox::NetworkAccess;
 use loopd_model::retry::RetryPolicy;
+use prices::Prices;
+use provider_waits::WaitSettings;
 
 /// The name of the file in the home.
 pub const FILE: &str = "config.toml";
@@ -80,6 +95,10 @@ const LARGEST: u64 = 1024 * 1024;
 #[derive(Debug, Default)]
 pub struct Config {
     pub retry: RetryPolicy,
+    pub waits: WaitSettings,
+    pub prices: Prices,
+    /// The models that answer when the provider of the model cannot, for sessions that name none.
+    pub fallback_models: Vec<String>,
     pub shell: ShellSettings,
     pub agents: AgentSettings,
     pub models: ModelSettings,
@@ -206,9 +225,12 @@ pub struct ProviderSettings {
 #[serde(deny_unknown_fields, default)]
 struct ConfigFile {
     model: Option<String>,
+    fallback_models: Vec<String>,
     local: bool,
     unattended_timeout: Option<u64>,
     provider: BTreeMap<String, ProviderSettings>,
+    prices: Prices,
+    limits: WaitSettings,
     shell: ShellSettings,
     hooks: HookSettings,
     agents: AgentSettings,
@@ -275,6 +297,10 @@ impl Config {
             },
         };
         Self {
+            retry: file.limits.for_calls(),
+            waits: file.limits,
+            prices: file.prices,
+            fallback_models: file.fallback_models,
             shell: file.shell,
             hooks: file.hooks,
             agents: file.agents,

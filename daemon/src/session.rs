@@ -5,6 +5,7 @@
 
 pub mod actor;
 mod ask;
+mod budget;
 pub mod clients;
 mod due;
 mod effects;

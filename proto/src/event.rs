@@ -8,6 +8,7 @@
 pub mod agent;
 pub mod ask;
 pub mod autopilot;
+pub mod budget;
 pub mod fact;
 pub mod hook;
 pub mod session;
@@ -58,6 +59,7 @@ events! {
         "session.context_changed" => ContextChanged(session::WorkContext),
         "session.task_complete" => TaskComplete(autopilot::TaskComplete),
         "session.autopilot_stopped" => AutopilotStopped(autopilot::AutopilotStopped),
+        "session.session_limits_changed" => LimitsChanged(budget::LimitsChanged),
         "user.message" => UserMessage(turn::UserMessage),
         "system.message" => SystemMessage(turn::SystemMessage),
         "system.notification" => SystemNotification(task::SystemNotification),
@@ -96,6 +98,10 @@ events! {
         "loopd.nudged" => Nudged(autopilot::Nudged),
         "loopd.autopilot_paused" => AutopilotPaused(autopilot::AutopilotPaused),
         "loopd.usage" => UsageRecorded(fact::UsageRecorded),
+        "loopd.agent_spent" => AgentSpent(budget::AgentSpent),
+        "loopd.time_up" => TimeUp(session::Empty),
+        "loopd.clock_stopped" => ClockStopped(session::Empty),
+        "loopd.provider_wait" => ProviderWait(budget::ProviderWait),
         "loopd.woken" => Woken(session::Empty),
         "loopd.task_started" => TaskStarted(task::TaskStarted),
         "loopd.enlisted" => SubagentIdentity(Box<agent::SubagentIdentity>),
@@ -145,6 +151,8 @@ events! {
         "exit_plan_mode.completed" => ExitPlanModeCompleted(ask::ExitPlanModeCompleted),
         "auto_mode_switch.requested" => AutoModeSwitchRequested(ask::AutoModeSwitchRequested),
         "auto_mode_switch.completed" => AutoModeSwitchCompleted(ask::AutoModeSwitchCompleted),
+        "session_limits_exhausted.requested" => LimitsExhaustedRequested(budget::LimitsExhaustedRequested),
+        "session_limits_exhausted.completed" => LimitsExhaustedCompleted(budget::LimitsExhaustedCompleted),
         "elicitation.requested" => ElicitationRequested(ask::ElicitationRequested),
         "elicitation.completed" => ElicitationCompleted(ask::ElicitationCompleted),
         "hook.start" => HookStart(hook::HookStart),

@@ -2,6 +2,7 @@
 
 mod autopilot;
 mod joiner;
+mod limits;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,8 @@ pub use crate::provider::{CapabilitiesOverride, ModelConfig, ProviderConfig};
 
 pub use autopilot::AutopilotOptions;
 pub use joiner::JoinerOptions;
+pub(crate) use limits::refuse_unknown;
+pub use limits::{LIMIT_ERROR, LimitKind, SessionLimits};
 
 /// The mode of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +74,9 @@ pub struct SessionOptions {
     /// Leaves out the instructions of the project and of the user.
     pub skip_custom_instructions: Option<bool>,
     pub session_limits: Option<SessionLimits>,
+    /// Our own member: the models that answer, one after the other, when the provider of the model
+    /// before cannot; those of `config.toml` when absent.
+    pub fallback_models: Option<Vec<String>>,
     pub large_output: Option<Value>,
     pub infinite_sessions: Option<Value>,
     /// How sub-agents run.
@@ -119,6 +125,7 @@ impl SessionOptions {
             instruction_directories,
             skip_custom_instructions,
             session_limits,
+            fallback_models,
             large_output,
             infinite_sessions,
             subagents,
@@ -152,24 +159,6 @@ impl SessionOptions {
         }
         self
     }
-}
-
-/// The usage limits of a session.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SessionLimits {
-    /// Credits of the Copilot API; checked after each model call.
-    #[serde(deserialize_with = "not_negative")]
-    pub max_ai_credits: Option<f64>,
-}
-
-fn not_negative<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    let number = Option::<f64>::deserialize(deserializer)?;
-    if number.is_some_and(|number| !number.is_finite() || number < 0.0) {
-        return Err(serde::de::Error::custom("must be a number from 0 on"));
-    }
-    Ok(number)
 }
 
 /// How the client wants the system message built.
@@ -363,6 +352,7 @@ impl<'de> Deserialize<'de> for SessionCreateParams {
             git_hub_token: Option<String>,
         }
         let object = Box::<RawValue>::deserialize(deserializer)?;
+        refuse_unknown(&object)?;
         let own: CreateFields = group(&object)?;
         Ok(Self {
             session_id: own.session_id,
@@ -388,6 +378,7 @@ impl<'de> Deserialize<'de> for SessionResumeParams {
             disable_resume: bool,
         }
         let object = Box::<RawValue>::deserialize(deserializer)?;
+        refuse_unknown(&object)?;
         let own: ResumeFields = group(&object)?;
         Ok(Self {
             session_id: own.session_id,

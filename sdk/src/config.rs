@@ -8,7 +8,7 @@ use loopd_proto::id::SessionId;
 use loopd_proto::params::pending::ExitPlanMode;
 use loopd_proto::params::ui::UserInputResponse;
 use loopd_proto::permission::PermissionDecision;
-use loopd_proto::session::{ClientOffer, SessionOptions};
+use loopd_proto::session::{ClientOffer, SessionLimits, SessionOptions};
 
 use crate::handler::{
     Handlers, PermissionAsked, PermissionHandling, PlanProposed, Tool, UserInput,
@@ -48,6 +48,16 @@ impl SessionConfig {
     #[must_use]
     pub fn working_directory(mut self, directory: impl Into<String>) -> Self {
         self.options.working_directory = Some(directory.into());
+        self
+    }
+
+    /// Limits what the session and all its sub-agents may use together.
+    ///
+    /// A turn that reaches a limit fails; [`Error::limit_reached`](crate::Error::limit_reached) says
+    /// which.
+    #[must_use]
+    pub fn limits(mut self, limits: SessionLimits) -> Self {
+        self.options.session_limits = Some(limits);
         self
     }
 

@@ -7,6 +7,7 @@ use loopd_proto::error as code;
 use loopd_proto::event::session::Failure;
 use loopd_proto::home_paths::HomePathError;
 use loopd_proto::id::SessionId;
+use loopd_proto::session::LimitKind;
 use loopd_proto::wire::{CallError, ErrorObject};
 
 /// An error of the client or of the daemon.
@@ -50,6 +51,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the limit of the session that ended the turn, if one did. The run goes on when a client
+    /// grants more.
+    pub fn limit_reached(&self) -> Option<LimitKind> {
+        let Self::Failed(failure) = self else {
+            return None;
+        };
+        LimitKind::of_error(&failure.error_type, failure.error_code.as_deref())
+    }
+
     /// Returns whether the daemon does not know the session.
     pub fn is_session_not_found(&self) -> bool {
         matches!(self, Self::Refused { message, .. } if message.starts_with("Session not found"))

@@ -68,9 +68,10 @@ pub use loopd_proto::params::task::{
 };
 pub use loopd_proto::params::trust::{TrustChanged, TrustItem, TrustItemKind, TrustShown};
 pub use loopd_proto::params::ui::UserInputResponse;
+pub use loopd_proto::params::usage::{LimitUsage, Metrics};
 pub use loopd_proto::params::worktree::{Worktree, WorktreeContents, WorktreeUse};
 pub use loopd_proto::permission::{PermissionDecision, PermissionRequest, PermissionRule};
-pub use loopd_proto::session::{AutopilotOptions, Mode, SessionOptions};
+pub use loopd_proto::session::{AutopilotOptions, LimitKind, Mode, SessionLimits, SessionOptions};
 
 /// The version of the wire protocol this client speaks.
 pub const PROTOCOL_VERSION: u32 = loopd_proto::PROTOCOL_VERSION;

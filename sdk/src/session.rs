@@ -11,6 +11,7 @@ use loopd_proto::method::{self, Method};
 use loopd_proto::params::autopilot::{AutopilotStatus, PauseParams, Paused};
 use loopd_proto::params::session::{Of, SendAndWaitParams, SendMode, SendParams};
 use loopd_proto::params::settings::ModeParams;
+use loopd_proto::params::usage::Metrics;
 use loopd_proto::session::{Mode, SessionOpened, SessionResumeParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -201,6 +202,13 @@ impl Session {
         let mut turn = self.turn(message, wait);
         while turn.next().await.is_some() {}
         turn.finish()
+    }
+
+    /// Returns what the session and all its sub-agents have used, and its limits.
+    pub async fn usage(&self) -> Result<Metrics, Error> {
+        let session_id = self.id().clone();
+        self.call::<method::UsageGetMetrics>(&Of { session_id })
+            .await
     }
 
     /// Switches the session to a mode.

@@ -19,6 +19,7 @@ mod architecture;
 mod attach;
 mod auto_mode_switch;
 mod autopilot;
+mod budgets;
 mod client_commands;
 mod client_tools;
 mod closed_files;

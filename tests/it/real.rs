@@ -14,6 +14,7 @@ mod overwritten;
 mod private_home;
 mod process;
 mod process_ownership;
+mod provider_waits;
 mod relays;
 mod secret_environment;
 mod starts;

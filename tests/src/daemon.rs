@@ -36,6 +36,7 @@ pub struct Builder {
     token: Option<String>,
     yolo: bool,
     commits: Option<Commits>,
+    config: Option<String>,
 }
 
 impl Builder {
@@ -82,6 +83,13 @@ impl Builder {
         self
     }
 
+    /// Sets the text of `config.toml` in the home.
+    #[must_use]
+    pub fn config(mut self, text: &str) -> Self {
+        self.config = Some(text.to_owned());
+        self
+    }
+
     pub async fn start(self) -> Daemon {
         let home = TempDir::new().unwrap();
         let work = TempDir::new().unwrap();
@@ -89,6 +97,9 @@ impl Builder {
         let mut store: Arc<dyn Store> = Arc::new(store);
         if let Some(commits) = self.commits {
             store = Arc::new(HeldStore::new(store, commits));
+        }
+        if let Some(text) = self.config {
+            std::fs::write(home.path().join(loopd::config::FILE), text).unwrap();
         }
         let app = App::with_store(home.path(), store, None).unwrap();
         let mut environment = self.environment;

@@ -14,6 +14,7 @@ use loopd_proto::id::{RequestId, ToolCallId};
 
 use super::answer_cut::AnswerCut;
 use super::autopilot::Autopilot;
+use super::budget::{Spend, WorkedTime};
 use super::guards::ClientGuards;
 use super::history::Entry;
 use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
@@ -59,6 +60,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         // around them say: a call is known from the message that asked for it, and the end of a
         // turn from the event that follows.
         Durable::SessionInfo(_)
+        | Durable::LimitsChanged(_)
         | Durable::HookEnd(_)
         | Durable::SubagentStarted(_)
         | Durable::SubagentCompleted(_)
@@ -138,6 +140,8 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 run: Run {
                     woken: true,
                     continues: state.unfinished.is_some(),
+                    limited: false,
+                    limit_request: None,
                     ..state.unfinished.take().unwrap_or_default()
                 },
             });
@@ -163,8 +167,12 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::TasksRemoved(removed) => {
             for id in &removed.ids {
                 // The totals keep what a removed task used.
-                let usage = state.tasks.removed(id).map(|task| task.usage);
-                state.totals.add(&usage.unwrap_or_default());
+                if let Some(task) = state.tasks.removed(id) {
+                    state.totals.add(&task.usage);
+                    let reported = Spend::from(&task.usage);
+                    let more = task.spent.beyond(reported);
+                    state.totals.unreported = state.totals.unreported.plus(more);
+                }
             }
         }
         Durable::SystemMessage(message) => state.system = Some(message.content.clone()),
@@ -243,6 +251,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             // A fork starts with a copy of its parent's log. The usage, the open forms and the
             // autopilot in it belong to the parent.
             state.totals = Totals::default();
+            state.worked = WorkedTime::default();
             state.questions.close_forms();
             state.unanswered.clear();
             state.autopilot = Autopilot::default();
@@ -311,7 +320,24 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.autopilot.run_ended(ended, state.mode);
             runs::end(state, ended);
         }
+        Durable::AgentSpent(spent) => state.tasks.spent(&spent.id, spent.into()),
+        Durable::TimeUp(_) => {
+            state.worked.stopping = true;
+            if let Phase::Turn(turn) = &mut state.phase {
+                turn.aborting = true;
+            }
+            if let Some(run) = runs::current(state) {
+                run.limited = true;
+            }
+        }
+        Durable::ClockStopped(_) => state.worked.was_cut(),
+        Durable::ProviderWait(wait) => {
+            if let Phase::Turn(turn) = &mut state.phase {
+                turn.stage = Stage::Waiting { until: wait.until };
+            }
+        }
         Durable::UsageRecorded(usage) => {
+            state.totals.nano_usd = state.totals.nano_usd.saturating_add(usage.nano_usd);
             state.totals.api_duration_ms += usage.duration_ms;
             state.totals.nano_credits =
                 state.totals.nano_credits.saturating_add(usage.nano_credits);
@@ -319,7 +345,13 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             metrics.requests.count += 1;
             metrics.usage.add(&usage.tokens);
             state.totals.last_call = usage.tokens;
+            state.totals.last_credits = usage.nano_credits;
         }
+    }
+    let limits = state.options.session_limits.as_ref();
+    if limits.is_some_and(|limits| limits.timeout_seconds.is_some()) {
+        let works = state.is_busy() || state.tasks.has_agents_at_work();
+        state.worked.note(head.timestamp, works);
     }
     // A call knows the request that it waits for. Once the call waits no more, its question closes.
     if !state.questions.is_empty() {

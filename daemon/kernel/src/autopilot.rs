@@ -69,7 +69,7 @@ impl Autopilot {
     /// A run ended. Only a run that ended by itself, or one that can be continued, goes on later.
     pub(crate) fn run_ended(&mut self, ended: &LoopEnded, mode: Mode) {
         let goes_on = ended.outcome == LoopOutcome::Done && mode == Mode::Autopilot;
-        if !goes_on && !ended.resumable {
+        if !goes_on && !ended.resumable && !ended.limited {
             self.request = None;
         }
     }

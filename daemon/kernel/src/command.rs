@@ -13,6 +13,7 @@ use ulid::Ulid;
 
 use loopd_proto::event::agent::Stance;
 use loopd_proto::event::ask::{AutoModeSwitch, ElicitationAction};
+use loopd_proto::event::budget::AgentSpent;
 use loopd_proto::event::fact::{ClientRef, NamedBy};
 use loopd_proto::event::hook::HookEnd;
 use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
@@ -20,7 +21,7 @@ use loopd_proto::event::task::ShellWaiting;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, ToolCallId};
 use loopd_proto::params::options::OptionsPatch;
-use loopd_proto::params::pending::ExitPlanMode;
+use loopd_proto::params::pending::{ExitPlanMode, LimitsExhausted};
 use loopd_proto::params::permission::ApprovalMode;
 use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::permission::{PermissionDecision, PermissionRequest, Permissions};
@@ -28,6 +29,7 @@ use loopd_proto::session::Mode;
 use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
+use super::decide::provider_wait::ProviderWaits;
 pub use super::effect::{Effect, EffectStart, RememberScope};
 use super::guards::{ClientGuards, GuardJoined, GuardLeft};
 use super::hook::{Guarded, HookNeeds, HookPermission, HookVerdict, StopAnswered};
@@ -75,6 +77,9 @@ pub struct DecideEnv<'a> {
     pub runs_command: &'a dyn Fn(&str) -> bool,
     /// The session at the top, while this session is a live sub-agent of it.
     pub top: Option<&'a SessionId>,
+    /// The models that answer when the provider of the model cannot, if the session names none.
+    pub fallback_models: &'a [String],
+    pub provider_waits: ProviderWaits,
     pub hooks: HookNeeds<'a>,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
@@ -227,6 +232,19 @@ pub enum Command {
         call: ToolCallId,
         outcome: CallOutcome,
     },
+    /// The provider may take requests again.
+    WaitOver {
+        turn: TurnKey,
+    },
+    /// A model call of a sub-agent below this session has ended.
+    AgentSpent(AgentSpent),
+    /// A client answers whether more credits are granted.
+    AnswerLimits {
+        request: RequestId,
+        response: LimitsExhausted,
+    },
+    /// The limit of time may be reached.
+    TimeUp,
     /// The grace time that an abort gives to running tools has passed.
     GraceOver {
         turn: TurnKey,

@@ -11,9 +11,10 @@ mod form;
 mod guards;
 mod hooks;
 mod life;
-mod limits;
+pub mod limits;
 mod model_switch;
 mod plan;
+pub mod provider_wait;
 mod queue;
 mod settings;
 mod tasks;
@@ -110,6 +111,12 @@ pub fn decide(
         Command::ModelFailed { turn, failure } => {
             Ok(turn::model_failed(state, &turn, failure, env))
         }
+        Command::WaitOver { turn } => Ok(provider_wait::over(state, &turn)),
+        Command::AgentSpent(spent) => Ok(limits::agent_spent(state, spent, env)),
+        Command::AnswerLimits { request, response } => {
+            Ok(limits::answered(state, request, response, env))
+        }
+        Command::TimeUp => Ok(limits::time_up(state, env)),
         Command::Abort(request) => Ok(abort::abort(state, request, env)),
         Command::GraceOver { turn } => Ok(abort::grace_over(state, &turn, env)),
 
@@ -181,7 +188,7 @@ pub fn decide(
         } => Ok(settings::effort(state, effort, default_model)),
         Command::UpdateOptions(patch) => {
             settings::inherited::check_options(state, env)?;
-            Ok(settings::options(state, &patch))
+            Ok(settings::options(state, &patch, env))
         }
         Command::ChangePermissions(change) => {
             settings::inherited::check(state, "permissions", env)?;
@@ -210,29 +217,38 @@ pub fn decide(
 /// Ends a run of the loop. Stores and announces the end, then starts on waiting work or reports the
 /// session idle.
 fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &DecideEnv<'_>) {
-    let run = match outcome {
+    end_run(state, decision, LoopEnded::with(outcome), env);
+}
+
+/// Does the same with the end as it is stored.
+fn end_run(state: &State, decision: &mut Decision, ended: LoopEnded, env: &DecideEnv<'_>) {
+    let run = match ended.outcome {
+        // The run goes on when a client grants more.
+        LoopOutcome::Failed if ended.limited => RunEnd::No,
         LoopOutcome::Done => RunEnd::Busy,
         LoopOutcome::Aborted => RunEnd::Aborted,
         LoopOutcome::Failed => RunEnd::Failed,
         LoopOutcome::Interrupted => RunEnd::No,
     };
-    rest_after(state, decision, outcome, run, env);
+    rest_after(state, decision, ended, run, env);
 }
 
 /// Ends a run because a person rejected a call. The model gets no further turn before a person sends
 /// a message.
 fn rest_rejected(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
-    rest_after(state, decision, LoopOutcome::Done, RunEnd::Rejected, env);
+    let ended = LoopEnded::with(LoopOutcome::Done);
+    rest_after(state, decision, ended, RunEnd::Rejected, env);
 }
 
 fn rest_after(
     state: &State,
     decision: &mut Decision,
-    outcome: LoopOutcome,
+    ended: LoopEnded,
     run: RunEnd,
     env: &DecideEnv<'_>,
 ) {
-    decision.store(Durable::LoopEnded(LoopEnded::with(outcome)));
+    let outcome = ended.outcome;
+    decision.store(Durable::LoopEnded(ended));
     let place = decision.steps.len();
     autopilot::after_run(state, decision, run, place, env);
     let place = decision.steps.len();

@@ -4,6 +4,7 @@ use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{Asked, PendingMessage};
 use loopd_proto::id::{RequestId, TaskId, ToolCallId};
 use loopd_proto::permission::Approval;
+use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
 use super::command::LastingApproval;
@@ -42,6 +43,8 @@ pub enum Effect {
         origin: ToolOrigin,
         grant: Grant,
     },
+    /// Report `WaitOver` when the provider may take requests again.
+    AwaitProvider { turn: TurnKey, until: Timestamp },
     /// Stop everything that runs for the current turn.
     CancelTurn,
     /// Report `GraceOver` when the grace time has passed.
@@ -97,6 +100,7 @@ impl Effect {
             | Self::Assess { turn, .. }
             | Self::AskHooks(HookPermission { turn, .. })
             | Self::AskStop(turn)
+            | Self::AwaitProvider { turn, .. }
             | Self::Run { turn, .. } => Some(turn),
             Self::Prepare { .. }
             | Self::OpenShellAhead
@@ -121,6 +125,7 @@ impl Effect {
             | Self::Guard { .. }
             | Self::AskHooks(_)
             | Self::AskStop(_)
+            | Self::AwaitProvider { .. }
             | Self::CancelTurn
             | Self::StartGrace(_)
             | Self::AskClients(_)

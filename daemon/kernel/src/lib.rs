@@ -15,6 +15,7 @@
 pub mod answer_cut;
 pub mod apply;
 pub mod autopilot;
+pub mod budget;
 pub mod changed_shells;
 pub mod command;
 pub mod context;

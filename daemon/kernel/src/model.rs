@@ -15,8 +15,18 @@ pub struct ModelRequest {
     pub tools: Vec<ToolSpec>,
     pub delivery: Delivery,
     pub reasoning_effort: Option<String>,
+    /// The most tokens that the reply may have; the provider's own limit holds beside it.
+    pub max_output_tokens: Option<u64>,
     /// Extra HTTP headers that a client asked for with `session.send`.
     pub headers: Vec<(String, String)>,
+}
+
+impl ModelRequest {
+    /// Returns the most tokens that the reply may have, by the request and by what is configured.
+    pub fn output_limit(&self, configured: Option<u64>) -> Option<u64> {
+        let limits = [self.max_output_tokens, configured];
+        limits.into_iter().flatten().min()
+    }
 }
 
 /// Whether the reply arrives in pieces or at once.

@@ -13,6 +13,7 @@ use loopd_proto::time::Timestamp;
 
 use super::answer_cut::AnswerCut;
 use super::autopilot::Autopilot;
+use super::budget::{Spend, WorkedTime};
 use super::changed_shells::ChangedShells;
 use super::guards::ClientGuards;
 use super::history::{Entry, History};
@@ -78,6 +79,8 @@ pub struct State {
     pub changed_shells: ChangedShells,
     pub plan_exists: bool,
     pub totals: Totals,
+    /// How long the session has worked, while it has a limit of time.
+    pub worked: WorkedTime,
     /// The last visible durable event: the parent of the next one.
     pub tip: Option<EventId>,
     pub seq: Seq,
@@ -101,10 +104,16 @@ pub struct Totals {
     pub tool_calls: u64,
     /// What the providers charged, in billionths of a credit.
     pub nano_credits: u64,
+    /// The cost in billionths of a US dollar, as far as the models have prices.
+    pub nano_usd: u64,
     pub models: BTreeMap<String, ModelMetrics>,
     /// What the last model call used.
     pub last_call: TokenMetrics,
+    /// What the last model call was charged, in billionths of a credit.
+    pub last_credits: u64,
     pub code_changes: CodeChanges,
+    /// What removed tasks used beyond what they reported when they ended.
+    pub unreported: Spend,
 }
 
 impl Totals {
@@ -113,6 +122,7 @@ impl Totals {
         self.tool_calls += usage.tool_calls;
         self.api_duration_ms += usage.api_duration_ms;
         self.nano_credits = self.nano_credits.saturating_add(usage.nano_credits);
+        self.nano_usd = self.nano_usd.saturating_add(usage.nano_usd);
         for (model, metrics) in &usage.models {
             self.models.entry(model.clone()).or_default().add(metrics);
         }
@@ -158,6 +168,10 @@ pub struct Run {
     pub error: Option<EventId>,
     /// How many times hooks have kept the run from ending.
     pub stop_blocks: u32,
+    /// Whether a limit of the session ends or ended the run. It goes on when a client grants more.
+    pub limited: bool,
+    /// The question whether more credits are granted.
+    pub limit_request: Option<RequestId>,
 }
 
 /// A message that was accepted. Its fingerprint shows whether a second send repeats it.
@@ -240,6 +254,8 @@ pub struct Turn {
 pub enum Stage {
     /// The model has not answered yet.
     Calling,
+    /// The provider of the model takes no requests until then; the model is called again afterwards.
+    Waiting { until: Timestamp },
     /// The model asked for tools.
     Tools(Vec<CallState>),
 }
@@ -282,6 +298,7 @@ impl State {
             changed_shells: ChangedShells::default(),
             plan_exists: false,
             totals: Totals::default(),
+            worked: WorkedTime::default(),
             tip: None,
             seq: Seq::START,
             visible: 0,
@@ -350,6 +367,7 @@ impl State {
             tool_calls: self.totals.tool_calls,
             api_duration_ms: self.totals.api_duration_ms,
             nano_credits: self.totals.nano_credits,
+            nano_usd: self.totals.nano_usd,
             models: self.totals.models.clone(),
         };
         for task in self.tasks.iter() {
@@ -399,13 +417,21 @@ impl Turn {
     pub fn calls(&self) -> &[CallState] {
         match &self.stage {
             Stage::Tools(calls) => calls,
-            Stage::Calling => &[],
+            Stage::Calling | Stage::Waiting { .. } => &[],
         }
     }
 
     /// Whether the model has answered, and every tool call that it asked for has its result.
     pub fn has_answered(&self) -> bool {
         matches!(&self.stage, Stage::Tools(calls) if !calls.iter().any(CallState::is_open))
+    }
+
+    /// Returns until when the turn waits for the provider of its model.
+    pub fn waits_until(&self) -> Option<Timestamp> {
+        match self.stage {
+            Stage::Waiting { until } if !self.aborting => Some(until),
+            Stage::Waiting { .. } | Stage::Calling | Stage::Tools(_) => None,
+        }
     }
 
     /// Whether a call of the turn waits for an answer that can still come.

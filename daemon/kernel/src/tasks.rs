@@ -13,6 +13,8 @@ use loopd_proto::event::task::{
 use loopd_proto::id::{MessageId, TaskId, ToolCallId};
 use loopd_proto::time::Timestamp;
 
+use super::budget::Spend;
+
 /// The tasks of a session, ordered by id.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tasks {
@@ -37,6 +39,8 @@ pub struct Task {
     pub turns: Vec<Answered>,
     /// What the task used so far, as last reported.
     pub usage: WorkUsage,
+    /// What model calls for the task used, each reported while the session had limits.
+    pub spent: Spend,
     /// When the task began to work; `None` while it does not.
     pub active_since: Option<Timestamp>,
     /// How long the task worked before `active_since`.
@@ -98,6 +102,7 @@ impl Task {
             told: Told::NotYet,
             turns: Vec::new(),
             usage: WorkUsage::default(),
+            spent: Spend::default(),
             active_since: Some(started.started_at),
             active_ms: 0,
             note: None,
@@ -293,6 +298,12 @@ impl Tasks {
             if let TaskWork::Agent(agent) = &mut task.work {
                 agent.execution = Execution::Background;
             }
+        }
+    }
+
+    pub(super) fn spent(&mut self, id: &TaskId, spent: Spend) {
+        if let Some(task) = self.all.get_mut(id) {
+            task.spent = task.spent.plus(spent);
         }
     }
 

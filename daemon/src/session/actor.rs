@@ -12,6 +12,7 @@ use loopd_proto::session::SessionOptions;
 use loopd_store::SessionRecord;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::budget::{TreeBudget, UnsettledCall};
 use super::clients::Clients;
 use super::clients::attach::PendingWork;
 use super::files::FileWriter;
@@ -74,6 +75,10 @@ pub(super) struct Actor {
     /// The secrets that the files of large outputs must not hold.
     pub(super) file_masks: FileMasks,
     pub(super) subagents: SessionSubagents,
+    /// The model calls of this session and the sub-agents below it, if it is at the top.
+    pub(super) budget: Arc<TreeBudget>,
+    /// The model call whose usage is about to be stored.
+    pub(super) unsettled: UnsettledCall,
     pub(super) storage: Storage,
     pub(super) hooks: SessionHooks,
     /// Since when nobody attends the session and nothing runs in it.
@@ -134,6 +139,8 @@ impl Actor {
             question_waiters: QuestionWaiters::default(),
             waits: Waits::default(),
             files: FileWriter::default(),
+            budget: Arc::default(),
+            unsettled: UnsettledCall::default(),
             storage: Storage::default(),
             hooks: SessionHooks::new(transcript),
             quiet_since: None,
@@ -491,6 +498,8 @@ impl Actor {
             plan_file: &|| self.services.plan_file(&self.state.id),
             runs_command: &|name| self.clients.runs_command(name),
             top: self.subagents.parent().map(ParentLink::top),
+            fallback_models: &self.services.config.fallback_models,
+            provider_waits: self.services.config.waits.for_turns(),
             hooks: HookNeeds {
                 guard: &|call| self.has_hooks(HookKind::PreToolUse, Some(&call.name)),
                 permission: &|call| self.has_hooks(HookKind::PermissionRequest, Some(&call.name)),

@@ -10,11 +10,16 @@ use super::actor::Actor;
 use crate::config::UnattendedTimeout;
 use loopd_kernel::command::Command;
 
+/// The longest time until a session looks at the clock again.
+const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// What a session does when its time has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Due {
     /// Tries again to store what could not be stored.
     Retry,
+    /// Stops all work: the limit of time is reached.
+    TimeUp,
     /// Closes the idle shells; nobody was attached for so long.
     CloseShells(Duration),
     End,
@@ -32,6 +37,9 @@ impl Actor {
             }
             match due {
                 Due::Retry => self.retry().await,
+                Due::TimeUp => {
+                    self.report(Command::TimeUp).await;
+                }
                 Due::CloseShells(unattended) => {
                     self.quiet_since = None;
                     self.shells.close_idle(unattended);
@@ -50,6 +58,7 @@ impl Actor {
     fn next_due(&mut self) -> Option<(Instant, Due)> {
         let now = Instant::now();
         let retry = self.storage.retry_at().map(|at| (at, Due::Retry));
+        let time_up = self.time_left().map(|left| (now + left, Due::TimeUp));
         let rests = !self.state.tasks.has_agents_at_work() && !self.subagents.is_child();
         let launch = self.clients.launch();
         let end = launch
@@ -63,8 +72,18 @@ impl Actor {
             self.quiet_since = None;
             None
         };
-        let due = [retry, end, shells].into_iter().flatten();
+        let due = [retry, time_up, end, shells].into_iter().flatten();
         due.min_by_key(|(at, _)| *at)
+    }
+
+    /// Returns how much of the limit of time is left, while the session or its sub-agents work.
+    fn time_left(&self) -> Option<Duration> {
+        if self.subagents.is_child() {
+            return None;
+        }
+        let left = loopd_kernel::budget::time_left_ms(&self.state, self.services.clock.now())?;
+        // Not so far away that it cannot be added to a moment.
+        Some(Duration::from_millis(left).min(LONGEST_SLEEP))
     }
 
     fn close_shells(&self, since: Instant) -> (Instant, Due) {

@@ -1,6 +1,7 @@
 //! Starts the effects that the kernel asks for. Each effect is a task of the session and reports a
 //! command, also when it panics.
 
+mod model_call;
 mod tool_calls;
 
 use std::time::Duration;
@@ -17,15 +18,11 @@ use super::hooks::{SelectedAgentHooks, report_notices};
 use super::subagents::roster::RosterLookup;
 use super::toolset::Toolset;
 use super::work::Work;
-use crate::discovery::hooks::HookKind;
-use crate::hook::{ErrorHandling, HookCell, HookContext, HookLookup};
+use crate::hook::{HookCell, HookLookup};
 use crate::subagent::CancelledBy;
-use crate::turn::model_call::{self, ModelCallInput};
 use crate::turn::prepare::{self, PrepareInput};
 use crate::turn::route::Route;
 use loopd_kernel::command::{Command, Effect, ModelFailure, Prepared, RememberScope};
-use loopd_kernel::context;
-use loopd_kernel::model::{Delivery, ModelRequest};
 use loopd_kernel::state::TurnKey;
 use loopd_kernel::tasks::Task;
 
@@ -70,6 +67,9 @@ impl Actor {
                 origin,
                 grant,
             } => return Some(self.run_call(turn, call, origin, grant)),
+            Effect::AwaitProvider { turn, until } => {
+                return Some(self.await_provider(turn, until));
+            }
             Effect::StartGrace(turn) => return Some(grace(turn, self.grace_time())),
             Effect::OpenShellAhead => self.shells.open_spare(&self.agent_command_context()),
             Effect::CancelTurn => self.running.cancel_turn(),
@@ -251,86 +251,6 @@ impl Actor {
     fn is_fork(&self) -> bool {
         let subagent = self.state.subagent.as_ref();
         subagent.is_some_and(|own| own.profile.fork)
-    }
-
-    fn call_model(&self, turn: TurnKey) -> Work {
-        let tools = self.toolset();
-        let model = self.state.model.clone().unwrap_or_default();
-        let messages = context::messages(&self.state);
-        let request = ModelRequest {
-            model,
-            messages,
-            tools: tools.specs(),
-            delivery: if self.state.options.streaming == Some(true) {
-                Delivery::Streamed
-            } else {
-                Delivery::Whole
-            },
-            reasoning_effort: self.state.reasoning_effort.clone(),
-            headers: self.running.headers(),
-        };
-        let mut input = ModelCallInput {
-            turn: turn.clone(),
-            request,
-            message: self.services.clock.id().into(),
-            session: self.state.id.clone(),
-            tip: self.state.tip.clone(),
-            audience: self.clients.audience().clone(),
-            services: self.services.clone(),
-            route: self.route(),
-            conversation_tokens: context::conversation_tokens(&self.state),
-        };
-        let cancel = self.running.turn();
-        let failed = turn;
-        let hooks = self.has_hooks(HookKind::ErrorOccurred, None);
-        let hooks = hooks.then(|| (self.hook_context(), self.reporter()));
-        Work::new(
-            async move {
-                let called = async {
-                    match hooks {
-                        None => model_call::call(&mut input).await,
-                        Some((context, reporter)) => {
-                            hooked_call(&mut input, &context, &reporter).await
-                        }
-                    }
-                };
-                tokio::select! {
-                    () = cancel.cancelled() => None,
-                    command = called => Some(command),
-                }
-            },
-            move || Command::ModelFailed {
-                turn: failed,
-                failure: internal_failure(),
-            },
-        )
-    }
-}
-
-/// Calls the model; hooks may have a failed call repeated.
-async fn hooked_call(
-    input: &mut ModelCallInput,
-    context: &HookContext,
-    reporter: &Reporter,
-) -> Command {
-    let mut tries = 0;
-    loop {
-        let called = model_call::call(input).await;
-        let Command::ModelFailed { failure, .. } = &called else {
-            return called;
-        };
-        let (handling, ended) = context.error_occurred(&failure.message, true).await;
-        if !ended.is_empty() {
-            let noted = Command::HooksNoted {
-                context: Vec::new(),
-                ended,
-            };
-            reporter.report(noted).await;
-        }
-        match handling {
-            ErrorHandling::Retry(most) if tries < most => tries += 1,
-            ErrorHandling::Retry(_) | ErrorHandling::AsUsual => return called,
-        }
     }
 }
 

@@ -124,7 +124,7 @@ fn waits_for_answer<'a>(
         let Some(turn) = state.turn().filter(|turn| !turn.aborting) else {
             return false;
         };
-        if turn.waits_for_clients() {
+        if turn.waits_for_clients() || turn.waits_until().is_some() {
             return true;
         }
         let Some(levels) = levels.checked_sub(1) else {

@@ -178,6 +178,7 @@ impl Actor {
         let event = self.publish_committed(own, later);
         self.clients.audience().release();
         self.waits.settle(&self.state);
+        self.settle_calls();
         if stored_any {
             self.report_status();
             self.wait_for_answers();

@@ -40,6 +40,13 @@ pub struct ModelCallInput {
     pub conversation_tokens: u64,
 }
 
+impl ModelCallInput {
+    /// Estimates the input tokens of the request.
+    pub fn estimated_tokens(&self) -> u64 {
+        usage_info(self).current_tokens
+    }
+}
+
 /// Makes the call; always ends in a reply or a failure. After a failure the call can be made again
 /// with the same input.
 pub async fn call(input: &mut ModelCallInput) -> Command {
@@ -94,6 +101,8 @@ pub async fn call(input: &mut ModelCallInput) -> Command {
     match outcome {
         Ok(mut reply) => {
             limit_arguments(&mut reply.turn.calls);
+            let price = input.services.config.prices.of(&model);
+            let nano_usd = price.map_or(0, |price| price.cost(&reply.usage));
             Command::ModelReplied(Box::new(ModelReplied {
                 turn: input.turn.clone(),
                 message: input.message.clone(),
@@ -104,6 +113,7 @@ pub async fn call(input: &mut ModelCallInput) -> Command {
                 endpoint: about.path.map(str::to_owned),
                 tool_count: request.tools.len() as u64,
                 initiator: initiator(request),
+                nano_usd,
             }))
         }
         Err(error) => {

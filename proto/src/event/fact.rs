@@ -256,11 +256,18 @@ pub struct Reminded {
 
 /// The loop has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct LoopEnded {
     pub outcome: LoopOutcome,
     /// Whether a client may let the run go on: the daemon ended in the middle of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resumable: bool,
+    /// Whether a limit of the session ended the run. It goes on when a client grants more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limited: bool,
+    /// The question whether more credits are granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_request: Option<RequestId>,
 }
 
 impl LoopEnded {
@@ -269,6 +276,8 @@ impl LoopEnded {
         Self {
             outcome,
             resumable: false,
+            limited: false,
+            limit_request: None,
         }
     }
 }
@@ -293,4 +302,12 @@ pub struct UsageRecorded {
     /// What the provider charged, in billionths of a credit.
     #[serde(default)]
     pub nano_credits: u64,
+    /// The cost in billionths of a US dollar; 0 if the model has no price.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nano_usd: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -99,6 +99,8 @@ pub struct WorkUsage {
     pub tool_calls: u64,
     pub api_duration_ms: u64,
     pub nano_credits: u64,
+    /// The cost in billionths of a US dollar, as far as the models have prices.
+    pub nano_usd: u64,
     pub models: BTreeMap<String, ModelMetrics>,
 }
 
@@ -115,6 +117,7 @@ impl WorkUsage {
         self.tool_calls += other.tool_calls;
         self.api_duration_ms += other.api_duration_ms;
         self.nano_credits = self.nano_credits.saturating_add(other.nano_credits);
+        self.nano_usd = self.nano_usd.saturating_add(other.nano_usd);
         for (model, metrics) in &other.models {
             self.models.entry(model.clone()).or_default().add(metrics);
         }

@@ -6,7 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::id::SessionId;
 use crate::json::group;
-use crate::session::{AutopilotOptions, CapabilitiesOverride, SessionLimits, SessionOptions};
+use crate::session::{
+    AutopilotOptions, CapabilitiesOverride, SessionLimits, SessionOptions, refuse_unknown,
+};
 
 /// A change of options. Only the options that it names change.
 #[derive(Debug, Clone)]
@@ -71,8 +73,10 @@ impl<'de> Deserialize<'de> for OptionsParams {
             enable_file_hooks: Option<bool>,
             session_limits: Option<SessionLimits>,
             autopilot: Option<AutopilotOptions>,
+            fallback_models: Option<Vec<String>>,
         }
         let object = Box::<RawValue>::deserialize(deserializer)?;
+        refuse_unknown(&object)?;
         let own: UpdateFields = group(&object)?;
         let same: Same = group(&object)?;
         let mut members: Map<String, Value> = group(&object)?;
@@ -95,6 +99,7 @@ impl<'de> Deserialize<'de> for OptionsParams {
                     enable_file_hooks: same.enable_file_hooks,
                     session_limits: same.session_limits,
                     autopilot: same.autopilot,
+                    fallback_models: same.fallback_models,
                     ..SessionOptions::default()
                 },
                 no_limits: members.get("sessionLimits") == Some(&Value::Null),

@@ -61,7 +61,8 @@ pub struct LimitsExhaustedParams {
 }
 
 /// What to do about a limit that is used up.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitsExhausted {
     pub action: LimitAction,
@@ -71,7 +72,7 @@ pub struct LimitsExhausted {
     pub max_ai_credits: Option<f64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LimitAction {
     Add,

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::event::session::ModelMetrics;
+use crate::session::SessionLimits;
 use crate::time::Timestamp;
 
 #[skip_serializing_none]
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Metrics {
     pub total_premium_request_cost: f64,
@@ -23,9 +24,30 @@ pub struct Metrics {
     pub current_model: Option<String>,
     pub last_call_input_tokens: u64,
     pub last_call_output_tokens: u64,
+    /// Our own member: what the session and all its sub-agents used, in the units of the limits.
+    #[serde(default)]
+    pub used: LimitUsage,
+    /// Our own member: the limits of the session; absent if it has none.
+    #[serde(default)]
+    pub session_limits: Option<SessionLimits>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// What is used, in the units of the limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LimitUsage {
+    pub ai_credits: f64,
+    /// Input and output tokens.
+    pub tokens: u64,
+    /// US dollars, as far as the models have prices in `config.toml`.
+    pub cost_usd: f64,
+    /// Model calls.
+    pub turns: u64,
+    /// Seconds at work since the session has a limit of time.
+    pub seconds: f64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CodeChanges {
     pub lines_added: u64,

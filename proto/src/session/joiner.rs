@@ -90,6 +90,7 @@ impl SessionOptions {
             instruction_directories "instructionDirectories",
             skip_custom_instructions "skipCustomInstructions",
             session_limits "sessionLimits",
+            fallback_models "fallbackModels",
             large_output "largeOutput",
             infinite_sessions "infiniteSessions",
             subagents "subagents",

@@ -4,6 +4,7 @@
 //! A story plays in a daemon of its own; the session that people see is named after the story.
 
 mod autopilot;
+mod budgets;
 mod changed_queue;
 mod changed_rules;
 mod hooks;
@@ -49,6 +50,8 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         ("rate-limited", modes::rate_limited().boxed_local()),
         ("hooks", hooks::hooks().boxed_local()),
         ("guard-absent", hooks::guard_absent().boxed_local()),
+        ("provider-wait", budgets::provider_wait().boxed_local()),
+        ("time-up", budgets::time_up().boxed_local()),
         ("settings", settings().boxed_local()),
         ("managed", managed().boxed_local()),
         ("shells", shells().boxed_local()),

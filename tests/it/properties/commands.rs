@@ -50,6 +50,7 @@ impl Work {
             | Effect::AskStop(_)
             | Effect::OpenShellAhead
             | Effect::CancelTurn
+            | Effect::AwaitProvider { .. }
             | Effect::AskClients(_)
             | Effect::Withdraw(_)
             | Effect::Resolve { .. }
@@ -210,6 +211,7 @@ pub(super) fn replied(turn: &TurnKey, reply: Reply) -> Command {
         endpoint: None,
         tool_count: 1,
         initiator: "user",
+        nano_usd: 0,
     }))
 }
 

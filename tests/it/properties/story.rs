@@ -106,6 +106,7 @@ fn effect_name(effect: &Effect) -> String {
         | Effect::AskStop(_)
         | Effect::OpenShellAhead
         | Effect::CancelTurn
+        | Effect::AwaitProvider { .. }
         | Effect::Withdraw(_)
         | Effect::Resolve { .. }
         | Effect::GrantAbove(_)

@@ -101,6 +101,8 @@ impl World {
             plan_file: &String::new,
             runs_command: &|_| self.attended,
             top: None,
+            fallback_models: &[],
+            provider_waits: loopd_kernel::decide::provider_wait::ProviderWaits::NONE,
             hooks: loopd_kernel::hook::HookNeeds::NONE,
             ids: &mut fresh,
         };

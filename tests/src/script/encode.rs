@@ -14,8 +14,8 @@ fn charge(answer: &mut Value, charged: Option<u64>) {
     }
 }
 
-fn usage() -> Value {
-    json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15})
+fn usage((input, output): (u64, u64)) -> Value {
+    json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
 }
 
 /// What an answer ends with: the model's reason, or else the usual one, and the cost.
@@ -23,6 +23,8 @@ fn usage() -> Value {
 pub(super) struct Ending {
     pub(super) finish: Option<&'static str>,
     pub(super) charged: Option<u64>,
+    /// The input and output tokens.
+    pub(super) used: (u64, u64),
 }
 
 impl Ending {
@@ -53,7 +55,7 @@ pub(super) fn whole(pieces: &[String], calls: &[Call], ending: Ending) -> String
     let mut answer = json!({
         "id": "chatcmpl-scripted", "object": "chat.completion", "model": MODEL,
         "choices": [{"index": 0, "message": message, "finish_reason": ending.reason(calls)}],
-        "usage": usage(),
+        "usage": usage(ending.used),
     });
     charge(&mut answer, ending.charged);
     answer.to_string()
@@ -99,7 +101,7 @@ pub(super) fn last_chunks(calls: &[Call], ending: Ending) -> Vec<String> {
     }
     chunks.push(chunk(&json!({}), Some(ending.reason(calls))));
     let mut last = json!({"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "model": MODEL,
-        "choices": [], "usage": usage()});
+        "choices": [], "usage": usage(ending.used)});
     charge(&mut last, ending.charged);
     chunks.push(format!("data: {last}\n\n"));
     chunks.push("data: [DONE]\n\n".to_owned());

@@ -66,6 +66,8 @@ pub struct Turn {
     expect: Expect,
     pub(super) answer: Answer,
     pub(super) charged: Option<u64>,
+    /// The input and output tokens.
+    pub(super) used: (u64, u64),
     /// Why the model stops, if not because it is done.
     pub(super) finish: Option<&'static str>,
     pub(super) held: Option<Gate>,
@@ -81,6 +83,7 @@ impl Turn {
                 calls: Vec::new(),
             },
             charged: None,
+            used: (10, 5),
             finish: None,
             held: None,
             paused: None,
@@ -147,6 +150,13 @@ impl Turn {
         self
     }
 
+    /// Sets how many input and output tokens the answer uses.
+    #[must_use]
+    pub fn uses(mut self, input: u64, output: u64) -> Self {
+        self.used = (input, output);
+        self
+    }
+
     /// Sets the reason why the model stops: `length` or `content_filter`.
     #[must_use]
     pub fn stops_by(mut self, reason: &'static str) -> Self {
@@ -158,6 +168,7 @@ impl Turn {
         Ending {
             finish: self.finish,
             charged: self.charged,
+            used: self.used,
         }
     }
 

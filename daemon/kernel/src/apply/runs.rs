@@ -147,7 +147,15 @@ pub(super) fn end(state: &mut State, ended: &LoopEnded) {
     if ended.resumable {
         state.unfinished = Some(run);
     } else {
+        // The messages have ended. What goes on when a client grants more is the work of their run.
+        let goes_on = ended.limited.then(|| Run {
+            origin: run.origin.clone(),
+            limited: true,
+            limit_request: ended.limit_request.clone(),
+            ..Run::default()
+        });
         finish(state, run, ended.outcome);
+        state.unfinished = goes_on;
     }
     let late = std::mem::take(&mut state.steering).into_iter();
     let back = late.chain(unread).map(QueueItem::Message);

@@ -98,6 +98,8 @@ pub struct ModelReplied {
     pub endpoint: Option<String>,
     pub tool_count: u64,
     pub initiator: &'static str,
+    /// The cost in billionths of a US dollar; 0 if the model has no price.
+    pub nano_usd: u64,
 }
 
 /// A model call that could not start or did not complete.

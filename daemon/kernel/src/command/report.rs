@@ -40,6 +40,9 @@ impl Command {
             | Self::Abort(_)
             | Self::ClientsLeft
             | Self::GraceOver { .. }
+            | Self::WaitOver { .. }
+            | Self::AgentSpent(_)
+            | Self::TimeUp
             | Self::Prepared(_)
             | Self::PrepareFailed { .. }
             | Self::ModelReplied(_)
@@ -105,6 +108,7 @@ impl Command {
             | Self::TaskPromoted(_)
             | Self::TaskContinued { .. }
             | Self::RemoveTask(_)
+            | Self::AnswerLimits { .. }
             | Self::UserCommandStarted { .. }
             | Self::Log { .. } => false,
         }

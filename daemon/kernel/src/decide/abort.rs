@@ -8,9 +8,10 @@ use loopd_proto::id::MessageId;
 use loopd_proto::permission::PermissionOutcome;
 
 use super::queue::{modified, slash};
-use super::{rest, tell_idle, tools, turn};
+use super::{limits, rest, tell_idle, tools, turn};
 use crate::command::{
     AbortOutcome, AbortRequest, AbortWaiting, Answer, CallOutcome, DecideEnv, Decision, Effect,
+    Step,
 };
 use crate::state::{Phase, State, Turn, TurnKey};
 use crate::texts;
@@ -60,30 +61,46 @@ pub(super) fn abort(state: &State, request: AbortRequest, env: &DecideEnv<'_>) -
         // The grace time of the first abort ends the turn.
         return decision;
     }
+    close(state, &mut decision, env);
+    decision
+}
+
+/// Closes what the loop does. Running tools get a short grace time.
+pub(super) fn close(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
     match &state.phase {
         Phase::Idle => {}
         Phase::Commanding(command) => {
-            slash::completed(&mut decision, command);
-            rest(state, &mut decision, LoopOutcome::Aborted, env);
+            slash::completed(decision, command);
+            stopped(state, decision, env);
         }
         Phase::Preparing(preparing) => {
-            turn::deliver_unanswered(&mut decision, preparing);
-            rest(state, &mut decision, LoopOutcome::Aborted, env);
+            turn::deliver_unanswered(decision, preparing);
+            stopped(state, decision, env);
         }
         Phase::Turn(turn) => {
-            let running = close_waiting(&mut decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
+            let running = close_waiting(decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
             for asked in state.questions.switches() {
                 decision.run(Effect::Withdraw(asked.request_id.clone()));
             }
             if running == 0 {
-                turn::end_turn(&mut decision, &turn.key);
-                rest(state, &mut decision, LoopOutcome::Aborted, env);
+                turn::end_turn(decision, &turn.key);
+                stopped(state, decision, env);
             } else {
                 decision.run(Effect::StartGrace(turn.key.clone()));
             }
         }
     }
-    decision
+}
+
+/// Ends the run that an abort or a limit has stopped.
+pub(super) fn stopped(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
+    let is_limit = |step: &Step| matches!(step, Step::Store(Durable::TimeUp(_)));
+    let limited = state.run().is_some_and(|run| run.limited) || decision.steps.iter().any(is_limit);
+    if limited {
+        limits::end_limited(state, decision, env);
+    } else {
+        rest(state, decision, LoopOutcome::Aborted, env);
+    }
 }
 
 /// Returns the waiting items that an abort removes, steering messages first.
@@ -140,7 +157,7 @@ pub(super) fn grace_over(state: &State, key: &TurnKey, env: &DecideEnv<'_>) -> D
         tools::complete(&mut decision, turn, &call.call.id, outcome);
     }
     turn::end_turn(&mut decision, key);
-    rest(state, &mut decision, LoopOutcome::Aborted, env);
+    stopped(state, &mut decision, env);
     decision
 }
 

@@ -4,7 +4,7 @@ use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{
     Answered, Configured, LoopEnded, LoopOutcome, PermissionUnanswered, PermissionsSet,
 };
-use loopd_proto::event::session::{Resume as Resumed, Shutdown, ShutdownType, Start};
+use loopd_proto::event::session::{Empty, Resume as Resumed, Shutdown, ShutdownType, Start};
 use loopd_proto::event::task::{TaskOutcome, TasksDelivered};
 use loopd_proto::event::turn::{AssistantIdle, TurnEnd};
 use loopd_proto::event::{Durable, Ephemeral};
@@ -12,7 +12,7 @@ use loopd_proto::permission::PermissionOutcome;
 
 use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
-use super::{autopilot, queue, settings, tasks, tell_idle};
+use super::{autopilot, limits, provider_wait, queue, settings, tasks, tell_idle};
 
 use crate::command::{
     CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
@@ -135,7 +135,12 @@ pub(super) fn resume(
 /// goes on with another call of the model, which only reads.
 pub(super) fn take_up(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
-    if matches!(state.phase, Phase::Idle) && state.unfinished.is_some() {
+    let limits = state.options.session_limits;
+    let run = state.unfinished.as_ref().filter(|_| !state.is_busy());
+    if provider_wait::go_on(state, &mut decision) {
+        return decision;
+    }
+    if run.is_some_and(|run| !run.limited || limits::goes_on(state, limits, env)) {
         tasks::begin(&mut decision);
     } else if matches!(state.phase, Phase::Idle)
         && !queue::take_next(state, &mut decision, env)
@@ -155,6 +160,7 @@ pub(super) fn recover(
     env: &DecideEnv<'_>,
 ) -> Decision {
     let mut decision = Decision::default();
+    stop_clock(state, &mut decision, env);
     let waited_for = waited_for(state, &recovered);
     rejoin(state, &mut decision, &recovered);
     tasks::close_lost(state, &mut decision, recovered, env);
@@ -185,9 +191,17 @@ fn rejoin(state: &State, decision: &mut Decision, recovered: &[RecoveredOutcome]
 /// Closes what is in flight in the session whose log was copied. It goes on there, not here.
 pub(super) fn close_copied(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
+    stop_clock(state, &mut decision, env);
     tasks::close_copied(state, &mut decision, env);
     close_found(state, &mut decision, &Why::Copied);
     decision
+}
+
+/// Records that nobody worked since the last event. It comes first, because every event has a time.
+fn stop_clock(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
+    if state.worked.running_ms(env.now).is_some() {
+        decision.store(Durable::ClockStopped(Empty {}));
+    }
 }
 
 /// Closes the work that a log was found with.
@@ -200,6 +214,8 @@ fn close_found(state: &State, decision: &mut Decision, why: &Why<'_>) {
         }));
     }
     match &state.phase {
+        // The wait goes on when a client is there, or the session that this one is a part of.
+        Phase::Turn(turn) if turn.waits_until().is_some() && !why.is_copy() => {}
         Phase::Turn(turn) if turn.waits_for_clients() || why.goes_on(turn) => {
             // Open questions survive a restart. What ran beside them is closed, and the turn
             // continues when they are answered.
@@ -316,6 +332,10 @@ impl<'a> Why<'a> {
         }
     }
 
+    fn is_copy(&self) -> bool {
+        matches!(self, Self::Copied)
+    }
+
     /// Returns the agents that calls waited for.
     fn waited_for(&self) -> &[WaitedFor<'a>] {
         match self {
@@ -398,8 +418,8 @@ fn interrupt(state: &State, decision: &mut Decision, why: &Why<'_>) {
             Phase::Idle | Phase::Commanding(_) => false,
         };
     decision.store(Durable::LoopEnded(LoopEnded {
-        outcome: LoopOutcome::Interrupted,
         resumable,
+        ..LoopEnded::with(LoopOutcome::Interrupted)
     }));
     if !why.is_found() {
         decision.tell(Ephemeral::AssistantIdle(AssistantIdle {

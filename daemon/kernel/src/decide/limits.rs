@@ -1,43 +1,251 @@
-//! The limits of a session: how much is used, and what happens when nothing is left.
+//! The limits of a session: what is used, the warning when most is used, and what happens when
+//! nothing is left.
 //!
-//! A limit is soft. The cost of a model call is known only afterwards, so the last call may exceed
-//! the limit. No further call starts then.
+//! `budget` has the arithmetic. The limits of a session hold for its whole tree of sub-agents. A
+//! sub-agent asks the session at the top before each model call, so the rules here are those of the
+//! session at the top.
 
-use crate::command::ModelFailure;
-use crate::state::{State, TurnKey};
+use loopd_proto::event::budget::{
+    AgentSpent, LimitsChanged, LimitsExhaustedCompleted, LimitsExhaustedRequested,
+};
+use loopd_proto::event::fact::{Configured, LoopEnded, LoopOutcome};
+use loopd_proto::event::session::{Empty, Warning};
+use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::id::RequestId;
+use loopd_proto::params::pending::{LimitAction, LimitsExhausted};
+use loopd_proto::session::{LIMIT_ERROR, LimitKind, SessionLimits};
+
+use super::{abort, end_run, tasks, tell_idle, turn};
+use crate::budget::{self, LimitReached, Spend};
+use crate::command::{Answer, DecideEnv, Decision, Effect, ModelFailure};
+use crate::state::{Phase, State, TurnKey};
 use crate::texts;
 
-/// Returns the limit and the used amount in credits, or `None` without a limit.
-fn credits(state: &State) -> Option<(f64, f64)> {
-    let limit = state.options.session_limits?.max_ai_credits?;
-    #[expect(clippy::cast_precision_loss, reason = "a credit is a billion of these")]
-    let used = state.usage().nano_credits as f64 / 1e9;
-    Some((limit, used))
-}
+/// The type of the warning that most of a limit is used.
+const WARNING: &str = "session_limits";
 
 /// Returns the text that tells the model what is left, before it answers.
-pub(super) fn status(state: &State) -> Option<String> {
-    let (limit, used) = credits(state)?;
+pub(super) fn status(state: &State, env: &DecideEnv<'_>) -> Option<String> {
+    if env.top.is_some() {
+        return None;
+    }
+    let limit = state.options.session_limits?.max_ai_credits?;
+    let used = credits(budget::spent(state));
     Some(texts::limits_left((limit - used).max(0.0)))
 }
 
-/// Returns the failure to report if the limit is reached and no model may be called.
-pub(super) fn exhausted(state: &State) -> Option<ModelFailure> {
-    let (limit, used) = credits(state).filter(|(limit, used)| used >= limit)?;
-    Some(ModelFailure {
-        kind: "session_limits".to_owned(),
-        code: Some("session_limits_exhausted".to_owned()),
+fn credits(spent: Spend) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "a credit is a billion of these")]
+    let used = spent.nano_credits as f64 / 1e9;
+    used
+}
+
+/// Returns the failure to report if a limit is reached and no model may be called.
+pub(super) fn exhausted(state: &State, env: &DecideEnv<'_>) -> Option<ModelFailure> {
+    if env.top.is_some() {
+        return None;
+    }
+    let limits = state.options.session_limits?;
+    let reached = budget::reached(&limits, budget::spent(state))
+        .or_else(|| budget::time_reached(state, env.now))?;
+    Some(failure(&reached, state.model.clone()))
+}
+
+/// Returns the failure that says that a limit is reached.
+pub fn failure(reached: &LimitReached, model: Option<String>) -> ModelFailure {
+    ModelFailure {
+        kind: LIMIT_ERROR.to_owned(),
+        code: Some(reached.kind.code().to_owned()),
         message: format!(
-            "The session has used {} of the {} AI credits it may use. To go on, resume it with a higher \
-             sessionLimits.maxAiCredits.",
-            texts::short_number(used),
-            texts::short_number(limit)
+            "The session has used {} it may use. To go on, resume it with a higher sessionLimits.{}, or \
+             set that with session.options.update.",
+            amount(reached),
+            reached.kind.member()
         ),
         status: None,
         provider_call_id: None,
-        model: state.model.clone(),
+        model,
         retry_after_seconds: None,
-    })
+    }
+}
+
+/// Says how much of a limit is used, as in `3 of the 5 AI credits`.
+fn amount(it: &LimitReached) -> String {
+    let (used, limit) = (texts::short_number(it.used), texts::short_number(it.limit));
+    match it.kind {
+        LimitKind::Credits => format!("{used} of the {limit} AI credits"),
+        LimitKind::Tokens => format!("{used} of the {limit} tokens"),
+        LimitKind::Cost => format!(
+            "{} of the {} US dollars",
+            dollars(it.used),
+            dollars(it.limit)
+        ),
+        LimitKind::Turns => format!("{used} of the {limit} model calls"),
+        LimitKind::Time => format!("{used} of the {limit} seconds"),
+    }
+}
+
+/// Writes an amount of money with cents, and with more digits if it has less than a dollar.
+fn dollars(amount: f64) -> String {
+    if amount < 1.0 {
+        format!("{amount:.4}")
+    } else {
+        format!("{amount:.2}")
+    }
+}
+
+/// Warns people when most of a limit is used by what is recorded now.
+pub(super) fn warn(state: &State, decision: &mut Decision, more: Spend, env: &DecideEnv<'_>) {
+    let Some(limits) = state.options.session_limits.filter(|_| env.top.is_none()) else {
+        return;
+    };
+    let before = budget::spent(state);
+    for near in budget::nearly_reached(&limits, before, before.plus(more)) {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: WARNING.to_owned(),
+            message: format!(
+                "The session has used {} it may use; at the limit its turn ends.",
+                amount(&near)
+            ),
+            url: None,
+        }));
+    }
+}
+
+/// Records what a sub-agent's model call used, as long as the session has limits.
+pub(super) fn agent_spent(state: &State, spent: AgentSpent, env: &DecideEnv<'_>) -> Decision {
+    let mut decision = Decision::default();
+    if state.options.session_limits.is_some() {
+        let more = Spend::from(&spent);
+        decision.store(Durable::AgentSpent(spent));
+        warn(state, &mut decision, more, env);
+    }
+    decision
+}
+
+/// Tells clients that the limits changed, and goes on with a run that a limit ended if more is
+/// granted now. `limits` are those that the decision stores.
+pub(super) fn changed(
+    state: &State,
+    decision: &mut Decision,
+    limits: Option<SessionLimits>,
+    env: &DecideEnv<'_>,
+) {
+    if limits == state.options.session_limits {
+        return;
+    }
+    decision.store(Durable::LimitsChanged(LimitsChanged {
+        session_limits: limits,
+    }));
+    if goes_on(state, limits, env) && env.attended {
+        tasks::begin(decision);
+    }
+}
+
+/// Whether a run that a limit ended can go on under these limits.
+pub(super) fn goes_on(state: &State, limits: Option<SessionLimits>, env: &DecideEnv<'_>) -> bool {
+    let limited = state.unfinished.as_ref().is_some_and(|run| run.limited);
+    let is_reached = |limits: SessionLimits| {
+        budget::reached(&limits, budget::spent(state)).is_some()
+            || budget::time_reached_under(state, &limits, env.now).is_some()
+    };
+    limited && matches!(state.phase, Phase::Idle) && !limits.is_some_and(is_reached)
+}
+
+/// Stops all work because the limit of time is reached.
+pub(super) fn time_up(state: &State, env: &DecideEnv<'_>) -> Decision {
+    let mut decision = Decision::default();
+    let works = state.is_busy() || state.tasks.has_agents_at_work();
+    let Some(reached) = budget::time_reached(state, env.now) else {
+        return decision;
+    };
+    if !works || state.worked.stopping || env.top.is_some() {
+        return decision;
+    }
+    let failure = failure(&reached, state.model.clone());
+    decision.store(Durable::SessionError(turn::error(state, failure)));
+    decision.store(Durable::TimeUp(Empty {}));
+    decision.run(Effect::CancelTurn);
+    if state.tasks.has_agents_at_work() {
+        decision.run(Effect::CancelAgents);
+    }
+    match &state.phase {
+        Phase::Idle => tell_idle(state, &mut decision, None),
+        Phase::Commanding(_) | Phase::Preparing(_) | Phase::Turn(_) => {
+            abort::close(state, &mut decision, env);
+        }
+    }
+    decision
+}
+
+/// Ends the run that a limit has stopped. Clients may grant more credits by answering a question.
+pub(super) fn end_limited(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
+    let limits = state.options.session_limits.filter(|_| env.top.is_none());
+    let reached = limits.and_then(|limits| budget::reached(&limits, budget::spent(state)));
+    let credits = reached.filter(|reached| reached.kind == LimitKind::Credits);
+    // The position in the log is not given twice.
+    let request = credits.map(|_| RequestId::from(format!("limits-{}", state.seq.0)));
+    if let Some((credits, request_id)) = credits.zip(request.clone()) {
+        decision.tell(Ephemeral::LimitsExhaustedRequested(
+            LimitsExhaustedRequested {
+                request_id,
+                max_ai_credits: credits.limit,
+                used_ai_credits: credits.used,
+            },
+        ));
+    }
+    let ended = LoopEnded {
+        limited: env.top.is_none(),
+        limit_request: request,
+        ..LoopEnded::with(LoopOutcome::Failed)
+    };
+    end_run(state, decision, ended, env);
+}
+
+/// Takes the answer to the question whether more credits are granted.
+pub(super) fn answered(
+    state: &State,
+    request: RequestId,
+    response: LimitsExhausted,
+    env: &DecideEnv<'_>,
+) -> Decision {
+    let run = state.unfinished.as_ref();
+    let asked = run.and_then(|run| run.limit_request.as_ref());
+    let current = state.options.session_limits.unwrap_or_default();
+    if asked != Some(&request) {
+        return Decision::answering(Answer::Accepted(false));
+    }
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    let credits = match response.action {
+        LimitAction::Add => current
+            .max_ai_credits
+            .zip(response.additional_ai_credits)
+            .map(|(now, more)| now + more),
+        LimitAction::Set => response.max_ai_credits,
+        LimitAction::Unset => None,
+        LimitAction::Cancel => current.max_ai_credits,
+    };
+    let limits = SessionLimits {
+        max_ai_credits: credits,
+        ..current
+    };
+    let limits = (limits != SessionLimits::default()).then_some(limits);
+    decision.tell(Ephemeral::LimitsExhaustedCompleted(
+        LimitsExhaustedCompleted {
+            request_id: request,
+            response,
+        },
+    ));
+    if limits != state.options.session_limits {
+        let mut options = state.options.clone();
+        options.session_limits = limits;
+        decision.store(Durable::Configured(Box::new(Configured {
+            options,
+            working_directory: state.cwd.clone(),
+        })));
+        changed(state, &mut decision, limits, env);
+    }
+    decision
 }
 
 /// Returns how many model calls an agent has for one message.

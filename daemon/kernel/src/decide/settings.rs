@@ -13,7 +13,7 @@ use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::session::{Mode, SessionOptions};
 
-use super::plan;
+use super::{limits, plan};
 use crate::changed_shells::command_of;
 use crate::command::{
     AgentChoice, AgentPick, Answer, DecideEnv, Decision, LogLevel, ModelChoice, Refusal, Step,
@@ -199,13 +199,15 @@ pub(super) fn file(changed: FileChanged) -> Decision {
 }
 
 /// Changes the options that a patch names, and nothing else.
-pub(super) fn options(state: &State, patch: &OptionsPatch) -> Decision {
+pub(super) fn options(state: &State, patch: &OptionsPatch, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     let cwd = patch.options.working_directory.as_ref();
     let cwd = cwd.unwrap_or(&state.cwd).clone();
     let options = patch.applied_to(state.options.clone());
+    let session_limits = options.session_limits;
     configure(state, &mut decision, options, cwd);
     named_model(state, &mut decision, &patch.options);
+    limits::changed(state, &mut decision, session_limits, env);
     decision.answer = Answer::Accepted(!decision.steps.is_empty());
     decision
 }

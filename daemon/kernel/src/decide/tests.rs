@@ -104,6 +104,11 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
         plan_file: &|| "/home/plan.md".to_owned(),
         runs_command: &|_| given.has_commands,
         top: None,
+        fallback_models: &given.fallback_models,
+        provider_waits: crate::decide::provider_wait::ProviderWaits {
+            within_call: 60,
+            longest: given.longest_wait,
+        },
         hooks: HookNeeds {
             guard: &|_| given.guarded,
             permission: &|_| given.guarded,

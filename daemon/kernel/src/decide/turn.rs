@@ -13,9 +13,11 @@ use loopd_proto::event::turn::{
 };
 use loopd_proto::event::{Durable, Ephemeral, fact, turn};
 use loopd_proto::id::{MessageId, ToolCallId};
+use loopd_proto::session::LimitKind;
 
-use super::{limits, model_switch, queue, rest, rest_rejected, tasks};
+use super::{abort, limits, model_switch, provider_wait, queue, rest, rest_rejected, tasks};
 use crate::answer_cut::AnswerCut;
+use crate::budget::Spend;
 use crate::command::{DecideEnv, Decision, Effect, ModelFailure, ModelReplied, Prepared};
 use crate::hook::{HookVerdict, PROMPT_BLOCKED};
 use crate::model::{Finish, ToolCall};
@@ -32,7 +34,7 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
     else {
         return decision;
     };
-    if let Some(failure) = limits::exhausted(state) {
+    if let Some(failure) = limits::exhausted(state, env) {
         deliver_unanswered(&mut decision, preparing);
         fail(state, &mut decision, failure, env);
         return decision;
@@ -88,7 +90,7 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
             ..as_sent(message)
         }));
     }
-    if let Some(text) = limits::status(state) {
+    if let Some(text) = limits::status(state, env) {
         decision.store(Durable::Reminded(Reminded { text }));
     }
     decision.tell(Ephemeral::ToolsUpdated(ToolsUpdated {
@@ -246,12 +248,20 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
         finish_reason: Some(finish_name(replied.reply.finish).to_owned()),
     }));
     let reasoning = replied.reply.turn.reasoning.unwrap_or_default();
+    let more = Spend {
+        turns: 1,
+        tokens: usage.input_tokens.saturating_add(usage.output_tokens),
+        nano_usd: replied.nano_usd,
+        nano_credits: usage.nano_credits,
+    };
+    limits::warn(state, &mut decision, more, env);
     decision
         .store(Durable::UsageRecorded(UsageRecorded {
             model: replied.model.clone(),
             tokens,
             duration_ms: replied.duration_ms,
             nano_credits: usage.nano_credits,
+            nano_usd: replied.nano_usd,
         }))
         .store(Durable::AssistantMessage(AssistantMessage {
             message_id: replied.message,
@@ -343,14 +353,25 @@ pub(super) fn model_failed(
         model_switch::ask(state, failure, &mut decision, env);
         return decision;
     }
+    if provider_wait::fall_back(state, turn, &failure, &mut decision, env) {
+        return decision;
+    }
+    if provider_wait::wait(turn, &failure, &mut decision, env) {
+        return decision;
+    }
     end_turn(&mut decision, key);
     fail(state, &mut decision, failure, env);
     decision
 }
 
 fn fail(state: &State, decision: &mut Decision, failure: ModelFailure, env: &DecideEnv<'_>) {
+    let limit = LimitKind::of_error(&failure.kind, failure.code.as_deref());
     decision.store(Durable::SessionError(error(state, failure)));
-    rest(state, decision, LoopOutcome::Failed, env);
+    if limit.is_some() {
+        limits::end_limited(state, decision, env);
+    } else {
+        rest(state, decision, LoopOutcome::Failed, env);
+    }
 }
 
 /// Builds the event for a failed model call.
@@ -378,7 +399,7 @@ pub(super) fn after_tools(
 ) {
     end_turn(decision, &turn.key);
     if turn.aborting {
-        rest(state, decision, LoopOutcome::Aborted, env);
+        abort::stopped(state, decision, env);
     } else if stop == Stop::Rejected && state.subagent.is_none() {
         // Nobody sends messages to a sub-agent while it works, so its model reads the rejection and
         // goes on.
@@ -395,7 +416,8 @@ pub(super) fn after_tools(
 /// Calls the model again, unless a limit is reached.
 pub(super) fn next_turn(state: &State, turn: &Turn, decision: &mut Decision, env: &DecideEnv<'_>) {
     let key = turn.key.next();
-    if let Some(failure) = limits::exhausted(state).or_else(|| limits::out_of_turns(state, &key)) {
+    let exhausted = limits::exhausted(state, env);
+    if let Some(failure) = exhausted.or_else(|| limits::out_of_turns(state, &key)) {
         fail(state, decision, failure, env);
     } else {
         tasks::deliver(state, decision);

@@ -46,7 +46,8 @@ impl Vendor for Anthropic {
     }
 
     fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
-        request::body(request, self.max_output_tokens, self.citations)
+        let limit = request.output_limit(self.max_output_tokens);
+        request::body(request, limit, self.citations)
     }
 
     fn model_info(id: &str, entry: &Value) -> Option<ModelInfo> {

@@ -26,7 +26,10 @@ pub enum Flavor {
 /// The vendors that speak chat completions.
 pub(super) struct OpenAiChat {
     flavor: Flavor,
-    limit: Option<OutputLimit>,
+    /// The longest reply, as configured.
+    max_output_tokens: Option<u64>,
+    /// The name of the limit in requests.
+    limit_name: OutputLimit,
 }
 
 impl OpenAiChat {
@@ -35,12 +38,16 @@ impl OpenAiChat {
         let renamed = ["api.openai.com", ".azure.com"]
             .iter()
             .any(|host| address.contains(host));
-        let limit = max_output_tokens.map(if renamed {
+        let limit_name = if renamed {
             OutputLimit::MaxCompletionTokens
         } else {
             OutputLimit::MaxTokens
-        });
-        Self { flavor, limit }
+        };
+        Self {
+            flavor,
+            max_output_tokens,
+            limit_name,
+        }
     }
 }
 
@@ -58,7 +65,9 @@ impl Vendor for OpenAiChat {
     }
 
     fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
-        request::body(request, self.flavor, self.limit)
+        let limit = request.output_limit(self.max_output_tokens);
+        let limit = limit.map(|tokens| (self.limit_name, tokens));
+        request::body(request, self.flavor, limit)
     }
 
     fn model_info(id: &str, entry: &Value) -> Option<ModelInfo> {

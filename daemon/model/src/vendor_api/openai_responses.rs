@@ -25,7 +25,7 @@ impl Vendor for OpenAiResponses {
     const PATH: &'static str = "/responses";
 
     fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
-        request::body(request, self.max_output_tokens)
+        request::body(request, request.output_limit(self.max_output_tokens))
     }
 
     fn model_info(id: &str, entry: &Value) -> Option<ModelInfo> {

@@ -20,7 +20,7 @@ use crate::subagent::child::{ChildStatus, RunLink};
 use crate::subagent::definitions::Roster;
 use crate::subagent::permissions::ParentPermissions;
 use crate::subagent::{ChildError, SlotLease, Slots};
-use loopd_kernel::command::LastingApproval;
+use loopd_kernel::command::{Command, LastingApproval};
 use loopd_kernel::guards::ClientGuards;
 use loopd_kernel::policy::planning::Planning;
 use loopd_kernel::policy::restrict::{EffectivePermissions, keep_to_looking};
@@ -129,6 +129,11 @@ impl Actor {
         self.show_questions_above().await;
         // The send fails if the caller has stopped waiting.
         reply.send(Ok(Beginning::of(&self.state))).ok();
+        let turn = self.state.turn();
+        if turn.is_some_and(|turn| turn.waits_until().is_some()) {
+            // The daemon before this one ended while the sub-agent waited for its provider.
+            Box::pin(self.report(Command::TakeUp)).await;
+        }
     }
 
     /// Lets this session rest when the run that drives it ends, unless it has begun to work again.
@@ -263,6 +268,7 @@ impl Actor {
                 top,
                 self.clients.audience().clone(),
                 Slots::new(settings.max_concurrent as usize),
+                self.budget.clone(),
             )
         });
         tree.clone()
@@ -333,7 +339,7 @@ impl Actor {
         let Some(parent) = &self.subagents.parent else {
             return;
         };
-        let command = Box::new(loopd_kernel::command::Command::Grant(grant));
+        let command = Box::new(Command::Grant(grant));
         if let Err(error) = parent.tree.top.post(Message::Report(command)) {
             tracing::warn!(session = %self.state.id, %error, "what was allowed for good is allowed once");
         }

@@ -12,6 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::client::{Class, Client, Notice};
 use crate::publish::Audience;
 use crate::session::SessionHandle;
+use crate::session::budget::TreeBudget;
 use crate::session::questions::answers;
 use crate::subagent::Slots;
 use loopd_kernel::questions::{OpenQuestion, Questions};
@@ -22,6 +23,8 @@ pub struct Tree {
     pub(in crate::session) top: SessionHandle,
     pub(in crate::session) audience: Audience,
     pub(in crate::session) slots: Slots,
+    /// The model calls of the whole tree.
+    pub(in crate::session) budget: Arc<TreeBudget>,
     /// The questions that are open in the committed states of the sub-agents.
     questions: Mutex<Table>,
 }
@@ -43,11 +46,13 @@ impl Tree {
         top: SessionHandle,
         audience: Audience,
         slots: Slots,
+        budget: Arc<TreeBudget>,
     ) -> Arc<Self> {
         Arc::new(Self {
             top,
             audience,
             slots,
+            budget,
             questions: Mutex::default(),
         })
     }

@@ -83,6 +83,10 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
         }
         // No hooks are in force in these lives.
         Effect::Guard { .. } | Effect::AskHooks(_) | Effect::AskStop(_) => false,
+        Effect::AwaitProvider { turn, until } => {
+            let turn = after.turn_named(turn);
+            turn.is_some_and(|it| it.waits_until() == Some(*until))
+        }
         Effect::RejoinAgent { task, .. } => {
             let task = after.tasks.get(task.as_str());
             task.is_some_and(loopd_kernel::tasks::Task::is_running)

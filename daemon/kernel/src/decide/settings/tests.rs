@@ -159,6 +159,7 @@ fn options_change_what_the_patch_names() {
         r#"
         answer yes
         store loopd.configured options={"model":"gpt"} workingDirectory=/work
+        store session.session_limits_changed
         now idle
         "#,
     );

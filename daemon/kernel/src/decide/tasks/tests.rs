@@ -71,6 +71,8 @@ impl World {
             plan_file: &String::new,
             runs_command: &|_| false,
             top: None,
+            fallback_models: &[],
+            provider_waits: crate::decide::provider_wait::ProviderWaits::NONE,
             hooks: crate::hook::HookNeeds::NONE,
             ids: &mut fresh,
         };
@@ -116,6 +118,8 @@ impl World {
             plan_file: &String::new,
             runs_command: &|_| false,
             top: None,
+            fallback_models: &[],
+            provider_waits: crate::decide::provider_wait::ProviderWaits::NONE,
             hooks: crate::hook::HookNeeds::NONE,
             ids: &mut fresh,
         };

@@ -28,6 +28,8 @@ pub(crate) struct Given {
     pub(super) has_commands: bool,
     pub(super) guarded: bool,
     pub(super) can_switch_model: bool,
+    pub(super) fallback_models: Vec<String>,
+    pub(super) longest_wait: u64,
 }
 
 impl Given {
@@ -45,6 +47,18 @@ impl Given {
     /// The same with no client attached.
     pub(crate) fn unattended(mut self) -> Self {
         self.attended = false;
+        self
+    }
+
+    /// The same with a chain of models for the failures of a provider.
+    pub(crate) fn falling_back_to(mut self, models: &[&str]) -> Self {
+        self.fallback_models = models.iter().map(|model| (*model).to_owned()).collect();
+        self
+    }
+
+    /// The same in a daemon whose turns wait so many seconds for a provider.
+    pub(crate) fn waiting_up_to(mut self, seconds: u64) -> Self {
+        self.longest_wait = seconds;
         self
     }
 
@@ -112,6 +126,8 @@ pub(crate) fn nothing() -> Given {
         has_commands: false,
         guarded: false,
         can_switch_model: false,
+        fallback_models: Vec::new(),
+        longest_wait: 0,
     }
 }
 

@@ -149,6 +149,13 @@ fn fits(effect: &Effect, after: &State) {
                 "{effect:?}"
             );
         }
+        Effect::AwaitProvider { turn, until } => {
+            let turn = after.turn_named(turn);
+            assert!(
+                turn.is_some_and(|it| it.waits_until() == Some(*until)),
+                "{effect:?}"
+            );
+        }
         Effect::Guard { turn, call } => {
             let running = after.turn_named(turn).filter(|it| !it.aborting);
             let call = running.and_then(|it| it.call(&call.id));

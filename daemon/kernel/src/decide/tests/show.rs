@@ -200,6 +200,7 @@ fn phase(phase: &Phase) -> String {
         Phase::Turn(running) => {
             let doing = match &running.stage {
                 Stage::Calling => "model called".to_owned(),
+                Stage::Waiting { until } => format!("waits until {}", until.0),
                 Stage::Tools(calls) => {
                     let calls = calls.iter();
                     list(calls.map(|it| format!("{}:{}", it.call.id, stage(&it.stage))))
@@ -271,6 +272,9 @@ fn shown_effect(effect: &Effect) -> String {
         Effect::RejoinAgent { task, waits } => {
             let call = waits.as_ref().map(|(_, call)| format!(" for {call}"));
             format!("rejoin {task}{}", call.unwrap_or_default())
+        }
+        Effect::AwaitProvider { turn: key, until } => {
+            format!("await provider {} until {}", turn(key), until.0)
         }
         Effect::CancelTurn => "cancel turn".to_owned(),
         Effect::StartGrace(key) => format!("start grace {}", turn(key)),

@@ -15,18 +15,18 @@ use loopd_kernel::model::{
 
 use super::Flavor;
 
-/// How long a reply may be, under the name that the server knows.
+/// The name under which a server knows how long a reply may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputLimit {
-    MaxTokens(u64),
-    MaxCompletionTokens(u64),
+    MaxTokens,
+    MaxCompletionTokens,
 }
 
 /// Writes the body of a request.
 pub(super) fn body(
     request: &ModelRequest,
     flavor: Flavor,
-    limit: Option<OutputLimit>,
+    limit: Option<(OutputLimit, u64)>,
 ) -> serde_json::Result<Vec<u8>> {
     let streamed = request.delivery == Delivery::Streamed;
     let document = Document {
@@ -39,12 +39,12 @@ pub(super) fn body(
         tools: request.tools.iter().map(SentTool).collect(),
         reasoning_effort: request.reasoning_effort.as_deref(),
         max_tokens: match limit {
-            Some(OutputLimit::MaxTokens(tokens)) => Some(tokens),
-            Some(OutputLimit::MaxCompletionTokens(_)) | None => None,
+            Some((OutputLimit::MaxTokens, tokens)) => Some(tokens),
+            Some((OutputLimit::MaxCompletionTokens, _)) | None => None,
         },
         max_completion_tokens: match limit {
-            Some(OutputLimit::MaxCompletionTokens(tokens)) => Some(tokens),
-            Some(OutputLimit::MaxTokens(_)) | None => None,
+            Some((OutputLimit::MaxCompletionTokens, tokens)) => Some(tokens),
+            Some((OutputLimit::MaxTokens, _)) | None => None,
         },
         stream: streamed.then_some(true),
         stream_options: streamed.then(|| json!({ "include_usage": true })),

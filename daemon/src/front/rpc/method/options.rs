@@ -18,6 +18,7 @@ const HONOURED: &[&str] = &[
     "enableStreaming",
     "excludedBuiltinAgents",
     "excludedTools",
+    "fallbackModels",
     "model",
     "modelCapabilitiesOverrides",
     "reasoningEffort",

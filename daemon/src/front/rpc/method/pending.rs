@@ -1,4 +1,4 @@
-//! Answers to plans and about models, answers to questions that this daemon does not ask yet, and the handlers that
+//! Answers to plans, about models and about limits, answers to questions that this daemon does not ask yet, and the handlers that
 //! clients register for such questions.
 //!
 //! A question of the latter kind is never open. Its answer is parsed in full, and the caller learns that it
@@ -61,17 +61,26 @@ pub(super) async fn limits_exhausted(
     params: LimitsExhaustedParams,
 ) -> Result<Success, RpcError> {
     let response = params.response;
-    let (member, number) = match response.action {
-        LimitAction::Add => ("additionalAiCredits", response.additional_ai_credits),
-        LimitAction::Set => ("maxAiCredits", response.max_ai_credits),
-        LimitAction::Unset | LimitAction::Cancel => return none_open(&context, &params.session_id),
+    let needed = match response.action {
+        LimitAction::Add => Some(("additionalAiCredits", response.additional_ai_credits)),
+        LimitAction::Set => Some(("maxAiCredits", response.max_ai_credits)),
+        LimitAction::Unset | LimitAction::Cancel => None,
     };
-    if !number.is_some_and(|number| number.is_finite() && number > 0.0) {
+    if let Some((member, number)) = needed
+        && !number.is_some_and(|number| number.is_finite() && number > 0.0)
+    {
         return Err(RpcError::InvalidParams(format!(
             "response.{member}: a number above 0 is needed for this action"
         )));
     }
-    none_open(&context, &params.session_id)
+    let session = context.session(&params.session_id)?;
+    let answer = Command::AnswerLimits {
+        request: params.request_id,
+        response,
+    };
+    Ok(Success {
+        success: session.command(answer).await?.answer == Answer::Accepted(true),
+    })
 }
 
 pub(super) async fn headers_refresh(

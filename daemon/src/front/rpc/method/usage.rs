@@ -1,18 +1,21 @@
 //! What a session has used so far, summed up from its log.
 
 use loopd_proto::params::session::Of;
-use loopd_proto::params::usage::{CodeChanges, Metrics};
+use loopd_proto::params::usage::{CodeChanges, LimitUsage, Metrics};
+use loopd_proto::time::Timestamp;
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use loopd_kernel::budget;
 use loopd_kernel::state::State;
 
 pub(super) async fn metrics(context: Context, params: Of) -> Result<Metrics, RpcError> {
     let session = context.session(&params.session_id)?;
-    Ok(session.state(of).await?)
+    let now = context.app.services.clock.now();
+    Ok(session.state(move |state| of(state, now)).await?)
 }
 
-fn of(state: &State) -> Metrics {
+fn of(state: &State, now: Timestamp) -> Metrics {
     let totals = &state.totals;
     let changes = totals.code_changes.clone();
     // The usage of its sub-agents is included.
@@ -34,5 +37,19 @@ fn of(state: &State) -> Metrics {
         current_model: state.model.clone().or_else(|| state.options.model.clone()),
         last_call_input_tokens: totals.last_call.input_tokens,
         last_call_output_tokens: totals.last_call.output_tokens,
+        used: used(state, now),
+        session_limits: state.options.session_limits,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "amounts are far below 2^53")]
+fn used(state: &State, now: Timestamp) -> LimitUsage {
+    let spent = budget::spent(state);
+    LimitUsage {
+        ai_credits: spent.nano_credits as f64 / 1e9,
+        tokens: spent.tokens,
+        cost_usd: spent.nano_usd as f64 / 1e9,
+        turns: spent.turns,
+        seconds: state.worked.ms(now) as f64 / 1e3,
     }
 }

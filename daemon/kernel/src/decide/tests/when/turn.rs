@@ -202,6 +202,7 @@ fn reply(number: u32, text: &str, calls: &[&str], finish: Finish) -> Command {
         endpoint: None,
         tool_count: 1,
         initiator: "user",
+        nano_usd: 0,
     }))
 }
 

@@ -178,13 +178,13 @@ fn a_limit_has_the_name_that_the_server_knows() {
         let bytes = body(&request(Vec::new()), Flavor::Plain, Some(limit)).unwrap();
         serde_json::from_slice(&bytes).unwrap()
     };
-    assert_eq!(limited(OutputLimit::MaxTokens(7))["max_tokens"], 7);
+    assert_eq!(limited((OutputLimit::MaxTokens, 7))["max_tokens"], 7);
     assert_eq!(
-        limited(OutputLimit::MaxCompletionTokens(7))["max_completion_tokens"],
+        limited((OutputLimit::MaxCompletionTokens, 7))["max_completion_tokens"],
         7
     );
     assert_eq!(
-        limited(OutputLimit::MaxCompletionTokens(7)).get("max_tokens"),
+        limited((OutputLimit::MaxCompletionTokens, 7)).get("max_tokens"),
         None
     );
 }

@@ -1,0 +1,106 @@
+//! The options that limit what a session may use, and what is said of it.
+
+use clap::Args as Group;
+use loopd_sdk::{Metrics, SessionLimits};
+
+/// The limits of the command line.
+#[derive(Debug, Clone, Default, Group)]
+pub(crate) struct LimitOptions {
+    /// Stop when the session and its agents have cost so many US dollars, by the prices in config.toml.
+    ///
+    /// This and the three options below hold for the session: what it has used before counts, too.
+    #[arg(long, global = true, value_name = "DOLLARS", value_parser = amount)]
+    budget_usd: Option<f64>,
+
+    /// Stop when the session and its agents have used so many tokens.
+    #[arg(long, global = true, value_name = "N")]
+    budget_tokens: Option<u64>,
+
+    /// Stop after so many model calls of the session and its agents.
+    #[arg(long, global = true, value_name = "N")]
+    max_turns: Option<u64>,
+
+    /// Stop when the session has worked for so many seconds.
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = amount)]
+    timeout: Option<f64>,
+}
+
+impl LimitOptions {
+    /// Returns the limits for the session; `None` if the command line has none.
+    pub(crate) fn limits(&self) -> Option<SessionLimits> {
+        let limits = SessionLimits {
+            max_ai_credits: None,
+            max_tokens: self.budget_tokens,
+            max_cost_usd: self.budget_usd,
+            max_turns: self.max_turns,
+            timeout_seconds: self.timeout,
+        };
+        (limits != SessionLimits::default()).then_some(limits)
+    }
+}
+
+fn amount(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
+        Ok(_) | Err(_) => Err(format!("`{text}` is not a number from 0 on")),
+    }
+}
+
+/// Says what a session has used, and what is left, a line for each unit.
+pub(crate) fn report(metrics: &Metrics) -> String {
+    let used = &metrics.used;
+    let limits = metrics.session_limits.unwrap_or_default();
+    let line = |used: String, unit: &str, left: Option<String>| match left {
+        Some(left) => format!("{used:>12} {unit}, {left} left\n"),
+        None => format!("{used:>12} {unit}\n"),
+    };
+    let mut text = line(
+        used.tokens.to_string(),
+        "tokens",
+        limits
+            .max_tokens
+            .map(|max| max.saturating_sub(used.tokens).to_string()),
+    );
+    text += &line(
+        used.turns.to_string(),
+        "model calls",
+        limits
+            .max_turns
+            .map(|max| max.saturating_sub(used.turns).to_string()),
+    );
+    let amounts = [
+        ("US dollars", used.cost_usd, limits.max_cost_usd, 4),
+        ("AI credits", used.ai_credits, limits.max_ai_credits, 2),
+        ("seconds", used.seconds, limits.timeout_seconds, 1),
+    ];
+    for (unit, used, max, digits) in amounts {
+        if used > 0.0 || max.is_some() {
+            let left = max.map(|max| format!("{:.digits$}", (max - used).max(0.0)));
+            text += &line(format!("{used:.digits$}"), unit, left);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_amounts_are_refused() {
+        assert_eq!(amount("0.5"), Ok(0.5));
+        for wrong in ["-1", "NaN", "inf", "", "1,5", "much"] {
+            assert!(amount(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn without_an_option_there_are_no_limits() {
+        assert_eq!(LimitOptions::default().limits(), None);
+        let options = LimitOptions {
+            max_turns: Some(3),
+            ..LimitOptions::default()
+        };
+        assert_eq!(options.limits().and_then(|it| it.max_turns), Some(3));
+    }
+}
