@@ -8,32 +8,22 @@ use loopd_sdk::{Metrics, SessionLimits};
 pub(crate) struct LimitOptions {
     /// Stop when the session and its agents have cost so many US dollars, by the prices in config.toml.
     ///
-    /// This and the three options below hold for the session: what it has used before counts, too.
+    /// This and --budget-tokens hold for the session: what it has used before counts, too.
     #[arg(long, global = true, value_name = "DOLLARS", value_parser = amount)]
     budget_usd: Option<f64>,
 
     /// Stop when the session and its agents have used so many tokens.
     #[arg(long, global = true, value_name = "N")]
     budget_tokens: Option<u64>,
-
-    /// Stop after so many model calls of the session and its agents.
-    #[arg(long, global = true, value_name = "N")]
-    max_turns: Option<u64>,
-
-    /// Stop when the session has worked for so many seconds.
-    #[arg(long, global = true, value_name = "SECONDS", value_parser = amount)]
-    timeout: Option<f64>,
 }
 
 impl LimitOptions {
     /// Returns the limits for the session; `None` if the command line has none.
     pub(crate) fn limits(&self) -> Option<SessionLimits> {
         let limits = SessionLimits {
-            max_ai_credits: None,
             max_tokens: self.budget_tokens,
             max_cost_usd: self.budget_usd,
-            max_turns: self.max_turns,
-            timeout_seconds: self.timeout,
+            ..SessionLimits::default()
         };
         (limits != SessionLimits::default()).then_some(limits)
     }
@@ -98,9 +88,9 @@ mod tests {
     fn without_an_option_there_are_no_limits() {
         assert_eq!(LimitOptions::default().limits(), None);
         let options = LimitOptions {
-            max_turns: Some(3),
+            budget_tokens: Some(3),
             ..LimitOptions::default()
         };
-        assert_eq!(options.limits().and_then(|it| it.max_turns), Some(3));
+        assert_eq!(options.limits().and_then(|it| it.max_tokens), Some(3));
     }
 }

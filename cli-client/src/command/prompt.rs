@@ -267,6 +267,7 @@ pub(super) fn outcome_of(
             Ok(Outcome::Failed)
         }
         // An event of the turn has already shown this.
+        Err(error) if error.limit_reached().is_some() => Ok(Outcome::Limit),
         Err(Error::Failed(_) | Error::Aborted) => Ok(Outcome::Failed),
         Err(error) => Err(error.into()),
         Ok(_) if app.denied_unasked.happened() => Ok(Outcome::NobodyToAsk),
