@@ -22,6 +22,7 @@ mod running;
 mod shells;
 mod storage;
 pub mod subagents;
+mod todos;
 mod toolset;
 mod transaction;
 pub mod view;

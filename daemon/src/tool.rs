@@ -24,6 +24,7 @@ pub mod shell_output;
 pub mod source;
 pub mod task;
 mod texts;
+pub mod todo;
 mod view;
 mod walk;
 mod web_fetch;

@@ -11,6 +11,7 @@ pub mod fact;
 pub mod hook;
 pub mod session;
 pub mod task;
+pub mod todo;
 pub mod tool;
 pub mod turn;
 
@@ -68,6 +69,7 @@ events! {
         "permission.requested" => PermissionRequested(ask::PermissionRequested),
         "permission.completed" => PermissionCompleted(ask::PermissionCompleted),
         "hook.end" => HookEnd(hook::HookEnd),
+        "todo.updated" => TodosUpdated(todo::TodoList),
         "subagent.selected" => AgentSelected(session::AgentSelected),
         "subagent.deselected" => AgentDeselected(session::Empty),
         "subagent.started" => SubagentStarted(agent::SubagentStarted),
@@ -116,6 +118,7 @@ events! {
         "session.warning" => SessionWarning(session::Warning),
         "session.error" => SessionError(session::Failure),
         "session.background_tasks_changed" => BackgroundTasksChanged(session::Empty),
+        "session.todos_changed" => TodosChanged(session::Empty),
         "session.custom_agents_updated" => AgentsUpdated(session::AgentsUpdated),
         "pending_messages.modified" => PendingModified(session::Empty),
         "capabilities.changed" => CapabilitiesChanged(session::CapabilitiesChanged),

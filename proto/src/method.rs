@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::params::{
     agent, command, daemon, discovery, event_log, history, hook_list, host, inference, launch,
     metadata, model, options, pending, permission, process, provider, queue, server, session,
-    settings, shell, stored, task, tool, trust, ui, usage, workspace, worktree,
+    settings, shell, stored, task, todo, tool, trust, ui, usage, workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -260,6 +260,12 @@ methods! {
     "session.plan.update" PlanUpdate(settings::PlanParams) -> ();
     /// Removes the plan.
     "session.plan.delete" PlanDelete(session::Of) -> ();
+    /// Returns the todo list as rows of the table `todos`.
+    "session.plan.readSqlTodos" PlanReadSqlTodos(session::Of) -> todo::TodoRows;
+    /// Returns the todo list as rows of the tables `todos` and `todo_deps`.
+    "session.plan.readSqlTodosWithDependencies" PlanReadSqlTodosWithDependencies(session::Of) -> todo::TodoRowsWithDependencies;
+    /// Returns the todo list as the tool `todoread` does, with what depends on what.
+    "loopd.todos" LoopdTodos(session::Of) -> todo::TodosListed;
 
     /// Describes the session: its directory, start time, mode and model.
     "session.metadata.snapshot" MetadataSnapshot(session::Of) -> metadata::Snapshot;

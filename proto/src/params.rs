@@ -24,6 +24,7 @@ pub mod settings;
 pub mod shell;
 pub mod stored;
 pub mod task;
+pub mod todo;
 pub mod tool;
 pub mod trust;
 pub mod ui;

@@ -78,6 +78,7 @@ mod stored_sessions;
 mod strangers;
 mod subagents;
 mod tasks;
+mod todos;
 mod tool_stages;
 mod trust;
 mod turns;

@@ -97,6 +97,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             use loopd_proto::event::session::FileOperation;
             state.plan_exists = !matches!(change.operation, FileOperation::Delete);
         }
+        Durable::TodosUpdated(list) => state.todos.updated(list),
         Durable::AgentSelected(selected) => {
             state.agent = Some(selected.agent_name.clone());
             state.agent_tools.clone_from(&selected.tools);

@@ -17,6 +17,7 @@ use loopd_proto::event::fact::{ClientRef, NamedBy};
 use loopd_proto::event::hook::HookEnd;
 use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
 use loopd_proto::event::task::ShellWaiting;
+use loopd_proto::event::todo::TodoList;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, ToolCallId};
 use loopd_proto::params::options::OptionsPatch;
@@ -34,6 +35,7 @@ use super::policy::Whereabouts;
 use super::policy::planning::{Planning, ToolClaim};
 use super::policy::restrict::keep_to_looking;
 use super::state::{State, TurnKey};
+use super::todos::{TodoInput, TodoProblem};
 use super::tool_call::{Ahead, PlanProposal, ToolOrigin, UserQuestion};
 
 pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
@@ -274,6 +276,13 @@ pub enum Command {
     /// A client gave a lasting approval when an agent of this session asked.
     Grant(LastingApproval),
     SelectAgent(Option<Box<AgentPick>>),
+    /// Replaces the todo list by what a model wrote.
+    WriteTodos(Vec<TodoInput>),
+    /// Stores a todo list that was made from the list of this revision.
+    StoreTodos {
+        base: u64,
+        list: TodoList,
+    },
     PlanChanged(FileOperation),
     FileChanged(FileChanged),
     SetWorkingDirectory(String),
@@ -430,6 +439,10 @@ pub enum Refusal {
     NoApproveAll,
     #[error("the action {0} was not offered with this plan; choose one of its `actions`")]
     NotOffered(&'static str),
+    #[error("{0}")]
+    Todos(TodoProblem),
+    #[error("the todo list was changed meanwhile; read it and try again")]
+    TodosChanged,
     #[error("the form was not filled in as it was asked for: {0}")]
     FormContent(String),
     #[error(

@@ -17,6 +17,7 @@ mod settings;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod todos;
 mod tools;
 mod turn;
 
@@ -176,6 +177,8 @@ pub fn decide(
         }
         Command::Grant(grant) => Ok(answer::grant(state, &grant)),
         Command::SelectAgent(pick) => settings::agent(state, pick),
+        Command::WriteTodos(inputs) => todos::write(state, inputs, env),
+        Command::StoreTodos { base, list } => todos::store(state, base, list),
         Command::PlanChanged(operation) => Ok(settings::plan(operation)),
         Command::FileChanged(changed) => Ok(settings::file(changed)),
         Command::SetWorkingDirectory(cwd) => {

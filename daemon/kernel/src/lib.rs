@@ -27,4 +27,5 @@ pub mod questions;
 pub mod state;
 pub mod tasks;
 pub mod texts;
+pub mod todos;
 pub mod tool_call;

@@ -16,6 +16,7 @@ use super::changed_shells::ChangedShells;
 use super::history::{Entry, History};
 use super::questions::Questions;
 use super::tasks::Tasks;
+use super::todos::Todos;
 use super::tool_call::{CallStage, CallState};
 
 /// Everything the daemon knows about a session that survives a restart.
@@ -74,6 +75,7 @@ pub struct State {
     /// The shells in which names may mean something else than in a fresh one.
     pub changed_shells: ChangedShells,
     pub plan_exists: bool,
+    pub todos: Todos,
     pub totals: Totals,
     /// The last visible durable event: the parent of the next one.
     pub tip: Option<EventId>,
@@ -276,6 +278,7 @@ impl State {
             user_calls: BTreeSet::new(),
             changed_shells: ChangedShells::default(),
             plan_exists: false,
+            todos: Todos::default(),
             totals: Totals::default(),
             tip: None,
             seq: Seq::START,

@@ -24,6 +24,7 @@ use super::shells;
 use super::storage::{OnFailure, Storage, Substitute};
 use super::subagents::SessionSubagents;
 use super::subagents::as_child::ParentLink;
+use super::todos::SqlCell;
 use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
 use crate::client::{Lifecycle, LifecycleMetadata};
@@ -74,6 +75,8 @@ pub(super) struct Actor {
     /// The secrets that the files of large outputs must not hold.
     pub(super) file_masks: FileMasks,
     pub(super) subagents: SessionSubagents,
+    /// The database for SQL of the model; no file is opened before it is needed.
+    pub(super) sql: SqlCell,
     pub(super) storage: Storage,
     pub(super) hooks: SessionHooks,
     /// Since when nobody attends the session and nothing runs in it.
@@ -121,6 +124,7 @@ impl Actor {
             shells: shells::shells(&id, &services, &mailbox, &file_masks),
             file_masks,
             subagents: SessionSubagents::new(&id, &services, &sessions, &mailbox),
+            sql: SqlCell::new(services.session_folder(&id)),
             clients: Clients::new(id.clone()),
             state: State::new(id),
             services,

@@ -142,7 +142,7 @@ fn lets_through(state: &State, name: &str, origin: ToolOrigin) -> bool {
         && !profile.fork
     {
         let (tools, off) = (profile.tools.as_deref(), &profile.disallowed_tools);
-        return definitions::allows(tools, off, name, origin);
+        return definitions::allows_subagent(tools, off, name, origin);
     }
     let agent = state.agent.as_ref().map(|agent| {
         let mut agents = options.custom_agents.iter().flatten();

@@ -15,6 +15,7 @@ use super::exit_plan_mode::ExitPlanMode;
 use super::glob::Glob;
 use super::grep::Grep;
 use super::task;
+use super::todo::{Sql, TodoRead, TodoWrite};
 use super::view::View;
 use super::web_fetch::WebFetch;
 
@@ -32,7 +33,7 @@ impl Default for Catalog {
 
 impl Catalog {
     pub fn new() -> Self {
-        let tools: [Arc<dyn DynTool>; 19] = [
+        let tools: [Arc<dyn DynTool>; 22] = [
             Arc::new(Bash),
             Arc::new(bash::Read),
             Arc::new(bash::Write),
@@ -47,6 +48,9 @@ impl Catalog {
             Arc::new(Glob),
             Arc::new(ApplyPatch),
             Arc::new(WebFetch::default()),
+            Arc::new(Sql),
+            Arc::new(TodoWrite),
+            Arc::new(TodoRead),
             Arc::new(task::Start),
             Arc::new(task::Read::default()),
             Arc::new(task::Write),

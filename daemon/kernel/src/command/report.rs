@@ -102,6 +102,8 @@ impl Command {
             | Self::TaskContinued { .. }
             | Self::RemoveTask(_)
             | Self::UserCommandStarted { .. }
+            | Self::WriteTodos(_)
+            | Self::StoreTodos { .. }
             | Self::Log { .. } => false,
         }
     }

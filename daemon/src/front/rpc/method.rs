@@ -48,6 +48,7 @@ mod task_agents;
 mod task_info;
 mod task_tree;
 mod tasks;
+mod todos;
 mod tool_result;
 mod tools;
 mod trust;
@@ -204,6 +205,9 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::PlanRead, _, _>(plan::read)?;
     table.bind::<m::PlanUpdate, _, _>(plan::update)?;
     table.bind::<m::PlanDelete, _, _>(plan::delete)?;
+    table.bind::<m::PlanReadSqlTodos, _, _>(todos::rows)?;
+    table.bind::<m::PlanReadSqlTodosWithDependencies, _, _>(todos::rows_with_dependencies)?;
+    table.bind::<m::LoopdTodos, _, _>(todos::listed)?;
 
     table.bind::<m::MetadataSnapshot, _, _>(metadata::snapshot)?;
     table.bind::<m::MetadataIsProcessing, _, _>(metadata::is_processing)?;

@@ -110,6 +110,7 @@ impl Actor {
             partial,
             shells: self.shells.clone(),
             agents: self.subagents.runs().clone(),
+            todos: self.session_todos(),
             lease: self.subagents.parent().map(|parent| parent.lease().clone()),
             backend: self.shell_backend(),
             call: call.clone(),

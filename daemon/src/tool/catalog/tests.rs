@@ -21,6 +21,9 @@ fn tools_are_listed_in_the_order_models_know() {
         "glob",
         "apply_patch",
         "web_fetch",
+        "sql",
+        "todowrite",
+        "todoread",
         "task",
         "read_agent",
         "write_agent",
@@ -102,6 +105,8 @@ fn arguments_have_the_names_that_models_use() {
             &["url"],
             &["max_length", "raw", "start_index", "url"],
         ),
+        ("sql", &["query"], &["description", "query"]),
+        ("todowrite", &["todos"], &["todos"]),
         (
             "task",
             &["description", "prompt"],
