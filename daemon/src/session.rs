@@ -9,6 +9,7 @@ pub mod clients;
 mod due;
 mod effects;
 mod files;
+mod fleet;
 mod hooks;
 pub mod join;
 mod journal;

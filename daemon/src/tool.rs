@@ -19,6 +19,7 @@ mod git_folder;
 mod glob;
 mod grep;
 pub mod large_output;
+pub mod report_intent;
 mod resolved_path;
 pub mod shell_output;
 pub mod source;

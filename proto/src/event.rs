@@ -8,7 +8,9 @@
 pub mod agent;
 pub mod ask;
 pub mod fact;
+pub mod fleet;
 pub mod hook;
+pub mod research;
 pub mod session;
 pub mod task;
 pub mod todo;
@@ -104,6 +106,13 @@ events! {
         "loopd.task_ended" => TaskEnded(task::TaskEnded),
         "loopd.tasks_heard" => TasksDelivered(task::TasksDelivered),
         "loopd.tasks_removed" => TasksRemoved(task::TasksRemoved),
+        "loopd.research_started" => ResearchStarted(research::ResearchStarted),
+        "loopd.fleet_started" => FleetStarted(fleet::FleetStarted),
+        "loopd.fleet_assigned" => FleetAssigned(fleet::FleetAssigned),
+        "loopd.fleet_interrupted" => FleetInterrupted(fleet::FleetInterrupted),
+        "loopd.fleet_settled" => FleetSettled(fleet::FleetSettled),
+        "loopd.fleet_paused" => FleetPaused(session::Empty),
+        "loopd.fleet_ended" => FleetEnded(fleet::FleetEnded),
     }
 }
 
@@ -149,6 +158,7 @@ events! {
         "hook.end" => HookEnd(hook::HookEnd),
         "hook.progress" => HookProgress(hook::HookProgress),
         "loopd.shell_waiting" => ShellWaiting(task::ShellWaiting),
+        "loopd.fleet_progress" => FleetProgress(fleet::FleetProgress),
     }
 }
 

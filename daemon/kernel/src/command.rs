@@ -1,6 +1,7 @@
 //! The commands that a session accepts, and the decisions that follow from them.
 
 mod calls;
+mod fleet;
 mod life;
 mod messages;
 mod report;
@@ -39,6 +40,7 @@ use super::todos::{TodoInput, TodoProblem};
 use super::tool_call::{Ahead, PlanProposal, ToolOrigin, UserQuestion};
 
 pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
+pub use fleet::{FleetOrder, WorkerOrder};
 pub use life::{AdoptAsSubagent, Create, Resume};
 pub use messages::{
     AbortRequest, AbortWaiting, ModelFailure, ModelReplied, Prepared, PreparedMessage, Send,
@@ -283,6 +285,20 @@ pub enum Command {
         base: u64,
         list: TodoList,
     },
+    /// Has a question looked into by research agents, with a report in this file.
+    StartResearch {
+        topic: String,
+        report: String,
+        sender: Option<ClientRef>,
+    },
+    StartFleet(FleetOrder),
+    /// Carries out the next step of the fleet, if there is one.
+    AdvanceFleet,
+    WorkerNotStarted {
+        todo: String,
+        why: String,
+    },
+    StopFleet,
     PlanChanged(FileOperation),
     FileChanged(FileChanged),
     SetWorkingDirectory(String),
@@ -443,6 +459,16 @@ pub enum Refusal {
     Todos(TodoProblem),
     #[error("the todo list was changed meanwhile; read it and try again")]
     TodosChanged,
+    #[error("a research goes on in this session already; wait for it")]
+    ResearchGoesOn,
+    #[error(
+        "a fleet is at work in this session already; wait for it or stop it with loopd.fleetStop"
+    )]
+    FleetAtWork,
+    #[error("there are no todos to carry out; give a prompt, or write todos first")]
+    NoTodos,
+    #[error("these todos depend on each other in a circle: {0}; remove one of these dependencies")]
+    TodoCircle(String),
     #[error("the form was not filled in as it was asked for: {0}")]
     FormContent(String),
     #[error(

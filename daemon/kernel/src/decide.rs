@@ -6,6 +6,7 @@
 mod abort;
 mod agents;
 mod answer;
+mod fleet;
 mod form;
 mod hooks;
 mod life;
@@ -13,6 +14,7 @@ mod limits;
 mod model_switch;
 mod plan;
 mod queue;
+mod research;
 mod settings;
 mod tasks;
 #[cfg(test)]
@@ -179,6 +181,15 @@ pub fn decide(
         Command::SelectAgent(pick) => settings::agent(state, pick),
         Command::WriteTodos(inputs) => todos::write(state, inputs, env),
         Command::StoreTodos { base, list } => todos::store(state, base, list),
+        Command::StartResearch {
+            topic,
+            report,
+            sender,
+        } => research::start(state, &topic, report, sender, env),
+        Command::StartFleet(order) => fleet::start(state, order, env),
+        Command::AdvanceFleet => fleet::advance(state, env),
+        Command::WorkerNotStarted { todo, why } => Ok(fleet::not_started(state, todo, why)),
+        Command::StopFleet => Ok(fleet::stop(state)),
         Command::PlanChanged(operation) => Ok(settings::plan(operation)),
         Command::FileChanged(changed) => Ok(settings::file(changed)),
         Command::SetWorkingDirectory(cwd) => {
@@ -214,7 +225,8 @@ fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &Deci
             LoopOutcome::Interrupted => false,
         };
     // The model will be notified of agents that still work. The session is idle only after that.
-    let deferred = aborted.is_none() && state.tasks.has_agents_at_work();
+    let deferred =
+        aborted.is_none() && (state.tasks.has_agents_at_work() || state.has_fleet_at_work());
     if !goes_on && !deferred {
         tell_idle(state, decision, aborted);
     }

@@ -6,7 +6,7 @@ use loopd_proto::id::{RequestId, TaskId, ToolCallId};
 use loopd_proto::permission::Approval;
 use serde_json::Value;
 
-use super::command::LastingApproval;
+use super::command::{LastingApproval, WorkerOrder};
 use super::hook::{HookPermission, HookVerdict};
 use super::model::ToolCall;
 use super::policy::grant::Grant;
@@ -68,6 +68,16 @@ pub enum Effect {
     },
     /// Stop all agents of the session.
     CancelAgents,
+    /// Start a worker of the fleet.
+    StartWorker(WorkerOrder),
+    /// Let a worker go on that was interrupted.
+    ContinueWorker {
+        todo: String,
+        task: TaskId,
+        message: String,
+    },
+    /// Stop these workers.
+    CancelWorkers(Vec<TaskId>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +118,9 @@ impl Effect {
             | Self::Remember(..)
             | Self::GrantAbove(_)
             | Self::RejoinAgent { .. }
+            | Self::StartWorker(_)
+            | Self::ContinueWorker { .. }
+            | Self::CancelWorkers(_)
             | Self::CancelAgents => None,
         }
     }
@@ -129,6 +142,9 @@ impl Effect {
             | Self::Remember(..)
             | Self::GrantAbove(_)
             | Self::RejoinAgent { .. }
+            | Self::StartWorker(_)
+            | Self::ContinueWorker { .. }
+            | Self::CancelWorkers(_)
             | Self::CancelAgents => EffectStart::AfterCommit,
         }
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loopd_proto::event::agent::{Stance, SubagentIdentity};
 use loopd_proto::event::fact::{ClientRef, LoopOutcome, PendingCommand, PendingMessage, QueueItem};
+use loopd_proto::event::research::ResearchStarted;
 use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkContext};
 use loopd_proto::event::task::WorkUsage;
 use loopd_proto::id::{EventId, InteractionId, MessageId, RequestId, Seq, SessionId, ToolCallId};
@@ -13,6 +14,7 @@ use loopd_proto::time::Timestamp;
 
 use super::answer_cut::AnswerCut;
 use super::changed_shells::ChangedShells;
+use super::fleet::Fleet;
 use super::history::{Entry, History};
 use super::questions::Questions;
 use super::tasks::Tasks;
@@ -76,6 +78,10 @@ pub struct State {
     pub changed_shells: ChangedShells,
     pub plan_exists: bool,
     pub todos: Todos,
+    /// The workers that carry out the todos, while they do.
+    pub fleet: Option<Fleet>,
+    /// The last research. Its rules hold in the run of its message.
+    pub researches: Option<ResearchStarted>,
     pub totals: Totals,
     /// The last visible durable event: the parent of the next one.
     pub tip: Option<EventId>,
@@ -279,6 +285,8 @@ impl State {
             changed_shells: ChangedShells::default(),
             plan_exists: false,
             todos: Todos::default(),
+            fleet: None,
+            researches: None,
             totals: Totals::default(),
             tip: None,
             seq: Seq::START,

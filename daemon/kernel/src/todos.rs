@@ -160,16 +160,13 @@ pub fn rewritten(
             (None, None) => free_id(old, &ids),
         };
         ids.insert(id.clone());
-        match input.depends_on {
-            Some(wanted) => {
-                for on in wanted {
-                    add(&mut list.dependencies, &id, &on);
-                }
+        if let Some(wanted) = input.depends_on {
+            for on in wanted {
+                add(&mut list.dependencies, &id, &on);
             }
-            None => {
-                let edges = old.dependencies.iter().filter(|edge| edge.todo_id == id);
-                list.dependencies.extend(edges.cloned());
-            }
+        } else {
+            let edges = old.dependencies.iter().filter(|edge| edge.todo_id == id);
+            list.dependencies.extend(edges.cloned());
         }
         list.todos.push(Todo {
             content: input.content,

@@ -154,7 +154,7 @@ impl Actor {
             return;
         }
         while let Some(message) = self.next_message().await {
-            if self.take(message).await == Flow::Stop {
+            if self.take(message).await == Flow::Stop || self.advance_fleet().await == Flow::Stop {
                 break;
             }
             self.running.forget_ended();

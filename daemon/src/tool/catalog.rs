@@ -14,6 +14,7 @@ use super::edit::Edit;
 use super::exit_plan_mode::ExitPlanMode;
 use super::glob::Glob;
 use super::grep::Grep;
+use super::report_intent::ReportIntent;
 use super::task;
 use super::todo::{Sql, TodoRead, TodoWrite};
 use super::view::View;
@@ -33,7 +34,7 @@ impl Default for Catalog {
 
 impl Catalog {
     pub fn new() -> Self {
-        let tools: [Arc<dyn DynTool>; 22] = [
+        let tools: [Arc<dyn DynTool>; 23] = [
             Arc::new(Bash),
             Arc::new(bash::Read),
             Arc::new(bash::Write),
@@ -51,6 +52,7 @@ impl Catalog {
             Arc::new(Sql),
             Arc::new(TodoWrite),
             Arc::new(TodoRead),
+            Arc::new(ReportIntent),
             Arc::new(task::Start),
             Arc::new(task::Read::default()),
             Arc::new(task::Write),

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::ask_user::ASK_USER;
 use super::catalog::Catalog;
 use super::exit_plan_mode::EXIT_PLAN_MODE;
+use super::report_intent::REPORT_INTENT;
 use super::task::TASK;
 use super::{AssessContext, DynTool, Need};
 use crate::subagent::definitions::{self, Roster};
@@ -93,6 +94,8 @@ pub struct BuiltInTools<'a> {
     pub can_ask: bool,
     /// Whether the session is in plan mode, and a client can be asked to end it.
     pub can_leave_plan_mode: bool,
+    /// Whether a research goes on.
+    pub researches: bool,
     pub roster: Arc<Roster>,
     /// The names of agents that the configuration turns off.
     pub agents_off: &'a [String],
@@ -104,6 +107,7 @@ impl BuiltInTools<'_> {
         can_run
             && (self.can_ask || tool.name() != ASK_USER)
             && (self.can_leave_plan_mode || tool.name() != EXIT_PLAN_MODE)
+            && (self.researches || tool.name() != REPORT_INTENT)
     }
 
     /// Returns whether the tool of this name writes files.

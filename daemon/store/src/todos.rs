@@ -11,7 +11,7 @@ mod tables;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use loopd_proto::event::todo::TodoList;
 use parking_lot::Mutex;
@@ -19,6 +19,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use tokio::time::Instant;
 
 pub use statement::{SqlValue, StatementEffect, StatementResult};
 

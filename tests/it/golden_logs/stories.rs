@@ -5,6 +5,7 @@
 
 mod changed_queue;
 mod changed_rules;
+mod fleet;
 mod hooks;
 mod modes;
 
@@ -47,6 +48,7 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         ("rate-limited", modes::rate_limited().boxed_local()),
         ("hooks", hooks::hooks().boxed_local()),
         ("guard-absent", hooks::guard_absent().boxed_local()),
+        ("fleet", fleet::fleet().boxed_local()),
         ("settings", settings().boxed_local()),
         ("managed", managed().boxed_local()),
         ("shells", shells().boxed_local()),

@@ -67,6 +67,7 @@ impl Command {
             | Self::TaskNoted { .. }
             | Self::TasksDelivered(_)
             | Self::UserCommandEnded { .. }
+            | Self::WorkerNotStarted { .. }
             | Self::ShellWaits(_) => true,
             Self::Create(_)
             | Self::Resume(_)
@@ -104,6 +105,10 @@ impl Command {
             | Self::UserCommandStarted { .. }
             | Self::WriteTodos(_)
             | Self::StoreTodos { .. }
+            | Self::StartResearch { .. }
+            | Self::StartFleet(_)
+            | Self::AdvanceFleet
+            | Self::StopFleet
             | Self::Log { .. } => false,
         }
     }

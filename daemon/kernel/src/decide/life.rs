@@ -12,7 +12,7 @@ use loopd_proto::permission::PermissionOutcome;
 
 use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
-use super::{queue, settings, tasks, tell_idle};
+use super::{fleet, queue, settings, tasks, tell_idle};
 
 use crate::command::{
     CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
@@ -152,6 +152,7 @@ pub(super) fn recover(
     let mut decision = Decision::default();
     let waited_for = waited_for(state, &recovered);
     rejoin(state, &mut decision, &recovered);
+    fleet::interrupted(state, &recovered, &mut decision);
     tasks::close_lost(state, &mut decision, recovered, env);
     close_found(state, &mut decision, &Why::Crashed(waited_for));
     decision
@@ -181,6 +182,7 @@ fn rejoin(state: &State, decision: &mut Decision, recovered: &[RecoveredOutcome]
 pub(super) fn close_copied(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     tasks::close_copied(state, &mut decision, env);
+    fleet::close_copied(state, &mut decision);
     close_found(state, &mut decision, &Why::Copied);
     decision
 }
@@ -258,6 +260,7 @@ pub(super) fn suspend(state: &State, env: &DecideEnv<'_>) -> Decision {
     decision.run(Effect::CancelTurn);
     interrupt(state, &mut decision, &Why::Suspended);
     tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
+    fleet::pause(state, &mut decision);
     tasks::close_attached(state, &mut decision, env);
     decision.run(Effect::CancelAgents);
     decision
@@ -269,6 +272,7 @@ pub(super) fn shutdown(state: &State, error: Option<String>, env: &DecideEnv<'_>
     decision.run(Effect::CancelTurn);
     interrupt(state, &mut decision, &Why::Suspended);
     tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
+    fleet::pause(state, &mut decision);
     tasks::close_attached(state, &mut decision, env);
     decision.run(Effect::CancelAgents);
     if state.closed {

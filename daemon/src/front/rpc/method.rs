@@ -9,6 +9,7 @@ mod discover;
 mod discovery_problems;
 mod event_log;
 mod family;
+mod fleet;
 mod history;
 mod hook_guard;
 mod hook_list;
@@ -30,6 +31,7 @@ mod policy;
 mod process;
 mod provider;
 mod queue;
+mod research;
 mod server;
 mod session_create;
 mod session_fork;
@@ -208,6 +210,10 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::PlanReadSqlTodos, _, _>(todos::rows)?;
     table.bind::<m::PlanReadSqlTodosWithDependencies, _, _>(todos::rows_with_dependencies)?;
     table.bind::<m::LoopdTodos, _, _>(todos::listed)?;
+    table.bind::<m::LoopdResearch, _, _>(research::start)?;
+    table.bind::<m::FleetStart, _, _>(fleet::start)?;
+    table.bind::<m::LoopdFleetStop, _, _>(fleet::stop)?;
+    table.bind::<m::LoopdFleetStatus, _, _>(fleet::status)?;
 
     table.bind::<m::MetadataSnapshot, _, _>(metadata::snapshot)?;
     table.bind::<m::MetadataIsProcessing, _, _>(metadata::is_processing)?;

@@ -30,8 +30,10 @@ const FUNCTIONS: [&str; 8] = [
 /// Returns why an action is refused.
 pub(super) fn judge(context: &AuthContext<'_>) -> Result<(), String> {
     match context.action {
-        AuthAction::Select | AuthAction::Recursive | AuthAction::Read { .. } => Ok(()),
-        AuthAction::Insert { .. }
+        AuthAction::Select
+        | AuthAction::Recursive
+        | AuthAction::Read { .. }
+        | AuthAction::Insert { .. }
         | AuthAction::Update { .. }
         | AuthAction::Delete { .. }
         | AuthAction::CreateTable { .. }

@@ -126,11 +126,7 @@ fn run(
 }
 
 fn rows(statement: &mut Statement<'_>, budget: &mut Budget) -> Result<StatementEffect, Error> {
-    let columns: Vec<String> = statement
-        .column_names()
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut kept = Vec::new();
     let mut more = false;
     let mut found = statement.raw_query();

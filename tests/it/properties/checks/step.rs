@@ -91,6 +91,9 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
         | Effect::CancelTurn
         | Effect::Remember(..)
         | Effect::GrantAbove(_)
+        | Effect::StartWorker(_)
+        | Effect::ContinueWorker { .. }
+        | Effect::CancelWorkers(_)
         | Effect::CancelAgents => true,
     }
 }
