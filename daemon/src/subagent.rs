@@ -171,6 +171,7 @@ impl Subagents {
             requested_model: order.model.clone(),
             output_file: Some(self.output_file(id).to_string_lossy().into_owned()),
             worktree: copy.clone(),
+            todo: order.todo.clone(),
         };
         let call = order.call;
         let start = TaskStart {

@@ -10,9 +10,12 @@ pub mod ask;
 pub mod autopilot;
 pub mod budget;
 pub mod fact;
+pub mod fleet;
 pub mod hook;
+pub mod research;
 pub mod session;
 pub mod task;
+pub mod todo;
 pub mod tool;
 pub mod turn;
 
@@ -73,6 +76,7 @@ events! {
         "permission.requested" => PermissionRequested(ask::PermissionRequested),
         "permission.completed" => PermissionCompleted(ask::PermissionCompleted),
         "hook.end" => HookEnd(hook::HookEnd),
+        "todo.updated" => TodosUpdated(todo::TodoList),
         "subagent.selected" => AgentSelected(session::AgentSelected),
         "subagent.deselected" => AgentDeselected(session::Empty),
         "subagent.started" => SubagentStarted(agent::SubagentStarted),
@@ -113,6 +117,13 @@ events! {
         "loopd.task_ended" => TaskEnded(task::TaskEnded),
         "loopd.tasks_heard" => TasksDelivered(task::TasksDelivered),
         "loopd.tasks_removed" => TasksRemoved(task::TasksRemoved),
+        "loopd.research_started" => ResearchStarted(research::ResearchStarted),
+        "loopd.fleet_started" => FleetStarted(fleet::FleetStarted),
+        "loopd.fleet_assigned" => FleetAssigned(fleet::FleetAssigned),
+        "loopd.fleet_interrupted" => FleetInterrupted(fleet::FleetInterrupted),
+        "loopd.fleet_settled" => FleetSettled(fleet::FleetSettled),
+        "loopd.fleet_paused" => FleetPaused(session::Empty),
+        "loopd.fleet_ended" => FleetEnded(fleet::FleetEnded),
     }
 }
 
@@ -127,6 +138,7 @@ events! {
         "session.warning" => SessionWarning(session::Warning),
         "session.error" => SessionError(session::Failure),
         "session.background_tasks_changed" => BackgroundTasksChanged(session::Empty),
+        "session.todos_changed" => TodosChanged(session::Empty),
         "session.custom_agents_updated" => AgentsUpdated(session::AgentsUpdated),
         "pending_messages.modified" => PendingModified(session::Empty),
         "capabilities.changed" => CapabilitiesChanged(session::CapabilitiesChanged),
@@ -159,6 +171,7 @@ events! {
         "hook.end" => HookEnd(hook::HookEnd),
         "hook.progress" => HookProgress(hook::HookProgress),
         "loopd.shell_waiting" => ShellWaiting(task::ShellWaiting),
+        "loopd.fleet_progress" => FleetProgress(fleet::FleetProgress),
     }
 }
 

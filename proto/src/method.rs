@@ -7,9 +7,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, autopilot, command, daemon, discovery, event_log, history, hook_list, host, inference,
-    launch, metadata, model, options, pending, permission, process, provider, queue, server,
-    session, settings, shell, stored, task, tool, trust, ui, usage, workspace, worktree,
+    agent, autopilot, command, daemon, discovery, event_log, fleet, history, hook_list, host,
+    inference, launch, metadata, model, options, pending, permission, process, provider, queue,
+    research, server, session, settings, shell, stored, task, todo, tool, trust, ui, usage,
+    workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -265,6 +266,20 @@ methods! {
     "session.plan.update" PlanUpdate(settings::PlanParams) -> ();
     /// Removes the plan.
     "session.plan.delete" PlanDelete(session::Of) -> ();
+    /// Returns the todo list as rows of the table `todos`.
+    "session.plan.readSqlTodos" PlanReadSqlTodos(session::Of) -> todo::TodoRows;
+    /// Returns the todo list as rows of the tables `todos` and `todo_deps`.
+    "session.plan.readSqlTodosWithDependencies" PlanReadSqlTodosWithDependencies(session::Of) -> todo::TodoRowsWithDependencies;
+    /// Returns the todo list as the tool `todoread` does, with what depends on what.
+    "loopd.todos" LoopdTodos(session::Of) -> todo::TodosListed;
+    /// Has a question looked into by several research agents; the model writes a report.
+    "loopd.research" LoopdResearch(research::ResearchParams) -> research::ResearchBegun;
+    /// Starts workers for the todos of the session, several at a time; a prompt is divided into todos first.
+    "session.fleet.start" FleetStart(fleet::FleetStartParams) -> fleet::FleetStartResult;
+    /// Stops the fleet and its workers; their todos wait again.
+    "loopd.fleetStop" LoopdFleetStop(session::Of) -> fleet::FleetStopped;
+    /// Returns how far the fleet of the session is.
+    "loopd.fleetStatus" LoopdFleetStatus(session::Of) -> fleet::FleetStatus;
 
     /// Describes the session: its directory, start time, mode and model.
     "session.metadata.snapshot" MetadataSnapshot(session::Of) -> metadata::Snapshot;

@@ -22,6 +22,13 @@ impl Timestamp {
         let moment: jiff::Timestamp = text.parse().ok()?;
         Some(Self(moment.as_millisecond()))
     }
+
+    /// Writes the moment to the second, as SQL does: `YYYY-MM-DD HH:MM:SS` in UTC.
+    pub fn sql_text(self) -> String {
+        let mut text = self.to_string().replace('T', " ");
+        text.truncate(19);
+        text
+    }
 }
 
 impl fmt::Display for Timestamp {

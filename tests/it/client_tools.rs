@@ -324,6 +324,9 @@ async fn the_configuration_decides_which_tools_the_model_sees() {
         "glob",
         "apply_patch",
         "web_fetch",
+        "sql",
+        "todowrite",
+        "todoread",
         "task",
         "read_agent",
         "write_agent",
@@ -339,7 +342,7 @@ async fn the_configuration_decides_which_tools_the_model_sees() {
         ),
         (
             json!({"excludedTools": ["bash", "read_bash", "write_bash", "stop_bash", "list_bash", "builtin:glob", "apply_patch", "web_fetch",
-                "task", "read_agent", "write_agent", "list_agents", "stop_agent"]}),
+                "sql", "todowrite", "todoread", "task", "read_agent", "write_agent", "list_agents", "stop_agent"]}),
             vec!["view", "create", "edit", "grep", "lookup"],
         ),
         (json!({"availableTools": ["custom:*"]}), vec!["lookup"]),

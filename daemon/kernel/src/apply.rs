@@ -10,11 +10,12 @@ use loopd_proto::event::session::{CodeChanges, WorkContext};
 use loopd_proto::event::tool::{ToolComplete, ToolStart};
 use loopd_proto::event::turn::{AssistantMessage, UserMessage};
 use loopd_proto::event::{Durable, Head, Visibility};
-use loopd_proto::id::{RequestId, ToolCallId};
+use loopd_proto::id::{RequestId, TaskId, ToolCallId};
 
 use super::answer_cut::AnswerCut;
 use super::autopilot::Autopilot;
 use super::budget::{Spend, WorkedTime};
+use super::fleet::Fleet;
 use super::guards::ClientGuards;
 use super::history::Entry;
 use super::model::{AssistantTurn, Part, Reasoning, ToolCall};
@@ -22,6 +23,7 @@ use super::questions::Asks;
 use super::state::{
     Name, Phase, Preparing, Run, Stage, State, Totals, Turn, TurnKey, UnansweredPermission,
 };
+use super::tasks::Task;
 use super::texts;
 use super::tool_call::{CallEvent, CallState};
 
@@ -52,6 +54,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             if !joins && resume.continue_pending_work != Some(true) {
                 runs::abandon_unfinished(state);
                 state.autopilot.abandon();
+            }
+            if let Some(fleet) = state.fleet.as_mut().filter(|_| !joins) {
+                fleet.paused = resume.continue_pending_work != Some(true);
             }
         }
         Durable::ContextChanged(context) => state.context = context.clone(),
@@ -113,6 +118,32 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             use loopd_proto::event::session::FileOperation;
             state.plan_exists = !matches!(change.operation, FileOperation::Delete);
         }
+        Durable::TodosUpdated(list) => state.todos.updated(list),
+        Durable::ResearchStarted(research) => state.researches = Some(research.clone()),
+        Durable::FleetStarted(started) => {
+            state.fleet = Some(Fleet::started(state.fleet.take(), started));
+        }
+        Durable::FleetAssigned(assigned) => {
+            if let Some(fleet) = &mut state.fleet {
+                fleet.assigned(assigned);
+            }
+        }
+        Durable::FleetInterrupted(interrupted) => {
+            if let Some(fleet) = &mut state.fleet {
+                fleet.interrupted(&interrupted.todo);
+            }
+        }
+        Durable::FleetSettled(settled) => {
+            if let Some(fleet) = &mut state.fleet {
+                fleet.settled(settled);
+            }
+        }
+        Durable::FleetPaused(_) => {
+            if let Some(fleet) = &mut state.fleet {
+                fleet.paused = true;
+            }
+        }
+        Durable::FleetEnded(_) => state.fleet = None,
         Durable::AgentSelected(selected) => {
             state.agent = Some(selected.agent_name.clone());
             state.agent_tools.clone_from(&selected.tools);
@@ -149,6 +180,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::TaskStarted(started) => {
             let origin = state.origin();
             state.tasks.started(started, origin);
+            works_on_todo(state, &started.id);
         }
         Durable::TaskProcess(process) => state.tasks.has_process(&process.id, process.pid),
         Durable::TaskPromoted(promoted) => state.tasks.promoted(&promoted.id),
@@ -156,6 +188,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::TaskContinued(continued) => {
             let origin = state.origin();
             state.tasks.continued(continued, origin);
+            works_on_todo(state, &continued.id);
         }
         Durable::TaskNoted(noted) => state.tasks.noted(&noted.id, &noted.note),
         Durable::TaskEnded(ended) => state.tasks.ended(ended),
@@ -255,6 +288,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.questions.close_forms();
             state.unanswered.clear();
             state.autopilot = Autopilot::default();
+            state.fleet = None;
             state.subagent = Some(subagent.clone());
         }
         Durable::Named(named) => {
@@ -360,6 +394,16 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             Phase::Idle | Phase::Preparing(_) | Phase::Commanding(_) => None,
         };
         state.questions.keep_awaited_by(turn);
+    }
+}
+
+/// Tells the fleet that a worker begins or goes on.
+fn works_on_todo(state: &mut State, task: &TaskId) {
+    let worker = state.tasks.get(task.as_str());
+    if let Some(todo) = worker.and_then(Task::todo)
+        && let Some(fleet) = &mut state.fleet
+    {
+        fleet.has_worker(todo, task);
     }
 }
 

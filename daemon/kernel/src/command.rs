@@ -1,6 +1,7 @@
 //! The commands that a session accepts, and the decisions that follow from them.
 
 mod calls;
+mod fleet;
 mod life;
 mod messages;
 mod report;
@@ -18,6 +19,7 @@ use loopd_proto::event::fact::{ClientRef, NamedBy};
 use loopd_proto::event::hook::HookEnd;
 use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
 use loopd_proto::event::task::ShellWaiting;
+use loopd_proto::event::todo::TodoList;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, ToolCallId};
 use loopd_proto::params::options::OptionsPatch;
@@ -38,9 +40,11 @@ use super::policy::planning::{Planning, ToolClaim};
 use super::policy::restrict::keep_to_looking;
 use super::policy::settings::SettingsRules;
 use super::state::{State, TurnKey};
+use super::todos::{TodoInput, TodoProblem};
 use super::tool_call::{Ahead, PlanProposal, ToolOrigin, UserQuestion};
 
 pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
+pub use fleet::{FleetOrder, WorkerOrder};
 pub use life::{AdoptAsSubagent, Create, Resume};
 pub use messages::{
     AbortRequest, AbortWaiting, ModelFailure, ModelReplied, Prepared, PreparedMessage, Send,
@@ -311,6 +315,27 @@ pub enum Command {
     /// A client gave a lasting approval when an agent of this session asked.
     Grant(LastingApproval),
     SelectAgent(Option<Box<AgentPick>>),
+    /// Replaces the todo list by what a model wrote.
+    WriteTodos(Vec<TodoInput>),
+    /// Stores a todo list that was made from the list of this revision.
+    StoreTodos {
+        base: u64,
+        list: TodoList,
+    },
+    /// Has a question looked into by research agents, with a report in this file.
+    StartResearch {
+        topic: String,
+        report: String,
+        sender: Option<ClientRef>,
+    },
+    StartFleet(FleetOrder),
+    /// Carries out the next step of the fleet, if there is one.
+    AdvanceFleet,
+    WorkerNotStarted {
+        todo: String,
+        why: String,
+    },
+    StopFleet,
     PlanChanged(FileOperation),
     FileChanged(FileChanged),
     SetWorkingDirectory(String),
@@ -467,6 +492,20 @@ pub enum Refusal {
     NoApproveAll,
     #[error("the action {0} was not offered with this plan; choose one of its `actions`")]
     NotOffered(&'static str),
+    #[error("{0}")]
+    Todos(TodoProblem),
+    #[error("the todo list was changed meanwhile; read it and try again")]
+    TodosChanged,
+    #[error("a research goes on in this session already; wait for it")]
+    ResearchGoesOn,
+    #[error(
+        "a fleet is at work in this session already; wait for it or stop it with loopd.fleetStop"
+    )]
+    FleetAtWork,
+    #[error("there are no todos to carry out; give a prompt, or write todos first")]
+    NoTodos,
+    #[error("these todos depend on each other in a circle: {0}; remove one of these dependencies")]
+    TodoCircle(String),
     #[error("the form was not filled in as it was asked for: {0}")]
     FormContent(String),
     #[error(

@@ -7,6 +7,7 @@ mod abort;
 mod agents;
 mod answer;
 mod autopilot;
+mod fleet;
 mod form;
 mod guards;
 mod hooks;
@@ -16,10 +17,12 @@ mod model_switch;
 mod plan;
 pub mod provider_wait;
 mod queue;
+mod research;
 mod settings;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod todos;
 mod tools;
 mod turn;
 
@@ -196,6 +199,17 @@ pub fn decide(
         }
         Command::Grant(grant) => Ok(answer::grant(state, &grant)),
         Command::SelectAgent(pick) => settings::agent(state, pick),
+        Command::WriteTodos(inputs) => todos::write(state, inputs, env),
+        Command::StoreTodos { base, list } => todos::store(state, base, list),
+        Command::StartResearch {
+            topic,
+            report,
+            sender,
+        } => research::start(state, &topic, report, sender, env),
+        Command::StartFleet(order) => fleet::start(state, order, env),
+        Command::AdvanceFleet => fleet::advance(state, env),
+        Command::WorkerNotStarted { todo, why } => Ok(fleet::not_started(state, todo, why)),
+        Command::StopFleet => Ok(fleet::stop(state)),
         Command::PlanChanged(operation) => Ok(settings::plan(operation)),
         Command::FileChanged(changed) => Ok(settings::file(changed)),
         Command::SetWorkingDirectory(cwd) => {
@@ -264,7 +278,8 @@ fn rest_after(
             LoopOutcome::Interrupted => false,
         };
     // The model will be notified of agents that still work. The session is idle only after that.
-    let deferred = aborted.is_none() && state.tasks.has_agents_at_work();
+    let deferred =
+        aborted.is_none() && (state.tasks.has_agents_at_work() || state.has_fleet_at_work());
     let rests = !goes_on && !deferred;
     let before = decision.steps.len();
     if rests

@@ -7,7 +7,7 @@ use loopd_proto::permission::Approval;
 use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
-use super::command::LastingApproval;
+use super::command::{LastingApproval, WorkerOrder};
 use super::hook::{HookPermission, HookVerdict};
 use super::model::ToolCall;
 use super::policy::grant::Grant;
@@ -71,6 +71,16 @@ pub enum Effect {
     },
     /// Stop all agents of the session.
     CancelAgents,
+    /// Start a worker of the fleet.
+    StartWorker(WorkerOrder),
+    /// Let a worker go on that was interrupted.
+    ContinueWorker {
+        todo: String,
+        task: TaskId,
+        message: String,
+    },
+    /// Stop these workers.
+    CancelWorkers(Vec<TaskId>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +122,9 @@ impl Effect {
             | Self::Remember(..)
             | Self::GrantAbove(_)
             | Self::RejoinAgent { .. }
+            | Self::StartWorker(_)
+            | Self::ContinueWorker { .. }
+            | Self::CancelWorkers(_)
             | Self::CancelAgents => None,
         }
     }
@@ -134,6 +147,9 @@ impl Effect {
             | Self::Remember(..)
             | Self::GrantAbove(_)
             | Self::RejoinAgent { .. }
+            | Self::StartWorker(_)
+            | Self::ContinueWorker { .. }
+            | Self::CancelWorkers(_)
             | Self::CancelAgents => EffectStart::AfterCommit,
         }
     }

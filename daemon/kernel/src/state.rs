@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loopd_proto::event::agent::{Stance, SubagentIdentity};
 use loopd_proto::event::fact::{ClientRef, LoopOutcome, PendingCommand, PendingMessage, QueueItem};
+use loopd_proto::event::research::ResearchStarted;
 use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkContext};
 use loopd_proto::event::task::WorkUsage;
 use loopd_proto::id::{EventId, InteractionId, MessageId, RequestId, Seq, SessionId, ToolCallId};
@@ -15,10 +16,12 @@ use super::answer_cut::AnswerCut;
 use super::autopilot::Autopilot;
 use super::budget::{Spend, WorkedTime};
 use super::changed_shells::ChangedShells;
+use super::fleet::Fleet;
 use super::guards::ClientGuards;
 use super::history::{Entry, History};
 use super::questions::Questions;
 use super::tasks::Tasks;
+use super::todos::Todos;
 use super::tool_call::{CallStage, CallState};
 
 /// Everything the daemon knows about a session that survives a restart.
@@ -78,6 +81,11 @@ pub struct State {
     /// The shells in which names may mean something else than in a fresh one.
     pub changed_shells: ChangedShells,
     pub plan_exists: bool,
+    pub todos: Todos,
+    /// The workers that carry out the todos, while they do.
+    pub fleet: Option<Fleet>,
+    /// The last research. Its rules hold in the run of its message.
+    pub researches: Option<ResearchStarted>,
     pub totals: Totals,
     /// How long the session has worked, while it has a limit of time.
     pub worked: WorkedTime,
@@ -297,6 +305,9 @@ impl State {
             user_calls: BTreeSet::new(),
             changed_shells: ChangedShells::default(),
             plan_exists: false,
+            todos: Todos::default(),
+            fleet: None,
+            researches: None,
             totals: Totals::default(),
             worked: WorkedTime::default(),
             tip: None,

@@ -3,8 +3,10 @@
 //! Recorded conversations contain them. If a sentence changes, old recordings no longer match.
 
 mod autopilot;
+pub(crate) mod fleet;
 mod notice;
 mod planning;
+pub(crate) mod research;
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule};
 

@@ -25,6 +25,7 @@ use super::shells;
 use super::storage::{OnFailure, Storage, Substitute};
 use super::subagents::SessionSubagents;
 use super::subagents::as_child::ParentLink;
+use super::todos::SqlCell;
 use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
 use crate::client::{Lifecycle, LifecycleMetadata};
@@ -79,6 +80,8 @@ pub(super) struct Actor {
     pub(super) budget: Arc<TreeBudget>,
     /// The model call whose usage is about to be stored.
     pub(super) unsettled: UnsettledCall,
+    /// The database for SQL of the model; no file is opened before it is needed.
+    pub(super) sql: SqlCell,
     pub(super) storage: Storage,
     pub(super) hooks: SessionHooks,
     /// Since when nobody attends the session and nothing runs in it.
@@ -126,6 +129,7 @@ impl Actor {
             shells: shells::shells(&id, &services, &mailbox, &file_masks),
             file_masks,
             subagents: SessionSubagents::new(&id, &services, &sessions, &mailbox),
+            sql: SqlCell::new(services.session_folder(&id)),
             clients: Clients::new(id.clone()),
             state: State::new(id),
             services,
@@ -157,7 +161,7 @@ impl Actor {
             return;
         }
         while let Some(message) = self.next_message().await {
-            if self.take(message).await == Flow::Stop {
+            if self.take(message).await == Flow::Stop || self.advance_fleet().await == Flow::Stop {
                 break;
             }
             self.running.forget_ended();

@@ -114,6 +114,13 @@ impl Actor {
                 });
             }
             Effect::Remember(approval, scope) => self.remember(approval, scope),
+            Effect::StartWorker(order) => self.start_worker(order),
+            Effect::ContinueWorker {
+                todo,
+                task,
+                message,
+            } => self.continue_worker(todo, task, message),
+            Effect::CancelWorkers(workers) => self.cancel_workers(workers),
         }
         None
     }

@@ -206,6 +206,7 @@ fn recovered_outcome(task: &Task, own: &Own, multi_turn: bool) -> Option<Recover
         reason,
         result: result.response,
         usage: Some(result.usage),
+        lost: at_work,
         ..TaskEnd::new(outcome)
     };
     Some(RecoveredOutcome::Ended(task.id.clone(), end))

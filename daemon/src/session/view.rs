@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use super::SessionError;
 use super::actor::Actor;
 use super::subagents::tree::Tree;
+use super::todos::SqlCell;
 use crate::launch::Launch;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
@@ -41,6 +42,7 @@ pub struct View<'a> {
     pub shells: &'a Shells,
     /// The sub-agents of the session.
     pub agents: &'a Subagents,
+    pub(super) sql: &'a SqlCell,
     /// What all sub-agents below this session share, once there are any.
     pub tree: Option<&'a Arc<Tree>>,
     /// The sub-agents that may be started.
@@ -86,6 +88,7 @@ impl Actor {
             route: &route,
             shells: &self.shells,
             agents: self.subagents.runs(),
+            sql: &self.sql,
             tree: self.subagents.tree(),
             roster: &roster,
             command_context: &command_context,

@@ -301,5 +301,6 @@ pub(crate) fn order(name: &str, execution: Execution) -> SubagentOrder {
         isolation: None,
         cwd: None,
         call: None,
+        todo: None,
     }
 }

@@ -191,11 +191,9 @@ fn task_end(ended: Option<CommandEnding>) -> TaskEnd {
         return TaskEnd::new(TaskOutcome::Cancelled).because("it was stopped with its agent");
     };
     TaskEnd {
-        outcome: ending.outcome,
         exit_code: ending.exit_code,
         reason: ending.reason,
         result: Some(output).filter(|output| !output.is_empty()),
-        usage: None,
-        delivered: false,
+        ..TaskEnd::new(ending.outcome)
     }
 }

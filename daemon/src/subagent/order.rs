@@ -25,6 +25,8 @@ pub struct SubagentOrder {
     pub cwd: Option<String>,
     /// The tool call that starts it; `None` if a client does.
     pub call: Option<ToolCallId>,
+    /// The todo that it carries out as a worker of a fleet.
+    pub todo: Option<String>,
 }
 
 /// How a sub-agent is kept apart from its parent's files.

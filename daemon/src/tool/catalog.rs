@@ -14,8 +14,10 @@ use super::edit::Edit;
 use super::exit_plan_mode::ExitPlanMode;
 use super::glob::Glob;
 use super::grep::Grep;
+use super::report_intent::ReportIntent;
 use super::task;
 use super::task_complete::TaskComplete;
+use super::todo::{Sql, TodoRead, TodoWrite};
 use super::view::View;
 use super::web_fetch::WebFetch;
 
@@ -33,7 +35,7 @@ impl Default for Catalog {
 
 impl Catalog {
     pub fn new() -> Self {
-        let tools: [Arc<dyn DynTool>; 20] = [
+        let tools: [Arc<dyn DynTool>; 24] = [
             Arc::new(Bash),
             Arc::new(bash::Read),
             Arc::new(bash::Write),
@@ -48,6 +50,10 @@ impl Catalog {
             Arc::new(Glob),
             Arc::new(ApplyPatch),
             Arc::new(WebFetch::default()),
+            Arc::new(Sql),
+            Arc::new(TodoWrite),
+            Arc::new(TodoRead),
+            Arc::new(ReportIntent),
             Arc::new(task::Start),
             Arc::new(task::Read::default()),
             Arc::new(task::Write),

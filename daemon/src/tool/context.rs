@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use loopd_proto::id::{ShellId, ToolCallId};
 
 use super::Web;
+use super::todo::SessionTodos;
 use crate::redaction::Redaction;
 use crate::subagent::{SlotLease, Subagents};
 use loopd_exec::sandbox::{NetworkAccess, Sandbox};
@@ -102,6 +103,8 @@ pub struct ToolContext {
     pub shells: Shells,
     /// The sub-agents of the session.
     pub agents: Subagents,
+    /// The todo list that the session works with.
+    pub todos: SessionTodos,
     /// The slot of the sub-agent that made the call. It is lent while the call waits for other
     /// sub-agents.
     pub lease: Option<Arc<SlotLease>>,

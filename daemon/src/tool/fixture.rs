@@ -22,7 +22,10 @@ use loopd_exec::shells::{Shells, ShellsSetup, TaskLog, TaskLogError};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::command::Command;
 use loopd_kernel::policy::grant::Grant;
+use loopd_kernel::todos::TodoInput;
+use loopd_proto::event::todo::TodoList;
 
+use super::todo::{SqlAnswer, TodoAccess, TodoFailure};
 use super::{AssessContext, DynTool, Need, Outcome, ShellLookup, ToolContext};
 
 /// What the shells told the session.
@@ -52,6 +55,31 @@ impl Noted {
     pub(super) fn count(&self, what: &str) -> usize {
         let noted = self.0.borrow();
         noted.iter().filter(|note| note.starts_with(what)).count()
+    }
+}
+
+/// A session without a todo list.
+struct NoTodos;
+
+fn no_todos() -> TodoFailure {
+    TodoFailure("there is no todo list".to_owned())
+}
+
+impl TodoAccess for NoTodos {
+    fn read(&self) -> BoxFuture<'_, Result<TodoList, TodoFailure>> {
+        std::future::ready(Err(no_todos())).boxed()
+    }
+
+    fn write(&self, _: Vec<TodoInput>) -> BoxFuture<'_, Result<TodoList, TodoFailure>> {
+        std::future::ready(Err(no_todos())).boxed()
+    }
+
+    fn query(
+        &self,
+        _: String,
+        _: CancellationToken,
+    ) -> BoxFuture<'_, Result<SqlAnswer, TodoFailure>> {
+        std::future::ready(Err(no_todos())).boxed()
     }
 }
 
@@ -98,6 +126,7 @@ impl Fixture {
             partial: sender,
             shells,
             agents: crate::subagent::fixture::Home::new(1).agents(),
+            todos: super::todo::SessionTodos::new(NoTodos),
             lease: None,
             backend: Backend::Process,
             call: ToolCallId::from("call"),

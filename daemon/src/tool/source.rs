@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::ask_user::ASK_USER;
 use super::catalog::Catalog;
 use super::exit_plan_mode::EXIT_PLAN_MODE;
+use super::report_intent::REPORT_INTENT;
 use super::task::TASK;
 use super::{AssessContext, DynTool, Need};
 use crate::subagent::definitions::{self, Roster};
@@ -96,6 +97,8 @@ pub struct BuiltInTools<'a> {
     pub can_leave_plan_mode: bool,
     /// Whether the model can say that its task is complete.
     pub can_complete: bool,
+    /// Whether a research goes on.
+    pub researches: bool,
     pub roster: Arc<Roster>,
     /// The names of agents that the configuration turns off.
     pub agents_off: &'a [String],
@@ -108,6 +111,7 @@ impl BuiltInTools<'_> {
             && (self.can_ask || tool.name() != ASK_USER)
             && (self.can_leave_plan_mode || tool.name() != EXIT_PLAN_MODE)
             && (self.can_complete || tool.name() != TASK_COMPLETE)
+            && (self.researches || tool.name() != REPORT_INTENT)
     }
 
     /// Returns whether the tool of this name writes files.

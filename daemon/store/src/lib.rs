@@ -9,6 +9,7 @@ pub mod contract;
 mod error;
 pub mod lock;
 mod sqlite;
+pub mod todos;
 
 use std::sync::Arc;
 

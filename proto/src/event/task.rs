@@ -62,6 +62,8 @@ pub struct AgentWork {
     /// The file to which its messages and tool calls are written while it runs.
     pub output_file: Option<String>,
     pub worktree: Option<WorktreeWork>,
+    /// The todo that it carries out as a worker of a fleet.
+    pub todo: Option<String>,
 }
 
 /// A copy of a repository that an agent works in.

@@ -7,6 +7,7 @@ mod autopilot;
 mod budgets;
 mod changed_queue;
 mod changed_rules;
+mod fleet;
 mod hooks;
 mod modes;
 
@@ -52,6 +53,7 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         ("guard-absent", hooks::guard_absent().boxed_local()),
         ("provider-wait", budgets::provider_wait().boxed_local()),
         ("time-up", budgets::time_up().boxed_local()),
+        ("fleet", fleet::fleet().boxed_local()),
         ("settings", settings().boxed_local()),
         ("managed", managed().boxed_local()),
         ("shells", shells().boxed_local()),

@@ -56,6 +56,9 @@ impl Work {
             | Effect::Resolve { .. }
             | Effect::GrantAbove(_)
             | Effect::RejoinAgent { .. }
+            | Effect::StartWorker(_)
+            | Effect::ContinueWorker { .. }
+            | Effect::CancelWorkers(_)
             | Effect::CancelAgents
             | Effect::Remember(..) => None,
         }

@@ -111,6 +111,9 @@ fn effect_name(effect: &Effect) -> String {
         | Effect::Resolve { .. }
         | Effect::GrantAbove(_)
         | Effect::RejoinAgent { .. }
+        | Effect::StartWorker(_)
+        | Effect::ContinueWorker { .. }
+        | Effect::CancelWorkers(_)
         | Effect::CancelAgents
         | Effect::Remember(..) => format!("{effect:?}"),
     }

@@ -73,6 +73,7 @@ impl Command {
             | Self::TaskNoted { .. }
             | Self::TasksDelivered(_)
             | Self::UserCommandEnded { .. }
+            | Self::WorkerNotStarted { .. }
             | Self::ShellWaits(_) => true,
             Self::Create(_)
             | Self::PauseAutopilot(_)
@@ -110,6 +111,12 @@ impl Command {
             | Self::RemoveTask(_)
             | Self::AnswerLimits { .. }
             | Self::UserCommandStarted { .. }
+            | Self::WriteTodos(_)
+            | Self::StoreTodos { .. }
+            | Self::StartResearch { .. }
+            | Self::StartFleet(_)
+            | Self::AdvanceFleet
+            | Self::StopFleet
             | Self::Log { .. } => false,
         }
     }

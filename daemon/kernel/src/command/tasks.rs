@@ -26,6 +26,8 @@ pub struct TaskEnd {
     pub usage: Option<WorkUsage>,
     /// Whether the model learns of the end in another way.
     pub delivered: bool,
+    /// Whether the daemon stopped while the task was at work.
+    pub lost: bool,
 }
 
 impl TaskEnd {
@@ -37,6 +39,7 @@ impl TaskEnd {
             result: None,
             usage: None,
             delivered: false,
+            lost: false,
         }
     }
 

@@ -12,7 +12,7 @@ use loopd_proto::permission::PermissionOutcome;
 
 use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
-use super::{autopilot, limits, provider_wait, queue, settings, tasks, tell_idle};
+use super::{autopilot, fleet, limits, provider_wait, queue, settings, tasks, tell_idle};
 
 use crate::command::{
     CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
@@ -146,6 +146,7 @@ pub(super) fn take_up(state: &State, env: &DecideEnv<'_>) -> Decision {
         && !queue::take_next(state, &mut decision, env)
         && !tasks::wake(state, &mut decision)
         && !state.tasks.has_agents_at_work()
+        && !state.has_fleet_at_work()
     {
         autopilot::go_on(state, &mut decision, env);
     }
@@ -163,6 +164,7 @@ pub(super) fn recover(
     stop_clock(state, &mut decision, env);
     let waited_for = waited_for(state, &recovered);
     rejoin(state, &mut decision, &recovered);
+    fleet::interrupted(state, &recovered, &mut decision);
     tasks::close_lost(state, &mut decision, recovered, env);
     close_found(state, &mut decision, &Why::Crashed(waited_for));
     decision
@@ -193,6 +195,7 @@ pub(super) fn close_copied(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     stop_clock(state, &mut decision, env);
     tasks::close_copied(state, &mut decision, env);
+    fleet::close_copied(state, &mut decision);
     close_found(state, &mut decision, &Why::Copied);
     decision
 }
@@ -279,6 +282,7 @@ pub(super) fn suspend(state: &State, env: &DecideEnv<'_>) -> Decision {
     decision.run(Effect::CancelTurn);
     interrupt(state, &mut decision, &Why::Suspended);
     tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
+    fleet::pause(state, &mut decision);
     tasks::close_attached(state, &mut decision, env);
     decision.run(Effect::CancelAgents);
     decision
@@ -290,6 +294,7 @@ pub(super) fn shutdown(state: &State, error: Option<String>, env: &DecideEnv<'_>
     decision.run(Effect::CancelTurn);
     interrupt(state, &mut decision, &Why::Suspended);
     tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
+    fleet::pause(state, &mut decision);
     tasks::close_attached(state, &mut decision, env);
     decision.run(Effect::CancelAgents);
     if state.closed {

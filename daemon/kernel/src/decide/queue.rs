@@ -122,6 +122,19 @@ fn enter(
     }
 }
 
+/// Queues a message of the daemon, and starts on it if the loop is idle.
+pub(super) fn enqueue(
+    state: &State,
+    message: PendingMessage,
+    decision: &mut Decision,
+    env: &DecideEnv<'_>,
+) -> Result<(), Refusal> {
+    check_room(state)?;
+    let item = QueueItem::Message(message);
+    enter(state, item, QueuePlace::Last, decision, env);
+    Ok(())
+}
+
 /// Queues the answer to a permission request whose turn is over, as a text for the model.
 pub(super) fn answer_late(
     state: &State,

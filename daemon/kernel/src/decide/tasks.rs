@@ -93,7 +93,7 @@ pub(super) fn ended(state: &State, id: &TaskId, end: TaskEnd, env: &DecideEnv<'_
     };
     let mut decision = Decision::answering(Answer::Accepted(true));
     let is_stopped_command = task.shell().is_some() && end.outcome == TaskOutcome::Cancelled;
-    let telling = if end.delivered || task.told == Told::Yes {
+    let telling = if end.delivered || task.told == Told::Yes || task.todo().is_some() {
         Telling::Known
     } else if is_stopped_command {
         Telling::WithNextMessage
@@ -116,7 +116,7 @@ pub(super) fn answered(
         return Decision::answering(Answer::Accepted(false));
     };
     let mut decision = Decision::answering(Answer::Accepted(true));
-    let telling = if answer.delivered {
+    let telling = if answer.delivered || task.todo().is_some() {
         Telling::Known
     } else {
         Telling::Now
@@ -162,6 +162,7 @@ fn come_to_rest(
     } else if task.agent().is_some()
         && task.is_running()
         && !known
+        && !state.has_fleet_at_work()
         && !others.any(|other| other.agent().is_some())
         && !autopilot::go_on(state, decision, env)
     {

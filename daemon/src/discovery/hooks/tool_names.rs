@@ -1,7 +1,7 @@
 //! The names that Claude's format gives to tools.
 
 /// Tool, its names in Claude's format; the first is the one that payloads carry.
-const NAMES: [(&str, &[&str]); 16] = [
+const NAMES: [(&str, &[&str]); 18] = [
     ("apply_patch", &["Edit"]),
     ("ask_user", &["AskUserQuestion"]),
     ("bash", &["Bash"]),
@@ -13,6 +13,8 @@ const NAMES: [(&str, &[&str]); 16] = [
     ("rg", &["Grep"]),
     ("str_replace_editor", &["Edit"]),
     ("task", &["Agent", "Task"]),
+    ("todoread", &["TodoRead"]),
+    ("todowrite", &["TodoWrite"]),
     ("update_todo", &["TodoWrite"]),
     ("view", &["Read"]),
     ("web_fetch", &["WebFetch"]),

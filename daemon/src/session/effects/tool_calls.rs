@@ -17,6 +17,7 @@ use loopd_kernel::policy;
 use loopd_kernel::policy::grant::Grant;
 use loopd_kernel::policy::planning::ToolClaim;
 use loopd_kernel::policy::restrict::EffectivePermissions;
+use loopd_kernel::research::{CallPath, refusal};
 use loopd_kernel::state::TurnKey;
 use loopd_kernel::texts;
 use loopd_kernel::tool_call::{Ahead, ToolOrigin};
@@ -34,6 +35,10 @@ impl Actor {
                 .resolve(&call.name)
                 .ok_or_else(|| tool_call::unknown_tool(&call.name, tools.names())),
         };
+        let tool = tool.and_then(|tool| match self.refused_by_research(&call) {
+            Some(reason) => Err(CallOutcome::failure("failure", reason)),
+            None => Ok(tool),
+        });
         let origin = tool
             .as_ref()
             .map_or(ToolOrigin::BuiltIn, ResolvedTool::origin);
@@ -74,6 +79,28 @@ impl Actor {
         )
     }
 
+    /// Returns why a call is not allowed while a research goes on.
+    fn refused_by_research(&self, call: &ToolCall) -> Option<String> {
+        let research = self.state.research()?;
+        let path = call.arguments.get("path").and_then(|path| path.as_str());
+        let path = path.map(|path| {
+            let context = self.assess_context(&self.effective_permissions(), Redaction::default());
+            context.resolve(path)
+        });
+        let folder = self.services.session_folder(&self.state.id);
+        let outputs = [
+            folder.join("agents"),
+            self.services.scratch_folder(&self.state.id),
+        ];
+        let is_output = path
+            .as_ref()
+            .is_some_and(|path| outputs.iter().any(|folder| path.starts_with(folder)));
+        let named = path.as_ref().map(|path| path.to_string_lossy());
+        let path = named.as_deref().map(|path| CallPath { path, is_output });
+        let before = self.state.agents_before(&call.id);
+        refusal(research, &call.name, &call.arguments, path, before)
+    }
+
     fn assess_context(
         &self,
         effective: &EffectivePermissions,
@@ -110,6 +137,7 @@ impl Actor {
             partial,
             shells: self.shells.clone(),
             agents: self.subagents.runs().clone(),
+            todos: self.session_todos(),
             lease: self.subagents.parent().map(|parent| parent.lease().clone()),
             backend: self.shell_backend(),
             call: call.clone(),

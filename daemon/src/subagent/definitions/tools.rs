@@ -24,6 +24,7 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("web", &["web_fetch"]),
     ("webfetch", &["web_fetch"]),
     ("askuserquestion", &["ask_user"]),
+    ("todo", &["todowrite", "todoread"]),
     ("agent", AGENTS),
     ("task", AGENTS),
 ];
@@ -67,8 +68,8 @@ pub(super) fn unknown(agent: &AgentDefinition, ours: &[&str]) -> Option<Problem>
 /// Tools of other programs that have no counterpart here, in lower case.
 #[rustfmt::skip]
 const NOT_OURS: &[&str] = &[
-    "enterplanmode", "exitplanmode", "lsp", "notebookedit", "notebookread", "skill", "slashcommand", "todo",
-    "todoread", "todowrite", "websearch", "web_search",
+    "enterplanmode", "exitplanmode", "lsp", "notebookedit", "notebookread", "skill", "slashcommand", "websearch",
+    "web_search",
 ];
 
 /// Returns whether a pattern names a tool that we have, or may name one of a server.
@@ -88,14 +89,27 @@ fn is_known(pattern: &str, ours: &[&str]) -> bool {
 }
 
 /// Returns whether lists of tools allow a tool. A tool in both lists is not allowed.
-pub fn allows(
+fn allows(tools: Option<&[String]>, disallowed: &[String], tool: &str, origin: ToolOrigin) -> bool {
+    let named = |list: &[String]| list.iter().any(|pattern| means(pattern, tool, origin));
+    tools.is_none_or(named) && !named(disallowed)
+}
+
+/// The tools that a sub-agent has only if its list names them: a list of its own to work through.
+const ONLY_IF_NAMED: [&str; 2] = ["todowrite", "todoread"];
+
+/// Returns whether a sub-agent with these lists has a tool.
+pub fn allows_subagent(
     tools: Option<&[String]>,
     disallowed: &[String],
     tool: &str,
     origin: ToolOrigin,
 ) -> bool {
-    let named = |list: &[String]| list.iter().any(|pattern| means(pattern, tool, origin));
-    tools.is_none_or(named) && !named(disallowed)
+    let is_named = || {
+        let mut patterns = tools.unwrap_or_default().iter();
+        patterns.any(|pattern| !pattern.contains('*') && means(pattern, tool, origin))
+    };
+    let must_be_named = origin == ToolOrigin::BuiltIn && ONLY_IF_NAMED.contains(&tool);
+    allows(tools, disallowed, tool, origin) && (!must_be_named || is_named())
 }
 
 /// Returns whether a pattern matches a tool. A pattern is a name or `*`, alone or after `builtin:`

@@ -167,12 +167,11 @@ impl Subagents {
         let id = run.id.clone();
         let usage = Some(ending.usage.clone());
         let end = |outcome, reason: Option<String>| TaskEnd {
-            outcome,
-            exit_code: None,
             reason,
             result: result.clone(),
             usage: usage.clone(),
             delivered,
+            ..TaskEnd::new(outcome)
         };
         let command = match &ending.end {
             RunEnd::Answered if multi_turn && !waited_for => Command::TaskAnswered {

@@ -89,6 +89,7 @@ impl Tool for Start {
             isolation: args.isolation.map(|Apart::Worktree| Isolation::Worktree),
             cwd: args.cwd,
             call: Some(context.call.clone()),
+            todo: None,
         };
         let started = match context.agents.start(order).await {
             Ok(started) => started,

@@ -95,6 +95,9 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
         | Effect::CancelTurn
         | Effect::Remember(..)
         | Effect::GrantAbove(_)
+        | Effect::StartWorker(_)
+        | Effect::ContinueWorker { .. }
+        | Effect::CancelWorkers(_)
         | Effect::CancelAgents => true,
     }
 }

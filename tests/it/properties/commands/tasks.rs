@@ -93,6 +93,7 @@ pub(in crate::properties) fn agent_started(agent: Subagent, start: Start) -> Com
         requested_model: None,
         output_file: None,
         worktree: None,
+        todo: None,
     }));
     started(id, call, work)
 }

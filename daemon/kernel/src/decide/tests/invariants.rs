@@ -206,6 +206,9 @@ fn fits(effect: &Effect, after: &State) {
         | Effect::CancelTurn
         | Effect::Remember(..)
         | Effect::GrantAbove(_)
+        | Effect::StartWorker(_)
+        | Effect::ContinueWorker { .. }
+        | Effect::CancelWorkers(_)
         | Effect::CancelAgents => {}
     }
 }

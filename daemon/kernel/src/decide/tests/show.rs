@@ -303,6 +303,14 @@ fn shown_effect(effect: &Effect) -> String {
             format!("grant above {} {domain}", as_json(&grant.approval))
         }
         Effect::CancelAgents => "cancel agents".to_owned(),
+        Effect::StartWorker(order) => format!("start worker {}", order.todo),
+        Effect::ContinueWorker { todo, task, .. } => format!("continue worker {todo} {task}"),
+        Effect::CancelWorkers(tasks) => {
+            format!(
+                "cancel workers {}",
+                list(tasks.iter().map(loopd_proto::id::TaskId::as_str))
+            )
+        }
     }
 }
 

@@ -45,6 +45,7 @@ pub(super) async fn start_agent(
             isolation: None,
             cwd: None,
             call: None,
+            todo: None,
         })
         .await
         .map_err(|error| RpcError::Failed(error.to_string()))?;

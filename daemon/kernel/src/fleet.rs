@@ -1,0 +1,318 @@
+//! A fleet: which todos have workers, and what has to be done next. It is a fold of the log.
+//!
+//! `decide/fleet.rs` turns the next step into events and effects.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loopd_proto::event::fleet::{
+    FleetAssigned, FleetOutcome, FleetProgress, FleetSettled, FleetStarted, FleetWorker,
+};
+use loopd_proto::event::task::TaskOutcome;
+use loopd_proto::event::todo::{Todo, TodoList, TodoPriority, TodoStatus};
+use loopd_proto::id::{MessageId, TaskId};
+
+use crate::state::State;
+use crate::tasks::{Task, TaskStatus};
+
+/// The most workers of a fleet.
+pub const MOST_WORKERS: u32 = 16;
+
+/// The fleet of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fleet {
+    pub workers: u32,
+    pub agent_type: Option<String>,
+    pub planned_by: Option<MessageId>,
+    /// Whether the fleet waits, because its session was opened again without being told to go on.
+    pub paused: bool,
+    /// The todos that workers are at.
+    pub members: BTreeMap<String, FleetMember>,
+    /// What became of the others, oldest first.
+    pub settled: Vec<FleetSettled>,
+}
+
+/// How far the worker of a todo is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FleetMember {
+    /// A new worker was asked for.
+    Starting,
+    Working(TaskId),
+    /// The daemon or the session ended meanwhile. There may not have been a worker yet.
+    Interrupted(Option<TaskId>),
+    /// An interrupted worker was asked to go on.
+    Resuming(TaskId),
+}
+
+impl FleetMember {
+    /// Returns the worker, once there is one.
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            Self::Starting | Self::Interrupted(None) => None,
+            Self::Working(task) | Self::Interrupted(Some(task)) | Self::Resuming(task) => {
+                Some(task)
+            }
+        }
+    }
+}
+
+impl Fleet {
+    pub(super) fn started(known: Option<Self>, started: &FleetStarted) -> Self {
+        let (members, settled) =
+            known.map_or_else(Default::default, |known| (known.members, known.settled));
+        Self {
+            workers: started.workers.clamp(1, MOST_WORKERS),
+            agent_type: started.agent_type.clone(),
+            planned_by: started.planned_by.clone(),
+            paused: false,
+            members,
+            settled,
+        }
+    }
+
+    pub(super) fn assigned(&mut self, assigned: &FleetAssigned) {
+        let task = assigned.task.clone();
+        let member = task.map_or(FleetMember::Starting, FleetMember::Resuming);
+        self.members.insert(assigned.todo.clone(), member);
+    }
+
+    pub(super) fn interrupted(&mut self, todo: &str) {
+        if let Some(member) = self.members.get_mut(todo) {
+            *member = FleetMember::Interrupted(member.task().cloned());
+        }
+    }
+
+    pub(super) fn settled(&mut self, settled: &FleetSettled) {
+        self.members.remove(&settled.todo);
+        self.settled.retain(|known| known.todo != settled.todo);
+        self.settled.push(settled.clone());
+    }
+
+    /// Records that an agent works on a todo, for the first time or again.
+    pub(super) fn has_worker(&mut self, todo: &str, task: &TaskId) {
+        if let Some(member) = self.members.get_mut(todo) {
+            *member = FleetMember::Working(task.clone());
+        }
+    }
+
+    /// Returns how far the fleet is.
+    pub fn progress(&self, list: &TodoList) -> FleetProgress {
+        let count = |wanted: TodoStatus| {
+            let todos = list.todos.iter();
+            todos.filter(|todo| todo.status == wanted).count()
+        };
+        let running = self.members.iter().map(|(todo, member)| FleetWorker {
+            todo_id: todo.clone(),
+            agent_id: member.task().cloned(),
+        });
+        FleetProgress {
+            total: list.todos.len() - count(TodoStatus::Cancelled),
+            done: count(TodoStatus::Completed),
+            blocked: count(TodoStatus::Blocked),
+            waiting: count(TodoStatus::Pending),
+            running: running.collect(),
+            ended: None,
+        }
+    }
+}
+
+/// What a fleet does next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FleetStep {
+    /// The todos whose workers have come to rest.
+    pub settled: Vec<FleetSettled>,
+    /// The workers that were interrupted and go on, with their todos.
+    pub go_on: Vec<(String, TaskId)>,
+    /// The todos that get a new worker.
+    pub start: Vec<String>,
+    /// The todo list afterwards.
+    pub list: TodoList,
+    /// Whether nothing is left that the fleet could do.
+    pub ends: bool,
+}
+
+/// Returns the next step of the session's fleet; `None` if there is nothing to do now.
+pub fn next_step(state: &State) -> Option<FleetStep> {
+    let fleet = state.fleet.as_ref().filter(|fleet| !fleet.paused)?;
+    let mut step = FleetStep {
+        settled: Vec::new(),
+        go_on: Vec::new(),
+        start: Vec::new(),
+        list: state.todos.list.clone(),
+        ends: false,
+    };
+    let mut at_work = BTreeSet::new();
+    for (todo, member) in &fleet.members {
+        let status = state.todos.list.get(todo).map(|todo| todo.status);
+        if let Some((outcome, reason)) = result(state, member, status) {
+            set_status(&mut step.list, todo, status_of(outcome));
+            step.settled.push(FleetSettled {
+                todo: todo.clone(),
+                outcome,
+                reason,
+            });
+            continue;
+        }
+        at_work.insert(todo.clone());
+        match member {
+            FleetMember::Interrupted(Some(task)) => step.go_on.push((todo.clone(), task.clone())),
+            FleetMember::Interrupted(None) => step.start.push(todo.clone()),
+            FleetMember::Starting | FleetMember::Working(_) | FleetMember::Resuming(_) => {}
+        }
+    }
+    if is_planned(state, fleet) {
+        let free = (fleet.workers as usize).saturating_sub(at_work.len());
+        let ready = ready(&step.list, &at_work);
+        step.start.extend(ready.into_iter().take(free));
+        step.ends = at_work.is_empty() && step.start.is_empty();
+    }
+    for todo in &step.start {
+        set_status(&mut step.list, todo, TodoStatus::InProgress);
+    }
+    let idle = step.settled.is_empty() && step.go_on.is_empty() && step.start.is_empty();
+    (!idle || step.ends).then_some(step)
+}
+
+/// Returns whether the run is over in which the todos are written.
+fn is_planned(state: &State, fleet: &Fleet) -> bool {
+    let Some(id) = &fleet.planned_by else {
+        return true;
+    };
+    let queued = state.queue.iter().any(|item| item.id() == id);
+    let steering = state.steering.iter().any(|message| message.id == *id);
+    let running = state.run().is_some_and(|run| run.messages.contains(id));
+    !queued && !steering && !running
+}
+
+/// Returns how a worker ended; `None` if it has not.
+fn result(
+    state: &State,
+    member: &FleetMember,
+    status: Option<TodoStatus>,
+) -> Option<(FleetOutcome, Option<String>)> {
+    let Some(status) = status else {
+        let reason = "it is no longer in the list".to_owned();
+        return Some((FleetOutcome::Cancelled, Some(reason)));
+    };
+    let FleetMember::Working(task) = member else {
+        return None;
+    };
+    let Some(task) = state.tasks.get(task.as_str()) else {
+        let reason = "its worker is no longer listed".to_owned();
+        return Some((FleetOutcome::Blocked, Some(reason)));
+    };
+    match &task.status {
+        TaskStatus::Running => None,
+        TaskStatus::Ended(ending) if ending.outcome != TaskOutcome::Completed => {
+            let reason = ending.reason.clone();
+            let reason = reason.unwrap_or_else(|| "its worker did not finish".to_owned());
+            Some((FleetOutcome::Blocked, Some(reason)))
+        }
+        // A worker may have said itself how it ended.
+        TaskStatus::Idle { .. } | TaskStatus::Ended(_) => Some(match status {
+            TodoStatus::InProgress | TodoStatus::Completed => (FleetOutcome::Done, None),
+            TodoStatus::Cancelled => (FleetOutcome::Cancelled, None),
+            TodoStatus::Blocked | TodoStatus::Pending => {
+                let reason = "its worker says that it cannot be done yet".to_owned();
+                (FleetOutcome::Blocked, Some(reason))
+            }
+        }),
+    }
+}
+
+fn status_of(outcome: FleetOutcome) -> TodoStatus {
+    match outcome {
+        FleetOutcome::Done => TodoStatus::Completed,
+        FleetOutcome::Blocked => TodoStatus::Blocked,
+        FleetOutcome::Cancelled => TodoStatus::Cancelled,
+    }
+}
+
+fn set_status(list: &mut TodoList, id: &str, status: TodoStatus) {
+    let mut todos = list.todos.iter_mut();
+    if let Some(todo) = todos.find(|todo| todo.id == id) {
+        todo.status = status;
+    }
+}
+
+/// Returns what the todos of a list wait for that is not done yet.
+fn open_dependencies<'a>(list: &'a TodoList, id: &'a str) -> impl Iterator<Item = &'a Todo> {
+    let edges = list
+        .dependencies
+        .iter()
+        .filter(move |edge| edge.todo_id == id);
+    edges
+        .filter_map(|edge| list.get(&edge.depends_on))
+        .filter(|todo| todo.status != TodoStatus::Completed)
+}
+
+/// Returns the todos that can be begun, the most important first.
+fn ready(list: &TodoList, at_work: &BTreeSet<String>) -> Vec<String> {
+    let mut ready: Vec<&Todo> = list
+        .todos
+        .iter()
+        .filter(|todo| todo.status == TodoStatus::Pending && !at_work.contains(&todo.id))
+        .filter(|todo| open_dependencies(list, &todo.id).next().is_none())
+        .collect();
+    ready.sort_by_key(|todo| match todo.priority {
+        TodoPriority::High => 0,
+        TodoPriority::Medium => 1,
+        TodoPriority::Low => 2,
+    });
+    ready.into_iter().map(|todo| todo.id.clone()).collect()
+}
+
+/// Returns the todos of a circle of dependencies, in order, if there is one among those that are
+/// still to be done. The first is repeated at the end.
+pub fn circle(list: &TodoList) -> Option<Vec<String>> {
+    let mut known = BTreeSet::new();
+    for todo in list.todos.iter().filter(|todo| !todo.status.is_over()) {
+        let mut path: Vec<&str> = Vec::new();
+        // One entry for each todo of the path: what it waits for and has not been looked at.
+        let mut open: Vec<Vec<&str>> = vec![vec![todo.id.as_str()]];
+        while let Some(next) = open.last_mut() {
+            let Some(id) = next.pop() else {
+                open.pop();
+                known.extend(path.pop());
+                continue;
+            };
+            if let Some(at) = path.iter().position(|before| *before == id) {
+                let circle = path.iter().skip(at).chain([&id]);
+                return Some(circle.map(|id| (*id).to_owned()).collect());
+            }
+            if known.contains(id) {
+                continue;
+            }
+            path.push(id);
+            open.push(
+                open_dependencies(list, id)
+                    .map(|todo| todo.id.as_str())
+                    .collect(),
+            );
+        }
+    }
+    None
+}
+
+/// Returns what a todo waits for that is not done, by id.
+pub fn waits_for(list: &TodoList, id: &str) -> Vec<String> {
+    open_dependencies(list, id)
+        .map(|todo| todo.id.clone())
+        .collect()
+}
+
+impl State {
+    /// Whether a fleet is at work, so that the session is not idle.
+    pub fn has_fleet_at_work(&self) -> bool {
+        self.fleet.as_ref().is_some_and(|fleet| !fleet.paused)
+    }
+}
+
+impl Task {
+    /// Returns the todo that the task carries out for a fleet.
+    pub fn todo(&self) -> Option<&str> {
+        self.agent().and_then(|agent| agent.todo.as_deref())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Research: a run of the loop that only hands out questions to research agents, reads their answers
+//! and writes a report. The rules hold for the whole run of one message and end with it.
+
+use loopd_proto::event::research::ResearchStarted;
+use loopd_proto::id::ToolCallId;
+use serde_json::Value;
+
+use crate::state::State;
+
+/// The tools of such a run.
+pub const RESEARCH_TOOLS: [&str; 4] = ["task", "create", "view", "report_intent"];
+
+/// The agent that may be started.
+pub const RESEARCH_AGENT: &str = "research";
+
+/// How many agents may be started by one message of the model.
+pub const MOST_AT_ONCE: usize = 5;
+
+/// Where a call wants to read or write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallPath<'a> {
+    /// The path that the call names, resolved.
+    pub path: &'a str,
+    /// Whether the path is in a folder with outputs of agents.
+    pub is_output: bool,
+}
+
+impl State {
+    /// Returns the research whose run this is.
+    pub fn research(&self) -> Option<&ResearchStarted> {
+        let run = self.run()?;
+        let research = self.researches.as_ref()?;
+        run.messages.contains(&research.message).then_some(research)
+    }
+
+    /// Returns how many agents the calls before this one start in the same turn.
+    pub fn agents_before(&self, call: &ToolCallId) -> usize {
+        let before = self.calls().take_while(|other| other.call.id != *call);
+        before.filter(|other| other.call.name == "task").count()
+    }
+}
+
+/// Returns why a call is not allowed while research goes on.
+pub fn refusal(
+    research: &ResearchStarted,
+    tool: &str,
+    arguments: &Value,
+    path: Option<CallPath<'_>>,
+    agents_before: usize,
+) -> Option<String> {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let report = &research.report;
+    match tool {
+        "report_intent" => None,
+        "task" => {
+            let agent = text("agent_type").or(text("subagent_type"));
+            let background = arguments.get("run_in_background") == Some(&Value::Bool(true));
+            if agent != Some(RESEARCH_AGENT) {
+                return Some(format!(
+                    "While research goes on, only agents of the type {RESEARCH_AGENT} can be started. Pass agent_type \"{RESEARCH_AGENT}\"."
+                ));
+            }
+            if background || text("mode").is_some_and(|mode| mode != "sync") {
+                return Some(
+                    "While research goes on, you wait for the agents. Pass mode \"sync\"; several calls in one message run at the same time."
+                        .to_owned(),
+                );
+            }
+            (agents_before >= MOST_AT_ONCE).then(|| {
+                format!(
+                    "At most {MOST_AT_ONCE} agents can be started by one message. Wait for these first."
+                )
+            })
+        }
+        "create" if path.is_some_and(|it| it.path == report) => None,
+        "create" => Some(format!(
+            "While research goes on, only the report can be written: {report}"
+        )),
+        "view" if path.is_some_and(|it| it.is_output || it.path == report) => None,
+        "view" => Some(
+            "While research goes on, only the outputs of your agents and the report can be viewed. Let an agent look into other files."
+                .to_owned(),
+        ),
+        _ => Some(format!(
+            "While research goes on, {tool} cannot be used. Let an agent do it."
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+//! Fleets: workers that carry out the todos of a session.
+
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use crate::event::fleet::FleetProgress;
+use crate::id::SessionId;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FleetStartParams {
+    pub session_id: SessionId,
+    /// What to do. The model divides it into todos first. Without it the todos that there are count.
+    #[serde(default)]
+    pub prompt: Option<String>,
+    /// How many workers may work at the same time; as many as agents may, unless said.
+    #[serde(default)]
+    pub max_workers: Option<u32>,
+    /// Which agent the workers are; `general-purpose` unless named.
+    #[serde(default)]
+    pub agent_type: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct FleetStartResult {
+    pub started: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct FleetStopped {
+    /// Whether there was a fleet.
+    pub stopped: bool,
+}
+
+/// The fleet of a session, if it has one.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FleetStatus {
+    pub active: bool,
+    /// Whether the fleet waits for `session.fleet.start`, because the session was opened again.
+    pub paused: bool,
+    pub progress: Option<FleetProgress>,
+}
