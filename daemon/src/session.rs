@@ -12,6 +12,7 @@ mod files;
 mod hooks;
 pub mod join;
 mod journal;
+mod part;
 mod plan;
 pub mod provide;
 mod questions;
@@ -40,9 +41,10 @@ use crate::client::ClientId;
 pub use ask::ElicitationAnswer;
 use clients::attach::{Attachment, DetachReason};
 pub use clients::slash::ClientRan;
-use loopd_kernel::command::{Answer, Command, Refusal};
+use loopd_kernel::command::{Answer, Command, PartAsked, Refusal};
 use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
+pub use part::{PartOrder, PartRan};
 use provide::ProviderChange;
 
 /// The most messages that may wait in the mailbox of one session.
@@ -132,6 +134,13 @@ enum Message {
         ran: ClientRan,
         reply: oneshot::Sender<bool>,
     },
+    /// Runs a part of a slash command; the reply is what it said, or why it did not run.
+    RunPart {
+        order: PartOrder,
+        reply: oneshot::Sender<PartRan>,
+    },
+    /// A part of a slash command needs a permission.
+    AskForPart(Box<PartAsked>, part::WaitingPart),
     /// A client says anew whether it answers permission requests.
     RequirePermissions {
         client: ClientId,

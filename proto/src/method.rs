@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, command, daemon, discovery, event_log, history, hook_list, host, inference, launch,
-    metadata, model, options, pending, permission, process, provider, queue, server, session,
-    settings, shell, stored, task, tool, trust, ui, usage, workspace, worktree,
+    agent, command, completion, daemon, discovery, event_log, history, hook_list, host, inference,
+    launch, metadata, model, options, pending, permission, process, provider, queue, server,
+    session, settings, shell, stored, task, tool, trust, ui, usage, workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -227,6 +227,10 @@ methods! {
     "session.commands.list" CommandsList(command::ListParams) -> command::Commands;
     /// Runs a slash command and returns its result.
     "session.commands.invoke" CommandsInvoke(command::InvokeParams) -> command::Invoked;
+    /// Returns the characters after which completions can be asked for.
+    "session.completions.getTriggerCharacters" CompletionsTriggers(session::Of) -> completion::TriggerCharacters;
+    /// Completes the name of a slash command.
+    "session.completions.request" CompletionsRequest(completion::CompletionParams) -> completion::Completions;
     /// Runs a slash command and waits for its end, in its client or in the daemon.
     "session.commands.execute" CommandsExecute(command::ExecuteParams) -> command::Executed;
 

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod command;
+pub mod completion;
 pub mod daemon;
 pub mod discovery;
 pub mod event_log;

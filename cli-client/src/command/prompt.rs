@@ -30,7 +30,7 @@ pub(super) async fn talk(
     prompt: Option<String>,
 ) -> anyhow::Result<Outcome> {
     let outcome = match prompt {
-        Some(prompt) => match slash::read(&app.terminal, &session, &prompt).await {
+        Some(prompt) => match slash::read(app, &session, &prompt).await {
             Ok(Said::Send(message)) => one_turn(app, &session, message, Answers::Own).await?,
             Ok(Said::Done | Said::Exit) => Outcome::Done,
             Err(error) => {
@@ -61,7 +61,7 @@ async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {
         let interrupted = match next_line(app).await {
             Typed::Line(line) if line.trim().is_empty() => false,
             Typed::Line(line) => {
-                match slash::read(terminal, session, &line).await {
+                match slash::read(app, session, &line).await {
                     Ok(Said::Send(message)) => {
                         one_turn(app, session, message, Answers::All).await?;
                     }

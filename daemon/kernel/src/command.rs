@@ -86,7 +86,7 @@ impl DecideEnv<'_> {
         if self.bypass && !own.approve_all {
             own.to_mut().approve_all = true;
         }
-        if state.agent_stance == Stance::Plan {
+        if state.stance_in_force() == Stance::Plan {
             keep_to_looking(own.to_mut());
         }
         own
@@ -215,6 +215,8 @@ pub enum Command {
         turn: TurnKey,
     },
 
+    /// A part of a slash command wants to run before the command's message is sent.
+    AskForPart(Box<PartAsked>),
     AnswerPermission {
         request: RequestId,
         decision: PermissionDecision,
@@ -340,6 +342,20 @@ pub struct Assessed {
     /// Whether an attached client answers permission questions, or no client is attached at all.
     pub can_ask: bool,
     /// What the hooks said about the call.
+    pub hooks: HookVerdict,
+}
+
+/// A part of a slash command: a shell command in its text, or a file that the text includes.
+#[derive(Debug)]
+pub struct PartAsked {
+    pub request: RequestId,
+    /// The tool that runs the part.
+    pub tool: String,
+    pub permission: PermissionRequest,
+    pub claim: ToolClaim,
+    /// Whether an attached client answers permission questions.
+    pub can_ask: bool,
+    /// What the hooks said about it.
     pub hooks: HookVerdict,
 }
 

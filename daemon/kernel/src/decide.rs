@@ -11,6 +11,7 @@ mod hooks;
 mod life;
 mod limits;
 mod model_switch;
+mod part;
 mod plan;
 mod queue;
 mod settings;
@@ -128,6 +129,7 @@ pub fn decide(
             outcome,
         } => Ok(tools::finished(state, &turn, &call, outcome, env)),
 
+        Command::AskForPart(asked) => Ok(part::ask(state, *asked, env)),
         Command::AnswerPermission { request, decision } => {
             answer::permission(state, &request, decision, env)
         }

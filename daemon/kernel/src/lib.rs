@@ -21,6 +21,7 @@ pub mod decide;
 mod effect;
 pub mod history;
 pub mod hook;
+mod in_force;
 pub mod model;
 pub mod policy;
 pub mod questions;

@@ -8,6 +8,7 @@ use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkC
 use loopd_proto::event::task::WorkUsage;
 use loopd_proto::id::{EventId, InteractionId, MessageId, RequestId, Seq, SessionId, ToolCallId};
 use loopd_proto::permission::{PermissionRequest, Permissions};
+use loopd_proto::run_scope::RunScope;
 use loopd_proto::session::{Mode, SessionOptions};
 use loopd_proto::time::Timestamp;
 
@@ -154,6 +155,8 @@ pub struct Run {
     pub error: Option<EventId>,
     /// How many times hooks have kept the run from ending.
     pub stop_blocks: u32,
+    /// What the messages of the run set for it.
+    pub scopes: Vec<RunScope>,
 }
 
 /// A message that was accepted. Its fingerprint shows whether a second send repeats it.

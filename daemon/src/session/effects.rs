@@ -105,6 +105,7 @@ impl Actor {
                 let answer = ElicitationAnswer { action, content };
                 self.question_waiters.form_answered(&request, answer);
             }
+            Effect::PartDecided { request, decided } => self.part_decided(&request, decided),
             Effect::RejoinAgent { task, waits } => return self.rejoin_agent(&task, waits),
             Effect::GrantAbove(grant) => self.grant_above(grant),
             Effect::CancelAgents => {
@@ -194,11 +195,11 @@ impl Actor {
             cwd: self.state.cwd.clone(),
             session: self.state.id.clone(),
             options: self.state.options.clone(),
-            agent: self.state.agent.clone(),
+            agent: self.state.agent_in_force().map(str::to_owned),
             mode: self.state.mode,
             planning: self.planning(),
-            model: self.state.model.clone(),
-            reasoning_effort: self.state.reasoning_effort.clone(),
+            model: self.state.model_in_force().map(str::to_owned),
+            reasoning_effort: self.effort_in_force(),
             profile: self.state.subagent.as_ref().map(|own| own.profile.clone()),
             // A fork continues with exactly the system message of its parent.
             system: self.state.system.clone().filter(|_| self.is_fork()),
@@ -239,6 +240,12 @@ impl Actor {
         )
     }
 
+    /// Returns the reasoning effort in force. That of the session was chosen for its own model.
+    fn effort_in_force(&self) -> Option<String> {
+        let own = self.state.reasoning_effort.clone();
+        own.filter(|_| self.state.scoped_model().is_none())
+    }
+
     fn grace_time(&self) -> Duration {
         let mut agents = self.state.tasks.running();
         if agents.any(Task::is_waited_for) {
@@ -255,7 +262,7 @@ impl Actor {
 
     fn call_model(&self, turn: TurnKey) -> Work {
         let tools = self.toolset();
-        let model = self.state.model.clone().unwrap_or_default();
+        let model = self.state.model_in_force().unwrap_or_default().to_owned();
         let messages = context::messages(&self.state);
         let request = ModelRequest {
             model,
@@ -266,7 +273,7 @@ impl Actor {
             } else {
                 Delivery::Whole
             },
-            reasoning_effort: self.state.reasoning_effort.clone(),
+            reasoning_effort: self.effort_in_force(),
             headers: self.running.headers(),
         };
         let mut input = ModelCallInput {

@@ -301,5 +301,7 @@ pub(crate) fn order(name: &str, execution: Execution) -> SubagentOrder {
         isolation: None,
         cwd: None,
         call: None,
+        tools: None,
+        answers_person: false,
     }
 }

@@ -25,6 +25,10 @@ pub struct SubagentOrder {
     pub cwd: Option<String>,
     /// The tool call that starts it; `None` if a client does.
     pub call: Option<ToolCallId>,
+    /// The tools that it may use at most; all of its definition when absent.
+    pub tools: Option<Vec<String>>,
+    /// Whether a person reads the answer, so that the model is not told of it.
+    pub answers_person: bool,
 }
 
 /// How a sub-agent is kept apart from its parent's files.

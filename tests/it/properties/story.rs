@@ -108,6 +108,7 @@ fn effect_name(effect: &Effect) -> String {
         | Effect::CancelTurn
         | Effect::Withdraw(_)
         | Effect::Resolve { .. }
+        | Effect::PartDecided { .. }
         | Effect::GrantAbove(_)
         | Effect::RejoinAgent { .. }
         | Effect::CancelAgents

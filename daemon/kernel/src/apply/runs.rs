@@ -42,6 +42,10 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
         let mut run = current(state).map_or_else(started, std::mem::take);
         run.messages
             .extend(messages.iter().map(|message| message.id.clone()));
+        let scopes = messages
+            .iter()
+            .filter_map(|message| message.scope.as_deref());
+        run.scopes.extend(scopes.cloned());
         state.phase = Phase::Preparing(Preparing {
             messages,
             joins,

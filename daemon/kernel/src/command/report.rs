@@ -74,6 +74,7 @@ impl Command {
             | Self::GuardsChanged
             | Self::AdoptAsSubagent(_)
             | Self::Send(_)
+            | Self::AskForPart(_)
             | Self::Suspend
             | Self::Shutdown { .. }
             | Self::EnqueueCommand { .. }

@@ -12,7 +12,7 @@ use loopd_proto::permission::PermissionOutcome;
 
 use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
-use super::{queue, settings, tasks, tell_idle};
+use super::{part, queue, settings, tasks, tell_idle};
 
 use crate::command::{
     CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
@@ -194,6 +194,7 @@ fn close_found(state: &State, decision: &mut Decision, why: &Why<'_>) {
             request_id: form.request_id.clone(),
         }));
     }
+    part::close(state, decision);
     match &state.phase {
         Phase::Turn(turn) if turn.waits_for_clients() || why.goes_on(turn) => {
             // Open questions survive a restart. What ran beside them is closed, and the turn
@@ -353,6 +354,9 @@ fn interrupt(state: &State, decision: &mut Decision, why: &Why<'_>) {
                 request_id: form.request_id.clone(),
             }))
             .run(Effect::Withdraw(form.request_id.clone()));
+    }
+    if !why.is_found() {
+        part::close(state, decision);
     }
     match &state.phase {
         Phase::Idle => return,

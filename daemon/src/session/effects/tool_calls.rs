@@ -74,7 +74,7 @@ impl Actor {
         )
     }
 
-    fn assess_context(
+    pub(in crate::session) fn assess_context(
         &self,
         effective: &EffectivePermissions,
         redaction: Redaction,
@@ -93,7 +93,7 @@ impl Actor {
     }
 
     /// Returns the context that a tool runs in, and the receiver of its partial output.
-    fn tool_context(
+    pub(in crate::session) fn tool_context(
         &self,
         call: &ToolCallId,
         redaction: Redaction,

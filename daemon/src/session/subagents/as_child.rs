@@ -194,7 +194,7 @@ impl Actor {
         let own = || {
             let mut permissions = self.state.permissions.clone();
             permissions.approve_all |= self.clients.launch().is_some_and(|launch| launch.yolo);
-            if self.state.agent_stance == Stance::Plan {
+            if self.state.stance_in_force() == Stance::Plan {
                 keep_to_looking(&mut permissions);
             }
             EffectivePermissions {

@@ -89,6 +89,8 @@ impl Tool for Start {
             isolation: args.isolation.map(|Apart::Worktree| Isolation::Worktree),
             cwd: args.cwd,
             call: Some(context.call.clone()),
+            tools: None,
+            answers_person: false,
         };
         let started = match context.agents.start(order).await {
             Ok(started) => started,

@@ -277,6 +277,13 @@ fn shown_effect(effect: &Effect) -> String {
                 .as_ref()
                 .map_or_else(String::new, |it| format!(" {it}"))
         ),
+        Effect::PartDecided { request, decided } => {
+            let decided = match decided {
+                Ok(_) => "granted",
+                Err(why) => why,
+            };
+            format!("part {request} {decided}")
+        }
         Effect::Remember(approval, scope) => {
             let scope = match scope {
                 RememberScope::Location(key) => format!("at {key}"),

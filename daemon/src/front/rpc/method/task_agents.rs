@@ -45,6 +45,8 @@ pub(super) async fn start_agent(
             isolation: None,
             cwd: None,
             call: None,
+            tools: None,
+            answers_person: false,
         })
         .await
         .map_err(|error| RpcError::Failed(error.to_string()))?;
