@@ -105,7 +105,10 @@ async fn help_lists_every_command_and_an_unknown_name_names_the_nearest() {
 async fn a_session_that_finds_no_configuration_has_no_commands_of_files() {
     let daemon = Daemon::playing([]).await;
     command(&daemon, "notes", "Text.");
-    let plain = daemon.client().create(json!({"enableConfigDiscovery": false})).await;
+    let plain = daemon
+        .client()
+        .create(json!({"enableConfigDiscovery": false}))
+        .await;
     assert!(listed(&plain, "notes").await.is_none());
     assert!(listed(&session(&daemon).await, "notes").await.is_some());
     let problems = daemon

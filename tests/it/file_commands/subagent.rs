@@ -114,9 +114,10 @@ async fn without_a_person_a_fork_works_in_the_background_and_its_result_comes_as
         event["type"] == "assistant.message" && event["data"]["content"] == "noted"
     });
     noted.await;
-    let said = session.events().into_iter().filter(|event| {
-        event["type"] == "user.message" && event["agentId"].is_null()
-    });
+    let said = session
+        .events()
+        .into_iter()
+        .filter(|event| event["type"] == "user.message" && event["agentId"].is_null());
     assert_eq!(said.count(), 0, "people see no message of theirs");
     session.next("session.idle").await;
     daemon.finish().await;

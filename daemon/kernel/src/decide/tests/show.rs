@@ -157,6 +157,8 @@ pub(super) fn state(state: &State) -> String {
     // The other questions are shown with the calls that ask them.
     let forms = state.questions.forms();
     let forms = forms.map(|form| form.request_id.to_string());
+    let open_parts = state.questions.parts();
+    let open_parts = open_parts.map(|(request, _)| request.to_string());
     let tasks = state.tasks.iter().map(|task| {
         let status = match &task.status {
             TaskStatus::Running => "running",
@@ -171,6 +173,7 @@ pub(super) fn state(state: &State) -> String {
         beside("queue", queue.collect()),
         beside("steering", steering.collect()),
         beside("forms", forms.collect()),
+        beside("parts", open_parts.collect()),
         beside("tasks", tasks.collect()),
         state.closed.then(|| "closed".to_owned()),
     ];
@@ -279,8 +282,8 @@ fn shown_effect(effect: &Effect) -> String {
         ),
         Effect::PartDecided { request, decided } => {
             let decided = match decided {
-                Ok(_) => "granted",
-                Err(why) => why,
+                Ok(_) => "granted".to_owned(),
+                Err(why) => value(&json!(why)),
             };
             format!("part {request} {decided}")
         }
