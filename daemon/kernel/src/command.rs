@@ -310,7 +310,7 @@ pub enum Command {
     UserCommandStarted {
         call: ToolCallId,
         tool: String,
-        command: String,
+        arguments: Value,
     },
     UserCommandEnded {
         call: ToolCallId,

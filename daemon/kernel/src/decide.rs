@@ -59,8 +59,8 @@ pub fn decide(
         Command::UserCommandStarted {
             call,
             tool,
-            command,
-        } => Ok(tasks::user_command_started(call, tool, &command)),
+            arguments,
+        } => Ok(tasks::user_command_started(call, tool, arguments)),
         Command::UserCommandEnded { call, outcome } => {
             Ok(tasks::user_command_ended(state, &call, outcome))
         }

@@ -153,9 +153,10 @@ impl Search {
     ) -> Result<Option<CommandDefinition>, Problem> {
         let Some(text) = reader.text(path)? else {
             let what = "is a link to a file that does not exist";
-            return match path.is_symlink() {
-                true => Err(Problem::new(path, what)),
-                false => Ok(None),
+            return if path.is_symlink() {
+                Err(Problem::new(path, what))
+            } else {
+                Ok(None)
             };
         };
         let Some(left) = self.room.checked_sub(text.len()) else {
@@ -180,7 +181,7 @@ fn is_command(path: &Path, format: CommandFormat) -> bool {
 #[cfg(test)]
 #[expect(
     clippy::unwrap_used,
-    clippy::panic,
+    clippy::indexing_slicing,
     reason = "a failed step fails the test"
 )]
 mod tests;

@@ -173,7 +173,7 @@ impl Actor {
             let started = Command::UserCommandStarted {
                 call: call.id.clone(),
                 tool: call.name.clone(),
-                command: described(&call),
+                arguments: call.arguments.clone(),
             };
             if let Err(why) = record(&mailbox, started).await {
                 reply.send(Err(why)).ok();
@@ -218,13 +218,6 @@ async fn record(mailbox: &mpsc::Sender<Message>, command: Command) -> Result<(),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(ended()),
     }
-}
-
-/// Returns what people read about the part.
-fn described(call: &ToolCall) -> String {
-    let word = |member: &str| call.arguments.get(member).and_then(Value::as_str);
-    let said = word("command").or_else(|| word("path"));
-    said.unwrap_or_default().to_owned()
 }
 
 fn denied(why: &str) -> HookVerdict {

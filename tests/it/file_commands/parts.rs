@@ -38,7 +38,8 @@ async fn a_file_outside_of_the_workspace_is_asked_about_like_a_read() {
     command(&daemon, "own", "Read @own.txt now.");
     let mut session = session(&daemon).await;
     // This covers reads within the workspace, and no others.
-    session.approve_all().await;
+    let reads = json!({"approveAllReadPermissionRequests": true});
+    session.call("session.permissions.configure", reads).await;
     let own = session.call(INVOKE, json!({"name": "own"})).await;
     let prompt = own["prompt"].as_str().unwrap();
     assert!(prompt.starts_with("Read @own.txt now."), "{prompt}");

@@ -146,14 +146,13 @@ async fn model_and_agent_answer_in_this_turn_only() {
 
 #[tokio::test]
 async fn a_scope_survives_the_daemon_with_its_message() {
+    let gate = loopd_tests::Gate::new();
     let mut daemon = Daemon::playing([
-        Turn::user("first").says("ok"),
+        Turn::user("first").says("ok").held_by(&gate),
         Turn::user("Look.").says("seen"),
     ])
     .await;
     command(&daemon, "look", "---\nallowed-tools: Read\n---\nLook.");
-    let gate = loopd_tests::Gate::new();
-    daemon.script().hold_models(&gate);
     let session = session(&daemon).await;
     session.send("first").await;
     session

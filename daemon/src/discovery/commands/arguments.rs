@@ -217,14 +217,10 @@ impl<'a> Filled<'a> {
             match place {
                 Place::Whole => filled.push_str(self.input),
                 Place::Word(number) => filled.push_str(&self.word(number)),
-                Place::Variable(variable) => match self.variable(variable) {
-                    Some(value) => filled.push_str(&value),
-                    None => {
-                        filled.push_str("${");
-                        filled.push_str(variable);
-                        filled.push('}');
-                    }
-                },
+                Place::Variable(variable) => {
+                    let value = self.variable(variable);
+                    filled.push_str(&value.unwrap_or_else(|| format!("${{{variable}}}")));
+                }
             }
             rest = after;
         }

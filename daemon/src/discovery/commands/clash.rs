@@ -37,13 +37,13 @@ pub fn name_all(
         }
         named.push(command);
     }
-    let names: Vec<String> = named.iter().map(|command| command.name.clone()).collect();
+    let own_names: Vec<String> = named.iter().map(|command| command.name.clone()).collect();
     let mut aliases: Vec<String> = Vec::new();
     for command in &mut named {
         command.aliases.retain(|alias| {
             let same = |name: &str| name.eq_ignore_ascii_case(alias);
             let is_taken = taken.iter().any(|name| same(name))
-                || names.iter().chain(&aliases).any(|name| same(name));
+                || own_names.iter().chain(&aliases).any(|name| same(name));
             if !is_taken {
                 aliases.push(alias.clone());
             }

@@ -349,11 +349,8 @@ fn shown_hint(hint: &Value) -> String {
 }
 
 fn first_line(body: &str) -> String {
-    let plain = body.lines().map(|line| line.trim_start_matches('#').trim());
-    let line = plain
-        .filter(|line| !line.is_empty())
-        .next()
-        .unwrap_or_default();
+    let mut plain = body.lines().map(|line| line.trim_start_matches('#').trim());
+    let line = plain.find(|line| !line.is_empty()).unwrap_or_default();
     if line.chars().count() <= LONGEST_FIRST_LINE {
         return line.to_owned();
     }

@@ -98,18 +98,15 @@ fn cut(text: &str) -> Vec<Segment> {
         let begins = before
             .is_none_or(|before: char| !before.is_alphanumeric() && !"_`\\!@$".contains(before));
         let part = begins.then(|| part(rest)).flatten();
-        let taken = match part {
-            Some((segment, taken)) => {
-                if !said.is_empty() {
-                    segments.push(Segment::Text(std::mem::take(&mut said)));
-                }
-                segments.push(segment);
-                taken
+        let taken = if let Some((segment, taken)) = part {
+            if !said.is_empty() {
+                segments.push(Segment::Text(std::mem::take(&mut said)));
             }
-            None => {
-                said.push(letter);
-                letter.len_utf8()
-            }
+            segments.push(segment);
+            taken
+        } else {
+            said.push(letter);
+            letter.len_utf8()
         };
         let (done, after) = rest.split_at(taken);
         before = done.chars().next_back();

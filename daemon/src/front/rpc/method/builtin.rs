@@ -96,7 +96,7 @@ pub(super) const ALL: &[Builtin] = &[
         name: "review",
         description: "Lets an agent review changes",
         input: Some(words("[what to review]")),
-        run: |call| builtin_work::review(call).boxed(),
+        run: |call| std::future::ready(Ok(builtin_work::review(call))).boxed(),
     },
     Builtin {
         name: "research",
@@ -105,7 +105,7 @@ pub(super) const ALL: &[Builtin] = &[
             hint: Cow::Borrowed("<topic>"),
             required: true,
         }),
-        run: |call| builtin_work::research(call).boxed(),
+        run: |call| std::future::ready(builtin_work::research(call)).boxed(),
     },
     Builtin {
         name: "fleet",

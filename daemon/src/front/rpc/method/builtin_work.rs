@@ -24,9 +24,12 @@ async fn call_method(
     call: Call<'_>,
     command: &str,
     method: &str,
-    mut params: Value,
+    prompt: Option<&str>,
 ) -> Result<Value, RpcError> {
-    params["sessionId"] = json!(call.session.id());
+    let mut params = json!({ "sessionId": call.session.id() });
+    if let (Some(prompt), Some(params)) = (prompt, params.as_object_mut()) {
+        params.insert("prompt".to_owned(), prompt.into());
+    }
     let table = &call.context.app.table;
     let called = table.call_named(call.context.clone(), method, &params);
     called.await.map_err(|error| match error {
@@ -38,7 +41,7 @@ async fn call_method(
     })
 }
 
-pub(super) async fn review(call: Call<'_>) -> Result<Invoked, RpcError> {
+pub(super) fn review(call: Call<'_>) -> Invoked {
     let what = match call.input {
         "" => {
             "the changes in the working tree that are not committed; if there are none, what this \
@@ -46,7 +49,7 @@ pub(super) async fn review(call: Call<'_>) -> Result<Invoked, RpcError> {
         }
         what => what,
     };
-    Ok(agent_prompt(
+    agent_prompt(
         call,
         "review",
         format!(
@@ -55,10 +58,10 @@ pub(super) async fn review(call: Call<'_>) -> Result<Invoked, RpcError> {
              each with file and line, or that it found nothing."
         ),
         None,
-    ))
+    )
 }
 
-pub(super) async fn research(call: Call<'_>) -> Result<Invoked, RpcError> {
+pub(super) fn research(call: Call<'_>) -> Result<Invoked, RpcError> {
     if call.input.is_empty() {
         return Err(RpcError::Failed("/research needs a topic".to_owned()));
     }
@@ -103,11 +106,8 @@ fn agent_prompt(
 }
 
 pub(super) async fn fleet(call: Call<'_>) -> Result<Invoked, RpcError> {
-    let params = match call.input {
-        "" => json!({}),
-        prompt => json!({ "prompt": prompt }),
-    };
-    let started = call_method(call, "fleet", "session.fleet.start", params).await?;
+    let prompt = Some(call.input).filter(|prompt| !prompt.is_empty());
+    let started = call_method(call, "fleet", "session.fleet.start", prompt).await?;
     let is_started = started.get("started").and_then(Value::as_bool);
     match is_started {
         Some(false) => Err(RpcError::Failed("the fleet was not started".to_owned())),
@@ -130,7 +130,7 @@ pub(super) async fn autopilot(call: Call<'_>) -> Result<Invoked, RpcError> {
 
 pub(super) async fn todos(call: Call<'_>) -> Result<Invoked, RpcError> {
     let method = "session.plan.readSqlTodos";
-    let read = call_method(call, "todos", method, json!({})).await?;
+    let read = call_method(call, "todos", method, None).await?;
     let rows = read.get("rows").and_then(Value::as_array);
     let rows = rows.map(Vec::as_slice).unwrap_or_default();
     let mut lines = String::new();

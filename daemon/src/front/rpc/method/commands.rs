@@ -11,7 +11,7 @@ use loopd_proto::session::{ClientCommand, Mode};
 
 use super::builtin::{self, Builtin};
 use super::discovery_problems;
-use super::file_commands::{self, FileCommands};
+use super::file_commands::{self, FileCommand, FileCommands};
 use super::run_file_command::{FileCall, FileResult};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
@@ -32,7 +32,7 @@ pub(super) struct AllCommands {
 enum Found<'a> {
     Client(&'a ClientCommand),
     Builtin(&'static Builtin),
-    File(&'a file_commands::FileCommand),
+    File(&'a FileCommand),
 }
 
 impl AllCommands {
@@ -63,7 +63,7 @@ impl AllCommands {
         let ours = ours.filter(|ours| self.client(ours.name).is_none());
         let mut commands: Vec<CommandInfo> = ours.map(Builtin::describe).collect();
         commands.extend(self.clients.iter().map(describe));
-        commands.extend(self.files.commands.iter().map(|it| it.describe()));
+        commands.extend(self.files.commands.iter().map(FileCommand::describe));
         commands
     }
 

@@ -215,7 +215,7 @@ impl FileCall<'_> {
                         continue;
                     }
                     let said = self.include(&path, &real).await?;
-                    files.push_str(&format!("\n\n<file path=\"{path}\">\n{said}\n</file>"));
+                    files.extend(["\n\n<file path=\"", &path, "\">\n", &said, "\n</file>"]);
                 }
             }
             if prompt.len() + files.len() > LONGEST_PROMPT {
