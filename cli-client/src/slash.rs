@@ -3,8 +3,9 @@
 use anyhow::bail;
 use loopd_sdk::{CommandInfo, Invoked, Message, Session};
 
+use crate::app::App;
 use crate::limits;
-use crate::terminal::{Terminal, sanitize};
+use crate::terminal::sanitize;
 
 /// What is to be done with a line.
 #[derive(Debug)]
@@ -35,11 +36,8 @@ fn command(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Does what a line says if it is a command; else returns the message to send.
-pub(crate) async fn read(
-    terminal: &Terminal,
-    session: &Session,
-    line: &str,
-) -> anyhow::Result<Said> {
+pub(crate) async fn read(app: &App, session: &Session, line: &str) -> anyhow::Result<Said> {
+    let terminal = &app.terminal;
     let Some((name, input)) = command(line) else {
         let message = match line.trim_start().strip_prefix("//") {
             Some(rest) => format!("/{rest}"),
@@ -51,7 +49,8 @@ pub(crate) async fn read(
         return Ok(Said::Exit);
     }
     if name.eq_ignore_ascii_case("usage") {
-        terminal.print(&limits::report(&session.usage().await?))?;
+        app.terminal
+            .print(&limits::report(&session.usage().await?))?;
         return Ok(Said::Done);
     }
     let known = session.commands().await?;
@@ -59,28 +58,29 @@ pub(crate) async fn read(
         terminal.print(&help(&known))?;
         return Ok(Said::Done);
     }
-    if !known.iter().any(|it| it.name.eq_ignore_ascii_case(name)) {
-        // A word like `/etc` is more likely a path.
-        if std::path::Path::new("/").join(name).exists() {
-            return Ok(Said::Send(line.into()));
-        }
-        let names = known.iter().map(|it| it.name.as_str());
-        let names = OWN.iter().map(|(name, _)| *name).chain(names);
-        let mut names: Vec<String> = names.map(|name| format!("/{}", sanitize(name))).collect();
-        names.sort();
-        names.dedup();
-        bail!(
-            "there is no command /{name}; the commands are {}. To send a message that begins with a \
-             slash, write two: //{name}",
-            names.join(", ")
-        );
+    let is_known = known.iter().any(|command| {
+        let aliases = command.aliases.iter().flatten();
+        let mut names = aliases.chain([&command.name]);
+        names.any(|known| known.eq_ignore_ascii_case(name))
+    });
+    // A word like `/etc` is more likely a path.
+    if !is_known && std::path::Path::new("/").join(name).exists() {
+        return Ok(Said::Send(line.into()));
     }
-    match session.invoke_command(name, input).await? {
+    let invoked = match invoke(app, session, name, input).await {
+        // The daemon names the command that was most likely meant.
+        Err(error) if !is_known => bail!(
+            "{}. To send a message that begins with a slash, write two: //{name}",
+            sanitize(&error.to_string())
+        ),
+        invoked => invoked?,
+    };
+    match invoked {
         Invoked::Text { text, .. } => {
             terminal.print(&format!("{}\n", sanitize(text.trim_end())))?;
             Ok(Said::Done)
         }
-        Invoked::Completed { message } => {
+        Invoked::Completed { message, .. } => {
             if let Some(message) = message {
                 terminal.notice(&sanitize(&message));
             }
@@ -89,12 +89,34 @@ pub(crate) async fn read(
         Invoked::AgentPrompt {
             prompt,
             display_prompt,
+            notice,
+            run_scope,
             ..
-        } => Ok(Said::Send(Message {
-            prompt,
-            display_prompt: Some(display_prompt),
-            ..Message::default()
-        })),
+        } => {
+            if let Some(notice) = notice {
+                terminal.notice(&sanitize(&notice));
+            }
+            Ok(Said::Send(Message {
+                prompt,
+                display_prompt: Some(display_prompt),
+                scope: run_scope,
+                ..Message::default()
+            }))
+        }
+    }
+}
+
+/// Runs a command. Its parts may ask for permissions meanwhile. Ctrl-C stops it.
+async fn invoke(app: &App, session: &Session, name: &str, input: &str) -> anyhow::Result<Invoked> {
+    let invoking = session.invoke_command(name, input);
+    tokio::pin!(invoking);
+    loop {
+        tokio::select! {
+            biased;
+            invoked = &mut invoking => return Ok(invoked?),
+            () = app.terminal.interrupted() => bail!("/{name} was stopped"),
+            question = app.turnstile.next() => question.release(),
+        }
     }
 }
 
@@ -108,7 +130,11 @@ fn help(known: &[CommandInfo]) -> String {
         .map(|it| {
             let hint = it.input.as_ref().map_or("", |input| &input.hint);
             let name = format!("/{} {hint}", it.name);
-            (name.trim_end().to_owned(), it.description.clone())
+            let what = match &it.unavailable {
+                Some(why) => format!("{} ({why})", it.description),
+                None => it.description.clone(),
+            };
+            (name.trim_end().to_owned(), what)
         });
     let lines = own
         .chain(theirs)

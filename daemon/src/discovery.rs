@@ -1,4 +1,4 @@
-//! Finds skills, custom agents, instructions and MCP servers on disk.
+//! Finds skills, custom agents, slash commands, instructions and MCP servers on disk.
 //!
 //! `front/rpc` lists them, `subagent/definitions` offers the agents, `turn` puts the instructions
 //! into the system message. This module only reads, within bounds of size, number and depth. It
@@ -6,6 +6,7 @@
 //! and does not affect other files.
 
 pub mod agents;
+pub mod commands;
 pub mod content_hash;
 mod files;
 mod front_matter;

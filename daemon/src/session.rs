@@ -14,6 +14,7 @@ mod fleet;
 mod hooks;
 pub mod join;
 mod journal;
+mod part;
 mod plan;
 pub mod provide;
 mod questions;
@@ -43,9 +44,10 @@ use crate::client::ClientId;
 pub use ask::ElicitationAnswer;
 use clients::attach::{Attachment, DetachReason};
 pub use clients::slash::ClientRan;
-use loopd_kernel::command::{Answer, Command, Refusal};
+use loopd_kernel::command::{Answer, Command, PartAsked, Refusal};
 use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
+pub use part::{PartOrder, PartRan};
 use provide::ProviderChange;
 
 /// The most messages that may wait in the mailbox of one session.
@@ -141,6 +143,13 @@ enum Message {
         ran: ClientRan,
         reply: oneshot::Sender<bool>,
     },
+    /// Runs a part of a slash command; the reply is what it said, or why it did not run.
+    RunPart {
+        order: PartOrder,
+        reply: oneshot::Sender<PartRan>,
+    },
+    /// A part of a slash command needs a permission.
+    AskForPart(Box<PartAsked>, part::WaitingPart),
     /// A client says anew whether it answers permission requests.
     RequirePermissions {
         client: ClientId,

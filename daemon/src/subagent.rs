@@ -187,6 +187,11 @@ impl Subagents {
             }
             return Err(SubagentError::NotStored(why));
         }
+        if order.answers_person && work.execution == Execution::Sync {
+            // Before it begins, so that its end wakes no model.
+            let told = Command::TasksDelivered(vec![id.clone()]);
+            self.record(told).await.map_err(SubagentError::NotStored)?;
+        }
         let note = plan.note.clone();
         let spec = SpawnSpec {
             task: id.clone(),

@@ -24,6 +24,7 @@ pub mod params;
 pub mod parse_error;
 pub mod permission;
 pub mod provider;
+pub mod run_scope;
 pub mod session;
 pub mod time;
 pub mod visible;

@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, autopilot, command, daemon, discovery, event_log, fleet, history, hook_list, host,
-    inference, launch, metadata, model, options, pending, permission, process, provider, queue,
-    research, server, session, settings, shell, stored, task, todo, tool, trust, ui, usage,
+    agent, autopilot, command, completion, daemon, discovery, event_log, fleet, history, hook_list,
+    host, inference, launch, metadata, model, options, pending, permission, process, provider,
+    queue, research, server, session, settings, shell, stored, task, todo, tool, trust, ui, usage,
     workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
@@ -233,6 +233,10 @@ methods! {
     "session.commands.list" CommandsList(command::ListParams) -> command::Commands;
     /// Runs a slash command and returns its result.
     "session.commands.invoke" CommandsInvoke(command::InvokeParams) -> command::Invoked;
+    /// Returns the characters after which completions can be asked for.
+    "session.completions.getTriggerCharacters" CompletionsTriggers(session::Of) -> completion::TriggerCharacters;
+    /// Completes the name of a slash command.
+    "session.completions.request" CompletionsRequest(completion::CompletionParams) -> completion::Completions;
     /// Runs a slash command and waits for its end, in its client or in the daemon.
     "session.commands.execute" CommandsExecute(command::ExecuteParams) -> command::Executed;
 

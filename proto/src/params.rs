@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod autopilot;
 pub mod command;
+pub mod completion;
 pub mod daemon;
 pub mod discovery;
 pub mod event_log;

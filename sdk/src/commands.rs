@@ -13,6 +13,7 @@ impl Session {
             session_id: self.id().clone(),
             include_builtins: true,
             include_client_commands: true,
+            include_skills: true,
         };
         let listed = self.call::<method::CommandsList>(&params).await?;
         Ok(listed.commands)
@@ -29,6 +30,7 @@ impl Session {
             session_id: self.id().clone(),
             name: name.into(),
             input: input.into(),
+            keeps_scope: true,
         };
         // At most once: a command may change something.
         let shared = &self.client().shared;

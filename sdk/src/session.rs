@@ -12,6 +12,7 @@ use loopd_proto::params::autopilot::{AutopilotStatus, PauseParams, Paused};
 use loopd_proto::params::session::{Of, SendAndWaitParams, SendMode, SendParams};
 use loopd_proto::params::settings::ModeParams;
 use loopd_proto::params::usage::Metrics;
+use loopd_proto::run_scope::RunScope;
 use loopd_proto::session::{Mode, SessionOpened, SessionResumeParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -49,6 +50,8 @@ pub struct Message {
     pub display_prompt: Option<String>,
     pub attachments: Vec<Attachment>,
     pub mode: SendMode,
+    /// What the message sets for its run only, as a slash command says.
+    pub scope: Option<Box<RunScope>>,
 }
 
 impl<T: Into<String>> From<T> for Message {
@@ -185,6 +188,7 @@ impl Session {
             source: None,
             response_format: None,
             required_tool: None,
+            run_scope: message.scope,
         }
     }
 

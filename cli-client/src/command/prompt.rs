@@ -48,7 +48,7 @@ pub(super) async fn talk(
     shows: Shows,
 ) -> anyhow::Result<Outcome> {
     let outcome = match prompt {
-        Some(prompt) => match slash::read(&app.terminal, &session, &prompt).await {
+        Some(prompt) => match slash::read(app, &session, &prompt).await {
             Ok(Said::Send(message)) => {
                 one_turn(app, &session, message, Answers::Own(shows)).await?
             }
@@ -91,7 +91,7 @@ async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {
         let interrupted = match next_line(app).await {
             Typed::Line(line) if line.trim().is_empty() => false,
             Typed::Line(line) => {
-                match slash::read(terminal, session, &line).await {
+                match slash::read(app, session, &line).await {
                     Ok(Said::Send(message)) => {
                         one_turn(app, session, message, Answers::All).await?;
                     }

@@ -11,12 +11,13 @@ use crate::outcome::Outcome;
 use crate::terminal::{Style, sanitize};
 
 /// The kinds in the order in which they are shown, and their headings.
-const HEADINGS: [(TrustItemKind, &str); 5] = [
+const HEADINGS: [(TrustItemKind, &str); 6] = [
     (TrustItemKind::Hook, "Hooks"),
     (TrustItemKind::Agent, "Agents"),
     (TrustItemKind::McpServer, "MCP servers"),
     (TrustItemKind::Permissions, "Permissions in settings"),
     (TrustItemKind::HookSwitch, "Settings"),
+    (TrustItemKind::Command, "Slash commands"),
 ];
 
 pub(crate) async fn run(

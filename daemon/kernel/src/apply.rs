@@ -267,6 +267,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             {
                 call.advance(CallEvent::PermissionCompleted);
             }
+            if completed.tool_call_id.is_none() {
+                state.questions.close(&completed.request_id);
+            }
         }
         Durable::PermissionUnanswered(closed) => unanswered(state, &closed.request_id),
         Durable::ToolComplete(complete) => finished(state, complete),
@@ -426,7 +429,8 @@ fn unanswered(state: &mut State, request: &RequestId) {
     }
 }
 
-fn call_of(request: &loopd_proto::permission::PermissionRequest) -> Option<ToolCallId> {
+/// Returns the tool call that a permission is asked for; `None` for a part of a slash command.
+pub(crate) fn call_of(request: &loopd_proto::permission::PermissionRequest) -> Option<ToolCallId> {
     use loopd_proto::permission::PermissionRequest as P;
     match request {
         P::Shell { tool_call_id, .. }

@@ -102,7 +102,7 @@ impl DecideEnv<'_> {
         if let Some(rules) = self.settings {
             rules.add_to(own.to_mut());
         }
-        if state.agent_stance == Stance::Plan {
+        if state.stance_in_force() == Stance::Plan {
             keep_to_looking(own.to_mut());
         }
         own
@@ -254,6 +254,8 @@ pub enum Command {
         turn: TurnKey,
     },
 
+    /// A part of a slash command wants to run before the command's message is sent.
+    AskForPart(Box<PartAsked>),
     AnswerPermission {
         request: RequestId,
         decision: PermissionDecision,
@@ -370,7 +372,7 @@ pub enum Command {
     UserCommandStarted {
         call: ToolCallId,
         tool: String,
-        command: String,
+        arguments: Value,
     },
     UserCommandEnded {
         call: ToolCallId,
@@ -402,6 +404,20 @@ pub struct Assessed {
     /// Whether an attached client answers permission questions, or no client is attached at all.
     pub can_ask: bool,
     /// What the hooks said about the call.
+    pub hooks: HookVerdict,
+}
+
+/// A part of a slash command: a shell command in its text, or a file that the text includes.
+#[derive(Debug)]
+pub struct PartAsked {
+    pub request: RequestId,
+    /// The tool that runs the part.
+    pub tool: String,
+    pub permission: PermissionRequest,
+    pub claim: ToolClaim,
+    /// Whether an attached client answers permission questions.
+    pub can_ask: bool,
+    /// What the hooks said about it.
     pub hooks: HookVerdict,
 }
 

@@ -14,6 +14,7 @@ mod hooks;
 mod life;
 pub mod limits;
 mod model_switch;
+mod part;
 mod plan;
 pub mod provider_wait;
 mod queue;
@@ -65,8 +66,8 @@ pub fn decide(
         Command::UserCommandStarted {
             call,
             tool,
-            command,
-        } => Ok(tasks::user_command_started(call, tool, &command)),
+            arguments,
+        } => Ok(tasks::user_command_started(call, tool, arguments)),
         Command::UserCommandEnded { call, outcome } => {
             Ok(tasks::user_command_ended(state, &call, outcome))
         }
@@ -150,6 +151,7 @@ pub fn decide(
             outcome,
         } => Ok(tools::finished(state, &turn, &call, outcome, env)),
 
+        Command::AskForPart(asked) => Ok(part::ask(state, *asked, env)),
         Command::AnswerPermission { request, decision } => {
             answer::permission(state, &request, decision, env)
         }

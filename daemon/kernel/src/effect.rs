@@ -59,6 +59,11 @@ pub enum Effect {
         action: ElicitationAction,
         content: Option<Value>,
     },
+    /// Tell the caller that wants to run a part of a slash command whether it may, or why not.
+    PartDecided {
+        request: RequestId,
+        decided: Result<Grant, String>,
+    },
     /// Store an approval that holds beyond this session.
     Remember(Approval, RememberScope),
     /// Give a lasting approval to the top-level session. This session is an agent below it.
@@ -119,6 +124,7 @@ impl Effect {
             | Self::AskClients(_)
             | Self::Withdraw(_)
             | Self::Resolve { .. }
+            | Self::PartDecided { .. }
             | Self::Remember(..)
             | Self::GrantAbove(_)
             | Self::RejoinAgent { .. }
@@ -144,6 +150,7 @@ impl Effect {
             | Self::AskClients(_)
             | Self::Withdraw(_)
             | Self::Resolve { .. }
+            | Self::PartDecided { .. }
             | Self::Remember(..)
             | Self::GrantAbove(_)
             | Self::RejoinAgent { .. }

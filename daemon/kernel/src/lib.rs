@@ -25,6 +25,7 @@ pub mod fleet;
 pub mod guards;
 pub mod history;
 pub mod hook;
+mod in_force;
 pub mod model;
 pub mod policy;
 pub mod questions;

@@ -9,6 +9,7 @@ use loopd_proto::event::fact::{Asked, PlanAsked};
 use loopd_proto::id::{RequestId, Seq};
 use loopd_proto::permission::PermissionRequest;
 
+use crate::apply::call_of;
 use crate::state::{Stage, Turn};
 
 /// The open questions of one session, oldest first.
@@ -110,6 +111,15 @@ impl Questions {
         })
     }
 
+    /// Returns the permission requests that no tool call waits for.
+    pub fn parts(&self) -> impl Iterator<Item = (&RequestId, &PermissionRequest)> {
+        self.iter().filter_map(|question| {
+            let permission = question.asks.permission()?;
+            let is_part = call_of(permission).is_none();
+            is_part.then_some((&question.request, permission))
+        })
+    }
+
     /// Opens a question that the event at this position asks.
     pub(super) fn open(&mut self, request: &RequestId, seq: Seq, asks: Asks) {
         self.close(request);
@@ -124,8 +134,11 @@ impl Questions {
         self.open.retain(|question| question.request != *request);
     }
 
+    /// Closes the questions that a connection waits for, and no tool call.
     pub(super) fn close_forms(&mut self) {
-        self.open.retain(|question| !question.asks.is_form());
+        let is_part = |asks: &Asks| asks.permission().is_some_and(|it| call_of(it).is_none());
+        self.open
+            .retain(|question| !question.asks.is_form() && !is_part(&question.asks));
     }
 
     /// Closes the questions that no tool call and no model call of this turn waits for any more.
@@ -135,6 +148,7 @@ impl Questions {
         let awaited = |request: &RequestId| calls.iter().any(|call| call.waits_for(request));
         self.open.retain(|question| match &question.asks {
             Asks::Elicitation(_) => true,
+            Asks::Permission(permission) if call_of(permission).is_none() => true,
             Asks::AutoModeSwitch(_) => calling,
             Asks::Permission(_)
             | Asks::ClientTool(_)

@@ -9,6 +9,7 @@ use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkC
 use loopd_proto::event::task::WorkUsage;
 use loopd_proto::id::{EventId, InteractionId, MessageId, RequestId, Seq, SessionId, ToolCallId};
 use loopd_proto::permission::{PermissionRequest, Permissions};
+use loopd_proto::run_scope::RunScope;
 use loopd_proto::session::{Mode, SessionOptions};
 use loopd_proto::time::Timestamp;
 
@@ -180,6 +181,8 @@ pub struct Run {
     pub limited: bool,
     /// The question whether more credits are granted.
     pub limit_request: Option<RequestId>,
+    /// What the messages of the run set for it.
+    pub scopes: Vec<RunScope>,
 }
 
 /// A message that was accepted. Its fingerprint shows whether a second send repeats it.

@@ -297,6 +297,14 @@ impl Actor {
                 reply.send(self.client_command_ran(request, ran)).ok();
                 Flow::Go
             }
+            Message::RunPart { order, reply } => {
+                self.prepare_part(order, reply);
+                Flow::Go
+            }
+            Message::AskForPart(asked, part) => {
+                self.ask_for_part(*asked, part).await;
+                Flow::Go
+            }
             Message::RequirePermissions {
                 client,
                 required,

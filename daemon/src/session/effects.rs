@@ -105,6 +105,7 @@ impl Actor {
                 let answer = ElicitationAnswer { action, content };
                 self.question_waiters.form_answered(&request, answer);
             }
+            Effect::PartDecided { request, decided } => self.part_decided(&request, decided),
             Effect::RejoinAgent { task, waits } => return self.rejoin_agent(&task, waits),
             Effect::GrantAbove(grant) => self.grant_above(grant),
             Effect::CancelAgents => {
@@ -201,11 +202,11 @@ impl Actor {
             cwd: self.state.cwd.clone(),
             session: self.state.id.clone(),
             options: self.state.options.clone(),
-            agent: self.state.agent.clone(),
+            agent: self.state.agent_in_force().map(str::to_owned),
             mode: self.state.mode,
             planning: self.planning(),
-            model: self.state.model.clone(),
-            reasoning_effort: self.state.reasoning_effort.clone(),
+            model: self.state.model_in_force().map(str::to_owned),
+            reasoning_effort: self.effort_in_force(),
             profile: self.state.subagent.as_ref().map(|own| own.profile.clone()),
             // A fork continues with exactly the system message of its parent.
             system: self.state.system.clone().filter(|_| self.is_fork()),
@@ -244,6 +245,12 @@ impl Actor {
                 failure: internal_failure(),
             },
         )
+    }
+
+    /// Returns the reasoning effort in force. That of the session was chosen for its own model.
+    pub(super) fn effort_in_force(&self) -> Option<String> {
+        let own = self.state.reasoning_effort.clone();
+        own.filter(|_| self.state.scoped_model().is_none())
     }
 
     fn grace_time(&self) -> Duration {

@@ -42,6 +42,8 @@ impl Actor {
                 cwd: None,
                 call: None,
                 todo: Some(order.todo),
+                tools: None,
+                answers_person: false,
             });
             if let Err(error) = started.await {
                 reporter.report(not_started(todo, &error)).await;

@@ -20,6 +20,7 @@ use super::actor::Actor;
 use super::ask::ElicitationAnswer;
 use super::clients::attach::Attachment;
 use super::journal::Outgoing;
+use super::part::WaitingPart;
 use super::subagents::tree::TreeQuestion;
 use crate::client::{Class, Client, ClientId, Notice};
 use loopd_kernel::questions::{Asks, OpenQuestion};
@@ -33,6 +34,8 @@ pub(super) struct QuestionWaiters {
     forms: HashMap<RequestId, oneshot::Sender<ElicitationAnswer>>,
     /// The clients that cannot answer a permission request.
     declined: Declined,
+    /// The parts of slash commands that wait for a permission.
+    parts: HashMap<RequestId, WaitingPart>,
 }
 
 impl QuestionWaiters {
@@ -46,6 +49,15 @@ impl QuestionWaiters {
         reply: oneshot::Sender<ElicitationAnswer>,
     ) {
         self.forms.insert(request, reply);
+    }
+
+    pub(super) fn wants_part(&mut self, request: RequestId, part: WaitingPart) {
+        self.parts.insert(request, part);
+    }
+
+    /// Returns the part that waited for this permission.
+    pub(super) fn part_decided(&mut self, request: &RequestId) -> Option<WaitingPart> {
+        self.parts.remove(request)
     }
 
     /// Stops waiting for the answer to a question.

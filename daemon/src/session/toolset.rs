@@ -148,14 +148,15 @@ fn lets_through(state: &State, name: &str, origin: ToolOrigin) -> bool {
         // need not name it.
         return !excluded;
     }
-    if !kept {
+    if !kept || !scopes_allow(state, name, origin) {
         return false;
     }
     if let Some(profile) = state.subagent.as_ref().map(|own| &own.profile)
         && !profile.fork
     {
         let (tools, off) = (profile.tools.as_deref(), &profile.disallowed_tools);
-        return definitions::allows_subagent(tools, off, name, origin);
+        return definitions::allows_subagent(tools, off, name, origin)
+            && definitions::allows(profile.run_tools.as_deref(), &[], name, origin);
     }
     let agent = state.agent.as_ref().map(|agent| {
         let mut agents = options.custom_agents.iter().flatten();
@@ -179,6 +180,15 @@ fn lets_through(state: &State, name: &str, origin: ToolOrigin) -> bool {
                 .any(|pattern| matches(pattern, name, origin))
         }),
     }
+}
+
+/// Returns whether everything that the messages of the current run set for it allows this tool.
+fn scopes_allow(state: &State, name: &str, origin: ToolOrigin) -> bool {
+    let allow = |tools: Option<&[String]>| definitions::allows(tools, &[], name, origin);
+    state.scopes().iter().all(|scope| {
+        let of_agent = scope.agent.as_ref().and_then(|it| it.tools.as_deref());
+        allow(scope.tools.as_deref()) && allow(of_agent)
+    })
 }
 
 /// Matches a tool against a pattern: a name, or `builtin:` / `custom:` followed by a name or `*`.

@@ -27,7 +27,7 @@ use crate::trust::{TrustedContent, hash_of_agent};
 
 pub use settings::AgentSettings;
 pub use start::{AskedBy, StartRefusal};
-pub use tools::{ToolOrigin, allows_subagent};
+pub use tools::{ToolOrigin, allows, allows_subagent};
 
 /// Where the agents of a session come from.
 #[derive(Debug, Clone, Default)]

@@ -302,5 +302,7 @@ pub(crate) fn order(name: &str, execution: Execution) -> SubagentOrder {
         cwd: None,
         call: None,
         todo: None,
+        tools: None,
+        answers_person: false,
     }
 }

@@ -27,6 +27,10 @@ pub struct SubagentOrder {
     pub call: Option<ToolCallId>,
     /// The todo that it carries out as a worker of a fleet.
     pub todo: Option<String>,
+    /// The tools that it may use at most; all of its definition when absent.
+    pub tools: Option<Vec<String>>,
+    /// Whether a person reads the answer, so that the model is not told of it.
+    pub answers_person: bool,
 }
 
 /// How a sub-agent is kept apart from its parent's files.

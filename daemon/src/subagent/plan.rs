@@ -83,6 +83,7 @@ async fn named(
         prompt: agent.prompt.clone(),
         tools: agent.tools.clone(),
         disallowed_tools: agent.disallowed_tools.clone(),
+        run_tools: order.tools.clone(),
         max_turns: agent.max_turns,
         stance: stance(agent.permission_mode),
         fork: false,

@@ -9,7 +9,7 @@ use crate::discovery::agents::{self, AgentDefinition};
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::hooks::{self, GuardRecord, HookDefinition, HookPlaces, PROJECT_SETTINGS};
 use crate::discovery::settings_rules::permissions_hash;
-use crate::discovery::{Host, Problem, mcp};
+use crate::discovery::{Host, Problem, commands, mcp};
 use crate::regular_file;
 
 /// The largest settings that are read.
@@ -26,6 +26,8 @@ pub enum ContentKind {
     Permissions,
     /// A setting that turns off hooks, also the user's own.
     HookSwitch,
+    /// A slash command whose text runs shell commands.
+    Command,
 }
 
 /// One thing that needs trust.
@@ -74,6 +76,7 @@ impl ProjectContent {
         };
         content.add_hooks(places);
         content.add_agents(places, root, cwd);
+        content.add_commands(root, cwd);
         for folder in &places.projects {
             content.add_servers(folder);
             content.add_permissions(folder);
@@ -153,6 +156,29 @@ impl ProjectContent {
             let own = hooks::of_agent(agent, places.local_http, root);
             self.problems.extend(own.problems);
             self.items.extend(own.hooks.iter().filter_map(of_hook));
+        }
+    }
+
+    fn add_commands(&mut self, root: &Path, cwd: &Path) {
+        let mut projects = vec![cwd.to_owned(), root.to_owned()];
+        projects.dedup();
+        let found = commands::discover(&commands::folders(None, &projects));
+        self.problems.extend(found.problems);
+        for command in &found.items {
+            let Some(folder) = command.needs_trust_of() else {
+                continue;
+            };
+            let runs: Vec<&str> = command.template.shell_commands().collect();
+            self.items.push(ContentItem {
+                kind: ContentKind::Command,
+                folder: folder.clone(),
+                file: command.path.clone(),
+                line: None,
+                name: format!("/{}", command.name),
+                detail: format!("runs {}", runs.join("; ")),
+                hash: command.hash.clone(),
+                guard: None,
+            });
         }
     }
 

@@ -38,6 +38,8 @@ pub struct Profile {
     /// The tools it may use; all when absent.
     pub tools: Option<Vec<String>>,
     pub disallowed_tools: Vec<String>,
+    /// The tools that the slash command which started it allows; all when absent.
+    pub run_tools: Option<Vec<String>>,
     pub max_turns: Option<u32>,
     pub stance: Stance,
     /// Whether it continues its parent's conversation, with exactly the prompt and tools of its parent.

@@ -12,6 +12,7 @@ use crate::event::session::TokenMetrics;
 use crate::event::turn::Delivered;
 use crate::id::{MessageId, RequestId, ToolCallId};
 use crate::permission::{PermissionRule, Permissions};
+use crate::run_scope::RunScope;
 use crate::session::{Mode, SessionOptions};
 
 /// The session's configuration, without secrets, as of now.
@@ -112,6 +113,8 @@ pub struct PendingMessage {
     pub sender: Option<ClientRef>,
     /// The permission request that the message answers after its turn was over.
     pub answers: Option<RequestId>,
+    /// What the message sets for its run only.
+    pub scope: Option<Box<RunScope>>,
 }
 
 /// A slash command that waits for a client to run it.

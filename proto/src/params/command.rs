@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::id::{RequestId, SessionId};
+use crate::id::{MessageId, RequestId, SessionId};
+use crate::params::discovery::FileProblem;
+use crate::run_scope::RunScope;
 use crate::session::Mode;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -16,6 +18,9 @@ pub struct ListParams {
     pub include_builtins: bool,
     #[serde(default = "yes")]
     pub include_client_commands: bool,
+    /// Whether to list the commands of files.
+    #[serde(default = "yes")]
+    pub include_skills: bool,
 }
 
 fn yes() -> bool {
@@ -25,6 +30,9 @@ fn yes() -> bool {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Commands {
     pub commands: Vec<CommandInfo>,
+    /// Our own member: the files of commands that cannot be used, or not as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<FileProblem>,
 }
 
 #[skip_serializing_none]
@@ -32,11 +40,19 @@ pub struct Commands {
 #[serde(rename_all = "camelCase")]
 pub struct CommandInfo {
     pub name: String,
+    /// Other names that the command answers to.
+    pub aliases: Option<Vec<String>>,
     pub description: String,
     pub kind: CommandKind,
     pub input: Option<CommandInput>,
     #[serde(default)]
     pub allow_during_agent_execution: bool,
+    /// Our own member: whose file it is, `project` or `user`.
+    pub source: Option<String>,
+    /// Our own member: the file of the command.
+    pub path: Option<String>,
+    /// Our own member: why the command does not run, for example for want of trust.
+    pub unavailable: Option<String>,
 }
 
 /// Who runs a command.
@@ -45,6 +61,8 @@ pub struct CommandInfo {
 pub enum CommandKind {
     Builtin,
     Client,
+    /// A command of a file. The public schema has one kind for these and for skills.
+    Skill,
 }
 
 /// The argument of a command.
@@ -61,6 +79,10 @@ pub struct InvokeParams {
     pub name: String,
     #[serde(default)]
     pub input: String,
+    /// Our own member: the caller sends the message of an `agent-prompt` together with its `runScope`.
+    /// Without it the daemon sends such a message itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_scope: bool,
 }
 
 /// The result of a command.
@@ -78,10 +100,18 @@ pub enum Invoked {
     AgentPrompt {
         prompt: String,
         display_prompt: String,
-        mode: Mode,
+        mode: Option<Mode>,
+        /// What people should know before the message is sent.
+        notice: Option<String>,
+        /// Our own member: what the message sets for its run only.
+        run_scope: Option<Box<RunScope>>,
     },
     /// The command has nothing to show.
-    Completed { message: Option<String> },
+    Completed {
+        message: Option<String>,
+        /// Our own member: the message that the daemon has sent for the command.
+        message_id: Option<MessageId>,
+    },
 }
 
 #[derive(Debug, Clone, Deserialize)]

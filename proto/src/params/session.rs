@@ -12,6 +12,7 @@ use crate::event::fact::ClientRef;
 use crate::event::session::WorkContext;
 use crate::id::{EventId, MessageId, SessionId};
 use crate::json::group;
+use crate::run_scope::RunScope;
 use crate::time::Timestamp;
 
 /// The parameters of a method that only needs a session.
@@ -134,6 +135,9 @@ pub struct SendParams {
     /// Refuses the message unless the model has this tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required_tool: Option<String>,
+    /// Our own member: what the message sets for its run only, as `session.commands.invoke` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_scope: Option<Box<RunScope>>,
 }
 
 /// When a message is delivered to the loop.

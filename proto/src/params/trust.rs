@@ -56,6 +56,8 @@ pub enum TrustItemKind {
     Permissions,
     /// A setting that turns off hooks, also the user's own.
     HookSwitch,
+    /// A slash command whose text runs shell commands.
+    Command,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

@@ -54,6 +54,7 @@ impl Work {
             | Effect::AskClients(_)
             | Effect::Withdraw(_)
             | Effect::Resolve { .. }
+            | Effect::PartDecided { .. }
             | Effect::GrantAbove(_)
             | Effect::RejoinAgent { .. }
             | Effect::StartWorker(_)
@@ -101,6 +102,7 @@ pub(super) fn send(prompt: &str, place: SendPlace, id: Option<MessageId>) -> Com
         source: None,
         place,
         sender: None,
+        scope: None,
     })
 }
 

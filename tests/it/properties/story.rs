@@ -109,6 +109,7 @@ fn effect_name(effect: &Effect) -> String {
         | Effect::AwaitProvider { .. }
         | Effect::Withdraw(_)
         | Effect::Resolve { .. }
+        | Effect::PartDecided { .. }
         | Effect::GrantAbove(_)
         | Effect::RejoinAgent { .. }
         | Effect::StartWorker(_)

@@ -36,7 +36,7 @@ pub(super) async fn run(
     if text.trim().is_empty() {
         bail!("stdin brought no message; to send none and only watch, use </dev/null");
     }
-    let message = match slash::read(&app.terminal, session, &text).await? {
+    let message = match slash::read(app, session, &text).await? {
         Said::Send(message) => message,
         Said::Done | Said::Exit => return Ok(Outcome::Done),
     };

@@ -43,6 +43,10 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
         state.autopilot.begin(&first.id, run.origin.as_ref());
         run.messages
             .extend(messages.iter().map(|message| message.id.clone()));
+        let scopes = messages
+            .iter()
+            .filter_map(|message| message.scope.as_deref());
+        run.scopes.extend(scopes.cloned());
         state.phase = Phase::Preparing(Preparing {
             messages,
             joins,

@@ -7,6 +7,7 @@ use loopd_proto::event::fact::ClientRef;
 use loopd_proto::event::hook::HookEnd;
 use loopd_proto::id::MessageId;
 use loopd_proto::params::session::AbortReason;
+use loopd_proto::run_scope::RunScope;
 
 use crate::model::ModelReply;
 use crate::state::TurnKey;
@@ -25,6 +26,8 @@ pub struct Send {
     pub place: SendPlace,
     /// The client that sends the message; `None` if the daemon does.
     pub sender: Option<ClientRef>,
+    /// What the message sets for its run only.
+    pub scope: Option<Box<RunScope>>,
 }
 
 /// Where a message goes in the queue.

@@ -82,6 +82,7 @@ impl Command {
             | Self::GuardsChanged
             | Self::AdoptAsSubagent(_)
             | Self::Send(_)
+            | Self::AskForPart(_)
             | Self::Suspend
             | Self::Shutdown { .. }
             | Self::EnqueueCommand { .. }

@@ -14,6 +14,7 @@ use loopd_proto::permission::{
 use serde_json::Value;
 
 use super::form;
+use super::part;
 use super::queue;
 use super::settings::permissions::add_new;
 use super::tools::{finish_into, permitted, tell_external_done, waiting_call};
@@ -36,7 +37,11 @@ pub(super) fn permission(
     env: &mut DecideEnv<'_>,
 ) -> Result<Decision, Refusal> {
     let Some((turn, call)) = waiting_call(state, request, CallReport::PermissionDecided) else {
-        return late_permission(state, request, decided, env);
+        let mut parts = state.questions.parts();
+        return match parts.find(|(asked, _)| *asked == request) {
+            Some((_, permission)) => Ok(part::answered(state, request, permission, decided, env)),
+            None => late_permission(state, request, decided, env),
+        };
     };
     let question = state.questions.get(request);
     let Some(permission) = question.and_then(|question| question.asks.permission()) else {
@@ -104,7 +109,7 @@ fn late_permission(
 
 /// Returns the denial by a rule that came into force while a person was asked. The strictest verdict
 /// wins, also over a person's yes.
-fn denied_meanwhile(
+pub(super) fn denied_meanwhile(
     state: &State,
     permission: &PermissionRequest,
     decided: &PermissionDecision,
@@ -128,7 +133,7 @@ fn denied_meanwhile(
 }
 
 /// Returns the outcome of a decision and, if it is a refusal, the result of the call.
-fn weigh(
+pub(super) fn weigh(
     state: &State,
     permission: &PermissionRequest,
     decided: PermissionDecision,

@@ -62,6 +62,7 @@ pub(super) fn start(
         },
         sender: order.sender,
         answers: None,
+        scope: None,
     });
     decision.store(Durable::FleetStarted(FleetStarted {
         workers: order.workers,
@@ -160,6 +161,7 @@ fn finish(
         },
         sender: None,
         answers: None,
+        scope: None,
     };
     queue::enqueue(state, message, decision, env)
 }

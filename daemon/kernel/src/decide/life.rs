@@ -12,7 +12,7 @@ use loopd_proto::permission::PermissionOutcome;
 
 use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
-use super::{autopilot, fleet, limits, provider_wait, queue, settings, tasks, tell_idle};
+use super::{autopilot, fleet, limits, part, provider_wait, queue, settings, tasks, tell_idle};
 
 use crate::command::{
     CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
@@ -216,6 +216,7 @@ fn close_found(state: &State, decision: &mut Decision, why: &Why<'_>) {
             request_id: form.request_id.clone(),
         }));
     }
+    part::close(state, decision);
     match &state.phase {
         // The wait goes on when a client is there, or the session that this one is a part of.
         Phase::Turn(turn) if turn.waits_until().is_some() && !why.is_copy() => {}
@@ -383,6 +384,9 @@ fn interrupt(state: &State, decision: &mut Decision, why: &Why<'_>) {
                 request_id: form.request_id.clone(),
             }))
             .run(Effect::Withdraw(form.request_id.clone()));
+    }
+    if !why.is_found() {
+        part::close(state, decision);
     }
     match &state.phase {
         Phase::Idle => return,

@@ -26,6 +26,7 @@ pub(super) fn is_possible(state: &State, failure: &ModelFailure, env: &DecideEnv
         && failure.kind == "rate_limit"
         && of_user
         && state.model.as_deref() != Some(AUTO)
+        && state.scoped_model().is_none()
 }
 
 /// Reports the failure and asks whether another model may go on. The turn waits for the answer.

@@ -64,6 +64,7 @@ pub(super) fn send(
         },
         sender: send.sender,
         answers: None,
+        scope: send.scope,
     };
     let place = match send.place {
         SendPlace::Immediate if steers => QueuePlace::Steering,
@@ -159,6 +160,7 @@ pub(super) fn answer_late(
         },
         sender: None,
         answers: Some(request.clone()),
+        scope: None,
     };
     enter(
         state,

@@ -32,6 +32,7 @@ pub(super) fn start(
         },
         sender,
         answers: None,
+        scope: None,
     };
     if state.researches.is_some() && state.research().is_some() {
         return Err(Refusal::ResearchGoesOn);

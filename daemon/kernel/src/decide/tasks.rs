@@ -12,7 +12,7 @@ use loopd_proto::event::task::{
 use loopd_proto::event::tool::{ToolComplete, ToolError, ToolStart};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{TaskId, ToolCallId};
-use serde_json::json;
+use serde_json::Value;
 
 use super::abort::INTERRUPT_CODE;
 use super::{agents, autopilot, tell_idle};
@@ -415,12 +415,12 @@ fn notification(task: &Task) -> NotificationKind {
 }
 
 /// Records a command that a person runs. It is not a tool call of the model.
-pub(super) fn user_command_started(call: ToolCallId, tool: String, command: &str) -> Decision {
+pub(super) fn user_command_started(call: ToolCallId, tool: String, arguments: Value) -> Decision {
     let mut decision = Decision::answering(Answer::Accepted(true));
     decision.store(Durable::ToolStart(ToolStart {
         tool_call_id: call,
         tool_name: tool,
-        arguments: Some(json!({ "command": command })),
+        arguments: Some(arguments),
         model: None,
         turn_id: None,
     }));

@@ -15,6 +15,7 @@ use crate::command::{
 };
 use crate::hook::{HookPermission, HookVerdict};
 use crate::policy::grant::{Grant, NotGranted};
+use crate::policy::planning::ToolClaim;
 use crate::policy::{Verdict, managed, planning, protected};
 use crate::state::{State, Turn, TurnKey};
 use crate::texts;
@@ -60,24 +61,8 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
     if let Some(outcome) = refused_while_planning(state, call, permission.as_ref(), env) {
         return finish(state, turn, call, outcome, env);
     }
+    let mut granted = by_rules(state, permission, assessed.claim, &assessed.hooks, env);
     let permissions = env.permissions(state);
-    let granted = Grant::by_rules(&permissions, env.whereabouts(state), permission);
-    let mut granted = match (granted, &assessed.hooks) {
-        // A hook answers in the place of a person, where no person has to be asked.
-        (
-            Err(NotGranted {
-                verdict: Verdict::Ask,
-                request,
-            }),
-            HookVerdict::Allow,
-        ) if !managed::wants_a_person(&permissions, env.whereabouts(state), &request) => {
-            Ok(Grant::by_person(*request))
-        }
-        (granted, _) => granted,
-    };
-    if env.planning(state).is_on() {
-        granted = planning::weigh(granted, assessed.claim, &(env.plan_file)());
-    }
     // A hook wants a person to decide, whatever else allows the call.
     if let HookVerdict::Ask(why) = &assessed.hooks {
         granted = granted.and_then(|grant| Err(confirmed_by_person(call, grant, why.clone())));
@@ -135,6 +120,35 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
     decision
 }
 
+/// Returns what the rules, the hooks and plan mode say about a permission without asking anybody.
+pub(super) fn by_rules(
+    state: &State,
+    permission: Option<PermissionRequest>,
+    claim: ToolClaim,
+    hooks: &HookVerdict,
+    env: &DecideEnv<'_>,
+) -> Result<Grant, NotGranted> {
+    let permissions = env.permissions(state);
+    let granted = Grant::by_rules(&permissions, env.whereabouts(state), permission);
+    let granted = match (granted, hooks) {
+        // A hook answers in the place of a person, where no person has to be asked.
+        (
+            Err(NotGranted {
+                verdict: Verdict::Ask,
+                request,
+            }),
+            HookVerdict::Allow,
+        ) if !managed::wants_a_person(&permissions, env.whereabouts(state), &request) => {
+            Ok(Grant::by_person(*request))
+        }
+        (granted, _) => granted,
+    };
+    if env.planning(state).is_on() {
+        return planning::weigh(granted, claim, &(env.plan_file)());
+    }
+    granted
+}
+
 /// Asks a person to permit a call, or refuses the call if nobody can be asked.
 pub(super) fn ask_person(
     state: &State,
@@ -149,6 +163,17 @@ pub(super) fn ask_person(
         let outcome = CallOutcome::failure("denied", texts::COULD_NOT_ASK);
         return finish_into(state, turn, call, outcome, decision, env);
     }
+    let id = env.request();
+    decision.store(requested(state, id, request, env));
+}
+
+/// Builds the event that asks a person for a permission.
+pub(super) fn requested(
+    state: &State,
+    id: RequestId,
+    request: PermissionRequest,
+    env: &DecideEnv<'_>,
+) -> Durable {
     let permissions = env.permissions(state);
     let request = if protected::is_written(&permissions, env.whereabouts(state), &request) {
         request.for_once()
@@ -160,13 +185,12 @@ pub(super) fn ask_person(
     } else {
         request
     };
-    drop(permissions);
-    decision.store(Durable::PermissionRequested(PermissionRequested {
-        request_id: env.request(),
+    Durable::PermissionRequested(PermissionRequested {
+        request_id: id,
         prompt_request: Some(PermissionPrompt::from(&permission)),
         permission_request: permission,
         resolved_by_hook: None,
-    }));
+    })
 }
 
 /// Returns the request for a person to confirm a call that would run otherwise.

@@ -47,9 +47,10 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
         },
     };
     let turn_id = key.turn_id();
-    if state.model.as_deref() != Some(prepared.model.as_str())
-        || state.reasoning_effort != prepared.reasoning_effort
-    {
+    let is_other = state.model.as_deref() != Some(prepared.model.as_str())
+        || state.reasoning_effort != prepared.reasoning_effort;
+    // A model that only this run uses is not the session's.
+    if is_other && state.scoped_model().is_none() {
         decision.store(Durable::ModelChange(ModelChange {
             previous_model: state.model.clone(),
             new_model: prepared.model.clone(),

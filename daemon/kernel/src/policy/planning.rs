@@ -32,7 +32,7 @@ impl Planning {
         let profile = state.subagent.as_ref().map(|own| own.profile.stance);
         if state.mode == Mode::Plan {
             Self::Mode
-        } else if profile == Some(Stance::Plan) || state.agent_stance == Stance::Plan {
+        } else if profile == Some(Stance::Plan) || state.stance_in_force() == Stance::Plan {
             Self::Agent
         } else {
             Self::No

@@ -3,13 +3,16 @@
 mod agent;
 mod autopilot;
 mod builtin;
+mod builtin_work;
 mod commands;
+mod completions;
 mod connect;
 mod daemon;
 mod discover;
 mod discovery_problems;
 mod event_log;
 mod family;
+mod file_commands;
 mod fleet;
 mod history;
 mod hook_guard;
@@ -33,6 +36,7 @@ mod process;
 mod provider;
 mod queue;
 mod research;
+mod run_file_command;
 mod server;
 mod session_create;
 mod session_fork;
@@ -194,6 +198,8 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::CommandsList, _, _>(commands::list)?;
     table.bind::<m::CommandsInvoke, _, _>(commands::invoke)?;
     table.bind::<m::CommandsExecute, _, _>(commands::execute)?;
+    table.bind::<m::CompletionsTriggers, _, _>(completions::triggers)?;
+    table.bind::<m::CompletionsRequest, _, _>(completions::request)?;
 
     table.bind::<m::NameGet, _, _>(settings::name)?;
     table.bind::<m::NameSet, _, _>(settings::set_name)?;

@@ -26,7 +26,7 @@ type ErrorHooks = Option<(HookContext, Reporter)>;
 impl Actor {
     pub(super) fn call_model(&self, turn: TurnKey) -> Work {
         let tools = self.toolset();
-        let model = self.state.model.clone().unwrap_or_default();
+        let model = self.state.model_in_force().unwrap_or_default().to_owned();
         let messages = context::messages(&self.state);
         let request = ModelRequest {
             model,
@@ -37,7 +37,7 @@ impl Actor {
             } else {
                 Delivery::Whole
             },
-            reasoning_effort: self.state.reasoning_effort.clone(),
+            reasoning_effort: self.effort_in_force(),
             max_output_tokens: None,
             headers: self.running.headers(),
         };

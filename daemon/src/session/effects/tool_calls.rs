@@ -101,7 +101,7 @@ impl Actor {
         refusal(research, &call.name, &call.arguments, path, before)
     }
 
-    fn assess_context(
+    pub(in crate::session) fn assess_context(
         &self,
         effective: &EffectivePermissions,
         redaction: Redaction,
@@ -120,7 +120,7 @@ impl Actor {
     }
 
     /// Returns the context that a tool runs in, and the receiver of its partial output.
-    fn tool_context(
+    pub(in crate::session) fn tool_context(
         &self,
         call: &ToolCallId,
         redaction: Redaction,

@@ -203,7 +203,7 @@ impl Actor {
             if let Some(rules) = self.hooks.files.rules() {
                 rules.add_to(&mut permissions);
             }
-            if self.state.agent_stance == Stance::Plan {
+            if self.state.stance_in_force() == Stance::Plan {
                 keep_to_looking(&mut permissions);
             }
             EffectivePermissions {

@@ -70,6 +70,7 @@ impl Child for ChildSession {
             source: None,
             place: self.beginning.place,
             sender: None,
+            scope: None,
         }));
         async move { Ok(said.await.map(|_| ())?) }.boxed()
     }

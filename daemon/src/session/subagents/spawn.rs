@@ -115,7 +115,10 @@ impl Actor {
             snapshot: ParentSnapshot {
                 identity: state.subagent.as_deref().cloned(),
                 cwd: state.cwd.clone(),
-                model: state.model.clone().or_else(|| state.options.model.clone()),
+                model: state
+                    .model_in_force()
+                    .map(str::to_owned)
+                    .or_else(|| state.options.model.clone()),
                 reasoning_effort: state.reasoning_effort.clone(),
                 taken: state.tasks.ids().cloned().collect(),
                 planning: inheritance.permissions.effective.planning,

@@ -89,7 +89,12 @@ fn is_known(pattern: &str, ours: &[&str]) -> bool {
 }
 
 /// Returns whether lists of tools allow a tool. A tool in both lists is not allowed.
-fn allows(tools: Option<&[String]>, disallowed: &[String], tool: &str, origin: ToolOrigin) -> bool {
+pub fn allows(
+    tools: Option<&[String]>,
+    disallowed: &[String],
+    tool: &str,
+    origin: ToolOrigin,
+) -> bool {
     let named = |list: &[String]| list.iter().any(|pattern| means(pattern, tool, origin));
     tools.is_none_or(named) && !named(disallowed)
 }

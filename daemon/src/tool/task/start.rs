@@ -90,6 +90,8 @@ impl Tool for Start {
             cwd: args.cwd,
             call: Some(context.call.clone()),
             todo: None,
+            tools: None,
+            answers_person: false,
         };
         let started = match context.agents.start(order).await {
             Ok(started) => started,

@@ -78,9 +78,9 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
         }
         Effect::StartGrace(key) => after.turn_named(key).is_some_and(|it| it.aborting),
         Effect::AskClients(asked) => after.questions.get(asked.request_id()).is_some(),
-        Effect::Withdraw(request) | Effect::Resolve { request, .. } => {
-            after.questions.get(request).is_none()
-        }
+        Effect::Withdraw(request)
+        | Effect::Resolve { request, .. }
+        | Effect::PartDecided { request, .. } => after.questions.get(request).is_none(),
         // No hooks are in force in these lives.
         Effect::Guard { .. } | Effect::AskHooks(_) | Effect::AskStop(_) => false,
         Effect::AwaitProvider { turn, until } => {

@@ -59,7 +59,11 @@ pub(super) fn of_state(state: &State) {
     });
     let asked = state.questions.iter().filter_map(|question| {
         assert!(question.seq <= state.seq, "{question:?} is not in the log");
+        // No call waits for a part of a slash command.
+        let mut parts = state.questions.parts();
+        let is_part = parts.any(|(request, _)| *request == question.request);
         let kind = match question.asks {
+            Asks::Permission(_) if is_part => return None,
             Asks::Permission(_) => "permission",
             Asks::ClientTool(_) => "client tool",
             Asks::UserInput(_) | Asks::ExitPlanMode(_) => "user input",
@@ -199,7 +203,9 @@ fn fits(effect: &Effect, after: &State) {
                 "{effect:?}"
             );
         }
-        Effect::Withdraw(request) | Effect::Resolve { request, .. } => {
+        Effect::Withdraw(request)
+        | Effect::Resolve { request, .. }
+        | Effect::PartDecided { request, .. } => {
             assert!(after.questions.get(request).is_none(), "{effect:?}");
         }
         Effect::OpenShellAhead

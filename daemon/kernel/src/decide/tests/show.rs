@@ -167,6 +167,8 @@ pub(super) fn state(state: &State) -> String {
     // The other questions are shown with the calls that ask them.
     let forms = state.questions.forms();
     let forms = forms.map(|form| form.request_id.to_string());
+    let open_parts = state.questions.parts();
+    let open_parts = open_parts.map(|(request, _)| request.to_string());
     let tasks = state.tasks.iter().map(|task| {
         let status = match &task.status {
             TaskStatus::Running => "running",
@@ -181,6 +183,7 @@ pub(super) fn state(state: &State) -> String {
         beside("queue", queue.collect()),
         beside("steering", steering.collect()),
         beside("forms", forms.collect()),
+        beside("parts", open_parts.collect()),
         beside("tasks", tasks.collect()),
         state.closed.then(|| "closed".to_owned()),
     ];
@@ -291,6 +294,13 @@ fn shown_effect(effect: &Effect) -> String {
                 .as_ref()
                 .map_or_else(String::new, |it| format!(" {it}"))
         ),
+        Effect::PartDecided { request, decided } => {
+            let decided = match decided {
+                Ok(_) => "granted".to_owned(),
+                Err(why) => value(&json!(why)),
+            };
+            format!("part {request} {decided}")
+        }
         Effect::Remember(approval, scope) => {
             let scope = match scope {
                 RememberScope::Location(key) => format!("at {key}"),

@@ -27,18 +27,21 @@ pub(super) const ATTEMPTS: u32 = 5;
 const MOST_WARNINGS: usize = 20;
 
 /// The agents of a session at one moment, from its log and the disk.
-struct Present {
-    roster: Roster,
+pub(super) struct Present {
+    pub(super) roster: Roster,
     /// The name of the selected agent.
     current: Option<String>,
     /// The names of agents that the session does not start.
     disabled: Vec<String>,
     /// The sources that the roster was made from.
     sources: AgentSources,
-    route: Route,
+    pub(super) route: Route,
 }
 
-async fn present(context: &Context, session: &SessionHandle) -> Result<Present, RpcError> {
+pub(super) async fn present(
+    context: &Context,
+    session: &SessionHandle,
+) -> Result<Present, RpcError> {
     let seen = session.view(|view| {
         let user = view.launch.and_then(|launch| launch.variable("HOME"));
         (
@@ -235,7 +238,11 @@ fn file_agent(file: &Path) -> &str {
     name.strip_suffix(".agent").unwrap_or(name)
 }
 
-fn choice(context: &Context, agent: &AgentDefinition, model: Option<String>) -> AgentChoice {
+pub(super) fn choice(
+    context: &Context,
+    agent: &AgentDefinition,
+    model: Option<String>,
+) -> AgentChoice {
     AgentChoice {
         model,
         name: agent.name.clone(),

@@ -14,7 +14,8 @@ use loopd_proto::params::model::SwitchParams;
 use loopd_proto::params::session::Of;
 use loopd_proto::session::Mode;
 
-use super::{agent, commands, model};
+use super::commands::AllCommands;
+use super::{agent, builtin_work, model};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
@@ -22,7 +23,7 @@ use loopd_kernel::command::Command;
 use loopd_kernel::state::State;
 
 /// The most models or tasks that a text lists.
-const MOST_LINES: usize = 50;
+pub(super) const MOST_LINES: usize = 50;
 
 /// A slash command of the daemon.
 pub(super) struct Builtin {
@@ -34,10 +35,10 @@ pub(super) struct Builtin {
 
 /// One call of a command: the caller, the session and the text after the command's name.
 #[derive(Clone, Copy)]
-struct Call<'a> {
-    context: &'a Context,
-    session: &'a SessionHandle,
-    input: &'a str,
+pub(super) struct Call<'a> {
+    pub(super) context: &'a Context,
+    pub(super) session: &'a SessionHandle,
+    pub(super) input: &'a str,
 }
 
 const fn words(hint: &'static str) -> CommandInput {
@@ -81,15 +82,42 @@ pub(super) const ALL: &[Builtin] = &[
     },
     Builtin {
         name: "autopilot",
-        description: "Goes to autopilot mode: the agent works until the task is done",
-        input: Some(words("[what to do]")),
-        run: |call| switch_mode(call, Mode::Autopilot).boxed(),
+        description: "Turns autopilot mode on or off: the agent works until the task is done",
+        input: Some(words("[on | off | what to do]")),
+        run: |call| builtin_work::autopilot(call).boxed(),
     },
     Builtin {
         name: "interactive",
         description: "Goes back to working step by step with you",
         input: Some(words("[what to do]")),
         run: |call| switch_mode(call, Mode::Interactive).boxed(),
+    },
+    Builtin {
+        name: "review",
+        description: "Lets an agent review changes",
+        input: Some(words("[what to review]")),
+        run: |call| std::future::ready(Ok(builtin_work::review(call))).boxed(),
+    },
+    Builtin {
+        name: "research",
+        description: "Lets agents research a topic, and writes a report with sources",
+        input: Some(CommandInput {
+            hint: Cow::Borrowed("<topic>"),
+            required: true,
+        }),
+        run: |call| std::future::ready(builtin_work::research(call)).boxed(),
+    },
+    Builtin {
+        name: "fleet",
+        description: "Lets several agents work on the todos at the same time",
+        input: Some(words("[what to do]")),
+        run: |call| builtin_work::fleet(call).boxed(),
+    },
+    Builtin {
+        name: "todos",
+        description: "Lists the todos of this session",
+        input: None,
+        run: |call| builtin_work::todos(call).boxed(),
     },
     Builtin {
         name: "rename",
@@ -108,6 +136,11 @@ pub(super) const ALL: &[Builtin] = &[
     },
 ];
 
+/// Returns the names of all commands.
+pub(super) fn names() -> Vec<&'static str> {
+    ALL.iter().map(|builtin| builtin.name).collect()
+}
+
 pub(super) fn find(name: &str) -> Option<&'static Builtin> {
     let mut all = ALL.iter();
     all.find(|builtin| builtin.name.eq_ignore_ascii_case(name))
@@ -121,6 +154,10 @@ impl Builtin {
             kind: CommandKind::Builtin,
             input: self.input.clone(),
             allow_during_agent_execution: true,
+            aliases: None,
+            source: None,
+            path: None,
+            unavailable: None,
         }
     }
 
@@ -153,36 +190,40 @@ impl Call<'_> {
     }
 }
 
-fn text(lines: String) -> Invoked {
+pub(super) fn text(lines: String) -> Invoked {
     Invoked::Text {
         text: lines.trim_end().to_owned(),
         markdown: true,
     }
 }
 
-fn completed(message: String) -> Invoked {
+pub(super) fn completed(message: String) -> Invoked {
     Invoked::Completed {
         message: Some(message),
+        message_id: None,
     }
 }
 
 /// Adds a line. Writing to a string cannot fail.
-fn line(lines: &mut String, words: std::fmt::Arguments<'_>) {
+pub(super) fn line(lines: &mut String, words: std::fmt::Arguments<'_>) {
     writeln!(lines, "{words}").ok();
 }
 
 async fn help(call: Call<'_>) -> Result<Invoked, RpcError> {
     let mut lines = String::new();
-    for builtin in ALL {
-        let hint = builtin.input.as_ref().map_or("", |input| &input.hint);
-        let name = format!("/{} {hint}", builtin.name);
-        let what = builtin.description;
-        line(&mut lines, format_args!("- `{}`: {what}", name.trim_end()));
-    }
-    for command in commands::brought(call.session).await? {
+    for command in AllCommands::of(call.context, call.session).await?.list() {
+        let hint = command.input.as_ref().map_or("", |input| &input.hint);
+        let name = format!("/{} {hint}", command.name);
         let what = Some(command.description).filter(|what| !what.is_empty());
         let what = what.map(|what| format!(": {what}")).unwrap_or_default();
-        line(&mut lines, format_args!("- `/{}`{what}", command.name));
+        let off = command
+            .unavailable
+            .map(|_| " (does not run yet: see its file's trust)");
+        let off = off.unwrap_or_default();
+        line(
+            &mut lines,
+            format_args!("- `{}`{what}{off}", name.trim_end()),
+        );
     }
     Ok(text(lines))
 }
@@ -275,7 +316,7 @@ async fn tasks(call: Call<'_>) -> Result<Invoked, RpcError> {
     Ok(text(lines))
 }
 
-async fn switch_mode(call: Call<'_>, mode: Mode) -> Result<Invoked, RpcError> {
+pub(super) async fn switch_mode(call: Call<'_>, mode: Mode) -> Result<Invoked, RpcError> {
     call.session
         .command(Command::SetMode {
             mode,
@@ -293,7 +334,9 @@ async fn switch_mode(call: Call<'_>, mode: Mode) -> Result<Invoked, RpcError> {
     Ok(Invoked::AgentPrompt {
         prompt: call.input.to_owned(),
         display_prompt: format!("/{name} {}", call.input),
-        mode,
+        mode: Some(mode),
+        notice: None,
+        run_scope: None,
     })
 }
 

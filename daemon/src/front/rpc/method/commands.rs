@@ -1,53 +1,144 @@
 //! Slash commands: lists them, and runs one here or in the client that offers it.
 //!
-//! A client's command replaces a built-in command of the same name.
+//! A name belongs to a client's command first, then to a built-in one, then to one of a file.
 
 use loopd_proto::params::command::{
     CommandInfo, CommandKind, Commands, ExecuteParams, Executed, HandlePendingParams, InvokeParams,
     Invoked, ListParams, Reported,
 };
-use loopd_proto::session::ClientCommand;
+use loopd_proto::run_scope::RunScope;
+use loopd_proto::session::{ClientCommand, Mode};
 
 use super::builtin::{self, Builtin};
+use super::discovery_problems;
+use super::file_commands::{self, FileCommand, FileCommands};
+use super::run_file_command::{FileCall, FileResult};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
 use loopd_kernel::command::{Answer, Command, Send, SendPlace};
+use loopd_proto::id::MessageId;
+
+/// How many letters may differ between a name and the one that was meant.
+const MOST_DIFFERENT: usize = 2;
+
+/// All commands of a session at one moment.
+pub(super) struct AllCommands {
+    clients: Vec<ClientCommand>,
+    files: FileCommands,
+}
+
+/// A command of a session.
+enum Found<'a> {
+    Client(&'a ClientCommand),
+    Builtin(&'static Builtin),
+    File(&'a FileCommand),
+}
+
+impl AllCommands {
+    pub(super) async fn of(context: &Context, session: &SessionHandle) -> Result<Self, RpcError> {
+        let clients = session.view(|view| (view.commands)()).await?;
+        let mut taken = builtin::names();
+        taken.extend(clients.iter().map(|command| command.name.as_str()));
+        let files = file_commands::of_session(context, session, &taken).await?;
+        Ok(Self { clients, files })
+    }
+
+    fn find(&self, name: &str) -> Option<Found<'_>> {
+        if let Some(command) = self.client(name) {
+            return Some(Found::Client(command));
+        }
+        let builtin = builtin::find(name).map(Found::Builtin);
+        builtin.or_else(|| self.files.find(name).map(Found::File))
+    }
+
+    fn client(&self, name: &str) -> Option<&ClientCommand> {
+        let mut clients = self.clients.iter();
+        clients.find(|command| command.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Lists the daemon's commands, then those of clients, then those of files.
+    pub(super) fn list(&self) -> Vec<CommandInfo> {
+        let ours = builtin::ALL.iter();
+        let ours = ours.filter(|ours| self.client(ours.name).is_none());
+        let mut commands: Vec<CommandInfo> = ours.map(Builtin::describe).collect();
+        commands.extend(self.clients.iter().map(describe));
+        commands.extend(self.files.commands.iter().map(FileCommand::describe));
+        commands
+    }
+
+    /// Returns the name that was most likely meant.
+    fn nearest(&self, name: &str) -> Option<String> {
+        let name = name.to_lowercase();
+        let names = self.list().into_iter().flat_map(|command| {
+            let aliases = command.aliases.unwrap_or_default();
+            [command.name].into_iter().chain(aliases)
+        });
+        let near = names.filter_map(|known| {
+            let lower = known.to_lowercase();
+            let begins = name.len() > 1 && (lower.starts_with(&name) || name.starts_with(&lower));
+            let differs = difference(&name, &lower);
+            let is_near = begins || (differs <= MOST_DIFFERENT && differs < name.chars().count());
+            is_near.then_some((differs, known))
+        });
+        near.min().map(|(_, known)| known)
+    }
+}
+
+/// Counts how many letters have to be changed, added, left out or swapped with the next one.
+fn difference(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    let mut above: Vec<usize> = Vec::new();
+    let mut before = None;
+    for (index, letter) in one.chars().enumerate() {
+        let mut next = vec![index + 1];
+        for (at, known) in other.iter().enumerate() {
+            let get = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
+            let same = usize::from(letter != *known);
+            let mut best = (get(&row, at) + same)
+                .min(get(&row, at + 1) + 1)
+                .min(get(&next, at) + 1);
+            let earlier = at.checked_sub(1).and_then(|at| other.get(at));
+            if before == Some(*known) && earlier == Some(&letter) {
+                best = best.min(get(&above, at - 1) + 1);
+            }
+            next.push(best);
+        }
+        above = std::mem::replace(&mut row, next);
+        before = Some(letter);
+    }
+    row.last().copied().unwrap_or_default()
+}
 
 pub(super) async fn list(context: Context, params: ListParams) -> Result<Commands, RpcError> {
     let session = context.session(&params.session_id)?;
-    let brought = brought(&session).await?;
-    let mut commands: Vec<CommandInfo> = Vec::new();
-    if params.include_builtins {
-        let ours = builtin::ALL
-            .iter()
-            .filter(|ours| find(&brought, ours.name).is_none());
-        commands.extend(ours.map(Builtin::describe));
-    }
-    if params.include_client_commands {
-        commands.extend(brought.into_iter().map(describe));
-    }
-    Ok(Commands { commands })
+    let all = AllCommands::of(&context, &session).await?;
+    let mut commands = all.list();
+    commands.retain(|command| match command.kind {
+        CommandKind::Builtin => params.include_builtins,
+        CommandKind::Client => params.include_client_commands,
+        CommandKind::Skill => params.include_skills,
+    });
+    let problems = all.files.problems.iter().filter(|_| params.include_skills);
+    Ok(Commands {
+        commands,
+        problems: problems.map(discovery_problems::describe).collect(),
+    })
 }
 
-fn describe(command: ClientCommand) -> CommandInfo {
+fn describe(command: &ClientCommand) -> CommandInfo {
     CommandInfo {
-        name: command.name,
-        description: command.description,
+        name: command.name.clone(),
+        aliases: None,
+        description: command.description.clone(),
         kind: CommandKind::Client,
         input: None,
         allow_during_agent_execution: true,
+        source: None,
+        path: None,
+        unavailable: None,
     }
-}
-
-/// Returns the commands that the clients of a session offer.
-pub(super) async fn brought(session: &SessionHandle) -> Result<Vec<ClientCommand>, RpcError> {
-    Ok(session.view(|view| (view.commands)()).await?)
-}
-
-fn find<'a>(brought: &'a [ClientCommand], name: &str) -> Option<&'a ClientCommand> {
-    let mut commands = brought.iter();
-    commands.find(|command| command.name.eq_ignore_ascii_case(name))
 }
 
 /// Returns a command's name without its slash.
@@ -64,7 +155,32 @@ fn named<'a>(member: &str, given: &'a str) -> Result<&'a str, RpcError> {
 pub(super) async fn invoke(context: Context, params: InvokeParams) -> Result<Invoked, RpcError> {
     let session = context.session(&params.session_id)?;
     let name = named("name", &params.name)?;
-    run(&context, &session, name, params.input.trim()).await
+    let ran = run(&context, &session, name, params.input.trim()).await?;
+    let Invoked::AgentPrompt {
+        prompt,
+        display_prompt,
+        mode,
+        notice,
+        run_scope: Some(scope),
+    } = ran
+    else {
+        return Ok(ran);
+    };
+    if params.keeps_scope {
+        return Ok(Invoked::AgentPrompt {
+            prompt,
+            display_prompt,
+            mode,
+            notice,
+            run_scope: Some(scope),
+        });
+    }
+    // The client would send the prompt without what the command sets for its run.
+    let message = message(&context, prompt, display_prompt, Some(scope));
+    Ok(Invoked::Completed {
+        message_id: Some(send(&session, message).await?),
+        message: notice,
+    })
 }
 
 async fn run(
@@ -73,19 +189,50 @@ async fn run(
     name: &str,
     input: &str,
 ) -> Result<Invoked, RpcError> {
-    let brought = brought(session).await?;
-    if let Some(command) = find(&brought, name) {
-        let ran = session.run_client_command(command.name.clone(), input.to_owned());
-        return match ran.await? {
-            Ok(()) => Ok(Invoked::Completed { message: None }),
-            Err(why) => Err(RpcError::Failed(why)),
-        };
-    }
-    match builtin::find(name) {
-        Some(builtin) => builtin.run(context, session, input).await,
-        None => Err(RpcError::Failed(format!(
-            "there is no command /{name}; /help lists those there are"
-        ))),
+    let all = AllCommands::of(context, session).await?;
+    match all.find(name) {
+        Some(Found::Client(command)) => {
+            let ran = session.run_client_command(command.name.clone(), input.to_owned());
+            match ran.await? {
+                Ok(()) => Ok(Invoked::Completed {
+                    message: None,
+                    message_id: None,
+                }),
+                Err(why) => Err(RpcError::Failed(why)),
+            }
+        }
+        Some(Found::Builtin(builtin)) => builtin.run(context, session, input).await,
+        Some(Found::File(command)) => {
+            let call = FileCall {
+                context,
+                session,
+                command,
+                input,
+            };
+            Ok(match call.run().await? {
+                FileResult::Done(invoked) => invoked,
+                FileResult::Message {
+                    prompt,
+                    display_prompt,
+                    scope,
+                    notice,
+                } => Invoked::AgentPrompt {
+                    prompt,
+                    display_prompt,
+                    mode: None::<Mode>,
+                    notice,
+                    run_scope: scope,
+                },
+            })
+        }
+        None => {
+            let near = all.nearest(name);
+            let near = near.map(|near| format!("; did you mean /{near}?"));
+            Err(RpcError::Failed(format!(
+                "there is no command /{name}{} /help lists those there are",
+                near.unwrap_or_else(|| ";".to_owned())
+            )))
+        }
     }
 }
 
@@ -97,20 +244,11 @@ pub(super) async fn execute(context: Context, params: ExecuteParams) -> Result<E
         Ok(Invoked::AgentPrompt {
             prompt,
             display_prompt,
+            run_scope,
             ..
         }) => {
-            let send = Command::Send(Send {
-                id: None,
-                prompt,
-                display_prompt: Some(display_prompt),
-                attachments: Vec::new(),
-                agent_mode: None,
-                request_headers: std::collections::BTreeMap::new(),
-                source: None,
-                place: SendPlace::Enqueue,
-                sender: Some(context.caller()),
-            });
-            session.command(send).await?;
+            let message = message(&context, prompt, display_prompt, run_scope);
+            send(&session, message).await?;
             None
         }
         Ok(Invoked::Text { .. } | Invoked::Completed { .. }) => None,
@@ -118,6 +256,31 @@ pub(super) async fn execute(context: Context, params: ExecuteParams) -> Result<E
         Err(error) => return Err(error),
     };
     Ok(Executed { error })
+}
+
+/// Builds the message that a command wants sent.
+fn message(
+    context: &Context,
+    prompt: String,
+    display_prompt: String,
+    scope: Option<Box<RunScope>>,
+) -> Send {
+    Send {
+        id: None,
+        prompt,
+        display_prompt: Some(display_prompt),
+        attachments: Vec::new(),
+        agent_mode: None,
+        request_headers: std::collections::BTreeMap::new(),
+        source: None,
+        place: SendPlace::Enqueue,
+        sender: Some(context.caller()),
+        scope,
+    }
+}
+
+async fn send(session: &SessionHandle, message: Send) -> Result<MessageId, RpcError> {
+    super::session_send::queue(session, message).await
 }
 
 /// Takes a client's report that its command has run. If nobody waits for it any more, that is no
@@ -142,4 +305,25 @@ pub(super) async fn handle_pending(
         success: true,
         waited_for: (!waited_for).then_some(false),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::difference;
+
+    #[test]
+    fn differences_are_counted_by_letters() {
+        let cases = [
+            ("help", "help", 0),
+            ("halp", "help", 1),
+            ("hepl", "help", 1),
+            ("hel", "help", 1),
+            ("helpp", "help", 1),
+            ("", "help", 4),
+            ("tasks", "todos", 3),
+        ];
+        for (one, other, expected) in cases {
+            assert_eq!(difference(one, other), expected, "{one} {other}");
+        }
+    }
 }

@@ -6,7 +6,9 @@ use loopd_proto::params::discovery::{FileProblem, Problems, ProblemsParams};
 use loopd_proto::session::SessionOptions;
 
 use super::agent::model_of;
+use super::builtin;
 use super::discover::{host, look, places, shown};
+use super::file_commands::{self, CommandPlaces};
 use super::model::route_of_launch;
 use crate::discovery::{Problem, instructions, mcp, skills};
 use crate::front::rpc::context::Context;
@@ -32,6 +34,11 @@ pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Pro
     let mut agents = RosterInput::of_session(&options, &cwd, host.clone(), trust);
     agents.plugins.extend(launch.plugins());
     let hooks = super::hook_list::load(&context, &cwd).await;
+    let places = CommandPlaces {
+        host: host.clone(),
+        cwd: cwd.clone(),
+    };
+    let commands = file_commands::load(&context, places, &builtin::names()).await?;
     let catalog = context.app.services.catalog.clone();
     let (mut found, roster) = look(move || {
         let mut projects: Vec<PathBuf> = vec![cwd, project];
@@ -50,6 +57,7 @@ pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Pro
     })
     .await?;
     found.extend(hooks.notices().cloned());
+    found.extend(commands.problems);
     let route = route_of_launch(&context);
     for agent in roster.custom() {
         if let (Err(why), Some(path)) = (model_of(agent, &route).await, &agent.path) {

@@ -122,6 +122,7 @@ pub(super) async fn insert(context: Context, params: InsertParams) -> Result<Ins
         source: message.source,
         response_format: None,
         required_tool: message.required_tool,
+        run_scope: None,
     };
     let send = Send {
         place: SendPlace::At(clamped(params.position)),

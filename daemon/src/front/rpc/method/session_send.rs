@@ -135,6 +135,7 @@ pub(super) fn message(params: SendParams, sender: ClientRef) -> Result<Send, Rpc
             (SendMode::Enqueue, false) => SendPlace::Enqueue,
         },
         sender: Some(sender),
+        scope: params.run_scope,
     })
 }
 

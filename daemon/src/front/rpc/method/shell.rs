@@ -142,7 +142,7 @@ pub(super) async fn execute_user_requested(
         .command(Command::UserCommandStarted {
             call: call.clone(),
             tool: shell_output::TOOL.to_owned(),
-            command: params.command.clone(),
+            arguments: serde_json::json!({ "command": params.command }),
         })
         .await?;
     let started = shells.run_for_user(&reserved, &params.command, &command_context);

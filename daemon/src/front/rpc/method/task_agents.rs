@@ -46,6 +46,8 @@ pub(super) async fn start_agent(
             cwd: None,
             call: None,
             todo: None,
+            tools: None,
+            answers_person: false,
         })
         .await
         .map_err(|error| RpcError::Failed(error.to_string()))?;

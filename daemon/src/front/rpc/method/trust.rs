@@ -94,6 +94,7 @@ fn item(item: &ContentItem, trusted: &TrustedContent) -> TrustItem {
             ContentKind::McpServer => TrustItemKind::McpServer,
             ContentKind::Permissions => TrustItemKind::Permissions,
             ContentKind::HookSwitch => TrustItemKind::HookSwitch,
+            ContentKind::Command => TrustItemKind::Command,
         },
         file: shown(&item.file),
         line: item.line,

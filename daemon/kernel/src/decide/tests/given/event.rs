@@ -102,6 +102,23 @@ pub(crate) fn permission_asked(call: &str, mut request: Value) -> Durable {
     )
 }
 
+/// A person is asked about a part of a slash command.
+pub(crate) fn part_asked(id: &str, request: &Value) -> Durable {
+    event(
+        "permission.requested",
+        json!({ "requestId": id, "permissionRequest": request }),
+    )
+}
+
+/// A message that sets a model, an agent and tools for its run waits.
+pub(crate) fn scoped(id: &str, scope: &Value) -> Durable {
+    event(
+        "loopd.queued",
+        json!({ "item": { "kind": "message", "id": id, "prompt": "hello", "delivery": "idle", "scope": scope },
+            "place": "last" }),
+    )
+}
+
 pub(crate) fn client_asked(call: &str) -> Durable {
     event(
         "external_tool.requested",

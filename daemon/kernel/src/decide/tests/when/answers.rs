@@ -5,13 +5,46 @@ use loopd_proto::permission::{Approval, PermissionDecision};
 use serde_json::{Value, json};
 
 use super::data;
-use crate::command::{CallOutcome, Command, LastingApproval};
+use crate::command::{CallOutcome, Command, LastingApproval, PartAsked};
+use crate::hook::HookVerdict;
 
 /// A client answers with this JSON from the wire.
 pub(crate) fn permit(request: &str, decision: Value) -> Command {
     Command::AnswerPermission {
         request: request.into(),
         decision: data::<PermissionDecision>(decision),
+    }
+}
+
+/// A part of a slash command needs this permission.
+pub(crate) fn wants_part(request: &str, permission: Value) -> PartAsked {
+    PartAsked {
+        request: request.into(),
+        tool: "bash".to_owned(),
+        permission: data(permission),
+        claim: crate::policy::planning::ToolClaim::Nothing,
+        can_ask: true,
+        hooks: HookVerdict::None,
+    }
+}
+
+impl PartAsked {
+    /// No client answers permission requests.
+    pub(crate) fn of_nobody(mut self) -> Self {
+        self.can_ask = false;
+        self
+    }
+
+    /// The hooks have given this verdict.
+    pub(crate) fn judged(mut self, hooks: HookVerdict) -> Self {
+        self.hooks = hooks;
+        self
+    }
+}
+
+impl From<PartAsked> for Command {
+    fn from(asked: PartAsked) -> Self {
+        Self::AskForPart(Box::new(asked))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use loopd_proto::event::task::{ShellWaiting, TaskOutcome, WorkUsage};
 use loopd_proto::id::ToolCallId;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::data;
 use crate::command::{CallOutcome, Command, TaskAnswer, TaskEnd, TaskStart};
@@ -100,7 +100,7 @@ pub(crate) fn start_user_command(call: &str) -> Command {
     Command::UserCommandStarted {
         call: call.into(),
         tool: "bash".to_owned(),
-        command: "ls".to_owned(),
+        arguments: json!({ "command": "ls" }),
     }
 }
 

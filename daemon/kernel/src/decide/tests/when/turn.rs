@@ -32,6 +32,7 @@ pub(crate) fn send(id: &str) -> Send {
         source: None,
         place: SendPlace::Enqueue,
         sender: None,
+        scope: None,
     }
 }
 

@@ -1,0 +1,131 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::*;
+
+fn write(root: &Path, file: &str, text: &str) {
+    let path = root.join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn found(root: &Path) -> Discovered<CommandDefinition> {
+    discover(&folders(None, &[root.to_owned()]))
+}
+
+fn names(found: &Discovered<CommandDefinition>) -> Vec<&str> {
+    found.items.iter().map(|it| it.name.as_str()).collect()
+}
+
+#[test]
+fn every_folder_is_searched_in_the_documented_order() {
+    let (project, home, user) = (
+        TempDir::new().unwrap(),
+        TempDir::new().unwrap(),
+        TempDir::new().unwrap(),
+    );
+    let files = [
+        (project.path(), ".loopd/commands/a.md"),
+        (project.path(), ".github/prompts/b.prompt.md"),
+        (project.path(), ".claude/commands/c.md"),
+        (project.path(), ".opencode/command/d.md"),
+        (project.path(), ".opencode/commands/e.md"),
+        (home.path(), "commands/f.md"),
+        (user.path(), ".claude/commands/g.md"),
+        (user.path(), ".config/opencode/command/h.md"),
+        (user.path(), ".config/opencode/commands/i.md"),
+    ];
+    for (root, file) in files {
+        write(root, file, "Text.");
+    }
+    let host = Host {
+        home: home.path().to_owned(),
+        user: Some(user.path().to_owned()),
+    };
+    let found = discover(&folders(Some(&host), &[project.path().to_owned()]));
+    assert_eq!(names(&found), ["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
+    assert_eq!(found.problems, []);
+}
+
+#[test]
+fn bounds_hold_and_are_told() {
+    let root = TempDir::new().unwrap();
+    let folder = ".claude/commands";
+    write(root.path(), &format!("{folder}/1/2/3/4/5/deep.md"), "Text.");
+    write(root.path(), &format!("{folder}/1/2/3/4/near.md"), "Text.");
+    let large = "x".repeat(2 * 1024 * 1024);
+    write(root.path(), &format!("{folder}/large.md"), &large);
+    let many = "!`date` ".repeat(21);
+    write(root.path(), &format!("{folder}/many.md"), &many);
+    let found = found(root.path());
+    assert_eq!(names(&found), ["1:2:3:4:near"]);
+    let told: Vec<String> = found.problems.iter().map(|it| it.what.clone()).collect();
+    for (text, word) in told.iter().zip(["deeper", "larger", "more than 20"]) {
+        assert!(text.contains(word), "{told:?}");
+    }
+    assert_eq!(told.len(), 3, "{told:?}");
+}
+
+#[test]
+fn too_many_files_end_the_search() {
+    let root = TempDir::new().unwrap();
+    for number in 0..MOST_COMMANDS + 5 {
+        write(
+            root.path(),
+            &format!(".claude/commands/c{number}.md"),
+            "Text.",
+        );
+    }
+    let found = found(root.path());
+    assert_eq!(found.items.len(), MOST_COMMANDS);
+    assert!(found.problems[0].what.contains("more than 500"));
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_and_links_out_of_the_project_are_not_read() {
+    use std::os::unix::fs::symlink;
+    let (root, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    write(outside.path(), "own.md", "Text.");
+    write(root.path(), ".claude/commands/good.md", "Text.");
+    let folder = root.path().join(".claude/commands");
+    symlink(outside.path().join("own.md"), folder.join("link.md")).unwrap();
+    symlink(outside.path(), folder.join("away")).unwrap();
+    symlink("nowhere.md", folder.join("dangling.md")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        folder.join("pipe.md"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    let found = found(root.path());
+    assert_eq!(names(&found), ["good"]);
+    let mut files: Vec<PathBuf> = found.problems.into_iter().map(|it| it.file).collect();
+    files.sort_unstable();
+    let expected = ["dangling.md", "link.md", "pipe.md"].map(|file| folder.join(file));
+    assert_eq!(files, expected);
+}
+
+#[test]
+fn only_a_command_that_runs_something_needs_trust_and_every_change_of_it_counts() {
+    let root = TempDir::new().unwrap();
+    let file = ".claude/commands/x.md";
+    let read = |text: &str| {
+        write(root.path(), file, text);
+        found(root.path()).items.into_iter().next().unwrap()
+    };
+    assert!(
+        read("Say `!`date`` and \\!`date`.")
+            .needs_trust_of()
+            .is_none()
+    );
+    let one = read("Say !`date`.");
+    assert!(one.needs_trust_of().is_some());
+    assert_ne!(one.hash, read("Say !`date -u`.").hash);
+    assert_ne!(one.hash, read("---\nmodel: x\n---\nSay !`date`.").hash);
+    assert_eq!(one.hash, read("Say !`date`.").hash);
+}

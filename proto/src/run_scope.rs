@@ -1,0 +1,39 @@
+//! What a slash command sets for the run of its message, and for no other run.
+
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use crate::event::agent::Stance;
+
+/// The settings of one run. They restrict what the session allows and never add to it.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RunScope {
+    /// The name of the command, without its slash.
+    pub command: String,
+    /// The tools that the run may use, as the file of the command names them; all when absent.
+    pub tools: Option<Vec<String>>,
+    /// The model that answers in this run.
+    pub model: Option<String>,
+    /// The agent that answers in this run.
+    pub agent: Option<ScopedAgent>,
+}
+
+/// The agent of one run.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ScopedAgent {
+    pub name: String,
+    /// The tools of the agent; all when absent.
+    pub tools: Option<Vec<String>>,
+    pub stance: Stance,
+}
+
+impl RunScope {
+    /// Returns whether the run differs from any other.
+    pub fn sets_something(&self) -> bool {
+        self.tools.is_some() || self.model.is_some() || self.agent.is_some()
+    }
+}

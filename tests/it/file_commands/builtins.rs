@@ -1,0 +1,86 @@
+//! The built-in commands that let agents work.
+
+use loopd_tests::{Daemon, Turn};
+use serde_json::json;
+
+use super::{EXECUTE, INVOKE};
+
+#[tokio::test]
+async fn review_lets_an_agent_review() {
+    let daemon = Daemon::playing([]).await;
+    let session = daemon.client().create(json!({})).await;
+    let review = session
+        .call(INVOKE, json!({"name": "review", "input": "src/lib.rs"}))
+        .await;
+    assert_eq!(review["kind"], "agent-prompt");
+    assert_eq!(review["displayPrompt"], "/review src/lib.rs");
+    let prompt = review["prompt"].as_str().unwrap();
+    assert!(
+        prompt.contains("code-review") && prompt.contains("src/lib.rs"),
+        "{prompt}"
+    );
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn the_agent_that_leads_a_research_cannot_search_itself() {
+    let daemon = Daemon::playing([Turn::any().says("The report is there.")]).await;
+    let mut session = daemon.client().create(json!({})).await;
+    let wrong = session
+        .call(EXECUTE, json!({"commandName": "research", "args": " "}))
+        .await;
+    assert!(
+        wrong["error"].as_str().unwrap().contains("topic"),
+        "{wrong}"
+    );
+    session
+        .call(EXECUTE, json!({"commandName": "research", "args": "tides"}))
+        .await;
+    session.next("session.idle").await;
+    let asked = daemon.script().last_request();
+    let mut tools = asked.tools();
+    tools.sort_unstable();
+    assert!(
+        tools.contains(&"task") && tools.contains(&"create"),
+        "{tools:?}"
+    );
+    for tool in ["bash", "grep", "web_fetch", "edit", "read_agent"] {
+        assert!(!tools.contains(&tool), "{tools:?}");
+    }
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn autopilot_is_turned_on_and_off() {
+    let daemon = Daemon::playing([]).await;
+    let session = daemon.client().create(json!({})).await;
+    let cases = [
+        ("", "autopilot"),
+        ("", "interactive"),
+        ("ON", "autopilot"),
+        ("off", "interactive"),
+    ];
+    for (input, mode) in cases {
+        let params = json!({"name": "autopilot", "input": input});
+        assert_eq!(session.call(INVOKE, params).await["kind"], "completed");
+        assert_eq!(
+            session.call("session.mode.get", json!({})).await,
+            mode,
+            "{input:?}"
+        );
+    }
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_command_whose_method_is_missing_names_it() {
+    let daemon = Daemon::playing([]).await;
+    let session = daemon.client().create(json!({})).await;
+    let method = "session.plan.readSqlTodos";
+    let has_method = session.try_call(method, json!({})).await.is_ok();
+    match session.try_call(INVOKE, json!({"name": "todos"})).await {
+        Ok(todos) => assert!(has_method && todos["kind"] == "text", "{todos}"),
+        Err(error) => assert!(!has_method && error.message.contains(method), "{error}"),
+    }
+    daemon.finish().await;
+}
