@@ -277,13 +277,12 @@ impl Found {
             return None;
         }
         if entry.has("names") {
-            // A pattern lists the names in a folder.
-            let is_pattern = |word: &&Word| word.is_computed() && !word.expands();
+            // A pattern lists the names in a folder, which must be known: not `$x/*`, not `~/*`.
             let in_braces = |word: &Word| word.braces().contains(['*', '?', '[']);
             if rest.iter().any(in_braces) {
                 return None;
             }
-            let mut patterns = rest.iter().filter(is_pattern);
+            let mut patterns = rest.iter().filter(|word| word.matches());
             return patterns.try_for_each(|word| self.place(word));
         }
         let first = if entry.has("first") && !names_pattern_by_option(rest) {

@@ -35,6 +35,8 @@ fn lines_that_only_look_are_known_with_their_paths() {
         ("echo /etc/host*", &["/etc/host*"]),
         ("printf %s ldir/*", &["ldir/*"]),
         ("echo *.rs a", &["*.rs"]),
+        ("echo ../*", &["../*"]),
+        ("echo $x \"*\"", &[]),
     ];
     for (line, paths) in table {
         let places = places(line).unwrap_or_else(|| unreachable!("{line} only looks"));
@@ -80,6 +82,9 @@ fn everything_else_is_no_look() {
         "rg --ignore-file=lo x",
         "date -r /etc/hostname",
         "echo {/etc/host*,b}",
+        "echo ~root/*",
+        "echo $HOME/*",
+        "echo \"$x\"/*",
         "cd .. && ls",
         "cd - && ls",
         "cd src && git status",
