@@ -61,6 +61,7 @@ mod plan_mode;
 mod policy;
 mod properties;
 mod protected_home;
+mod protected_named_by_git;
 mod protected_repositories;
 mod providers;
 mod questions;

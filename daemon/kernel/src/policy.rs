@@ -251,13 +251,18 @@ fn may_look<'p>(
     mut resolved: impl Iterator<Item = &'p str>,
 ) -> bool {
     let is_ruled = permissions.approved.iter().any(|rule| rule.kind == "look");
-    // A search through a folder would also read what may not be read.
-    let is_restricted = permissions.denied.iter().any(|rule| rule.kind == "read");
-    if !is_ruled || is_restricted {
+    if !is_ruled {
         return false;
     }
+    // A search through a folder would also read what may not be read.
+    let is_restricted = permissions.denied.iter().any(|rule| rule.kind == "read");
+    let places = if is_restricted {
+        shell::looks::named::read_alone(text)
+    } else {
+        shell::looks::places(text)
+    };
     let inside = |path: &str| is_inside(permissions, cwd, path);
-    shell::looks::places(text).is_some_and(|places| {
+    places.is_some_and(|places| {
         let here = |path: &str| Path::new(cwd).join(path).to_string_lossy().into_owned();
         places.iter().all(|place| inside(&here(&place.path)))
             && resolved.all(|path| inside(path) || within(real, path))

@@ -1,20 +1,61 @@
 //! Finds the folders in which git keeps a repository, whatever their names are: a bare repository,
-//! or one whose working files are elsewhere. What is written there can make git run something. The
+//! or one whose working files are elsewhere. What is written there can make git run something, and so
+//! can what is written to files that the configuration of a repository names. The
 //! file tools and `bash` name them in their permission requests; the rules decide.
+
+mod config;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+
+/// How many repositories around a path are looked at.
+const MAX_REPOSITORIES: usize = 4;
 
 /// The folders of repositories, as they are on the disk now. Each folder is looked at once.
 #[derive(Debug, Default)]
 pub(super) struct GitFolders {
     seen: HashMap<PathBuf, Option<PathBuf>>,
+    /// What the configuration of a repository names, by the folder of its working files.
+    named: HashMap<PathBuf, Vec<PathBuf>>,
 }
 
 impl GitFolders {
-    /// Returns the folder of the repository that this path is or lies in. The path has no links. A
-    /// folder with the name `.git` is not looked for, because its name tells.
-    pub(super) fn around(&mut self, path: &Path) -> Option<PathBuf> {
+    /// Returns what makes git run something and is this path or has it inside: the folder of a
+    /// repository, or a file or folder that the configuration of a repository names. The path has no
+    /// links. A folder with the name `.git` is not looked for, because its name tells.
+    pub(super) fn guarding(&mut self, path: &Path) -> Option<PathBuf> {
+        self.around(path).or_else(|| self.naming(path))
+    }
+
+    /// Returns what configurations of repositories name below a folder.
+    pub(super) fn named_below(&mut self, folder: &Path) -> Vec<PathBuf> {
+        let named = self.named_around(folder);
+        named
+            .into_iter()
+            .filter(|it| it.starts_with(folder))
+            .collect()
+    }
+
+    /// Returns the file or folder that the configuration of a repository around this path names.
+    fn naming(&mut self, path: &Path) -> Option<PathBuf> {
+        let named = self.named_around(path);
+        named.into_iter().find(|named| path.starts_with(named))
+    }
+
+    /// Returns what the configurations of the repositories around a path name.
+    fn named_around(&mut self, path: &Path) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let has_git = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+        let roots = path.ancestors().skip(1).filter(has_git);
+        for root in roots.take(MAX_REPOSITORIES) {
+            let named = self.named.entry(root.to_owned());
+            let named = named.or_insert_with(|| config::named_files(root));
+            found.extend(named.iter().cloned());
+        }
+        found
+    }
+
+    fn around(&mut self, path: &Path) -> Option<PathBuf> {
         if let Some(known) = self.seen.get(path) {
             return known.clone();
         }

@@ -111,7 +111,7 @@ fn named(context: &AssessContext, asked: PathBuf, real: PathBuf) -> ResolvedPath
     ResolvedPath {
         by_rules: ClosedPlaces::of(&context.guarded).names(&real),
         repository: GitFolders::default()
-            .around(&real)
+            .guarding(&real)
             .map(|folder| texts::path(&folder)),
         asked,
         real,

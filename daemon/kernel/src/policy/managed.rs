@@ -212,7 +212,16 @@ pub fn place(about: &str, cwd: &str, user: Option<&str>) -> Result<String, Strin
         .or_else(|| about.strip_suffix("/*"))
         .unwrap_or(about);
     let path = literal(path)?;
+    if path.starts_with('$') {
+        return Err(
+            "begins with a variable, which is not replaced here, so the rule would match nothing; write the path out, or relative to the working directory"
+                .to_owned(),
+        );
+    }
     if let Some(below) = path.strip_prefix('~') {
+        if !below.is_empty() && !below.starts_with('/') {
+            return Err("is about the home of another user; write the path out".to_owned());
+        }
         let user = user.ok_or("is about the user's home, which is not known here")?;
         return Ok(format!("{user}{below}"));
     }

@@ -15,26 +15,56 @@ use std::path::Path;
 use loopd_proto::permission::{PermissionRequest, Permissions};
 
 use super::process_path::is_through_process;
+use super::shell::write_targets::WriteTargets;
 use super::{Whereabouts, plain, shell, within};
 
-/// Folders that are protected with everything in them. A `/` separates a folder and its parent.
+/// Folders that are protected with everything in them, and files in a folder of a certain name. A `/`
+/// separates a folder and its parent. All names are in small letters.
+///
+/// What counts is that a tool which people start anyway runs code from there without a question of
+/// its own. What a project runs when it is built or tested on purpose (a Makefile, package.json,
+/// .eslintrc.js) does not count, nor what runs elsewhere after a push (.github/workflows).
 #[rustfmt::skip]
 const FOLDERS: &[&str] = &[
-    ".git", ".githooks", ".husky", ".github/hooks", ".github/agents", ".github/copilot", ".hg", ".jj",
-    ".loopd", ".claude", ".codex", ".copilot", ".cursor", ".gemini", ".opencode",
-    ".agents", ".vscode", ".idea", ".devcontainer", ".emacs.d",
-    ".ssh", ".gnupg", ".config/fish", ".config/git", ".config/systemd", ".config/autostart", ".config/environment.d",
+    // Version control runs hooks, filters and monitors; the others set such hooks.
+    ".git", ".githooks", ".git-hooks", ".husky", ".hg", ".jj", ".config/git",
+    // Agents run hooks and start servers.
+    ".github/hooks", ".github/agents", ".github/copilot", ".loopd", ".claude", ".codex", ".copilot", ".cursor", ".gemini", ".opencode",
+    ".agents", ".windsurf", ".kiro", ".roo", ".continue", ".qwen",
+    // Editors run tasks, language servers and settings when they open the folder.
+    ".vscode", ".idea", ".zed", ".devcontainer", ".emacs.d", ".config/nvim",
+    // Shells and sessions run these when they start.
+    ".config/fish", ".config/direnv", ".config/mise", ".config/systemd", ".config/autostart", ".config/environment.d",
+    // Keys, and who may log in.
+    ".ssh", ".gnupg",
+    // These tools load a program named or kept there whatever they are asked to do.
+    ".cargo/config", ".cargo/config.toml", ".yarn/releases", ".yarn/plugins", ".mvn", ".gradle/init.d",
 ];
 
-/// Files that are protected in every folder.
+/// Files that are protected in every folder, for the same reasons.
 #[rustfmt::skip]
 const FILES: &[&str] = &[
-    ".mcp.json", ".gitmodules", ".gitconfig", ".envrc", ".hgrc", ".pre-commit-config.yaml", ".claude.json", ".dir-locals.el",
+    // Version control and what installs its hooks.
+    ".gitmodules", ".gitconfig", ".hgrc", ".pre-commit-config.yaml", ".lefthook.yml", ".lefthook.yaml", "lefthook.yml", "lefthook.yaml",
+    ".lefthook-local.yml", "lefthook-local.yml", ".overcommit.yml",
+    // Agents.
+    ".mcp.json", ".claude.json", ".aider.conf.yml", "opencode.json", ".crush.json",
+    // What runs when a shell enters the folder.
+    ".envrc", ".direnvrc", ".mise.toml", ".mise.local.toml", "mise.toml", "mise.local.toml",
+    // Shells and sessions.
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
     ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login",
     ".logout", "config.fish", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment",
-    ".inputrc", ".tmux.conf", ".screenrc", ".vimrc", ".gvimrc", ".exrc", ".nvimrc", ".emacs", ".gdbinit", ".lldbinit",
-    ".pythonrc", ".pdbrc", ".irbrc", ".netrc",
+    ".inputrc", ".tmux.conf", ".screenrc",
+    // Editors.
+    ".vimrc", ".gvimrc", ".exrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".emacs", ".dir-locals.el", ".dir-locals-2.el", ".devcontainer.json",
+    // Debuggers, and programs that take commands.
+    ".gdbinit", ".lldbinit", ".pythonrc", ".pdbrc", ".irbrc", ".pryrc", ".byebugrc", ".psqlrc", ".sqliterc", ".rprofile", ".iex.exs",
+    ".ghci", ".ocamlinit", ".octaverc",
+    // Package managers that run a program named there whatever they are asked to do.
+    ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.js", ".bazelrc",
+    // Passwords.
+    ".netrc",
 ];
 
 /// Whether a path names a protected file or folder, or something in one. Letters of either case
@@ -142,6 +172,11 @@ pub(crate) fn is_written<'a>(
                 resolved_paths.get(name).is_some_and(is_there)
                     || bases.iter().any(|base| in_repository(&joined(base, name)))
             };
+            // Where `cd` may lead, if that matters.
+            let goes = (!repository_folders.is_empty())
+                .then(|| WriteTargets::of(full_command_text))
+                .flatten()
+                .map(|targets| targets.directories);
             shell::written::names(full_command_text).is_none_or(|names| {
                 let is_there = |name: &String| {
                     is_protected_below(&roots, &joined(cwd, name)) || leads_there(name)
@@ -149,7 +184,15 @@ pub(crate) fn is_written<'a>(
                 let text = full_command_text;
                 let is_unclear = |name: &String| is_through_process(&joined(cwd, name));
                 let begun = shell::composed::beginnings(text);
+                let in_folder = |name: &String| {
+                    let folders = goes.iter().flat_map(|goes| &goes.folders);
+                    folders.into_iter().any(|folder| {
+                        let name = shell::directories::below(folder, name);
+                        bases.iter().any(|base| in_repository(&joined(base, &name)))
+                    })
+                };
                 names.iter().any(is_there)
+                    || names.iter().any(in_folder)
                     || begun
                         .iter()
                         .any(|begun| begins_protected(&begun.path, begun.is_open))

@@ -142,9 +142,15 @@ fn look_up(cwd: &Path, places: &[Place], closed: &ClosedPlaces) -> LookedUp {
         };
         for candidate in candidates {
             let real = real(&real_cwd.join(&candidate));
-            let repository = git_folders.around(&real);
+            let repository = git_folders.guarding(&real);
             let repository = repository.map(|folder| texts::path(&folder));
             looked_up.repositories.extend(repository);
+            if real != real_cwd && real.is_dir() {
+                // The line may go there, or write to what is below.
+                let below = git_folders.named_below(&real);
+                let below = below.iter().map(|named| texts::path(named));
+                looked_up.repositories.extend(below);
+            }
             // A rule may use another name for it: through a link, or of a hard link.
             if let Some(name) = closed.names(&real).into_iter().next() {
                 found.insert(texts::path(&candidate), name);

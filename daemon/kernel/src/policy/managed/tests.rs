@@ -205,3 +205,21 @@ fn a_rule_that_cannot_be_enforced_is_refused_and_named() {
         assert!(refused.contains(named), "{refused}");
     }
 }
+
+#[test]
+fn a_path_that_can_match_nothing_is_refused_by_name() {
+    for about in ["$PWD/priv", "$HOME", "${PWD}/priv", "~root/x"] {
+        let refused = place(about, "/project", Some("/home/me"));
+        assert!(refused.is_err(), "{about}: {refused:?}");
+    }
+    let table = [
+        ("priv", "/project/priv"),
+        ("~/x", "/home/me/x"),
+        ("~", "/home/me"),
+        ("a$b", "/project/a$b"),
+    ];
+    for (about, expected) in table {
+        let place = place(about, "/project", Some("/home/me"));
+        assert_eq!(place.as_deref(), Ok(expected), "{about}");
+    }
+}

@@ -62,6 +62,27 @@ fn files_that_make_others_run_something_are_protected_at_any_depth() {
         ".husky/pre-commit",
         ".gitmodules",
         ".ssh/authorized_keys",
+        ".git-hooks/pre-commit",
+        ".lefthook.yml",
+        "lefthook.yml",
+        ".direnvrc",
+        ".mise.toml",
+        "sub/mise.toml",
+        ".devcontainer.json",
+        ".yarnrc.yml",
+        ".yarn/releases/yarn-4.cjs",
+        ".pnpmfile.cjs",
+        ".npmrc",
+        ".cargo/config.toml",
+        "crates/a/.cargo/config",
+        ".zed/tasks.json",
+        ".nvim.lua",
+        ".psqlrc",
+        ".sqliterc",
+        ".pryrc",
+        ".Rprofile",
+        ".mvn/extensions.xml",
+        ".config/nvim/init.lua",
     ];
     for path in protected {
         assert!(is_protected(path), "{path}");
@@ -79,9 +100,54 @@ fn files_that_make_others_run_something_are_protected_at_any_depth() {
         ".env",
         "a/.github",
         "docs/claude.md",
+        "Makefile",
+        "package.json",
+        ".cargo/registry/x",
+        ".yarn/cache/x.zip",
+        ".config/app.toml",
+        "config.toml",
+        ".eslintrc.js",
     ];
     for path in ordinary {
         assert!(!is_protected(path), "{path}");
+    }
+}
+
+#[test]
+fn all_names_are_written_as_they_are_compared() {
+    for name in FILES.iter().chain(FOLDERS) {
+        assert_eq!(*name, name.to_lowercase(), "{name}");
+        assert!(is_protected(name), "{name}");
+    }
+}
+
+#[test]
+fn what_the_configuration_of_a_repository_names_is_asked_about_in_every_folder_of_a_line() {
+    let permissions = permissions(&["write", "shell"]);
+    let table = [
+        ("echo x > inc.cfg", true),
+        ("cp a scripts/hk/pre-commit", true),
+        ("cd scripts && echo x > hk/pre-commit", true),
+        ("cd scripts && cp ../a hk/pre-commit", true),
+        ("cd scripts/hk; tee pre-commit < a", true),
+        ("cat inc.cfg", false),
+        ("echo x > other.cfg", false),
+        ("cd scripts && echo x > notes", false),
+    ];
+    for (line, expected) in table {
+        let mut request = shell_request(line);
+        let PermissionRequest::Shell {
+            repository_folders, ..
+        } = &mut request
+        else {
+            unreachable!("a command asks for a shell");
+        };
+        *repository_folders = vec![
+            "/project/inc.cfg".to_owned(),
+            "/project/scripts/hk".to_owned(),
+        ];
+        let asks = judge(&permissions, "/project", &request) == Verdict::Ask;
+        assert_eq!(asks, expected, "{line}");
     }
 }
 

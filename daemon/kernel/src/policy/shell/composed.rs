@@ -2,6 +2,8 @@
 //! gets one, and the pieces of a file get numbers. The result may be a name that stands nowhere on
 //! the line.
 
+use std::collections::BTreeSet;
+
 use super::runs::Runs;
 use super::word::{Word, base_name};
 
@@ -28,6 +30,9 @@ const ENDINGS: &[&str] = &[
 ];
 const ENDING_LETTERS: &str = "SziIfbBY";
 
+/// How many pairs of a name and an ending are tried.
+const MAX_PAIRS: usize = 2_000;
+
 /// A name of which only the beginning is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Beginning {
@@ -36,15 +41,19 @@ pub(crate) struct Beginning {
     pub is_open: bool,
 }
 
-/// Returns the names that a program may make of its words.
-pub(super) fn names(program: &str, arguments: &[Word]) -> Vec<String> {
+/// Returns the names that a program may make of its words, or `None` if there are too many.
+pub(super) fn names(program: &str, arguments: &[Word]) -> Option<Vec<String>> {
     let packs = PACKING.contains(&program);
     if !packs && !KEEPING.contains(&program) {
-        return Vec::new();
+        return Some(Vec::new());
     }
-    let endings = endings(arguments);
+    let endings: BTreeSet<String> = endings(arguments).into_iter().collect();
+    let pieces: BTreeSet<&str> = operands(arguments).flat_map(Word::texts).collect();
+    if pieces.len().saturating_mul(endings.len()) > MAX_PAIRS {
+        return None;
+    }
     let mut names = Vec::new();
-    for piece in operands(arguments).flat_map(Word::texts) {
+    for piece in pieces {
         if packs {
             names.extend(shortened(piece));
         }
@@ -59,7 +68,7 @@ pub(super) fn names(program: &str, arguments: &[Word]) -> Vec<String> {
             }
         }
     }
-    names
+    Some(names)
 }
 
 /// Returns the beginnings of names that a line may write to.

@@ -4,6 +4,7 @@
 //! `tables/looks.txt` names the commands. The line is read by `reader`, so pipes, conditions,
 //! quotes, patterns and substitutions are understood. Whatever is not certain is no look.
 
+pub(crate) mod named;
 pub(crate) mod reads;
 
 use super::coverage::{self, Coverage};
@@ -180,7 +181,7 @@ impl Entry {
                 if option.starts_with("--") {
                     // Programs accept the beginning of an option for the whole option.
                     let given = text.split('=').next().unwrap_or_default();
-                    return given.len() > 3 && option.starts_with(given);
+                    return given.len() > 2 && option.starts_with(given);
                 }
                 let letter = option.strip_prefix('-').unwrap_or(option);
                 text == option
@@ -276,7 +277,13 @@ impl Found {
             return None;
         }
         if entry.has("names") {
-            return Some(());
+            // A pattern lists the names in a folder, which must be known: not `$x/*`, not `~/*`.
+            let in_braces = |word: &Word| word.braces().contains(['*', '?', '[']);
+            if rest.iter().any(in_braces) {
+                return None;
+            }
+            let mut patterns = rest.iter().filter(|word| word.matches());
+            return patterns.try_for_each(|word| self.place(word));
         }
         let first = if entry.has("first") && !names_pattern_by_option(rest) {
             operands.next()
@@ -292,6 +299,11 @@ impl Found {
         } else {
             Computed::InFolder
         };
+        for word in rest {
+            for path in attached_files(name, word) {
+                self.add(path, false)?;
+            }
+        }
         rest.iter()
             .filter(|word| !first.is_some_and(|first| std::ptr::eq(first, *word)))
             .try_for_each(|word| self.word(word, computed))
@@ -338,10 +350,9 @@ impl Found {
             if let Some((_, value)) = text.split_once('=') {
                 self.add(value, false)?;
             }
-            let after_letter = rest.chars().next().map_or(0, char::len_utf8);
-            let attached = rest.get(after_letter..).unwrap_or_default();
-            if attached.starts_with(['/', '~', '.']) {
-                self.add(attached, false)?;
+            // The letter with the value may be the last of several.
+            if let Some(start) = rest.find(['/', '~', '.']) {
+                self.add(rest.get(start..).unwrap_or_default(), false)?;
             }
         }
         Some(())
@@ -404,12 +415,41 @@ enum Computed {
     InFolder,
 }
 
+/// Letters of options whose value is a file that is read.
+const FILE_LETTERS: &[(&str, &[char])] = &[
+    ("grep", &['f']),
+    ("egrep", &['f']),
+    ("fgrep", &['f']),
+    ("ggrep", &['f']),
+    ("zgrep", &['f']),
+    ("rg", &['f']),
+    ("jq", &['f']),
+    ("gojq", &['f']),
+    ("jaq", &['f']),
+    ("git", &['O', 'f', 'S']),
+    ("du", &['X']),
+    ("diff", &['X']),
+];
+
+/// Returns what may be the name of a file that is attached to letters of options: `-cfnames`.
+fn attached_files<'w>(name: &str, word: &'w Word) -> Vec<&'w str> {
+    let listed = FILE_LETTERS.iter().find(|(own, _)| *own == name);
+    let text = word.prefix();
+    let letters = text.strip_prefix('-').filter(|it| !it.starts_with('-'));
+    let (Some((_, listed)), Some(letters)) = (listed, letters) else {
+        return Vec::new();
+    };
+    let ends = letters.match_indices(*listed);
+    let values = ends.filter_map(|(at, letter)| letters.get(at + letter.len()..));
+    values.filter(|value| !value.is_empty()).collect()
+}
+
 /// Whether an option holds the pattern or script, so that the first operand is a path.
 fn names_pattern_by_option(words: &[Word]) -> bool {
     words.iter().any(|word| {
         let text = word.prefix();
         match text.strip_prefix("--") {
-            Some(long) => ["re", "fi", "ex", "so", "ty"]
+            Some(long) => ["re", "fi", "fr", "ex", "so", "ty"]
                 .iter()
                 .any(|it| long.starts_with(it)),
             None => text.starts_with('-') && text.contains(['e', 'f', 'g']),

@@ -9,6 +9,8 @@ pub(crate) struct Word {
     /// Whether a gap can hold any text. Otherwise its gaps are patterns, which match names of
     /// files, or process substitutions.
     expands: bool,
+    /// Whether a gap is a pattern, which matches names of files.
+    matches: bool,
     /// The text inside its braces: `{a,b}` becomes two words.
     braces: String,
 }
@@ -52,12 +54,17 @@ impl Word {
     }
 
     pub(super) fn push_any(&mut self, count: Count) {
-        self.push_gap(count);
+        self.add_gap(count);
         self.expands = true;
     }
 
     /// Adds a gap that is a pattern or a process substitution.
     pub(super) fn push_gap(&mut self, count: Count) {
+        self.add_gap(count);
+        self.matches = true;
+    }
+
+    fn add_gap(&mut self, count: Count) {
         if matches!(self.parts.last(), Some(Part::Text(text)) if text.is_empty()) {
             self.parts.pop();
         }
@@ -105,6 +112,11 @@ impl Word {
     /// Whether a gap can hold any text, unlike a pattern.
     pub(crate) fn expands(&self) -> bool {
         self.expands
+    }
+
+    /// Whether a gap is a pattern, besides others that it may have.
+    pub(crate) fn matches(&self) -> bool {
+        self.matches
     }
 
     /// Whether the word may become several words, or none.

@@ -29,7 +29,7 @@ pub(crate) fn names(text: &str) -> Option<BTreeSet<String>> {
         add(&mut names, word);
     }
     for run in &runs.programs {
-        add_command(&mut names, &run.words);
+        add_command(&mut names, &run.words)?;
     }
     if runs.anything {
         // The line may run text that was not read as a command.
@@ -44,7 +44,7 @@ pub(super) fn of_commands<'w>(
 ) -> Option<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for words in commands {
-        add_command(&mut names, words);
+        add_command(&mut names, words)?;
     }
     (names.len() <= MAX_NAMES).then_some(names)
 }
@@ -56,21 +56,22 @@ pub(super) fn of_text(text: &str) -> Option<BTreeSet<String>> {
     (names.len() <= MAX_NAMES).then_some(names)
 }
 
-fn add_command(names: &mut BTreeSet<String>, words: &[Word]) {
+/// Adds the names that a command may write to. Returns `None` if there are too many.
+fn add_command(names: &mut BTreeSet<String>, words: &[Word]) -> Option<()> {
     let Some((program, arguments)) = words.split_first() else {
-        return;
+        return Some(());
     };
     let name = program.text().map_or("", base_name);
     // A command that only looks writes nothing, but `cd` leads later commands elsewhere.
     if name != "cd" && looks::is_looking(name, arguments) {
-        return;
+        return Some(());
     }
     let is_git = name == "git";
     // What git writes into its own folder is not counted.
     if is_git && git::writes_only_its_own(arguments) {
-        return;
+        return Some(());
     }
-    for composed in composed::names(name, arguments) {
+    for composed in composed::names(name, arguments)? {
         insert(names, &composed);
     }
     add(names, program);
@@ -84,6 +85,7 @@ fn add_command(names: &mut BTreeSet<String>, words: &[Word]) {
         }
         is_excluded = excludes && word.text() == Some(option);
     }
+    Some(())
 }
 
 fn add(names: &mut BTreeSet<String>, word: &Word) {

@@ -140,6 +140,65 @@ fn a_command_that_does_not_name_it_is_judged_as_before() {
 }
 
 #[test]
+fn a_line_that_reads_only_what_it_names_needs_no_question() {
+    let permissions = Permissions {
+        approved: vec![rule("look", None)],
+        ..rules()
+    };
+    let judged = |line: &str| {
+        let mut request = shell_request(line);
+        if let PermissionRequest::Shell {
+            resolved_working_directory,
+            ..
+        } = &mut request
+        {
+            *resolved_working_directory = Some("/project".to_owned());
+        }
+        judge(&permissions, "/project", &request)
+    };
+    for line in [
+        "cat a",
+        "ls",
+        "ls -la src",
+        "head -5 a | wc -l",
+        "grep -n x a",
+        "sed -n 1,5p a",
+        "git status",
+        "git status --short -b",
+        "test -f a && cat a",
+        "echo priv",
+    ] {
+        assert_eq!(judged(line), Verdict::Allow, "{line}");
+    }
+    for line in [
+        "grep -rn x .",
+        "grep -d recurse x .",
+        "grep --recursive x .",
+        "rg x",
+        "find .",
+        "ls -R",
+        "tree",
+        "cat *",
+        "cat p*/key.txt",
+        "diff . b",
+        "du -a",
+        "git status -uall",
+        "git status --untracked-files=all",
+        "git status -v",
+        "git grep x",
+        "git diff",
+        "git log -p",
+        "cd sub && cat a",
+        "cat $x",
+    ] {
+        assert_eq!(judged(line), Verdict::Ask, "{line}");
+    }
+    for line in ["cat priv/key.txt", "ls priv", "grep x priv/key.txt"] {
+        assert_eq!(judged(line), Verdict::Deny(rules().denied), "{line}");
+    }
+}
+
+#[test]
 fn a_link_to_what_may_not_be_read_is_denied() {
     for line in ["cat pub/link", "npm test; cat pub/link > out"] {
         let mut request = shell_request(line);
