@@ -25,6 +25,7 @@ pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
             terminal,
             &app.turnstile,
             &app.denied_unasked,
+            &app.planning,
         )
     } else {
         SessionConfig::new().leave_permissions_open()
