@@ -171,6 +171,12 @@ impl ScratchFolder {
         Self::below(self.0.parent.clone())
     }
 
+    /// Removes the folder with all that is in it, once its commands have ended.
+    pub(crate) fn remove(&self) {
+        #[cfg(target_os = "linux")]
+        self.0.made.lock().take();
+    }
+
     /// Returns the path of the folder; makes it if it is not there.
     #[cfg(target_os = "linux")]
     fn open(&self, home: &HomePath) -> Result<PathBuf, SandboxError> {

@@ -403,13 +403,15 @@ impl Shells {
     /// Closes the shells that run in a sandbox and stops their commands.
     pub fn close_sandboxed(&self) {
         let mut scratch = self.0.sandbox_scratch.lock();
-        *scratch = scratch.renewed();
+        let renewed = scratch.renewed();
+        let left = std::mem::replace(&mut *scratch, renewed);
         drop(scratch);
         let table = self.table();
         let sandboxed = table.slots.iter().filter(|(_, slot)| slot.sandboxed);
         let ids: Vec<ShellId> = sandboxed.map(|(id, _)| id.clone()).collect();
         drop(table);
         if ids.is_empty() {
+            left.remove();
             return;
         }
         let shells = self.clone();
@@ -420,6 +422,7 @@ impl Shells {
                 shells.stop(&id, reason).await.ok();
                 shells.close_slot(&id, reason, Retention::UntilClosed);
             }
+            left.remove();
         });
     }
 
@@ -502,6 +505,7 @@ impl Shells {
             .processes
             .end_session(&self.0.setup.session)
             .await;
+        self.0.sandbox_scratch.lock().remove();
     }
 }
 

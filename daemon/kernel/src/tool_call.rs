@@ -114,9 +114,8 @@ impl CallStage {
                 request,
                 started: true,
             },
-            (Self::Guarding { started: true, .. }, E::GuardAnswered) => Self::Intended,
-            (stage, E::GuardAnswered) => stage,
-            (Self::Requested | Self::Guarding { .. }, E::Intended) => Self::Intended,
+            (Self::Guarding { started: true, .. }, E::GuardAnswered)
+            | (Self::Requested | Self::Guarding { .. }, E::Intended) => Self::Intended,
             (Self::Requested | Self::Intended, E::PermissionRequested { request }) => {
                 Self::Asking { request }
             }
@@ -156,6 +155,7 @@ impl CallStage {
                 | Self::Recorded { .. }),
                 E::GuardWanted { .. },
             )
+            | (stage, E::GuardAnswered)
             | (
                 stage @ (Self::Guarding { .. }
                 | Self::Asking { .. }

@@ -33,7 +33,7 @@ struct Own {
     /// What people were told about the files.
     told: Vec<String>,
     /// What people were told that the user's own files bring.
-    own_content: Vec<OwnContent>,
+    seen: Vec<OwnContent>,
     /// The permission rules of settings.
     rules: Option<Arc<SettingsRules>>,
 }
@@ -129,10 +129,10 @@ impl HookCell {
     /// Returns what the user's own files bring if people were told otherwise before.
     fn new_content(&self, content: Vec<OwnContent>) -> Vec<OwnContent> {
         let mut own = self.0.own.lock();
-        if own.own_content == content {
+        if own.seen == content {
             return Vec::new();
         }
-        own.own_content.clone_from(&content);
+        own.seen.clone_from(&content);
         content
     }
 

@@ -64,17 +64,18 @@ async fn a_call_waits_for_a_guard_that_leaves_in_the_middle_unless_the_other_one
         drop(app);
         first.client().vanish().await;
         let again = daemon.client();
-        let mut _back = None;
+        let back_app = HookApp::silent(&again);
+        let mut back = Vec::new();
         if verdict == "allow" {
             waits(&daemon, &first.id).await;
             assert!(!daemon.file("made").exists());
-            let _app = HookApp::silent(&again);
-            _back = Some((again.resume(&first.id, offer()).await, _app));
+            back.push(again.resume(&first.id, offer()).await);
         }
         let end = end_of(&mut second, "c").await;
         assert_eq!(end["success"], verdict == "allow", "{end}");
         second.next("session.idle").await;
         assert_eq!(daemon.file("made").exists(), verdict == "allow");
+        drop((back, back_app));
         daemon.finish().await;
     }
 }

@@ -61,7 +61,7 @@ fn what_rules_mean() {
 
 #[test]
 fn rules_of_settings_are_judged_with_those_of_the_session() {
-    let rule = |text: &str| read(text, BASE).unwrap_or_else(|error| panic!("{error:?}"));
+    let rule = |text: &str| read(text, BASE).unwrap();
     let rules = SettingsRules {
         deny: vec![rule("Read(.env)"), rule("Bash(curl:*)")],
         ask: vec![rule("Bash(git push:*)")],
@@ -74,11 +74,10 @@ fn rules_of_settings_are_judged_with_those_of_the_session() {
             "possiblePaths": [], "possibleUrls": [], "hasWriteFileRedirection": false,
             "canOfferSessionApproval": true, "resolvedWorkingDirectory": "/app/sub",
         }))
-        .unwrap_or_else(|error| panic!("{error}"))
+        .unwrap()
     };
     let reads = |path: &str| -> PermissionRequest {
-        serde_json::from_value(json!({"kind": "read", "path": path, "intention": ""}))
-            .unwrap_or_else(|error| panic!("{error}"))
+        serde_json::from_value(json!({"kind": "read", "path": path, "intention": ""})).unwrap()
     };
     let verdict = |approve_all: bool, request: &PermissionRequest| {
         let mut permissions = Permissions {
