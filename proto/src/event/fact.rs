@@ -112,6 +112,8 @@ pub struct PendingMessage {
     pub sender: Option<ClientRef>,
     /// The permission request that the message answers after its turn was over.
     pub answers: Option<RequestId>,
+    /// The tool without which the message is not given to a model.
+    pub required_tool: Option<String>,
 }
 
 /// A slash command that waits for a client to run it.

@@ -105,6 +105,7 @@ pub(super) async fn execute(context: Context, params: ExecuteParams) -> Result<E
                 display_prompt: Some(display_prompt),
                 attachments: Vec::new(),
                 agent_mode: None,
+                required_tool: None,
                 request_headers: std::collections::BTreeMap::new(),
                 source: None,
                 place: SendPlace::Enqueue,
