@@ -362,8 +362,8 @@ async fn bad_parameters_are_named_and_nothing_is_sent() {
     let refused = session.refused(METHOD, json!({"prompt": 1})).await;
     assert_eq!(refused.code, -32602);
     assert!(refused.message.contains("prompt"), "{refused}");
-    for member in ["responseFormat", "requiredTool"] {
-        let wants = json!({"prompt": "x", member: "something"});
+    for (member, value) in [("responseFormat", "something"), ("requiredTool", "")] {
+        let wants = json!({"prompt": "x", member: value});
         for method in [METHOD, "session.send"] {
             let refused = session.refused(method, wants.clone()).await;
             assert!(refused.message.contains(member), "{refused}");

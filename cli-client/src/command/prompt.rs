@@ -270,20 +270,25 @@ pub(super) fn outcome_of(
         Err(error) if error.limit_reached().is_some() => Ok(Outcome::Limit),
         Err(Error::Failed(_) | Error::Aborted) => Ok(Outcome::Failed),
         Err(error) => Err(error.into()),
+        // The agent has found another way, or says itself what it needs.
+        Ok(reply) if matches!(reply.outcome, TurnOutcome::Completed { .. }) => Ok(Outcome::Done),
+        Ok(reply) if matches!(reply.outcome, TurnOutcome::Blocked { .. }) => Ok(Outcome::Blocked),
         Ok(_) if app.denied_unasked.happened() => Ok(Outcome::NobodyToAsk),
         // A warning of the session has said why.
         Ok(reply) if reply.incomplete.is_some() => Ok(Outcome::Limit),
         // An event of the turn has already shown this.
         Ok(reply) => Ok(match reply.outcome {
-            TurnOutcome::Answered | TurnOutcome::Idle | TurnOutcome::Completed { .. } => {
-                Outcome::Done
-            }
-            TurnOutcome::Blocked { .. } => Outcome::Blocked,
+            TurnOutcome::Answered
+            | TurnOutcome::Idle
+            | TurnOutcome::Completed { .. }
+            | TurnOutcome::Blocked { .. } => Outcome::Done,
             TurnOutcome::Stopped { reason, .. } => match reason {
                 StopReason::CapReached => Outcome::Limit,
                 StopReason::Rejected => Outcome::NobodyToAsk,
-                StopReason::TaskComplete | StopReason::Blocked => Outcome::Done,
-                StopReason::Aborted | StopReason::Error => Outcome::Failed,
+                StopReason::TaskComplete
+                | StopReason::Blocked
+                | StopReason::Aborted
+                | StopReason::Error => Outcome::Failed,
             },
         }),
     }

@@ -77,6 +77,26 @@ fn a_blocked_agent_ends_with_5_and_says_what_it_needs() {
 }
 
 #[test]
+fn an_agent_that_was_denied_something_and_found_another_way_is_done() {
+    let home = Home::new();
+    let model = Model::answering(|request| {
+        if request.last_results().is_empty() {
+            Turn::any().calls([call("t", "bash", json!({"command": "touch made"}))])
+        } else {
+            Turn::any().calls([complete(json!({"summary": "done without it"}))])
+        }
+    });
+    let said = model.run(&home, &["--autopilot", "-p", "go"]);
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (0, "done without it\n"),
+        "{said:?}"
+    );
+    assert!(!home.path("made").exists());
+    model.finish();
+}
+
+#[test]
 fn an_agent_that_was_told_to_go_on_too_often_ends_with_4() {
     let home = Home::new();
     let model = Model::answering(|_| Turn::any().says("not yet"));

@@ -218,12 +218,11 @@ fn continuation(situation: &Situation<'_>) -> Continuation {
         return Continuation::Nothing;
     }
     match (situation.run, progress.task_end()) {
-        (RunEnd::No, _) => return Continuation::Nothing,
+        (RunEnd::No, _) | (RunEnd::Busy, None) => return Continuation::Nothing,
         (RunEnd::Aborted, _) => return stop(StopReason::Aborted),
         (RunEnd::Failed, _) => return stop(StopReason::Error),
         (RunEnd::Busy | RunEnd::Quiet | RunEnd::Rejected, Some(reason)) => return stop(reason),
         (RunEnd::Rejected, None) => return stop(StopReason::Rejected),
-        (RunEnd::Busy, None) => return Continuation::Nothing,
         (RunEnd::Quiet, None) => {}
     }
     if !options.continues() || progress.paused {

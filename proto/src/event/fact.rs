@@ -115,6 +115,8 @@ pub struct PendingMessage {
     pub answers: Option<RequestId>,
     /// What the message sets for its run only.
     pub scope: Option<Box<RunScope>>,
+    /// The tool without which the message is not given to a model.
+    pub required_tool: Option<String>,
 }
 
 /// A slash command that waits for a client to run it.

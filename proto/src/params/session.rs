@@ -132,7 +132,7 @@ pub struct SendParams {
     /// The form of the answer, which the provider enforces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_format: Option<Value>,
-    /// Refuses the message unless the model has this tool.
+    /// The tool that the model must have when the message begins, else the message fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required_tool: Option<String>,
     /// Our own member: what the message sets for its run only, as `session.commands.invoke` says.

@@ -183,8 +183,23 @@ async fn an_app_that_continues_itself_has_the_tool_and_gets_the_event() {
     let mut session = flying(&daemon, options).await;
     session.ask("go").await;
     assert_eq!(session.count("session.autopilot_stopped"), 0);
-    session.ask("go on").await;
+    let hidden = json!({"prompt": "go on", "displayPrompt": "", "requiredTool": "task_complete"});
+    session.call("session.sendAndWait", hidden).await;
     assert_eq!(session.count("session.task_complete"), 1);
     assert_eq!(nudges(&session).len(), 0);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_message_that_requires_a_tool_fails_without_it() {
+    let daemon = daemon([Turn::user("without").says("fine")]).await;
+    let mut session = daemon.client().create(json!({})).await;
+    let wants = json!({"prompt": "go on", "requiredTool": "task_complete"});
+    let failed = session.refused("session.sendAndWait", wants).await;
+    assert!(failed.message.contains("task_complete"), "{failed}");
+    let error = &data(&session, "session.error")[0];
+    assert_eq!(error["errorCode"], "required_tool_unavailable");
+    session.next("session.idle").await;
+    session.ask("without").await;
     daemon.finish().await;
 }

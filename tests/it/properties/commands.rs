@@ -98,6 +98,7 @@ pub(super) fn send(prompt: &str, place: SendPlace, id: Option<MessageId>) -> Com
         display_prompt: None,
         attachments: Vec::new(),
         agent_mode: None,
+        required_tool: None,
         request_headers: std::collections::BTreeMap::new(),
         source: None,
         place,

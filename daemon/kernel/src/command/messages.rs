@@ -19,6 +19,8 @@ pub struct Send {
     pub display_prompt: Option<String>,
     pub attachments: Vec<Attachment>,
     pub agent_mode: Option<String>,
+    /// The tool without which the message is not given to a model.
+    pub required_tool: Option<String>,
     /// HTTP headers for the model requests of this message only. They may hold secrets, so the
     /// actor keeps them in memory and they never enter the log.
     pub request_headers: BTreeMap<String, String>,

@@ -76,8 +76,13 @@ pub(super) fn after_run(
     let Some(request) = state.autopilot.request.clone() else {
         return false;
     };
+    if settings::mode_after(state, decision) != Mode::Autopilot {
+        return false;
+    }
     let event = match judge(state, decision, run, env).next {
         Continuation::Nothing => return false,
+        // It was told when the run ended.
+        Continuation::NoTool if !state.is_busy() => return false,
         Continuation::Nudge => {
             nudge(state, decision, request);
             return true;

@@ -63,6 +63,7 @@ pub(super) fn start(
         sender: order.sender,
         answers: None,
         scope: None,
+        required_tool: None,
     });
     decision.store(Durable::FleetStarted(FleetStarted {
         workers: order.workers,
@@ -162,6 +163,7 @@ fn finish(
         sender: None,
         answers: None,
         scope: None,
+        required_tool: None,
     };
     queue::enqueue(state, message, decision, env)
 }

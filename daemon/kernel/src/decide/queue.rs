@@ -54,6 +54,7 @@ pub(super) fn send(
         attachments: send.attachments,
         switches_to: send.agent_mode.as_deref().and_then(named_mode),
         agent_mode: send.agent_mode,
+        required_tool: send.required_tool,
         source: send.source,
         delivery: if steers {
             Delivered::Steering
@@ -151,6 +152,7 @@ pub(super) fn answer_late(
         display_prompt: None,
         attachments: Vec::new(),
         agent_mode: None,
+        required_tool: None,
         switches_to: None,
         source: Some("late-permission".to_owned()),
         delivery: if state.is_busy() {

@@ -33,6 +33,7 @@ pub(super) fn start(
         sender,
         answers: None,
         scope: None,
+        required_tool: None,
     };
     if state.researches.is_some() && state.research().is_some() {
         return Err(Refusal::ResearchGoesOn);

@@ -39,6 +39,11 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
         fail(state, &mut decision, failure, env);
         return decision;
     }
+    if let Some(failure) = lacks_tool(state, preparing, env) {
+        deliver_unanswered(&mut decision, preparing);
+        fail(state, &mut decision, failure, env);
+        return decision;
+    }
     let key = match &preparing.joins {
         Some(running) => running.next(),
         None => TurnKey {
@@ -114,6 +119,25 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
     }
     call_model(&mut decision, key);
     decision
+}
+
+/// Returns the failure to report if a message requires a tool that the model does not have.
+fn lacks_tool(state: &State, preparing: &Preparing, env: &DecideEnv<'_>) -> Option<ModelFailure> {
+    let required = preparing.messages.iter();
+    let mut required = required.filter_map(|message| message.required_tool.as_deref());
+    let missing = required.find(|tool| (env.tool_origin)(tool).is_none())?;
+    Some(ModelFailure {
+        kind: "required_tool".to_owned(),
+        code: Some("required_tool_unavailable".to_owned()),
+        message: format!(
+            "The message requires the tool {missing}, which the model does not have in this session, or not in its mode. \
+             Send it without requiredTool, or bring the tool."
+        ),
+        status: None,
+        provider_call_id: None,
+        model: state.model.clone(),
+        retry_after_seconds: None,
+    })
 }
 
 /// Ends the run when nothing could be sent to a model. The messages enter the conversation, and the

@@ -66,6 +66,7 @@ impl Child for ChildSession {
             display_prompt: None,
             attachments: Vec::new(),
             agent_mode: None,
+            required_tool: None,
             request_headers: BTreeMap::new(),
             source: None,
             place: self.beginning.place,

@@ -93,8 +93,8 @@ pub(super) fn message(params: SendParams, sender: ClientRef) -> Result<Send, Rpc
         Some(
             "responseFormat: answers cannot be held to a schema yet; ask for the form in the prompt",
         )
-    } else if params.required_tool.is_some() {
-        Some("requiredTool: a message cannot be made to depend on a tool yet; leave it out")
+    } else if params.required_tool.as_deref().is_some_and(str::is_empty) {
+        Some("requiredTool: must not be empty; leave it out to require none")
     } else if params
         .message_id
         .as_ref()
@@ -127,6 +127,7 @@ pub(super) fn message(params: SendParams, sender: ClientRef) -> Result<Send, Rpc
         display_prompt: params.display_prompt,
         attachments: params.attachments.unwrap_or_default(),
         agent_mode: params.agent_mode,
+        required_tool: params.required_tool,
         request_headers: params.request_headers,
         source: params.source,
         place: match (params.mode, params.prepend) {

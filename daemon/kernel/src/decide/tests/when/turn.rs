@@ -28,6 +28,7 @@ pub(crate) fn send(id: &str) -> Send {
         display_prompt: None,
         attachments: Vec::new(),
         agent_mode: None,
+        required_tool: None,
         request_headers: BTreeMap::new(),
         source: None,
         place: SendPlace::Enqueue,
