@@ -81,6 +81,7 @@ mod tasks;
 mod tool_stages;
 mod trust;
 mod turns;
+mod typed_lines;
 mod unattended;
 mod uncommitted;
 mod validator;
