@@ -71,6 +71,7 @@ mod settings;
 mod settings_race;
 mod shell_policy;
 mod shells;
+mod silent_strangers;
 mod slow_reader;
 mod stopped_by_users;
 mod stored_secrets;
