@@ -10,6 +10,7 @@
 )]
 
 #[cfg(unix)]
+mod aborted_before;
 mod agent_files;
 mod agents;
 mod answers;
