@@ -18,6 +18,7 @@ mod attach_piped;
 #[cfg(unix)]
 mod conversation;
 mod daemon;
+mod doctor;
 mod home;
 mod interrupt;
 mod model;
