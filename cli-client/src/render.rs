@@ -161,6 +161,10 @@ impl Text {
                 Some(_) | None => Ok(()),
             };
         }
+        if begins_work(&event.body) {
+            // The aborted turn is over, whatever comes of this one.
+            self.tell_abort()?;
+        }
         self.note_whose(&event.body)?;
         if self.is_other && is_work(&event.body) {
             return Ok(());
@@ -438,6 +442,17 @@ fn mode_line(mode: Mode) -> &'static str {
         Mode::Interactive => "interactive mode",
         Mode::Plan => "plan mode: nothing is changed until a plan is approved",
         Mode::Autopilot => "autopilot mode: the agent decides by itself and goes on",
+    }
+}
+
+/// Returns whether a turn begins with this event, or a message that does not join one.
+fn begins_work(body: &Body) -> bool {
+    match body {
+        Body::Durable(Durable::UserMessage(message)) => {
+            message.delivery != Some(Delivered::Steering)
+        }
+        Body::Durable(Durable::TurnStart(_)) => true,
+        Body::Durable(_) | Body::Ephemeral(_) | Body::Unknown { .. } => false,
     }
 }
 

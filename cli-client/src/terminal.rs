@@ -107,7 +107,7 @@ impl Terminal {
     pub(crate) async fn ask(&self, text: &str, prompt: &str) -> Option<String> {
         match self.input.question(text, prompt).typed().await {
             Ok(Typed::Line(line)) => Some(line),
-            Ok(Typed::End) if is_there() => None,
+            Ok(Typed::End) if is_there(io::stdin()) => None,
             Ok(Typed::End) => {
                 self.gone.notify_one();
                 std::future::pending().await
@@ -136,13 +136,32 @@ impl Terminal {
     }
 }
 
-/// Returns whether the terminal is still there. One that was closed is not, although the end of input
-/// comes before the signal that ends this process.
-fn is_there() -> bool {
-    io::stdin().is_terminal()
+/// Returns whether the terminal is still there. When it is closed, the end of input comes first, then
+/// it stops being a terminal, then comes the signal that ends this process; but it is known to be hung
+/// up before the end of input.
+#[cfg(unix)]
+fn is_there(terminal: impl std::os::fd::AsFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut polled = [PollFd::new(&terminal, PollFlags::IN)];
+    let is_known = poll(&mut polled, Some(&at_once)).is_ok();
+    let [polled] = polled;
+    let is_cut = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    is_known && !polled.revents().intersects(is_cut) && rustix::termios::isatty(&terminal)
+}
+
+#[cfg(not(unix))]
+fn is_there(terminal: impl IsTerminal) -> bool {
+    terminal.is_terminal()
 }
 
 /// Shows the hidden characters in untrusted text, so that it cannot control the terminal.
 pub(crate) fn sanitize(text: &str) -> String {
     visible(text).into_owned()
 }
+
+#[cfg(all(test, unix))]
+mod tests;

@@ -68,6 +68,8 @@ pub struct Outcome {
 pub enum Status {
     Success,
     Failure,
+    /// The shell that the command was meant for is gone, so the command was not run.
+    ShellGone,
     /// The turn was aborted. The text is what the tool had until then.
     Interrupted,
 }

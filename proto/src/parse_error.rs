@@ -9,6 +9,8 @@ use std::fmt::Display;
 const EXPECTED: &str = ", expected ";
 /// Begins the place that the parsers of JSON and YAML add.
 const PLACE: &str = " at line ";
+/// Begins the place in a text of one line.
+const IN_FIRST_LINE: &str = " at line 1 column ";
 /// Begins what serde says about an enum whose forms have no tag.
 const NO_VARIANT: &str = "data did not match any variant of untagged enum ";
 
@@ -74,7 +76,9 @@ const FOUND: [(&str, &str); 9] = [
 
 /// Returns the text of a serde error without the names of types.
 pub fn plain(error: &impl Display) -> String {
-    let text = error.to_string();
+    let text = error
+        .to_string()
+        .replacen("unknown variant `", "unknown value `", 1);
     if let Some((before, rest)) = text.split_once(NO_VARIANT) {
         let place = rest.find(PLACE).and_then(|at| rest.get(at..));
         let place = place.unwrap_or_default();
@@ -99,8 +103,13 @@ pub fn plain(error: &impl Display) -> String {
 pub fn at_path<E: Display + serde::de::Error>(error: &serde_path_to_error::Error<E>) -> String {
     let path = error.path().to_string();
     let text = plain(error.inner());
+    // The path says where it is: what clients and models send has no lines.
+    let text = match text.rfind(IN_FIRST_LINE) {
+        Some(at) => text.get(..at).unwrap_or_default(),
+        None => &text,
+    };
     if path == "." {
-        text
+        text.to_owned()
     } else {
         format!("{path}: {text}")
     }
@@ -179,6 +188,13 @@ mod tests {
             args[member] = value;
             args
         };
+        let mut sent =
+            serde_json::Deserializer::from_str("{\"mode\": \"later\", \"command\": \"\"}");
+        let error = serde_path_to_error::deserialize::<_, BashArgs>(&mut sent).unwrap_err();
+        assert_eq!(
+            at_path(&error),
+            "mode: unknown value `later`, expected `sync` or `detached`"
+        );
         let cases = [
             (
                 json!("ls"),
@@ -204,7 +220,7 @@ mod tests {
             ),
             (
                 with("mode", json!("later")),
-                "mode: unknown variant `later`, expected `sync` or `detached`",
+                "mode: unknown value `later`, expected `sync` or `detached`",
             ),
             (
                 with("pair", json!({})),

@@ -54,6 +54,10 @@ pub enum PermissionRequest {
         /// Whether the command writes to protected files, which no rule covers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         writes_protected: Option<bool>,
+        /// What was typed into the program before and waits for the end of its line. There are
+        /// several if it is not known whether an interrupt dropped a part.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        typed_before: Vec<String>,
     },
     Write {
         /// Whether the managed settings want a person to decide.
@@ -248,6 +252,15 @@ impl PermissionRequest {
         {
             *shell_directory_unknown = directories.is_none().then_some(true);
             *shell_directories = directories.unwrap_or_default();
+        }
+        self
+    }
+
+    /// Says what was typed before on the line that this request goes on with.
+    #[must_use]
+    pub fn after_typing(mut self, lines: Vec<String>) -> Self {
+        if let Self::Shell { typed_before, .. } = &mut self {
+            *typed_before = lines;
         }
         self
     }

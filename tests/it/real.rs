@@ -2,6 +2,7 @@
 //! own group and need `cargo build -p loopd` first.
 
 mod agents;
+mod client_count;
 mod control_socket;
 mod detached;
 mod durability;

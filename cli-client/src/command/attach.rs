@@ -56,6 +56,8 @@ pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
     for event in past {
         renderer.show(&event)?;
     }
+    // What comes next belongs to no turn that was aborted before.
+    renderer.end_turn()?;
     if !terminal.can_ask() && stdin::can_bring_text() {
         let outcome = piped::run(app, &session, events, renderer).await;
         drop(session);

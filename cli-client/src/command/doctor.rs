@@ -70,6 +70,11 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Outcome> {
                 (Style::Bad, "fail", text)
             }
         };
+        if app.options.json {
+            let line = serde_json::json!({"check": name, "status": mark.trim_end(), "text": text});
+            app.terminal.print(&format!("{line}\n"))?;
+            continue;
+        }
         let mark = app.terminal.styled(style, mark);
         app.terminal.print(&format!("{mark} {name:<7} {text}\n"))?;
     }

@@ -10,6 +10,7 @@
 )]
 
 #[cfg(unix)]
+mod aborted_before;
 mod agent_files;
 mod agents;
 mod answers;
@@ -18,6 +19,7 @@ mod autopilot;
 #[cfg(unix)]
 mod conversation;
 mod daemon;
+mod doctor;
 mod home;
 #[cfg(unix)]
 mod hooks;

@@ -481,6 +481,7 @@ fn parts(message: &UserMessage) -> Vec<Part> {
 fn said(state: &mut State, message: &AssistantMessage) {
     // The warning that follows says if it is not complete.
     state.answer_cut = None;
+    state.changed_shells.after_message();
     let reasoning = match (&message.reasoning_text, &message.reasoning_opaque) {
         (None, None) => None,
         (text, opaque) => Some(Reasoning {

@@ -9,6 +9,7 @@ use super::model::ToolCall;
 use super::policy::plain;
 use super::policy::shell::changes::changes_shell;
 use super::policy::shell::directories::{Directories, below};
+use super::policy::typed::UnfinishedLine;
 use super::texts;
 
 /// The tools that run a command in a shell, and those that type into one.
@@ -30,6 +31,20 @@ struct UsedShell {
     is_changed: bool,
     /// The directories that it may be in; `None` if that is not known.
     directories: Option<BTreeSet<String>>,
+    /// What was typed into the program that runs in it and was not ended by {enter}.
+    line: UnfinishedLine,
+    /// Whether the model was told that the shell is gone.
+    gone: ToldGone,
+}
+
+/// Whether the model was told that a shell is gone, so that its next command may run in a new one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum ToldGone {
+    #[default]
+    No,
+    /// By the result of a call of its last message. The other calls of that message do not know it.
+    ByLastMessage,
+    Yes,
 }
 
 impl ChangedShells {
@@ -53,11 +68,42 @@ impl ChangedShells {
         let used = self.0.entry(id.to_owned()).or_insert_with(|| UsedShell {
             is_changed: false,
             directories: Some(BTreeSet::from([cwd.to_owned()])),
+            line: UnfinishedLine::default(),
+            gone: ToldGone::No,
         });
+        if code == Some(texts::SHELL_GONE_CODE) {
+            used.gone = ToldGone::ByLastMessage;
+            return;
+        }
+        if RUNNING.contains(&name) {
+            used.gone = ToldGone::No;
+        }
+        if let Some(input) = input_of(call) {
+            used.line = std::mem::take(&mut used.line).after(input);
+        } else if RUNNING.contains(&name) && complete.success {
+            // The shell runs another command, so the program before it has ended.
+            used.line = UnfinishedLine::default();
+        }
         if changed_by(call).is_some() {
             used.is_changed = true;
             used.directories = used.directories.take().and_then(|at| moved(at, call));
         }
+    }
+
+    /// Takes a message of the model, which knows the results of the calls before it.
+    pub(crate) fn after_message(&mut self) {
+        for used in self.0.values_mut() {
+            if used.gone == ToldGone::ByLastMessage {
+                used.gone = ToldGone::Yes;
+            }
+        }
+    }
+
+    /// Whether the model still counts on what earlier commands made of a shell. If the shell is
+    /// gone, it has to be told before a command runs in a new one.
+    pub fn is_counted_on(&self, id: &str) -> bool {
+        let used = self.0.get(id);
+        used.is_some_and(|used| used.is_changed && used.gone != ToldGone::Yes)
     }
 
     /// Returns the ids of the shells that were changed.
@@ -78,6 +124,25 @@ impl ChangedShells {
             self.0.get(id).is_some_and(|used| used.is_changed)
                 || others.any(|other| changed_by(other) == Some(id))
         })
+    }
+
+    /// Returns the unfinished line that a call which types goes on with. It is not known beside
+    /// another call that types into the same program and comes before it.
+    pub(crate) fn line_of<'c>(
+        &self,
+        call: &ToolCall,
+        mut earlier: impl Iterator<Item = &'c ToolCall>,
+    ) -> UnfinishedLine {
+        let Some(id) = shell(call).filter(|_| input_of(call).is_some()) else {
+            return UnfinishedLine::default();
+        };
+        if earlier.any(|other| input_of(other).is_some() && shell(other) == Some(id)) {
+            return UnfinishedLine::Unknown;
+        }
+        self.0
+            .get(id)
+            .map(|used| used.line.clone())
+            .unwrap_or_default()
     }
 
     /// Returns the directories that the shell of a call may be in, or `None` if that is not known:
@@ -148,6 +213,13 @@ pub(crate) fn command_of(call: &ToolCall) -> Option<&str> {
     let command = call.arguments.get("command");
     let command = command.filter(|_| RUNNING.contains(&call.name.as_str()));
     command.and_then(serde_json::Value::as_str)
+}
+
+/// Returns what a call types into a program.
+pub(crate) fn input_of(call: &ToolCall) -> Option<&str> {
+    let input = call.arguments.get("input");
+    let input = input.filter(|_| TYPING.contains(&call.name.as_str()));
+    input.and_then(serde_json::Value::as_str)
 }
 
 fn shell(call: &ToolCall) -> Option<&str> {

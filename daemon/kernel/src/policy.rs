@@ -19,12 +19,13 @@ pub(crate) mod protected;
 pub mod restrict;
 pub mod settings;
 pub mod shell;
+pub mod typed;
 mod url;
 mod verdict;
 
 use std::path::{Component, Path, PathBuf};
 
-use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions, ShellCommand};
+use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions};
 
 use self::path_pattern::covers;
 use self::shell::Denial;
@@ -63,14 +64,31 @@ fn judge_by_rules(
     at: Whereabouts<'_>,
     request: &PermissionRequest,
 ) -> Verdict {
+    let mut rules = typed::rules_in_force(permissions);
+    let Some(rule) = rules.next().filter(|_| typed::is_typed(request)) else {
+        return judge_as_it_is(permissions, at, request);
+    };
+    // What is typed counts as the line that it becomes.
+    let Some(lines) = typed::as_lines(request) else {
+        return Verdict::denied_by(rule);
+    };
+    let verdicts = lines
+        .iter()
+        .map(|line| judge_as_it_is(permissions, at, line));
+    verdicts.fold(judge_as_it_is(permissions, at, request), Verdict::meet)
+}
+
+fn judge_as_it_is(
+    permissions: &Permissions,
+    at: Whereabouts<'_>,
+    request: &PermissionRequest,
+) -> Verdict {
     let cwd = at.cwd;
     if let Some(rule) = permissions.denied.iter().find(|rule| denies(rule, request)) {
         return Verdict::denied_by(rule);
     }
     if let PermissionRequest::Shell {
-        full_command_text,
-        commands,
-        ..
+        full_command_text, ..
     } = request
     {
         let read = denied_files::read(permissions, cwd, request);
@@ -98,7 +116,11 @@ fn judge_by_rules(
             Denial::Possible => asks = true,
             Denial::No => {}
         }
-        if asks || !about_shell.is_empty() && is_typed_in_part(commands, full_command_text) {
+        if asks
+            || !about_shell.is_empty()
+                && typed::is_typed(request)
+                && typed::is_part(full_command_text)
+        {
             return Verdict::Ask;
         }
     }
@@ -357,27 +379,6 @@ pub fn check_kind(rule: &PermissionRule) -> Result<(), String> {
         KINDS.join(", ")
     ))
 }
-
-/// Whether text is typed into a shell without the end of its line. It is not known yet what the
-/// line becomes.
-fn is_typed_in_part(commands: &[ShellCommand], text: &str) -> bool {
-    let typed = commands
-        .first()
-        .is_some_and(|first| TYPED.contains(&first.identifier.as_str()));
-    let mut depth = 0_u32;
-    let words = text.chars().any(|character| {
-        match character {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0 && character != '}'
-    });
-    typed && words && !text.ends_with("{enter}") && !text.ends_with('\n')
-}
-
-/// The identifiers of requests that type into a shell.
-const TYPED: [&str; 2] = ["write_bash", "write_powershell"];
 
 /// Whether a path is this directory or lies below it, compared part by part. `..` goes up, as on
 /// disk.

@@ -203,6 +203,9 @@ pub(crate) const CHANGED_SHELL: &str = "An earlier command may have changed this
 /// The error code of a call that a person rejected. Such a result ends the loop.
 pub const REJECTED_CODE: &str = "rejected";
 
+/// The code of a command that was not run because its shell is gone.
+pub const SHELL_GONE_CODE: &str = "shell_gone";
+
 pub(crate) const REJECTED_BY_USER: &str = "The user rejected this tool call.";
 
 pub(crate) const COULD_NOT_ASK: &str =
@@ -224,6 +227,15 @@ pub fn denied_by_rules(rules: &[PermissionRule]) -> String {
         named.join(", ")
     )
 }
+
+/// Why an agent cannot go on: its own log is not there.
+pub const AGENT_LOG_GONE: &str = "it has no conversation to go on with: that was deleted, or the agent was interrupted before it began; start a new task";
+
+/// The result of typing keys that make another line of the text, while deny rules are in force.
+pub(crate) const TYPED_KEYS: &str = "Nothing was typed. Deny rules are in force, and they cannot be compared with keys that edit or recall a line, with control characters and with history expansion (`!x`, `^a^b`). Type one whole line that ends in {enter}; {ctrl-c} alone stops the program or drops the line.";
+
+/// The result of typing after text that is not known, while deny rules are in force.
+pub(crate) const TYPED_AFTER_UNKNOWN: &str = "Nothing was typed. Deny rules are in force, and the line that this would go on with is not known: keys edited it, or another call types into the same shell. Type {ctrl-c} alone to drop that line, wait for the result, then type one whole line that ends in {enter}.";
 
 /// The result of a call whose tool was removed between the verdict and the run.
 pub fn tool_is_gone(name: &str) -> String {

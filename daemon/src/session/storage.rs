@@ -154,6 +154,7 @@ impl Substitute {
 }
 
 /// What the log holds after a commit that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stored {
     /// The transaction: the commit took effect although it was reported as failed.
     All,
@@ -214,7 +215,8 @@ impl Actor {
         let after = State::new(self.state.id.clone());
         let after = std::mem::replace(&mut self.state, after);
         let record = self.record.clone();
-        if let Stored::All = self.read_back(&after).await {
+        let read = self.read_back(&after).await;
+        if read == Stored::All && !error.loses_what_is_read() {
             self.state = after;
             return Ok(self.finish(transaction));
         }
@@ -253,12 +255,16 @@ impl Actor {
     /// Reads the state from the log. `after` is the state after the transaction that failed.
     async fn read_back(&mut self, after: &State) -> Stored {
         match self.stored_state().await {
-            Ok(Some((_, state))) if state.seq == after.seq && state.tip == after.tip => Stored::All,
             Ok(Some((record, state))) => {
+                let has_all = state.seq == after.seq && state.tip == after.tip;
                 self.record = record;
                 self.state = state;
                 self.storage.unread = None;
-                Stored::Nothing
+                if has_all {
+                    Stored::All
+                } else {
+                    Stored::Nothing
+                }
             }
             Ok(None) => {
                 self.storage.unread = None;
@@ -315,7 +321,8 @@ impl Actor {
             return Err(SessionError::Store(error));
         }
         // The store refuses it for good, or the failed commit took effect after all.
-        if let Stored::All = self.read_back(&unstored.state).await {
+        let read = self.read_back(&unstored.state).await;
+        if read == Stored::All && !error.loses_what_is_read() {
             self.take_over(*unstored);
             return Ok(());
         }

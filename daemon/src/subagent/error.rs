@@ -94,10 +94,8 @@ pub enum ChildError {
     Parent(#[from] ParentEnded),
     #[error("its session exists already")]
     Exists,
-    #[error(
-        "it was interrupted before it could begin, so there is nothing to go on with; start a new task"
-    )]
-    NeverBegan,
+    #[error("{}", loopd_kernel::texts::AGENT_LOG_GONE)]
+    NoLog,
     #[error("its parent has no log")]
     NoParentLog,
     #[error("its parent's log has no such call")]

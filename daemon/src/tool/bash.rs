@@ -93,6 +93,9 @@ impl Tool for Bash {
         if let Err(outcome) = check_sandbox(args, context) {
             return Need::Refused(outcome);
         }
+        if let Some(outcome) = not_in_a_new_shell(args, context) {
+            return Need::Refused(outcome);
+        }
         // A shell that is not known is not looked up, and its command is asked about.
         let shell = args.shell_id.as_ref().and_then(|id| {
             let cwd = texts::path(&context.cwd);
@@ -115,6 +118,9 @@ impl Tool for Bash {
             Err(outcome) => return outcome,
         };
         if let Err(outcome) = check_sandbox(&args, context) {
+            return outcome;
+        }
+        if let Some(outcome) = not_in_a_new_shell(&args, context) {
             return outcome;
         }
         match grant.request() {
@@ -142,10 +148,6 @@ impl Tool for Bash {
             Mode::Sync => RunIn::Foreground,
             Mode::Async => RunIn::Background,
         };
-        let lost = args.shell_id.as_ref().and_then(|id| {
-            let reason = context.shells.lost(id)?;
-            words::lost(id, reason, &context.cwd)
-        });
         let order = CommandOrder {
             shell: args.shell_id,
             command: args.command,
@@ -163,14 +165,10 @@ impl Tool for Bash {
             Ok(command) => command,
             Err(error) => return words::refused(&error),
         };
-        let mut outcome = match run_in {
+        match run_in {
             RunIn::Foreground => in_front(&command, wait, context).await,
             RunIn::Background => in_background(&command, context).await,
-        };
-        if let Some(lost) = lost {
-            outcome.text = words::with_note(lost, &outcome.text);
         }
-        outcome
     }
 }
 
@@ -299,6 +297,16 @@ fn check_sandbox(args: &BashArgs, context: &AssessContext) -> Result<(), Outcome
     }
 }
 
+/// Refuses the first command for a shell that was closed under the model: in a new shell it might
+/// work in another directory than the model means. The next command runs.
+fn not_in_a_new_shell(args: &BashArgs, context: &AssessContext) -> Option<Outcome> {
+    let id = args.shell_id.as_ref()?;
+    let reason = context.open_shells.lost(id)?;
+    let is_concerned =
+        args.detach != Some(true) && context.changed_shells.is_counted_on(&id.to_string());
+    is_concerned.then(|| words::gone(id, reason, &context.cwd))?
+}
+
 /// Refuses a shell that was opened before plan mode began.
 fn opened_in_sandbox(id: &ShellId, context: &AssessContext) -> Result<(), Outcome> {
     let others = context.open_shells.not_sandboxed();
@@ -357,6 +365,7 @@ pub(crate) fn permission(
         shell_directory_unknown: None,
         repository_folders: Vec::new(),
         writes_protected: None,
+        typed_before: Vec::new(),
     }
 }
 

@@ -16,7 +16,7 @@ use super::todo::SessionTodos;
 use crate::redaction::Redaction;
 use crate::subagent::{SlotLease, Subagents};
 use loopd_exec::sandbox::{NetworkAccess, Sandbox};
-use loopd_exec::shells::{CommandContext, FoundShell, ShellError, Shells};
+use loopd_exec::shells::{CloseReason, CommandContext, FoundShell, ShellError, Shells};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::changed_shells::ChangedShells;
 use loopd_kernel::policy::GuardedPaths;
@@ -56,6 +56,11 @@ impl ShellLookup {
     /// Finds the command of a shell id.
     pub fn find(&self, id: &ShellId) -> Result<FoundShell, ShellError> {
         self.0.find(id)
+    }
+
+    /// Returns why the shell of this id was closed, if a command in it would get a new one.
+    pub fn lost(&self, id: &ShellId) -> Option<CloseReason> {
+        self.0.lost(id)
     }
 
     /// Returns the open shells that do not run in a sandbox.

@@ -115,6 +115,9 @@ pub fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutco
         Status::Failure => CallStatusReport::Failure {
             code: "failure".to_owned(),
         },
+        Status::ShellGone => CallStatusReport::Failure {
+            code: texts::SHELL_GONE_CODE.to_owned(),
+        },
         Status::Interrupted => CallStatusReport::Failure {
             code: texts::INTERRUPTED_CODE.to_owned(),
         },
@@ -123,7 +126,7 @@ pub fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutco
         result: ToolResult {
             detailed_content: match outcome.status {
                 Status::Success => outcome.detail,
-                Status::Failure | Status::Interrupted => None,
+                Status::Failure | Status::ShellGone | Status::Interrupted => None,
             },
             content: outcome.text,
             binary_results_for_llm: (!images.is_empty()).then_some(images),

@@ -114,6 +114,15 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Returns whether what can still be read may be lost all the same: the files that it was written
+    /// to have no name any more, or are damaged.
+    pub fn loses_what_is_read(&self) -> bool {
+        matches!(
+            self,
+            Self::Replaced { .. } | Self::Corrupt { .. } | Self::Closed
+        )
+    }
+
     /// Returns whether the same write may work later, without being changed.
     pub fn may_pass(&self) -> bool {
         match self {

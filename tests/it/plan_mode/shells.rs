@@ -58,8 +58,14 @@ async fn the_shells_of_plan_mode_end_with_it() {
         Turn::any().says("opened"),
         Turn::user("use it").calls([
             call("r", "read_bash", json!({"shellId": "sleeper"})),
-            in_shell("b", "plan", "echo \"[$word]\"; echo x > new.txt"),
+            in_shell("b", "plan", "echo x > early.txt"),
         ]),
+        Turn::any().says("told"),
+        Turn::user("use a new one").calls([in_shell(
+            "c",
+            "plan",
+            "echo \"[$word]\"; echo x > new.txt",
+        )]),
         Turn::any().says("used"),
     ])
     .await;
@@ -73,6 +79,10 @@ async fn the_shells_of_plan_mode_end_with_it() {
     let told = result_of(&session, "r");
     assert!(told.contains("plan mode"), "{told}");
     let told = result_of(&session, "b");
+    assert!(told.contains("because plan mode ended"), "{told}");
+    assert!(!daemon.file("early.txt").exists());
+    session.ask("use a new one").await;
+    let told = result_of(&session, "c");
     assert!(
         told.contains("[]") && told.contains("exit code 0"),
         "{told}"

@@ -1,6 +1,7 @@
 //! A home whose contents are removed while apps are connected: their connections go on with a new
 //! daemon, and nothing is lost without a word.
 
+mod deleted_database;
 mod endings;
 mod late_answers;
 

@@ -1,9 +1,9 @@
 //! Typed text and named keys, and the bytes that a terminal sends for them.
 //!
 //! `{name}` is a key; the names are those of [`NAMES`], `{ctrl-x}`, `{alt-x}` and `{f1}` to
-//! `{f12}`. A `{` starts a key only if letters, digits and hyphens follow it up to the next `}`.
-//! Every other `{` is plain text, so `{"a": 1}` and `{ }` can be typed unchanged. `{{name}` types
-//! `{name}`.
+//! `{f12}`. [`parts`] says which braces are keys: `{"a": 1}` and `{ }` can be typed unchanged.
+
+use loopd_kernel::policy::typed::{InputPart, parts};
 
 /// The named keys, and the bytes that a terminal sends for them.
 const NAMES: [(&str, &str); 16] = [
@@ -59,40 +59,13 @@ pub enum InputError {
 /// Parses text with named keys.
 pub fn parse_input(text: &str) -> Result<TypedInput, InputError> {
     let mut input = TypedInput(Vec::new());
-    let mut rest = text;
-    while let Some(at) = rest.find('{') {
-        let (before, from_brace) = rest.split_at(at);
-        input.text(before);
-        let after = from_brace.get(1..).unwrap_or_default();
-        if let Some(name) = after.strip_prefix('{').and_then(word) {
-            input.text("{");
-            input.text(name);
-            input.text("}");
-            rest = after.get(name.len() + 2..).unwrap_or_default();
-        } else if let Some(name) = word(after) {
-            input.key(name)?;
-            rest = after.get(name.len() + 1..).unwrap_or_default();
-        } else {
-            input.text("{");
-            rest = after;
+    for part in parts(text) {
+        match part {
+            InputPart::Text(text) => input.text(text),
+            InputPart::Key(name) => input.key(name)?,
         }
     }
-    input.text(rest);
     Ok(input)
-}
-
-/// The word before the next `}`, if it can be the name of a key.
-fn word(text: &str) -> Option<&str> {
-    let (word, _) = text.split_once('}')?;
-    let is_modified = |prefix| {
-        let rest: Option<&str> = word.strip_prefix(prefix);
-        rest.is_some_and(|rest| rest.chars().count() == 1)
-    };
-    let is_name = !word.is_empty()
-        && word
-            .chars()
-            .all(|character| character.is_ascii_alphanumeric() || character == '-');
-    (is_name || is_modified("alt-") || is_modified("ctrl-")).then_some(word)
 }
 
 impl TypedInput {

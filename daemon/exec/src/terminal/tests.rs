@@ -1,6 +1,7 @@
 //! Tests of both backends with real programs.
 
 mod commands;
+mod crippled;
 mod ends;
 mod forged;
 mod process;

@@ -10,12 +10,14 @@ use loopd_proto::permission::{PermissionPrompt, PermissionRequest};
 use super::abort::INTERRUPT_CODE;
 use super::turn::{self, Stop};
 use super::{autopilot, hooks, plan, tasks};
+use crate::changed_shells::input_of;
 use crate::command::{
     Assessed, CallNeed, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect,
 };
 use crate::hook::{HookPermission, HookVerdict};
 use crate::policy::grant::{Grant, NotGranted};
 use crate::policy::planning::ToolClaim;
+use crate::policy::typed::{self, UnfinishedLine};
 use crate::policy::{Verdict, managed, planning, protected};
 use crate::state::{State, Turn, TurnKey};
 use crate::texts;
@@ -51,6 +53,18 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             let is_changed = shells.has_shell_of(&call.call, others.clone());
             let directories = shells.directories_of(&call.call, &state.cwd, others);
             let permission = permission.in_directories(directories);
+            let earlier = turn
+                .calls()
+                .iter()
+                .take_while(|it| it.call.id != call.call.id);
+            let earlier = earlier
+                .filter(|other| other.is_open())
+                .map(|other| &other.call);
+            let line = shells.line_of(&call.call, earlier);
+            if let Some(outcome) = cannot_compare(state, call, &line, env) {
+                return finish(state, turn, call, outcome, env);
+            }
+            let permission = permission.after_typing(line.texts());
             Some(if is_changed {
                 permission.for_changed_shell(texts::CHANGED_SHELL)
             } else {
@@ -147,6 +161,25 @@ pub(super) fn by_rules(
         return planning::weigh(granted, claim, &(env.plan_file)());
     }
     granted
+}
+
+/// Refuses input that deny rules cannot be compared with, while such rules are in force.
+fn cannot_compare(
+    state: &State,
+    call: &CallState,
+    line: &UnfinishedLine,
+    env: &DecideEnv<'_>,
+) -> Option<CallOutcome> {
+    let input = input_of(&call.call)?;
+    let text = match line {
+        UnfinishedLine::Text { .. } if typed::plain_text(input, &line.texts()).is_some() => {
+            return None;
+        }
+        UnfinishedLine::Text { .. } => texts::TYPED_KEYS,
+        UnfinishedLine::Unknown if typed::stops_only(input) => return None,
+        UnfinishedLine::Unknown => texts::TYPED_AFTER_UNKNOWN,
+    };
+    typed::is_compared(&env.permissions(state)).then(|| CallOutcome::failure("denied", text))
 }
 
 /// Asks a person to permit a call, or refuses the call if nobody can be asked.

@@ -6,6 +6,7 @@
 use loopd_proto::event::task::{ShellWork, TaskOutcome, TaskWork};
 
 use super::super::tasks::Task;
+use super::AGENT_LOG_GONE;
 
 /// How much of an agent's answer a notification quotes. A tool reads the whole answer.
 const QUOTED_ANSWER: usize = 2_000;
@@ -40,6 +41,10 @@ fn agent_rested(task: &Task, name: &str, agent_type: &str) -> String {
                 "Agent \"{name}\" ({agent_type}) has completed successfully. Use read_agent with agent_id \"{id}\" to \
                  retrieve the full results."
             ),
+        ),
+        Some(TaskOutcome::Failed) if reason.is_some_and(|why| why.contains(AGENT_LOG_GONE)) => (
+            "failed",
+            format!("Agent \"{name}\" ({agent_type}) did not finish{because}."),
         ),
         Some(TaskOutcome::Failed) => (
             "failed",

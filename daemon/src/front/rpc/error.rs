@@ -29,6 +29,9 @@ pub enum RpcError {
     /// The session is not live, or the client is not attached to it.
     #[error("{}", SessionError::NotFound(.0.clone()))]
     NoSession(SessionId),
+    /// The session is stored, but the client is not attached to it.
+    #[error("{}; it is stored, but not open on this connection: call session.resume first", SessionError::NotFound(.0.clone()))]
+    NotResumed(SessionId),
     #[error("{0}")]
     Failed(String),
     /// The run that a message started has failed; `event` records the failure.
@@ -54,7 +57,7 @@ impl RpcError {
                 code::STORAGE,
                 format!("Request {method} is not stored yet: {why}"),
             ),
-            Self::NoSession(_) => (
+            Self::NoSession(_) | Self::NotResumed(_) => (
                 code::FAILED,
                 format!("Request {method} failed with message: {self}"),
             ),
@@ -77,6 +80,7 @@ impl RpcError {
             | Self::Overloaded(_)
             | Self::Storage(_)
             | Self::NoSession(_)
+            | Self::NotResumed(_)
             | Self::Failed(_) => None,
         }
     }

@@ -85,6 +85,7 @@ impl Context {
     /// Returns why there is no such session: a store that cannot be read may have it.
     pub(super) async fn why_missing(&self, id: SessionId) -> RpcError {
         match self.app.services.store.record(&id).await {
+            Ok(Some(_)) if !self.connection.is_attached(&id) => RpcError::NotResumed(id),
             Ok(_) => RpcError::NoSession(id),
             Err(error) => error.into(),
         }

@@ -61,6 +61,13 @@ impl Visitors {
             .count()
     }
 
+    /// Returns the oldest connection that has not said who it is; first of those that need a token.
+    fn longest_silent(&self) -> Option<Arc<Connection>> {
+        let open = self.connections.iter().filter_map(Weak::upgrade);
+        let silent = open.filter(|connection| !connection.is_introduced());
+        silent.min_by_key(|connection| connection.is_authenticated())
+    }
+
     pub(super) fn connections_of(&self, launch: &Arc<Launch>) -> Vec<Arc<Connection>> {
         let open = self.connections.iter().filter_map(Weak::upgrade);
         open.filter(|connection| Arc::ptr_eq(&connection.launch(), launch))
@@ -230,12 +237,26 @@ impl Server {
         if visitors.closed {
             return Err(Leaving.into());
         }
+        let mut silent = None;
         if !connection.is_introduced() && visitors.strangers() >= MOST_STRANGERS {
-            return Err(NotLetIn::Crowded);
+            // This user's clients do not wait behind connections that say nothing.
+            let gives_way = visitors
+                .longest_silent()
+                .filter(|_| connection.is_authenticated());
+            silent = Some(gives_way.ok_or(NotLetIn::Crowded)?);
         }
         let connections = &mut visitors.connections;
-        connections.retain(|known| known.strong_count() > 0);
+        let left = silent.as_ref().map(Arc::downgrade);
+        connections.retain(|known| {
+            let gives_way = left.as_ref().is_some_and(|left| left.ptr_eq(known));
+            known.strong_count() > 0 && !gives_way
+        });
         connections.push(Arc::downgrade(connection));
+        drop(visitors);
+        if let Some(silent) = silent {
+            let why = format!("it said nothing, and {}", NotLetIn::Crowded);
+            refuse(&silent, code::OVERLOADED, why);
+        }
         Ok(())
     }
 
@@ -289,6 +310,27 @@ impl Server {
         }
         connection.restore(&join.state);
         Ok(())
+    }
+
+    /// Returns how many clients are connected. A relay and the connection of its client are one.
+    pub fn clients(&self) -> usize {
+        let visitors = self.visitors();
+        let open: Vec<Arc<Connection>> = visitors
+            .connections
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        let is_relay = |connection: &Arc<Connection>| {
+            let mut known = visitors.launches.values();
+            known.any(|known| {
+                known.control.as_ptr() == Arc::as_ptr(connection)
+                    && open.iter().any(|other| {
+                        !Arc::ptr_eq(other, connection)
+                            && known.launch.as_ptr() == Arc::as_ptr(&other.launch())
+                    })
+            })
+        };
+        open.iter().filter(|it| !is_relay(it)).count()
     }
 
     /// Returns the open connections of a launch.

@@ -248,7 +248,7 @@ impl ChildSpawner for SessionSpawner {
             let known = self.parts.services.store.record(&session).await;
             let known = known.map_err(|error| ChildError::Log(Arc::new(error)))?;
             if known.is_none() {
-                return Err(ChildError::NeverBegan);
+                return Err(ChildError::NoLog);
             }
             let handle = self.parts.sessions.open_subagent(session);
             self.take_in(handle, run_link).await

@@ -394,6 +394,7 @@ async fn the_permission_request_shows_exactly_what_runs() {
             shell_directory_unknown: None,
             repository_folders: Vec::new(),
             writes_protected: None,
+            typed_before: Vec::new(),
         }
     );
     let args = json!({"command": "curl https://x.y/z > \"$OUT\""});
@@ -419,6 +420,7 @@ async fn the_permission_request_shows_exactly_what_runs() {
             shell_directory_unknown: None,
             repository_folders: Vec::new(),
             writes_protected: None,
+            typed_before: Vec::new(),
         }
     );
 }
@@ -459,7 +461,7 @@ async fn invalid_arguments_are_refused() {
         ),
         (
             json!({"command": "ls", "mode": "later"}),
-            "mode: unknown variant",
+            "mode: unknown value",
         ),
     ];
     for (args, expected) in table {

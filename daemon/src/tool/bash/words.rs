@@ -7,7 +7,7 @@ use std::time::Duration;
 use loopd_proto::id::ShellId;
 
 use super::names::{LIST, READ, RUN, STOP, WRITE};
-use crate::tool::{Outcome, texts};
+use crate::tool::{Outcome, Status, texts};
 use loopd_exec::sandbox::SandboxError;
 use loopd_exec::shells::{
     AttachedCommand, CloseReason, CommandStatus, DetachedCommand, ShellError, WaitOutcome,
@@ -78,9 +78,9 @@ pub(super) fn with_note(mut text: String, note: &str) -> String {
     text
 }
 
-/// Says that a command ran in a new shell, because the one that earlier commands used was closed and
-/// the model was not told; `None` if it knows.
-pub(super) fn lost(id: &ShellId, reason: CloseReason, cwd: &Path) -> Option<String> {
+/// The outcome of a command that was not run, because the shell that earlier commands used was
+/// closed and the model was not told; `None` if it knows.
+pub(super) fn gone(id: &ShellId, reason: CloseReason, cwd: &Path) -> Option<Outcome> {
     let why = match reason {
         CloseReason::Finished | CloseReason::Stopped => return None,
         CloseReason::Cancelled => "because the user stopped its command",
@@ -89,11 +89,15 @@ pub(super) fn lost(id: &ShellId, reason: CloseReason, cwd: &Path) -> Option<Stri
         CloseReason::PlanModeEnded => "because plan mode ended",
         CloseReason::Lost => "when the session or its daemon was stopped",
     };
-    Some(format!(
-        "<the earlier shell {id} was closed {why}; this command ran in a new one, in {}, without the variables, \
-         functions and directory of the earlier one>",
+    let text = format!(
+        "The command was not run. The earlier shell {id} was closed {why}, and its variables, functions and \
+         directory are gone. The next command with shellId \"{id}\" runs in a new shell, in {}.",
         cwd.display()
-    ))
+    );
+    Some(Outcome {
+        status: Status::ShellGone,
+        ..Outcome::failure(text)
+    })
 }
 
 /// The outcome of a command that ended while the call waited for it.

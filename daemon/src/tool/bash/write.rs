@@ -155,5 +155,6 @@ fn request(args: &WriteArgs, command: &AttachedCommand) -> PermissionRequest {
         shell_directory_unknown: None,
         repository_folders: Vec::new(),
         writes_protected: None,
+        typed_before: Vec::new(),
     }
 }

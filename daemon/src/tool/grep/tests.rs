@@ -210,7 +210,7 @@ async fn what_cannot_work_is_refused() {
         ),
         (
             json!({"pattern": "a", "output_mode": "x"}),
-            "output_mode: unknown variant `x`",
+            "output_mode: unknown value `x`",
         ),
     ];
     for (args, expected) in table {

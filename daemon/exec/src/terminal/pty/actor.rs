@@ -468,6 +468,8 @@ impl PtyActor {
         let stopping = self.stopping.take();
         let run_end = match &stopping {
             Some(_) => CommandEnd::Interrupted,
+            // The status is that of the shell: the command never began.
+            None if matches!(self.stage, ShellStage::Starting { .. }) => CommandEnd::Closed,
             None => end,
         };
         if let ShellEnd::Gently = why {

@@ -25,7 +25,9 @@ impl PtyActor {
     /// Handles that bash says that it has ended the command with this word. After an interrupt bash
     /// may say so again of an earlier command.
     pub(super) fn shell_done(&mut self, word: &str) {
-        if word != self.command_word {
+        // Without a word, the command removed the variable that holds it.
+        let has_forgotten = word.is_empty() && self.stage == ShellStage::Running;
+        if word != self.command_word && !has_forgotten {
             if let ShellStage::Starting { .. } = self.stage {
                 // The interrupt may have cost bash the command. If not, bash skips the second copy.
                 self.channel.send_command(&self.word, &self.command);

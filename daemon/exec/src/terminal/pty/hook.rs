@@ -12,6 +12,12 @@ use crate::process::CONTROL;
 /// What a shell prints that has to be closed because a function of the user replaces `builtin`.
 const SHADOWED: &str = "loopd: this shell was closed, because it cannot work with a function named builtin that cannot be removed";
 
+/// What a shell prints that has to be closed because it cannot take another command.
+const LOST: &str = "loopd: this shell was closed, because the command took away what the shell needs to go on: functions, variables or descriptors; the exit code of the command is not known";
+
+/// How often the code is begun again in one shell after it has failed or was left.
+const BEGUN_AGAIN: usize = 8;
+
 /// How many loops surround the commands, for a stray `break` to leave.
 const LOOPS: usize = 12;
 
@@ -19,6 +25,9 @@ const LOOPS: usize = 12;
 /// word), and then follows the messages of `channel.rs`. It prints a marker with the word of the message when a
 /// command begins (`B`), with the status when it is done (`D`), and when the shell exits (`X`).
 pub(super) fn prompt_command() -> String {
+    let say_lost = format!("builtin printf \"%s\\n\" \"{LOST}\"");
+    // In POSIX mode, no function can replace `exit`.
+    let close = format!("{say_lost}; POSIXLY_CORRECT=1; exit 125");
     let read = format!("IFS= builtin read -r -d '' -u {CONTROL} __loopd_said");
     let setup = [
         "builtin export -n PROMPT_COMMAND".to_owned(),
@@ -48,7 +57,7 @@ pub(super) fn prompt_command() -> String {
         // messages precede each message, because a late interrupt costs `read` a byte. A command
         // that came twice is skipped.
         format!(
-            "__loopd_next() {{ __loopd_code=$1; __loopd_guard; builtin printf 'D%s\\n' \"$__loopd_word\" >&{CONTROL} || builtin exit 125; \
+            "__loopd_next() {{ __loopd_code=$1; __loopd_guard; builtin printf 'D%s\\n' \"$__loopd_word\" >&{CONTROL} || {{ {say_lost}; builtin exit 125; }}; \
              while {read} || builtin exit 125; do case $__loopd_said in \
              N*) __loopd_mark \"${{__loopd_said:1}}\" \"D$__loopd_code\"; builtin jobs >/dev/null ;; \
              \"B$__loopd_word\") {read} || builtin exit 125 ;; \
@@ -60,19 +69,27 @@ pub(super) fn prompt_command() -> String {
     ];
     // The braces keep our code out of the trace of `set -x`. The socket is closed for the command:
     // bash keeps a copy that no program inherits, and restores it afterwards.
+    // A shell whose code fails several times in a row cannot work any more and is closed. The count
+    // is reset by `printf`, which fails without an effect if the command made the variable readonly.
     let body = format!(
-        "while {{ __loopd_next \"$?\"; }} 2>/dev/null; do {{ __loopd_resume; }} 2>/dev/null; \
-         builtin eval \"$__loopd_said\" {CONTROL}<&-; done"
+        "while {{ __loopd_next \"$?\"; }} 2>/dev/null; do \
+         {{ builtin printf -v __loopd_lost %s \"\"; __loopd_resume; }} 2>/dev/null; \
+         builtin eval \"$__loopd_said\" {CONTROL}<&-; done; \
+         __loopd_lost=1${{__loopd_lost-}}; case $__loopd_lost in 11111*) {close} ;; esac"
     );
     let around = format!(
         "__loopd_code=$?; {}{{ __loopd_resume; }} 2>/dev/null; {body}; {}[[ 1 ]]",
         "while [[ 1 ]]; do ".repeat(LOOPS),
         "done; ".repeat(LOOPS),
     );
+    // An assignment to a variable that the command made readonly ends the code. It is begun again
+    // then, a few times; when that fails, too, the shell is closed and does not read the terminal.
+    let again = "builtin eval \"${PROMPT_COMMAND[63]}\"; ".repeat(BEGUN_AGAIN) + &close;
     // Stored in two array elements, because a command that sets the variable replaces only the
     // first.
     format!(
-        "{}; PROMPT_COMMAND='{around}'; PROMPT_COMMAND[63]=$PROMPT_COMMAND; builtin eval \"$PROMPT_COMMAND\"",
+        "{}; PROMPT_COMMAND='{around}'; PROMPT_COMMAND[63]=$PROMPT_COMMAND; PROMPT_COMMAND[64]='{again}'; \
+         builtin eval \"$PROMPT_COMMAND\"; {again}",
         setup.join("; ")
     )
 }

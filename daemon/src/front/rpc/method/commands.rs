@@ -271,6 +271,7 @@ fn message(
         display_prompt: Some(display_prompt),
         attachments: Vec::new(),
         agent_mode: None,
+        required_tool: None,
         request_headers: std::collections::BTreeMap::new(),
         source: None,
         place: SendPlace::Enqueue,

@@ -36,7 +36,7 @@ pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus
         home: app.services.home.to_string_lossy().into_owned(),
         started: app.started,
         uptime_ms: app.services.clock.now().millis_since(app.started),
-        connections: reasons.connections,
+        connections: app.clients(),
         work: reasons.work,
         sessions,
         config_problem: config_problem(&context).await,
