@@ -2,38 +2,44 @@
 
 use std::fmt::Write as _;
 
-use loopd_proto::event::todo::TodoList;
+use loopd_proto::event::todo::{TodoList, TodoPriority, TodoStatus};
 use loopd_store::todos::{SqlValue, StatementEffect, StatementResult};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::SqlAnswer;
 use crate::tool::{Outcome, texts};
 
+/// An entry of the list, as models read it.
+#[derive(Serialize)]
+struct ListedTodo<'a> {
+    id: &'a str,
+    content: &'a str,
+    status: TodoStatus,
+    priority: TodoPriority,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    depends_on: Vec<&'a str>,
+}
+
 /// Returns the list as JSON, for people as lines, and the count of what is left as the title.
 pub(super) fn listed(list: &TodoList) -> Outcome {
-    let mut entries: Vec<Value> = Vec::new();
+    let mut entries = Vec::new();
     let mut lines = title(list.remaining());
     for todo in &list.todos {
-        let mut entry = json!({
-            "id": todo.id,
-            "content": todo.content,
-            "status": todo.status,
-            "priority": todo.priority,
-        });
-        if let Some(description) = &todo.description {
-            entry["description"] = json!(description);
-        }
         let on = list.dependencies.iter();
-        let on: Vec<&str> = on
-            .filter(|edge| edge.todo_id == todo.id)
-            .map(|edge| edge.depends_on.as_str())
-            .collect();
-        if !on.is_empty() {
-            entry["depends_on"] = json!(on);
-        }
+        let on = on.filter(|edge| edge.todo_id == todo.id);
         // Writing to a string cannot fail.
         write!(lines, "\n[{}] {}", todo.status.in_sql(), todo.content).ok();
-        entries.push(entry);
+        entries.push(ListedTodo {
+            id: &todo.id,
+            content: &todo.content,
+            status: todo.status,
+            priority: todo.priority,
+            description: todo.description.as_deref(),
+            depends_on: on.map(|edge| edge.depends_on.as_str()).collect(),
+        });
     }
     let text = serde_json::to_string_pretty(&entries).unwrap_or_default();
     Outcome::success(text)
