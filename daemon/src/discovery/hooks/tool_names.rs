@@ -24,14 +24,17 @@ const NAMES: [(&str, &[&str]); 18] = [
 ];
 
 /// The other built-in tools, which have only their own names.
-const OWN_NAMES: [&str; 8] = [
+const OWN_NAMES: [&str; 11] = [
     "exit_plan_mode",
     "list_agents",
     "list_bash",
     "read_agent",
     "read_bash",
+    "report_intent",
+    "sql",
     "stop_agent",
     "stop_bash",
+    "task_complete",
     "write_agent",
 ];
 

@@ -30,6 +30,7 @@ fn tools_are_listed_in_the_order_models_know() {
         "write_agent",
         "list_agents",
         "stop_agent",
+        "task_complete",
     ];
     assert_eq!(catalog.names(), expected);
     let specs: Vec<String> = catalog.specs().into_iter().map(|spec| spec.name).collect();
