@@ -164,4 +164,5 @@ pub(crate) fn sanitize(text: &str) -> String {
 }
 
 #[cfg(all(test, unix))]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 mod tests;
