@@ -265,8 +265,8 @@ fn people_are_warned_once_when_most_is_used() {
         near.into_iter().map(|it| it.kind).collect()
     };
     let at = |tokens, turns| Spend {
-        tokens,
         turns,
+        tokens,
         ..Spend::default()
     };
     assert_eq!(kinds(at(0, 0), at(799, 1)), []);
