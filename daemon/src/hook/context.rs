@@ -20,7 +20,7 @@ use super::http;
 use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
 use super::transcript::Transcript;
-use crate::client::AskError;
+use crate::client::{AskError, ClientId};
 use crate::discovery::hooks::{
     HookAction, HookKind, HookOrigin, OnFailure, PayloadForm, is_unchanged,
 };
@@ -74,6 +74,8 @@ pub struct HookAgent {
 /// What one hook said, or why it said nothing.
 pub struct HookOutcome {
     pub(super) source: HandlerName,
+    /// Who was asked; `None` if it was not there.
+    pub(super) handler: Option<HandlerId>,
     pub(super) result: Result<HookOutput, HookFailure>,
     end: HookEnd,
 }
@@ -85,6 +87,20 @@ impl HookOutcome {
             Err(HookFailure::Absent(missing)) => Some(missing),
             Ok(_) | Err(HookFailure::Failed(_) | HookFailure::Changed(_)) => None,
         }
+    }
+}
+
+/// One client's hooks, or one hook of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HandlerId {
+    Client(ClientId),
+    /// The place of the hook in memory.
+    File(usize),
+}
+
+impl HandlerId {
+    fn of(hook: &Arc<FileHook>) -> Self {
+        Self::File(Arc::as_ptr(hook).addr())
     }
 }
 
@@ -145,9 +161,18 @@ impl HookContext {
     /// Asks all hooks of the event, those of whoever owns the machine first, then clients, then the
     /// others. The order of the answers is the order of the hooks.
     pub async fn dispatch(&self, input: &HookInput) -> Vec<HookOutcome> {
+        self.dispatch_except(None, input).await
+    }
+
+    /// Does the same without one of the hooks.
+    pub(super) async fn dispatch_except(
+        &self,
+        except: Option<HandlerId>,
+        input: &HookInput,
+    ) -> Vec<HookOutcome> {
         let cwd = Path::new(&self.cwd);
         let files = self.hooks.files_for(input, cwd);
-        let files = files.filter(|hook| hook.take());
+        let files = files.filter(|hook| Some(HandlerId::of(hook)) != except && hook.take());
         let (beside, files): (Vec<_>, Vec<_>) =
             files.partition(|hook| hook.definition.in_background);
         for hook in beside {
@@ -164,6 +189,7 @@ impl HookContext {
         let (policy, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_policy);
         let run = |hook: &'_ Arc<FileHook>| Either::Right(self.run(hook.clone(), input));
         let clients = self.hooks.clients.iter();
+        let clients = clients.filter(|asked| Some(HandlerId::Client(asked.client.id())) != except);
         let clients = clients.map(|client| Either::Left(self.ask(client, input)));
         let policy = policy.into_iter().map(run);
         let files = files.into_iter().map(run);
@@ -177,6 +203,7 @@ impl HookContext {
     fn absent(&self, input: &HookInput) -> HookOutcome {
         HookOutcome {
             source: HandlerName::Client,
+            handler: None,
             result: Err(HookFailure::Absent(self.hooks.missing.clone())),
             end: self.end(input, self.services.clock.id().to_string()),
         }
@@ -207,7 +234,8 @@ impl HookContext {
                 Err(HookFailure::failed("the turn was stopped while the client was asked"))
             }
         };
-        self.ended(HandlerName::Client, answer, end)
+        let handler = HandlerId::Client(asked.client.id());
+        self.ended(HandlerName::Client, handler, answer, end)
     }
 
     /// Starts a hook that nobody waits for.
@@ -261,7 +289,7 @@ impl HookContext {
                 on_failure: definition.on_failure,
             },
         };
-        self.ended(name, result, end)
+        self.ended(name, HandlerId::of(&hook), result, end)
     }
 
     /// Does what the hook says: runs its command, or sends the payload to its address.
@@ -345,6 +373,7 @@ impl HookContext {
     fn ended(
         &self,
         source: HandlerName,
+        handler: HandlerId,
         result: Result<HookOutput, HookFailure>,
         mut end: HookEnd,
     ) -> HookOutcome {
@@ -365,6 +394,7 @@ impl HookContext {
         }
         HookOutcome {
             source,
+            handler: Some(handler),
             result,
             end,
         }

@@ -6,7 +6,7 @@ use loopd_proto::visible::visible;
 use serde_json::{Map, Value};
 
 use super::answer::{self, cut};
-use super::context::{HandlerName, HookContext, HookOutcome};
+use super::context::{HandlerId, HandlerName, HookContext, HookOutcome};
 use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
 use crate::discovery::hooks::HookKind;
@@ -19,6 +19,8 @@ pub struct GuardEnd {
     pub verdict: HookVerdict,
     /// The arguments that run, if a hook changed them.
     pub arguments: Option<Value>,
+    /// Who changed them.
+    changed_by: Option<HandlerId>,
     /// What the model is told after the results.
     pub context: Vec<String>,
     /// The hooks that changed something.
@@ -40,10 +42,10 @@ struct GuardAnswer {
 }
 
 impl HookContext {
-    /// Asks the guards about a call. If one changes the arguments, all are asked about the changed
-    /// ones, so that no call runs that a guard has not seen as it runs.
+    /// Asks the guards about a call. If one changes the arguments, the others are asked about the
+    /// changed ones, so that no call runs that a guard has not seen as it runs.
     pub async fn guard(&self, input: &HookInput) -> Result<GuardEnd, GuardIsAbsent> {
-        let mut end = self.guard_once(input).await?;
+        let mut end = self.guard_once(None, input).await?;
         let denied = matches!(end.verdict, HookVerdict::Deny(_));
         let Some(arguments) = end.arguments.clone().filter(|_| !denied) else {
             return Ok(end);
@@ -52,7 +54,8 @@ impl HookContext {
             end.arguments = None;
             return Ok(end);
         }
-        let again = self.guard_once(&input.with_arguments(&arguments)).await?;
+        let changed = input.with_arguments(&arguments);
+        let again = self.guard_once(end.changed_by, &changed).await?;
         end.verdict = end.verdict.meet(again.verdict);
         end.context.extend(again.context);
         end.ended.extend(again.ended);
@@ -70,10 +73,14 @@ impl HookContext {
         Ok(end)
     }
 
-    /// Asks all guards once. What one of them denies is denied, whoever is missing; anything else has to
+    /// Asks all guards but one once. What one of them denies is denied, whoever is missing; anything else has to
     /// wait for those.
-    async fn guard_once(&self, input: &HookInput) -> Result<GuardEnd, GuardIsAbsent> {
-        let outcomes = self.dispatch(input).await;
+    async fn guard_once(
+        &self,
+        except: Option<HandlerId>,
+        input: &HookInput,
+    ) -> Result<GuardEnd, GuardIsAbsent> {
+        let outcomes = self.dispatch_except(except, input).await;
         let mut missing = ClientGuards::default();
         if !self.cancel.is_cancelled() {
             for absent in outcomes.iter().filter_map(HookOutcome::absent) {
@@ -127,6 +134,7 @@ impl HookContext {
                 }
                 _ if answer.arguments.is_some() => {
                     end.arguments = answer.arguments;
+                    end.changed_by = outcome.handler;
                     changed_by = Some(outcome.source.clone());
                 }
                 _ => {}

@@ -112,10 +112,8 @@ async fn changed_arguments_are_what_is_asked_runs_and_is_remembered() {
     assert!(said.contains("echo original > made"), "{said}");
     let started = &of("tool.execution_start")["data"]["arguments"]["command"];
     assert_eq!(started, "echo changed > made");
-    // All guards see the call as it runs.
-    let asked = app.inputs("preToolUse");
-    assert_eq!(asked.len(), 2);
-    assert_eq!(asked[1]["toolArgs"]["command"], "echo changed > made");
+    // Who changed the call is not asked about its own change.
+    assert_eq!(app.inputs("preToolUse").len(), 1);
     let reviewed = app.inputs("postToolUse");
     assert_eq!(reviewed[0]["toolArgs"]["command"], "echo changed > made");
     daemon.finish().await;
@@ -129,17 +127,61 @@ async fn hooks_that_change_changed_arguments_again_deny() {
     );
     let (daemon, mut session) = hooked(turns).await;
     session.approve_all().await;
-    let mut count = 0;
-    let _app = HookApp::on(session.client(), move |kind, _| {
-        if kind != "preToolUse" {
-            return HookReply::Nothing;
-        }
-        count += 1;
-        let command = format!("touch made{count}");
-        HookReply::Output(json!({"modifiedArgs": {"command": command}}))
-    });
+    let other = daemon.client().resume(&session.id, offer()).await;
+    let _one = HookApp::on(session.client(), wrap);
+    let _other = HookApp::on(other.client(), wrap);
     session.ask("go").await;
     assert_eq!(std::fs::read_dir(daemon.work()).unwrap().count(), 0);
+    daemon.finish().await;
+}
+
+/// Puts a word before every command.
+fn wrap(kind: &str, input: &Value) -> HookReply {
+    if kind != "preToolUse" {
+        return HookReply::Nothing;
+    }
+    let command = input["toolArgs"]["command"].as_str().unwrap();
+    let command = format!("nice {command}");
+    HookReply::Output(json!({"modifiedArgs": {"command": command}}))
+}
+
+#[tokio::test]
+async fn a_hook_may_wrap_every_command() {
+    let turns = one_call(bash("c", "touch made"), "");
+    let (daemon, mut session) = hooked(turns).await;
+    session.approve_all().await;
+    let _app = HookApp::on(session.client(), wrap);
+    session.ask("go").await;
+    assert!(daemon.file("made").exists());
+    let started = session.messages().await;
+    let started = started
+        .iter()
+        .find(|it| it["type"] == "tool.execution_start");
+    assert_eq!(
+        started.unwrap()["data"]["arguments"]["command"],
+        "nice touch made"
+    );
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn the_other_guards_see_the_call_as_it_runs() {
+    let turns = one_call(bash("c", "touch made"), "not nice");
+    let (daemon, mut session) = hooked(turns).await;
+    session.approve_all().await;
+    let other = daemon.client().resume(&session.id, offer()).await;
+    let _one = HookApp::on(session.client(), wrap);
+    let _other = HookApp::on(other.client(), |kind, input| {
+        let command = input["toolArgs"]["command"].as_str().unwrap_or_default();
+        if kind == "preToolUse" && command.starts_with("nice") {
+            let denied =
+                json!({"permissionDecision": "deny", "permissionDecisionReason": "not nice"});
+            return HookReply::Output(denied);
+        }
+        HookReply::Nothing
+    });
+    session.ask("go").await;
+    assert!(!daemon.file("made").exists());
     daemon.finish().await;
 }
 
