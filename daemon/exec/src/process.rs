@@ -164,6 +164,9 @@ pub enum Io {
     Merged,
     /// One pipe each.
     Piped,
+    /// The whole input is there from the start, and no other process can take it away; output and
+    /// error have a pipe each. Where that cannot be had, the input is a pipe that the caller fills.
+    Given { input: Arc<[u8]> },
     /// A terminal, which becomes the controlling terminal of the command's own session. The
     /// descriptor [`CONTROL`] is a socket to the daemon.
     Terminal { tty: PathBuf },

@@ -35,12 +35,16 @@ pub(super) async fn run(
     payload: &Value,
 ) -> Result<HookOutput, HookFailure> {
     let definition = &hook.definition;
+    let payload = format!("{payload}\n");
     let spawn = Spawn {
         program: command.program,
         args: command.args.into_iter().map(Into::into).collect(),
         env: environment(context, hook, command.place),
         cwd: folder(context, hook, command.place),
-        io: Io::Piped,
+        // A command of the session that could take the input away would blind a guard.
+        io: Io::Given {
+            input: payload.as_bytes().into(),
+        },
         // The command ends with whoever waits for it.
         lifetime: Lifetime::Turn,
         session: Some(context.session.clone()),
@@ -51,7 +55,7 @@ pub(super) async fn run(
     let spawned = context.services.processes.spawn(spawn).await;
     let mut process = spawned.map_err(|error| HookFailure::failed(error.to_string()))?;
     let mut printed = Printed::default();
-    let end = end(context, &mut process, payload, &mut printed);
+    let end = end(context, &mut process, &payload, &mut printed);
     let ended = tokio::select! {
         ended = timeout(definition.timeout, end) => ended.unwrap_or_else(|_| {
             Err(HookFailure::failed(format!(
@@ -94,15 +98,14 @@ impl PrintedText {
 async fn end(
     context: &HookContext,
     process: &mut OwnedProcess,
-    payload: &Value,
+    payload: &str,
     printed: &mut Printed,
 ) -> Result<Exit, HookFailure> {
     let (input, output) = (process.input.take(), process.output.take());
     let errors = process.errors.take();
-    let payload = payload.to_string();
     let write = async {
         if let Some(input) = input {
-            feed(input, &payload).await;
+            feed(input, payload).await;
         }
         Ok(())
     };
@@ -127,9 +130,7 @@ async fn end(
 
 async fn feed(mut input: InputPipe, payload: &str) {
     // A command that does not read its input gets along without it.
-    if input.write_all(payload.as_bytes()).await.is_ok() {
-        input.write_all(b"\n").await.ok();
-    }
+    input.write_all(payload.as_bytes()).await.ok();
 }
 
 /// Reads a stream to its end, without the lines that `takes` takes.

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use loopd_proto::id::ProcessId;
 use parking_lot::Mutex;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
@@ -406,6 +407,15 @@ impl CommandPipes {
                 pipes.output = Some(ours);
                 pipes.errors = Some(our_errors);
             }
+            Io::Given { input } => {
+                let input = sealed(input).map_err(SpawnError::Pipe)?;
+                let (ours, theirs) = output().map_err(SpawnError::Pipe)?;
+                let (our_errors, their_errors) = output().map_err(SpawnError::Pipe)?;
+                pipes.stdio = StdioSource::Three;
+                pipes.theirs = vec![input, theirs, their_errors];
+                pipes.output = Some(ours);
+                pipes.errors = Some(our_errors);
+            }
             Io::Terminal { tty } => {
                 let (ours, theirs) = control_socket().map_err(SpawnError::Pipe)?;
                 pipes.stdio = StdioSource::Terminal(tty.clone());
@@ -427,6 +437,19 @@ impl CommandPipes {
 fn output() -> io::Result<(OutputPipe, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
     Ok((pipe::Receiver::from_owned_fd(reader.into())?, writer.into()))
+}
+
+/// Makes a file in memory that nobody can change. Who opens it through /proc reads it from its
+/// beginning and takes nothing from others.
+fn sealed(bytes: &[u8]) -> io::Result<OwnedFd> {
+    use std::io::{Seek, Write};
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let mut file = std::fs::File::from(memfd_create("loopd-input", flags)?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    fcntl_add_seals(&file, seals)?;
+    Ok(file.into())
 }
 
 fn open_log(log: &Path) -> io::Result<OwnedFd> {

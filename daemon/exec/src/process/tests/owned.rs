@@ -248,6 +248,24 @@ async fn input_output_and_errors_have_separate_pipes() {
     assert_eq!((out.as_str(), err.as_str()), ("out it\n", "err it\n"));
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn nobody_takes_away_input_that_is_given() {
+    let (_home, processes) = processes();
+    // The first program opens the input anew, as a stranger would; both read all of it.
+    let mut spawn =
+        bash("cat /proc/$$/fd/0; cat; echo more 2>/dev/null >/proc/$$/fd/0 || echo sealed");
+    spawn.io = Io::Given {
+        input: b"all of it\n".as_slice().into(),
+    };
+    let mut owned = processes.spawn(spawn).await.unwrap();
+    assert!(owned.input.is_none());
+    let mut out = String::new();
+    let output = owned.output.take().unwrap();
+    { output }.read_to_string(&mut out).await.unwrap();
+    assert_eq!(out, "all of it\nall of it\nsealed\n");
+}
+
 #[tokio::test]
 async fn a_terminal_is_the_controlling_terminal_of_its_command() {
     let (_home, processes) = processes();
