@@ -95,7 +95,8 @@ pub(crate) struct Options {
     /// --allow-tool, except `look`.
     ///
     /// `shell(rm)` denies every command line that runs rm, however it is wrapped; `read(PATH)` and
-    /// `write(PATH)` deny files and folders to all tools.
+    /// `write(PATH)` deny files and folders to all tools. What a command finds by itself, as `grep -r x .`
+    /// and `cat "$x"` do, is not known before it runs.
     #[arg(long, global = true, value_name = "RULE", value_parser = crate::allow::parse_denied)]
     pub(crate) deny_tool: Vec<loopd_sdk::PermissionRule>,
 
