@@ -60,6 +60,7 @@ mod permissions;
 mod plan_mode;
 mod policy;
 mod properties;
+mod protected_calls;
 mod protected_home;
 mod protected_named_by_git;
 mod protected_repositories;

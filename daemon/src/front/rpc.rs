@@ -121,44 +121,6 @@ impl Table {
     }
 }
 
-/// The method that a built-in slash command stands for is missing, or refused the call.
-#[derive(Debug)]
-pub(in crate::front) enum NamedCallError {
-    Missing,
-    Refused(String),
-}
-
-impl Table {
-    /// Calls a method by its name, as a request of the same connection would.
-    pub(in crate::front) async fn call_named(
-        &self,
-        context: Context,
-        method: &str,
-        params: &serde_json::Value,
-    ) -> Result<serde_json::Value, NamedCallError> {
-        if self.module.method(method).is_none() {
-            return Err(NamedCallError::Missing);
-        }
-        let refused = |error: serde_json::Error| NamedCallError::Refused(error.to_string());
-        let request = Request {
-            id: 0_u64.into(),
-            method: method.to_owned(),
-            params: Some(serde_json::value::to_raw_value(params).map_err(refused)?),
-        };
-        let reply = self.call(context, request).await;
-        let reply: serde_json::Value = serde_json::from_slice(&reply.message).map_err(refused)?;
-        if let Some(error) = reply.get("error") {
-            let message = error.get("message").and_then(serde_json::Value::as_str);
-            let message = message.unwrap_or("it failed");
-            // The text names the command that was typed, not the method.
-            let why = message.split_once(" failed with message: ");
-            let why = why.map_or(message, |(_, why)| why);
-            return Err(NamedCallError::Refused(why.to_owned()));
-        }
-        Ok(reply.get("result").cloned().unwrap_or_default())
-    }
-}
-
 fn parse<M: Method>(params: &Params<'_>) -> Result<M::Params, RpcError> {
     let text = named(params.as_str().map_or("{}", str::trim));
     if !text.starts_with('{') {

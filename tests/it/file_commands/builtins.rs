@@ -1,6 +1,6 @@
 //! The built-in commands that let agents work.
 
-use loopd_tests::{Daemon, Turn};
+use loopd_tests::{Daemon, Turn, call};
 use serde_json::json;
 
 use super::{EXECUTE, INVOKE};
@@ -73,14 +73,27 @@ async fn autopilot_is_turned_on_and_off() {
 }
 
 #[tokio::test]
-async fn a_command_whose_method_is_missing_names_it() {
-    let daemon = Daemon::playing([]).await;
-    let session = daemon.client().create(json!({})).await;
-    let method = "session.plan.readSqlTodos";
-    let has_method = session.try_call(method, json!({})).await.is_ok();
-    match session.try_call(INVOKE, json!({"name": "todos"})).await {
-        Ok(todos) => assert!(has_method && todos["kind"] == "text", "{todos}"),
-        Err(error) => assert!(!has_method && error.message.contains(method), "{error}"),
-    }
+async fn todos_are_listed_and_a_fleet_needs_some() {
+    let list = json!({"todos": [
+        {"id": "a", "content": "write it", "status": "in_progress", "priority": "high"},
+        {"id": "b", "content": "plan it", "status": "completed", "priority": "low"},
+    ]});
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([call("t", "todowrite", list)]),
+        Turn::results([""]).says("ok"),
+    ])
+    .await;
+    let mut session = daemon.client().create(json!({})).await;
+    let empty = session.call(INVOKE, json!({"name": "todos"})).await;
+    assert_eq!(empty["text"], "Nothing is on the list.");
+    session.ask("go").await;
+    let todos = session.call(INVOKE, json!({"name": "todos"})).await;
+    let text = todos["text"].as_str().unwrap();
+    assert!(text.contains("- [ ] write it (in progress)"), "{text}");
+    assert!(text.contains("- [x] plan it (done)"), "{text}");
+    // Nothing waits for a worker.
+    let refused = session.try_call(INVOKE, json!({"name": "fleet"})).await;
+    let refused = refused.unwrap_err().message;
+    assert!(refused.to_lowercase().contains("todo"), "{refused}");
     daemon.finish().await;
 }

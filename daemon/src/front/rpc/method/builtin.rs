@@ -183,7 +183,7 @@ impl Builtin {
 }
 
 impl Call<'_> {
-    fn of(self) -> Of {
+    pub(super) fn of(self) -> Of {
         Of {
             session_id: self.session.id().clone(),
         }

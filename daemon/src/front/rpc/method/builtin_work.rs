@@ -1,14 +1,15 @@
 //! The built-in slash commands that let agents work: /review, /research, /fleet, /autopilot, /todos.
 //!
-//! Each does what a method of the protocol does. A method that this daemon does not have is named.
+//! Each does what a method of the protocol does.
 
 use loopd_proto::params::command::Invoked;
+use loopd_proto::params::fleet::FleetStartParams;
+use loopd_proto::params::todo::TodoRows;
 use loopd_proto::run_scope::RunScope;
 use loopd_proto::session::Mode;
-use serde_json::{Value, json};
 
 use super::builtin::{Call, MOST_LINES, completed, line, switch_mode, text};
-use crate::front::rpc::NamedCallError;
+use super::{fleet, todos};
 use crate::front::rpc::error::RpcError;
 
 /// The tools of the agent that leads a research: others do the research.
@@ -18,28 +19,6 @@ const RESEARCH_TOOLS: [&str; 4] = [
     "builtin:view",
     "builtin:report_intent",
 ];
-
-/// Calls the method that a command stands for.
-async fn call_method(
-    call: Call<'_>,
-    command: &str,
-    method: &str,
-    prompt: Option<&str>,
-) -> Result<Value, RpcError> {
-    let mut params = json!({ "sessionId": call.session.id() });
-    if let (Some(prompt), Some(params)) = (prompt, params.as_object_mut()) {
-        params.insert("prompt".to_owned(), prompt.into());
-    }
-    let table = &call.context.app.table;
-    let called = table.call_named(call.context.clone(), method, &params);
-    called.await.map_err(|error| match error {
-        NamedCallError::Missing => RpcError::Failed(format!(
-            "/{command} does not work with this daemon, which has no method {method}; a newer version of \
-             loopd may have it"
-        )),
-        NamedCallError::Refused(why) => RpcError::Failed(why),
-    })
-}
 
 pub(super) fn review(call: Call<'_>) -> Invoked {
     let what = match call.input {
@@ -106,13 +85,14 @@ fn agent_prompt(
 }
 
 pub(super) async fn fleet(call: Call<'_>) -> Result<Invoked, RpcError> {
-    let prompt = Some(call.input).filter(|prompt| !prompt.is_empty());
-    let started = call_method(call, "fleet", "session.fleet.start", prompt).await?;
-    let is_started = started.get("started").and_then(Value::as_bool);
-    match is_started {
-        Some(false) => Err(RpcError::Failed("the fleet was not started".to_owned())),
-        Some(true) | None => Ok(completed("The fleet works.".to_owned())),
-    }
+    let order = FleetStartParams {
+        session_id: call.session.id().clone(),
+        prompt: Some(call.input.to_owned()).filter(|prompt| !prompt.is_empty()),
+        max_workers: None,
+        agent_type: None,
+    };
+    fleet::start(call.context.clone(), order).await?;
+    Ok(completed("The fleet works.".to_owned()))
 }
 
 /// Turns autopilot on or off. Without a word it turns it to the other.
@@ -129,21 +109,15 @@ pub(super) async fn autopilot(call: Call<'_>) -> Result<Invoked, RpcError> {
 }
 
 pub(super) async fn todos(call: Call<'_>) -> Result<Invoked, RpcError> {
-    let method = "session.plan.readSqlTodos";
-    let read = call_method(call, "todos", method, None).await?;
-    let rows = read.get("rows").and_then(Value::as_array);
-    let rows = rows.map(Vec::as_slice).unwrap_or_default();
+    let TodoRows { rows } = todos::rows(call.context.clone(), call.of()).await?;
     let mut lines = String::new();
     for row in rows.iter().take(MOST_LINES) {
-        let word = |member: &str| row.get(member).and_then(Value::as_str).unwrap_or_default();
-        let mark = match word("status") {
-            "done" | "completed" => "x",
-            _ => " ",
-        };
-        let status = Some(word("status")).filter(|status| !status.is_empty());
-        let status = status.map(|status| format!(" ({})", status.replace('_', " ")));
-        let what = format_args!("- [{mark}] {}{}", word("title"), status.unwrap_or_default());
-        line(&mut lines, what);
+        let mark = if row.status == "done" { "x" } else { " " };
+        let status = row.status.replace('_', " ");
+        line(
+            &mut lines,
+            format_args!("- [{mark}] {} ({status})", row.title),
+        );
     }
     let more = rows.len().saturating_sub(MOST_LINES);
     if more > 0 {
