@@ -132,7 +132,10 @@ async fn the_keys_of_the_session_are_masked_without_being_named() {
     let mut session = client.create(json!({"provider": provider})).await;
     session.ask("show").await;
     let said = all_that_was_said(&daemon, &session).await;
-    assert!(!said.contains("4711") && !said.contains("0815"), "{said}");
+    assert!(
+        !said.contains("token-4711") && !said.contains("key-0815"),
+        "{said}"
+    );
     daemon.finish().await;
 }
 
