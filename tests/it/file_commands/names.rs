@@ -142,7 +142,7 @@ async fn names_are_completed() {
     let triggers = session
         .call("session.completions.getTriggerCharacters", json!({}))
         .await;
-    assert_eq!(triggers, json!({"triggerCharacters": ["/"]}));
+    assert_eq!(triggers, json!({"triggerCharacters": []}));
     let found = session
         .call(request, json!({"text": " /MOD", "offset": 5}))
         .await;

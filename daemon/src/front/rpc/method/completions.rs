@@ -12,10 +12,12 @@ use crate::front::rpc::error::RpcError;
 /// The most completions of one answer.
 const MOST_ITEMS: usize = 100;
 
+/// No character asks for completions by itself: the public contract keeps that to hosts of remote
+/// sessions. A client that knows slash commands asks after a `/`.
 pub(super) async fn triggers(context: Context, params: Of) -> Result<TriggerCharacters, RpcError> {
     context.session(&params.session_id)?;
     Ok(TriggerCharacters {
-        trigger_characters: vec!["/".to_owned()],
+        trigger_characters: Vec::new(),
     })
 }
 
