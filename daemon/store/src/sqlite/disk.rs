@@ -209,14 +209,21 @@ impl Disk {
             // The next commit replaces the handle and tidies up again.
             return Erasure::Done;
         }
+        let is_due = match self.erasure {
+            Erasure::Due => Ok(true),
+            Erasure::Done => has_grown(connection),
+        };
+        if matches!(is_due, Ok(false)) {
+            return Erasure::Done;
+        }
         if self.footprint.check(&self.location).is_err() {
             // The next commit tells; until then nothing is built upon what is damaged.
             return Erasure::Done;
         }
-        let folded = match self.erasure {
+        let folded = is_due.and_then(|_| match self.erasure {
             Erasure::Due => erase::empty_log(connection),
-            Erasure::Done => fold_if_grown(connection).map(|()| Erasure::Done),
-        };
+            Erasure::Done => checkpoint(connection, "PASSIVE").map(|_| Erasure::Done),
+        });
         // Pages that are free no longer belong to the file.
         self.footprint.note();
         if let Ok(erasure) = folded {
@@ -449,12 +456,10 @@ pub(super) fn checkpoint(connection: &Connection, mode: &str) -> Result<WriteAhe
     Ok(log)
 }
 
-fn fold_if_grown(connection: &Connection) -> Result<(), Failure> {
+/// Whether so much of the write-ahead log is not in the database that it should be folded back.
+fn has_grown(connection: &Connection) -> Result<bool, Failure> {
     let log = checkpoint(connection, "NOOP")?;
-    if log.pages - log.folded >= CHECKPOINT_PAGES {
-        checkpoint(connection, "PASSIVE")?;
-    }
-    Ok(())
+    Ok(log.pages - log.folded >= CHECKPOINT_PAGES)
 }
 
 /// Folds the whole write-ahead log back, or fails when something else uses it.

@@ -20,6 +20,9 @@ pub(super) struct Footprint {
     /// Open as long as the connections are: closing it would, on Unix, end the locks that they hold.
     file: Option<File>,
     length: u64,
+    /// The write-ahead log, once it was looked at. Each commit looks at it, so it stays open; that it
+    /// still has its name is checked apart.
+    log: Option<File>,
     /// How the files were changed by something else. They stay damaged until they are opened anew.
     damage: Option<&'static str>,
 }
@@ -39,8 +42,9 @@ impl Footprint {
         Ok(footprint)
     }
 
-    /// Takes the length that the file has now, after the store itself may have made it shorter.
+    /// Takes the files as they are now, after the store itself may have made them shorter or anew.
     pub(super) fn note(&mut self) {
+        self.log = None;
         let metadata = self.file.as_ref().map(File::metadata);
         if let Some(Ok(metadata)) = metadata {
             self.length = metadata.len();
@@ -73,22 +77,31 @@ impl Footprint {
         if !begins(file, &mut start)? || start != *DATABASE {
             return Ok(Some("was overwritten"));
         }
-        let is_whole = is_log_whole(path)?;
+        let log = match self.log.take() {
+            Some(log) => log,
+            None => open_log(path)?,
+        };
+        let is_whole = is_log_whole(&log)?;
+        self.log = Some(log);
         Ok((!is_whole).then_some("was overwritten or cut in its write-ahead log"))
     }
 }
 
-/// Whether the write-ahead log of a database begins as it must, if it has anything.
-fn is_log_whole(database: &Path) -> std::io::Result<bool> {
+/// Opens the write-ahead log of a database.
+fn open_log(database: &Path) -> std::io::Result<File> {
     let mut path = database.as_os_str().to_owned();
     path.push("-wal");
-    let log = File::open(Path::new(&path))?;
+    File::open(Path::new(&path))
+}
+
+/// Whether a write-ahead log begins as it must, if it has anything.
+fn is_log_whole(log: &File) -> std::io::Result<bool> {
     if log.metadata()?.len() == 0 {
         // Nothing was written since it was folded back.
         return Ok(true);
     }
     let mut start = [0; LOG.len()];
-    let is_long = begins(&log, &mut start)?;
+    let is_long = begins(log, &mut start)?;
     if let Some(last) = start.last_mut() {
         *last &= !1;
     }
